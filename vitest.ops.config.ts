@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],
     include: ['test/ops/**/*.test.ts'],
-    // No test waits for these; they end what hangs, on a machine however busy.
+    // No test relies on these timeouts; they only end a test that hangs, also on a busy machine.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     maxWorkers: 2,

@@ -1,38 +1,39 @@
-// Callers in a process of their own: many kinds at once over raw sockets, in a closed loop (the next request when the answer is there) or
-// at a rate (sent when due, and timed from then). Every answer is counted by its status; what breaks off is counted as 0.
+// A load generator in its own process. It runs several workloads at once over raw sockets, either in a closed loop (the next request
+// follows the response) or at a fixed rate (sent when due and timed from the moment it was due). Responses are counted by status; a
+// broken connection counts as status 0.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { quantile } from './reads-load.ts';
 
-export type Kind = {
+export type Workload = {
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Asked for at random. */
+  /** Each request picks one at random. */
   readonly paths: readonly string[];
   readonly method?: 'GET' | 'POST' | 'PATCH';
   readonly body?: string;
   readonly connections: number;
-  /** Of all connections together; null: as many as are answered. */
+  /** Over all connections together; null runs a closed loop. */
   readonly perSecond: number | null;
 };
-export type Seen = {
+export type WorkloadResult = {
   readonly name: string;
   readonly statuses: Readonly<Record<number, number>>;
-  /** Of answers below 400. */
+  /** Responses below 400. */
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Of all others. */
-  readonly refusedP99Ms: number;
+  /** Of responses of 400 or above and of broken connections. */
+  readonly errorP99Ms: number;
 };
-type Order = { readonly kinds: readonly Kind[]; readonly forMs: number };
+type RunRequest = { readonly workloads: readonly Workload[]; readonly durationMs: number };
 
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 
-function requestBytes({ method = 'GET', headers, body }: Kind, path: string): Buffer {
+function requestBytes({ method = 'GET', headers, body }: Workload, path: string): Buffer {
   const lines = Object.entries({ Host: 'bench', ...headers, ...(body !== undefined && { 'Content-Type': 'application/json' }) });
   const length = body === undefined ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
   return Buffer.from(
@@ -43,18 +44,18 @@ function requestBytes({ method = 'GET', headers, body }: Kind, path: string): Bu
 const headEnd = Buffer.from('\r\n\r\n');
 const lastChunk = '0\r\n\r\n';
 
-/** Reads one answer after the other; `onAnswer` gets the status of each, once it is there whole. */
-function readAnswers(socket: Socket, onAnswer: (status: number) => void): void {
+/** Parses responses one after the other; calls `onResponse` with the status once a response is complete. */
+function readResponses(socket: Socket, onResponse: (status: number) => void): void {
   let head = Buffer.alloc(0);
   let status = 0;
-  /** What is missing of a body of known length; null for one in chunks, of which only the end is looked for. */
+  /** Bytes still missing of a body with Content-Length; null for a chunked body, where only the last chunk is looked for. */
   let missing: number | null = 0;
   let tail = '';
   const done = (): void => {
-    const seen = status;
+    const finishedStatus = status;
     status = 0;
     tail = '';
-    onAnswer(seen);
+    onResponse(finishedStatus);
   };
   const readHead = (end: number): void => {
     const text = head.toString('latin1', 0, end);
@@ -82,124 +83,124 @@ function readAnswers(socket: Socket, onAnswer: (status: number) => void): void {
   socket.on('data', take);
 }
 
-type Ended = (status: number, ms: number) => void;
+type OnResponse = (status: number, ms: number) => void;
 
-/** One connection, made anew when it breaks; asks one thing at a time. */
-function openCaller(kind: Kind, requests: readonly Buffer[], onAnswer: Ended) {
-  const { hostname, port } = new URL(kind.url);
+/** One keep-alive connection, reopened when it breaks, with one request at a time. */
+function createCaller(workload: Workload, requests: readonly Buffer[], onResponse: OnResponse) {
+  const { hostname, port } = new URL(workload.url);
   let socket: Socket | undefined;
-  let asked: { readonly sinceMs: number; readonly then: () => void } | undefined;
-  let over = false;
-  const settle = (status: number): void => {
-    const answered = asked;
-    asked = undefined;
-    if (answered === undefined) return;
-    onAnswer(status, performance.now() - answered.sinceMs);
-    answered.then();
+  let pending: { readonly sinceMs: number; readonly then: () => void } | undefined;
+  let closed = false;
+  const completeRequest = (status: number): void => {
+    const completed = pending;
+    pending = undefined;
+    if (completed === undefined) return;
+    onResponse(status, performance.now() - completed.sinceMs);
+    completed.then();
   };
-  const dial = (): Socket => {
-    const made = connect({ host: hostname, port: Number(port), noDelay: true });
-    made.setTimeout(patienceMs, () => made.destroy());
-    made.on('error', () => undefined);
-    made.on('close', () => {
+  const openConnection = (): Socket => {
+    const connection = connect({ host: hostname, port: Number(port), noDelay: true });
+    connection.setTimeout(timeoutMs, () => connection.destroy());
+    connection.on('error', () => undefined);
+    connection.on('close', () => {
       socket = undefined;
-      // Whatever was asked is not answered any more; at the end nobody wants it.
-      if (!over) settle(0);
+      // A request in flight failed. After close() it no longer counts.
+      if (!closed) completeRequest(0);
     });
-    readAnswers(made, settle);
-    return made;
+    readResponses(connection, completeRequest);
+    return connection;
   };
   return {
-    isFree: () => asked === undefined,
-    ask(sinceMs: number, then: () => void = () => undefined): void {
-      asked = { sinceMs, then };
-      socket ??= dial();
+    isIdle: () => pending === undefined,
+    send(sinceMs: number, then: () => void = () => undefined): void {
+      pending = { sinceMs, then };
+      socket ??= openConnection();
       socket.write(requests[Math.floor(Math.random() * requests.length)] ?? '');
     },
-    end(): void {
-      over = true;
+    close(): void {
+      closed = true;
       socket?.destroy();
     },
   };
 }
 
-async function runKind(kind: Kind, forMs: number): Promise<Seen> {
-  const [good, refused]: [number[], number[]] = [[], []];
+async function runWorkload(workload: Workload, durationMs: number): Promise<WorkloadResult> {
+  const [succeededMs, failedMs]: [number[], number[]] = [[], []];
   const statuses: Record<number, number> = {};
-  // Written once: for each connection anew it took the first second of a crowd.
-  const requests = kind.paths.map((path) => requestBytes(kind, path));
+  // Serialized once: doing it per connection took the first second of a run with 600 connections.
+  const requests = workload.paths.map((path) => requestBytes(workload, path));
   const startMs = performance.now();
-  const untilMs = startMs + forMs;
-  const note: Ended = (status, ms) => {
+  const untilMs = startMs + durationMs;
+  const recordResponse: OnResponse = (status, ms) => {
     statuses[status] = (statuses[status] ?? 0) + 1;
-    (status > 0 && status < 400 ? good : refused).push(ms);
+    (status > 0 && status < 400 ? succeededMs : failedMs).push(ms);
   };
-  const callers = Array.from({ length: kind.connections }, () => openCaller(kind, requests, note));
-  if (kind.perSecond === null) {
-    const again = (caller: (typeof callers)[number]): void => {
-      if (performance.now() < untilMs) caller.ask(performance.now(), () => setImmediate(again, caller));
+  const callers = Array.from({ length: workload.connections }, () => createCaller(workload, requests, recordResponse));
+  if (workload.perSecond === null) {
+    const sendNext = (caller: (typeof callers)[number]): void => {
+      if (performance.now() < untilMs) caller.send(performance.now(), () => setImmediate(sendNext, caller));
     };
-    callers.forEach(again);
-    await new Promise((resolve) => setTimeout(resolve, forMs));
-  } else await askAtRate(callers, 1000 / kind.perSecond, startMs, untilMs);
+    callers.forEach(sendNext);
+    await new Promise((resolve) => setTimeout(resolve, durationMs));
+  } else await sendAtRate(callers, 1000 / workload.perSecond, startMs, untilMs);
   const seconds = (performance.now() - startMs) / 1000;
-  for (let waitedMs = 0; callers.some((caller) => !caller.isFree()) && waitedMs < patienceMs && kind.perSecond !== null; waitedMs += 20)
+  for (let waitedMs = 0; callers.some((caller) => !caller.isIdle()) && waitedMs < timeoutMs && workload.perSecond !== null; waitedMs += 20)
     await new Promise((resolve) => setTimeout(resolve, 20));
-  for (const caller of callers) caller.end();
-  for (const list of [good, refused]) list.sort((a, b) => a - b);
+  for (const caller of callers) caller.close();
+  for (const list of [succeededMs, failedMs]) list.sort((a, b) => a - b);
   return {
-    name: kind.name,
+    name: workload.name,
     statuses,
-    perSecond: good.length / seconds,
-    p50Ms: quantile(good, 0.5),
-    p99Ms: quantile(good, 0.99),
-    refusedP99Ms: quantile(refused, 0.99),
+    perSecond: succeededMs.length / seconds,
+    p50Ms: quantile(succeededMs, 0.5),
+    p99Ms: quantile(succeededMs, 0.99),
+    errorP99Ms: quantile(failedMs, 0.99),
   };
 }
 
-/** What is due while all connections are busy waits for one, and its time counts from when it was due. */
-async function askAtRate(callers: ReturnType<typeof openCaller>[], everyMs: number, startMs: number, untilMs: number): Promise<void> {
+/** A request that is due while all connections are busy waits for one; its duration counts from when it was due. */
+async function sendAtRate(callers: ReturnType<typeof createCaller>[], everyMs: number, startMs: number, untilMs: number): Promise<void> {
   const due: number[] = [];
   let nextMs = startMs + Math.random() * everyMs;
-  const serve = (): void => {
+  const sendDue = (): void => {
     while (due.length > 0) {
-      const free = callers.find((caller) => caller.isFree());
-      if (free === undefined) return;
-      free.ask(due.shift() ?? 0, () => setImmediate(serve));
+      const idle = callers.find((caller) => caller.isIdle());
+      if (idle === undefined) return;
+      idle.send(due.shift() ?? 0, () => setImmediate(sendDue));
     }
   };
   while (nextMs < untilMs) {
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, nextMs - performance.now())));
     for (; nextMs <= performance.now() && nextMs < untilMs; nextMs += everyMs) due.push(nextMs);
-    serve();
+    sendDue();
   }
 }
 
 export type Callers = {
-  /** Throws when the process has ended. */
-  run(kinds: readonly Kind[], forMs: number): Promise<Map<string, Seen>>;
+  /** Rejects when the child process has exited. */
+  run(workloads: readonly Workload[], durationMs: number): Promise<Map<string, WorkloadResult>>;
   stop(): void;
 };
 
 export function startCallers(): Callers {
   const child = fork(fileURLToPath(import.meta.url), ['call'], { execArgv: process.execArgv });
-  const gone = once(child, 'exit').then(() => Promise.reject(new Error('the callers are gone')));
-  gone.catch(() => undefined);
+  const exited = once(child, 'exit').then(() => Promise.reject(new Error('The process of the callers has exited')));
+  exited.catch(() => undefined);
   return {
-    async run(kinds, forMs) {
-      const told = once(child, 'message') as Promise<[Seen[]]>;
-      child.send({ kinds, forMs } satisfies Order);
-      const [seen] = await Promise.race([told, gone]);
-      return new Map(seen.map((each) => [each.name, each]));
+    async run(workloads, durationMs) {
+      const reply = once(child, 'message') as Promise<[WorkloadResult[]]>;
+      child.send({ workloads, durationMs } satisfies RunRequest);
+      const [results] = await Promise.race([reply, exited]);
+      return new Map(results.map((each) => [each.name, each]));
     },
     stop: () => child.disconnect(),
   };
 }
 
-async function call({ kinds, forMs }: Order): Promise<void> {
-  process.send?.(await Promise.all(kinds.map((kind) => runKind(kind, forMs))));
+async function runInChild({ workloads, durationMs }: RunRequest): Promise<void> {
+  process.send?.(await Promise.all(workloads.map((kind) => runWorkload(kind, durationMs))));
 }
 if (process.argv[2] === 'call') {
-  process.on('message', (order) => void call(order as Order));
+  process.on('message', (request) => void runInChild(request as RunRequest));
   process.on('disconnect', () => process.exit(0));
 }

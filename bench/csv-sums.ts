@@ -1,4 +1,4 @@
-// What a data folder holds, added up exactly: counts and sums per record type, in millionths as BigInt.
+// Exact counts and sums of the CSV files in a data folder, per record type. Sums are BigInt, in millionths.
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import { createGunzip } from 'node:zlib';
@@ -8,7 +8,7 @@ export type Sums = { records: number; lines: number; total: bigint; quantity: bi
 type Row = Record<string, string>;
 
 const digits = 6;
-/** Decimal text → millionths; exact up to six decimals. */
+/** Decimal text → millionths. Throws when the text has more than six significant decimals. */
 export function millionths(text: string | null | undefined): bigint {
   if (text === null || text === undefined || text === '') return 0n;
   const negative = text.startsWith('-');
@@ -24,15 +24,15 @@ async function* rows(folder: string, file: string): AsyncGenerator<Row> {
     .pipe(parse({ columns: true }));
 }
 
-const none = (): Sums => ({ records: 0, lines: 0, total: 0n, quantity: 0n, amount: 0n });
+const zeroSums = (): Sums => ({ records: 0, lines: 0, total: 0n, quantity: 0n, amount: 0n });
 const typeNames: Readonly<Record<string, string>> = { CustInvc: 'invoice', CustCred: 'creditMemo' };
 
 export async function sumFolder(folder: string): Promise<Readonly<Record<string, Sums>>> {
   const sums: Record<'customer' | 'item' | 'invoice' | 'creditMemo', Sums> = {
-    customer: none(),
-    item: none(),
-    invoice: none(),
-    creditMemo: none(),
+    customer: zeroSums(),
+    item: zeroSums(),
+    invoice: zeroSums(),
+    creditMemo: zeroSums(),
   };
   for await (const _ of rows(folder, 'customer.csv.gz')) sums.customer.records += 1;
   for await (const _ of rows(folder, 'item.csv.gz')) sums.item.records += 1;
@@ -54,7 +54,7 @@ export async function sumFolder(folder: string): Promise<Readonly<Record<string,
   return sums;
 }
 
-/** The last day on which anything in the folder changed, in its own time zone: YYYY-MM-DD. */
+/** The last day on which a transaction changed, YYYY-MM-DD in the files' own time zone. */
 export async function lastDayOf(folder: string): Promise<string> {
   let last = '';
   for await (const row of rows(folder, 'transaction.csv.gz')) {

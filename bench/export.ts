@@ -1,5 +1,6 @@
-// `npm run bench:export`: a whole list as NDJSON and CSV against PostgreSQL's own COPY of the same projection, taken by the same kind
-// of reader, in turns; and the memory of the service meanwhile. The service runs in a process of its own.
+// Exports of a whole list as NDJSON and CSV, compared with PostgreSQL's own COPY of the same projection in alternating rounds, and the
+// service's peak memory meanwhile. The service runs in its own process.
+// Usage: npm run bench:export -- [records, default 1000000] [rounds, default 5] [some | all, default both]
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,11 +15,11 @@ import { createApp } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import { systemClock } from '../src/core/clock.ts';
 import type { Ctx } from '../src/core/ctx.ts';
-import { openGuardedFetch } from '../src/core/guarded-fetch.ts';
-import { newId } from '../src/core/id.ts';
-import { openKeyring } from '../src/core/keyring.ts';
-import { openLog } from '../src/core/log.ts';
-import { type Address, openDb, openKnex } from '../src/db/connect.ts';
+import { createGuardedFetch } from '../src/core/guarded-fetch.ts';
+import { createId } from '../src/core/id.ts';
+import { createKeyring } from '../src/core/keyring.ts';
+import { createLog } from '../src/core/log.ts';
+import { type DatabaseAddress, openDb, openKnex } from '../src/db/connect.ts';
 import { startEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { inTransaction } from '../src/db/transaction.ts';
@@ -27,16 +28,16 @@ import { copyStatement } from '../src/public/export-sql.ts';
 import { bindDocument, describeVersion, readAvailable, SchemaDocument } from '../src/public/index.ts';
 import { planList } from '../src/public/plan.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
-import { createRecordTable, quoted } from '../src/warehouse/table.ts';
+import { createRecordTable, quoteIdentifier } from '../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../src/warehouse/tenant-schema.ts';
-import { newOrganization } from './organization.ts';
-import { recordType } from './sync-rows.ts';
+import { createBenchOrganization } from './organization.ts';
+import { recordType } from './sync-records.ts';
 
 const [rows = 1_000_000, rounds = 5] = process.argv.slice(2, 4).map(Number);
-/** The third argument names the only resource to measure. */
-const only = process.argv[4];
+/** The third argument limits the run to one resource: `some` or `all`. */
+const onlyResource = process.argv[4];
 const postgres = { shared_buffers: '1GB', work_mem: '16MB', max_wal_size: '4GB', jit: 'off', max_parallel_workers_per_gather: '0' };
-const chosen = [
+const selectedFields = [
   'tranid',
   'entity',
   'entity.name',
@@ -51,15 +52,15 @@ const chosen = [
   'memo',
 ];
 
-const openCtx = (address: Address): Ctx & { db: ReturnType<typeof openDb> } => {
+const createCtx = (address: DatabaseAddress): Ctx & { db: ReturnType<typeof openDb> } => {
   const { settings } = readConfig({});
   return {
     db: openDb(address, address, { control: 4, data: 4 }, settings.readTimeoutMs),
     settings,
     clock: systemClock,
-    log: openLog('warn'),
-    fetch: openGuardedFetch({ allowPrivateHosts: false }),
-    keyring: openKeyring([{ id: 'bench', bytes: Buffer.alloc(32) }]),
+    log: createLog('warn'),
+    fetch: createGuardedFetch({ allowPrivateHosts: false }),
+    keyring: createKeyring([{ id: 'bench', bytes: Buffer.alloc(32) }]),
   };
 };
 
@@ -75,7 +76,7 @@ function valueSql({ type, column }: RecordColumn): string {
   return `case when n % 10 = 0 then null else '${column} "' || ${scattered} % 50000 || '", wholesale' end`;
 }
 
-/** A version with twelve fields (`some`) and all fields, lines among them (`all`). */
+/** Publishes a version with two resources: `some` with twelve fields, `all` with every field and the lines. */
 async function prepare(ctx: Ctx): Promise<{
   organizationId: string;
   key: string;
@@ -83,14 +84,14 @@ async function prepare(ctx: Ctx): Promise<{
   columns: readonly RecordColumn[];
   statementOf(resource: string): string;
 }> {
-  const { id: organizationId, key } = await newOrganization(ctx);
+  const { id: organizationId, key } = await createBenchOrganization(ctx);
   await createTenantSchema(ctx, organizationId);
   const schema = tenantSchema(organizationId);
   const columns = planColumns([], recordType.fields.slice(1)).added.map((column): RecordColumn => ({ ...column, state: 'live' }));
   const client = await ctx.db.exports.connect();
   await createRecordTable(client, schema, 'customer_1', 'integer', columns);
   await client.query(
-    `insert into ${schema}.customer_1 (id, generation, content_hash, ${columns.map(({ column }) => quoted(column)).join(', ')})
+    `insert into ${schema}.customer_1 (id, generation, content_hash, ${columns.map(({ column }) => quoteIdentifier(column)).join(', ')})
      select n, 1, '\\x00', ${columns.map(valueSql).join(', ')} from generate_series(1, ${rows}) n`,
   );
   for (const [position, { column, field, part, type, lineFields }] of columns.entries()) {
@@ -111,7 +112,7 @@ async function prepare(ctx: Ctx): Promise<{
   const lines = { name: 'lines', source: 'lines', fields: ['line', 'item', 'quantity', 'rate'].map(plain) };
   const document = SchemaDocument.parse({
     endpoints: [
-      { name: 'some', recordType: 'customer', fields: chosen.map(plain) },
+      { name: 'some', recordType: 'customer', fields: selectedFields.map(plain) },
       { name: 'all', recordType: 'customer', fields: [...sources.filter((name) => name !== 'lines').map(plain), lines] },
     ],
   });
@@ -127,7 +128,7 @@ async function prepare(ctx: Ctx): Promise<{
   });
   await inTransaction(tenant, (tx) =>
     tx('api_schemas').insert({
-      id: newId(),
+      id: createId(),
       organization_id: organizationId,
       version: 'v1',
       status: 'published',
@@ -135,20 +136,20 @@ async function prepare(ctx: Ctx): Promise<{
       bindings: JSON.stringify(bindings),
       openapi,
       published_at: systemClock.now(),
-      created_by: newId(),
+      created_by: createId(),
     }),
   );
   const { endpoints } = compileSchema({ id: 'bench', version: 'v1', endpoints: document.endpoints, bindings });
   const statementOf = (resource: string): string => {
     const endpoint = endpoints.get(resource);
-    if (endpoint === undefined) throw new Error('no such resource');
+    if (endpoint === undefined) throw new Error(`No resource ${resource}`);
     return copyStatement({ schema, table: 'customer_1' }, planList(endpoint, new Map(), { paged: false })).text;
   };
   return { organizationId, key, table: `${schema}.customer_1`, columns, statementOf };
 }
 
-async function serve(address: Address): Promise<void> {
-  const server = createServer(createApp(openCtx(address)));
+async function serve(address: DatabaseAddress): Promise<void> {
+  const server = createServer(createApp(createCtx(address)));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   process.on('message', () => process.send?.({ nowBytes: process.memoryUsage.rss() }));
@@ -162,8 +163,8 @@ const secondsOf = async (work: () => Promise<unknown>): Promise<number> => {
   return (performance.now() - startedMs) / 1000;
 };
 
-async function measure(address: Address): Promise<void> {
-  const ctx = openCtx(address);
+async function measure(address: DatabaseAddress): Promise<void> {
+  const ctx = createCtx(address);
   const { organizationId, key, table, columns, statementOf } = await prepare(ctx);
   const child = fork(fileURLToPath(import.meta.url), ['serve', JSON.stringify(address)], { execArgv: process.execArgv });
   const [{ url }] = (await once(child, 'message')) as [{ url: string }];
@@ -172,52 +173,56 @@ async function measure(address: Address): Promise<void> {
   child.on('message', ({ nowBytes }: { nowBytes: number }) => {
     peakBytes = Math.max(peakBytes, nowBytes);
   });
-  const copied = async (text: string) => {
+  const runCopy = async (text: string) => {
     const client = await ctx.db.exports.connect();
     const stream = client.query(copyTo(text));
     for await (const _ of stream);
     client.release();
   };
-  const exported = async (resource: string, accept: string, more: Record<string, string> = {}) => {
+  const runExport = async (resource: string, accept: string, more: Record<string, string> = {}) => {
     const headers = { authorization: `Bearer ${key}`, 'x-tenant-id': organizationId, accept, ...more };
     const request = get(`${url}/api/public/v1/${resource}`, { headers });
     const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
-    if (response.headers['x-total-count'] !== String(rows)) throw new Error(`answered ${response.statusCode}`);
+    if (response.headers['x-total-count'] !== String(rows))
+      throw new Error(`The export of ${resource} returned status ${response.statusCode}`);
     for await (const _ of response);
   };
   const columnOf = (source: string) => {
     const [field, label] = source.split('.');
-    return quoted(columns.find((column) => column.field === field && (column.part === 'label') === (label !== undefined))?.column ?? '');
+    return quoteIdentifier(
+      columns.find((column) => column.field === field && (column.part === 'label') === (label !== undefined))?.column ?? '',
+    );
   };
   const projections: Record<string, string> = {
-    some: ['id', ...chosen.map(columnOf)].join(', '),
-    all: ['id', ...columns.filter(({ part }) => part !== 'label').map(({ column }) => quoted(column))].join(', '),
+    some: ['id', ...selectedFields.map(columnOf)].join(', '),
+    all: ['id', ...columns.filter(({ part }) => part !== 'label').map(({ column }) => quoteIdentifier(column))].join(', '),
   };
-  for (const [resource, list] of Object.entries(projections).filter(([name]) => only === undefined || name === only)) {
-    const ways: Record<string, () => Promise<unknown>> = {
-      'COPY of the columns': () => copied(`copy (select ${list} from ${table} order by id) to stdout`),
-      'COPY of row_to_json': () => copied(`copy (select row_to_json(r) from (select ${list} from ${table} order by id) r) to stdout`),
-      'COPY of the records as they are served': () => copied(statementOf(resource)),
-      NDJSON: () => exported(resource, 'application/x-ndjson'),
-      CSV: () => exported(resource, 'text/csv'),
-      'NDJSON, gzip': () => exported(resource, 'application/x-ndjson', { 'accept-encoding': 'gzip' }),
+  for (const [resource, list] of Object.entries(projections).filter(([name]) => onlyResource === undefined || name === onlyResource)) {
+    const variants: Record<string, () => Promise<unknown>> = {
+      'COPY of the columns': () => runCopy(`copy (select ${list} from ${table} order by id) to stdout`),
+      'COPY of row_to_json': () => runCopy(`copy (select row_to_json(r) from (select ${list} from ${table} order by id) r) to stdout`),
+      'COPY of the served select': () => runCopy(statementOf(resource)),
+      NDJSON: () => runExport(resource, 'application/x-ndjson'),
+      CSV: () => runExport(resource, 'text/csv'),
+      'NDJSON, gzip': () => runExport(resource, 'application/x-ndjson', { 'accept-encoding': 'gzip' }),
     };
-    const taken: Record<string, number[]> = {};
+    const secondsByVariant: Record<string, number[]> = {};
     peakBytes = 0;
     for (let round = 0; round < rounds; round += 1)
-      for (const [name, way] of Object.entries(ways)) taken[name] = [...(taken[name] ?? []), await secondsOf(way)];
+      for (const [name, variant] of Object.entries(variants))
+        secondsByVariant[name] = [...(secondsByVariant[name] ?? []), await secondsOf(variant)];
     console.log(`\n${resource}: ${rows} records, ${rounds} rounds; peak RSS of the service ${Math.round(peakBytes / 1e6)} MB`);
-    const limit = taken['COPY of the columns'] ?? [];
-    const json = taken['COPY of row_to_json'] ?? [];
-    const same = taken['COPY of the records as they are served'] ?? [];
-    const ratio = (of: readonly number[], to: readonly number[]) => {
-      const all = of.map((seconds, index) => (to[index] ?? 0) / seconds).sort((a, b) => a - b);
+    const copySeconds = secondsByVariant['COPY of the columns'] ?? [];
+    const rowToJsonSeconds = secondsByVariant['COPY of row_to_json'] ?? [];
+    const servedSelectSeconds = secondsByVariant['COPY of the served select'] ?? [];
+    const ratio = (own: readonly number[], reference: readonly number[]) => {
+      const all = own.map((seconds, index) => (reference[index] ?? 0) / seconds).sort((a, b) => a - b);
       return `${all[all.length >> 1]?.toFixed(2)} (${all[0]?.toFixed(2)}–${all.at(-1)?.toFixed(2)})`;
     };
-    for (const [name, seconds] of Object.entries(taken)) {
-      const middle = [...seconds].sort((a, b) => a - b)[seconds.length >> 1] ?? 0;
+    for (const [name, seconds] of Object.entries(secondsByVariant)) {
+      const medianSeconds = [...seconds].sort((a, b) => a - b)[seconds.length >> 1] ?? 0;
       console.log(
-        `${name}: ${Math.round(rows / middle)} rows/s; ratio to COPY ${ratio(seconds, limit)}, of row_to_json ${ratio(seconds, json)}, of the records ${ratio(seconds, same)}`,
+        `${name}: ${Math.round(rows / medianSeconds)} rows/s; rate / COPY ${ratio(seconds, copySeconds)}, / COPY of row_to_json ${ratio(seconds, rowToJsonSeconds)}, / COPY of the served select ${ratio(seconds, servedSelectSeconds)}`,
       );
     }
   }
@@ -227,7 +232,7 @@ async function measure(address: Address): Promise<void> {
 }
 
 const [role, given] = process.argv.slice(2);
-if (role === 'serve' && given !== undefined) await serve(JSON.parse(given) as Address);
+if (role === 'serve' && given !== undefined) await serve(JSON.parse(given) as DatabaseAddress);
 else {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-bench-export-'));
   const server = await startEmbedded(path.join(folder, 'data'), { settings: postgres });

@@ -1,16 +1,16 @@
-// Loads a whole data folder through the service and proves it: time, memory of the service, and every record once with the same
-// sums as the files, to the penny. Usage: npm run bench:load -- <folder>
+// Loads a whole data folder through the service, measures time and memory, and verifies that every record is served exactly once and
+// that counts and sums equal those of the files. Usage: npm run bench:load -- <data folder>
 import path from 'node:path';
 import { z } from 'zod';
 import { readConfig } from '../src/config.ts';
 import { inTransaction } from '../src/db/transaction.ts';
-import { type Call, managementClient } from '../src/demo/management-client.ts';
-import { connect, readMetadata } from '../src/demo/set-up.ts';
+import { createManagementClient, type ManagementCall } from '../src/demo/management-client.ts';
+import { connectNetsuite, ensureMetadata } from '../src/demo/set-up.ts';
 import { openDatabase, type Service, startService } from '../src/service.ts';
 import { millionths, type Sums, sumFolder } from './csv-sums.ts';
 import { startErpProcess } from './erp-process.ts';
-import { newOrganization } from './organization.ts';
-import { inWorkplace } from './workplace.ts';
+import { createBenchOrganization } from './organization.ts';
+import { withWorkspace } from './workspace.ts';
 
 const limits = { seconds: 300, rssMegabytes: 250 };
 const field = (name: string, source: string) => ({ name, source, description: '' });
@@ -33,7 +33,7 @@ const endpoints = [
 const anything = z.unknown();
 const Identified = z.object({ id: z.string() });
 
-async function syncAll({ ctx }: Service, organizationId: string, call: Call): Promise<void> {
+async function syncAll({ ctx }: Service, organizationId: string, call: ManagementCall): Promise<void> {
   const runs: string[] = [];
   for (const { recordType, name } of endpoints) {
     const config = await call('POST', '/sync-configs', Identified, { recordType, name, mode: 'full' });
@@ -46,13 +46,13 @@ async function syncAll({ ctx }: Service, organizationId: string, call: Call): Pr
       );
       if (run.status === 'succeeded') break;
       if (['failed', 'partial', 'cancelled'].includes(run.status))
-        throw new Error(`a run ended ${run.status}: ${JSON.stringify(run.error)}`);
+        throw new Error(`A run ended ${run.status}: ${JSON.stringify(run.error)}`);
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   }
 }
 
-async function publish({ ctx }: Service, organizationId: string, call: Call): Promise<void> {
+async function publish({ ctx }: Service, organizationId: string, call: ManagementCall): Promise<void> {
   const draft = await call('POST', '/api-schema', Identified.extend({ revision: z.number() }), { endpoints });
   await call('POST', `/api-schema/${draft.id}/publish`, anything, { revision: draft.revision });
   for (;;) {
@@ -73,7 +73,7 @@ async function walk(base: string, headers: Record<string, string>, resource: str
     const response = await fetch(`${base}/api/public/v1/${resource}?pageSize=1000&page=${page}`, { headers });
     const { data, pagination } = (await response.json()) as { data: RecordOf[]; pagination: { total: number; totalPages: number } };
     for (const record of data) {
-      if (seen.has(record.id)) throw new Error(`${resource} ${record.id} came twice`);
+      if (seen.has(record.id)) throw new Error(`${resource} ${record.id} was served twice`);
       seen.add(record.id);
       sums.records += 1;
       sums.total += millionths(record.total);
@@ -84,24 +84,25 @@ async function walk(base: string, headers: Record<string, string>, resource: str
       }
     }
     if (page >= pagination.totalPages) {
-      if (pagination.total !== seen.size) throw new Error(`${resource}: total ${pagination.total}, ${seen.size} records`);
+      if (pagination.total !== seen.size)
+        throw new Error(`${resource}: total is ${pagination.total}, but ${seen.size} records were served`);
       return sums;
     }
   }
 }
 
-const shown = (sums: Sums): string => JSON.stringify(sums, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+const format = (sums: Sums): string => JSON.stringify(sums, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 
-/** Whether what is served sums up to what the files hold. */
+/** Whether the served records have the same counts and sums as the files. */
 async function isEqual(url: string, headers: Record<string, string>, folder: string): Promise<boolean> {
   const expected = await sumFolder(folder);
   let equal = true;
   for (const { name, recordType } of endpoints) {
     const read = await walk(url, headers, name);
-    const same = shown(read) === shown(expected[recordType] ?? read);
+    const same = format(read) === format(expected[recordType] ?? read);
     equal &&= same;
     console.log(
-      `${same ? 'equal' : 'DIFFERENT'} ${recordType}: ${shown(read)}${same ? '' : ` instead of ${shown(expected[recordType] ?? read)}`}`,
+      `${same ? 'equal' : 'DIFFERENT'} ${recordType}: ${format(read)}${same ? '' : ` instead of ${format(expected[recordType] ?? read)}`}`,
     );
   }
   return equal;
@@ -109,7 +110,7 @@ async function isEqual(url: string, headers: Record<string, string>, folder: str
 
 async function main(folder: string, dataDir: string): Promise<boolean> {
   const opened = await openDatabase({ DATA_DIR: dataDir, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
-  if (opened.embedded === undefined) throw new Error('no embedded PostgreSQL');
+  if (opened.embedded === undefined) throw new Error('The benchmark needs the embedded PostgreSQL');
   const account = await startErpProcess({
     admin: opened.embedded.connection,
     database: 'netsuite_account',
@@ -125,12 +126,12 @@ async function main(folder: string, dataDir: string): Promise<boolean> {
     ALLOWED_ERP_HOSTS: new URL(account.url).host,
   });
   const service = await startService(config, opened);
-  let good = true;
+  let succeeded = true;
   try {
-    const organization = await newOrganization(service.ctx);
-    const call = managementClient(service.url, organization.key);
-    await connect(call, account);
-    await readMetadata(call);
+    const organization = await createBenchOrganization(service.ctx);
+    const call = createManagementClient(service.url, organization.key);
+    await connectNetsuite(call, account);
+    await ensureMetadata(call);
     let peak = 0;
     const sampler = setInterval(() => {
       peak = Math.max(peak, process.memoryUsage.rss());
@@ -140,23 +141,23 @@ async function main(folder: string, dataDir: string): Promise<boolean> {
     const seconds = (performance.now() - startedMs) / 1000;
     clearInterval(sampler);
     const megabytes = peak / 1024 / 1024;
-    good = seconds <= limits.seconds && megabytes <= limits.rssMegabytes;
+    succeeded = seconds <= limits.seconds && megabytes <= limits.rssMegabytes;
     console.log(
       `loaded in ${seconds.toFixed(1)} s (limit ${limits.seconds}), peak RSS of the service ${megabytes.toFixed(0)} MB (limit ${limits.rssMegabytes})`,
     );
     await publish(service, organization.id, call);
-    good &&= await isEqual(service.url, { authorization: `Bearer ${organization.key}`, 'x-tenant-id': organization.id }, folder);
+    succeeded &&= await isEqual(service.url, { authorization: `Bearer ${organization.key}`, 'x-tenant-id': organization.id }, folder);
   } finally {
     await service.stop();
     await account.stop();
     await opened.embedded.stop();
   }
-  return good;
+  return succeeded;
 }
 
 const folder = process.argv[2];
 if (folder === undefined) {
-  console.error('Usage: npm run bench:load -- <folder of data>');
+  console.error('Usage: npm run bench:load -- <data folder>');
   process.exit(2);
 }
-await inWorkplace((dataDir) => main(path.resolve(folder), dataDir));
+await withWorkspace((dataDir) => main(path.resolve(folder), dataDir));

@@ -1,40 +1,40 @@
-// Looks into a process of Node.js from outside, by its inspector: how much its heap really holds, and what it has open.
+// Samples a Node.js process from outside: memory and open handles from /proc, and the live heap through the inspector protocol.
 import { readdir } from 'node:fs/promises';
 import { memoryOf } from './reads-load.ts';
 
-export type Insight = { readonly rssMegabytes: number; readonly heapMegabytes: number; readonly handles: number };
+export type ProcessSample = { readonly rssMegabytes: number; readonly heapMegabytes: number; readonly handles: number };
 
-type Told = { id?: number; result?: { usedSize?: number } };
+type Reply = { id?: number; result?: { usedSize?: number } };
 
-/** `port` is that of `--inspect`. */
-export async function openInspector(pid: number, port: number): Promise<{ look(): Promise<Insight>; close(): void }> {
+/** `port` is that of `--inspect`. Rejects when nothing listens there or the inspector refuses the connection. */
+export async function openInspector(pid: number, port: number): Promise<{ sample(): Promise<ProcessSample>; close(): void }> {
   const [target] = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as { webSocketDebuggerUrl: string }[];
-  if (target === undefined) throw new Error('there is nothing to look into');
+  if (target === undefined) throw new Error(`No inspector target on port ${port}`);
   const socket = new WebSocket(target.webSocketDebuggerUrl);
   await new Promise((resolve, reject) => {
     socket.addEventListener('open', resolve);
-    socket.addEventListener('error', () => reject(new Error('the inspector does not answer')));
+    socket.addEventListener('error', () => reject(new Error('The inspector refused the connection')));
   });
-  let last = 0;
-  const ask = (method: string): Promise<Told> =>
+  let lastId = 0;
+  const call = (method: string): Promise<Reply> =>
     new Promise((resolve) => {
-      last += 1;
-      const id = last;
+      lastId += 1;
+      const id = lastId;
       const onMessage = (event: MessageEvent): void => {
-        const told = JSON.parse(String(event.data)) as Told;
-        if (told.id !== id) return;
+        const reply = JSON.parse(String(event.data)) as Reply;
+        if (reply.id !== id) return;
         socket.removeEventListener('message', onMessage);
-        resolve(told);
+        resolve(reply);
       };
       socket.addEventListener('message', onMessage);
       socket.send(JSON.stringify({ id, method }));
     });
   return {
-    async look() {
+    async sample() {
       const rssMegabytes = (await memoryOf(pid)).now;
-      // Only what is still held counts, so the garbage goes first.
-      await ask('HeapProfiler.collectGarbage');
-      const { result } = await ask('Runtime.getHeapUsage');
+      // Collect garbage first, so that only live objects count.
+      await call('HeapProfiler.collectGarbage');
+      const { result } = await call('Runtime.getHeapUsage');
       const handles = (await readdir(`/proc/${pid}/fd`)).length;
       return { rssMegabytes, heapMegabytes: (result?.usedSize ?? Number.NaN) / 2 ** 20, handles };
     },

@@ -1,16 +1,16 @@
-// An organization with a management key, as an operator would make it.
+// Creates an organization with a management key, as an operator would.
 import type { Ctx } from '../src/core/ctx.ts';
-import { newId } from '../src/core/id.ts';
+import { createId } from '../src/core/id.ts';
 import { inTransaction } from '../src/db/transaction.ts';
-import { makeApiKey } from '../src/identity/api-key.ts';
-import { createOrganization } from '../src/platform/organizations/organizations.service.ts';
+import { generateApiKey } from '../src/identity/api-key.ts';
+import { provisionOrganization } from '../src/platform/organizations/organizations.service.ts';
 
-export async function newOrganization(ctx: Ctx): Promise<{ id: string; key: string }> {
-  const organization = await createOrganization(ctx, { name: 'Bench', slug: `bench-${newId()}`, ownerEmail: 'owner@bench.example' });
-  const key = makeApiKey();
+export async function createBenchOrganization(ctx: Ctx): Promise<{ id: string; key: string }> {
+  const organization = await provisionOrganization(ctx, { name: 'Bench', slug: `bench-${createId()}`, ownerEmail: 'owner@bench.example' });
+  const key = generateApiKey();
   await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
     tx('api_keys').insert({
-      id: newId(),
+      id: createId(),
       organization_id: organization.id,
       name: 'bench',
       prefix: key.prefix,

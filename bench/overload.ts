@@ -1,17 +1,18 @@
-// Whether the service stays answerable while its public interface is saturated, sheds politely, and lists stay quick beside exports. The
-// table goes into bench/RESULTS.md. Usage: npm run bench:overload -- [records, 100000 unless told] [seconds of a measurement, 10]
-import { type Callers, type Kind, type Seen, startCallers } from './callers.ts';
+// Overload: does the service stay responsive while its public interface is saturated, does it shed load with 503, and do lists stay fast
+// during exports? Writes its table to bench/RESULTS.md.
+// Usage: npm run bench:overload -- [records, default 100000] [seconds per measurement, default 10]
+import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
 import { startService } from './reads-servers.ts';
-import { type Line, machineText, writeTable } from './table.ts';
-import { inWorkplace, withDatabase } from './workplace.ts';
+import { describeMachine, type Goal, type Line, writeTable } from './table.ts';
+import { withDatabase, withWorkspace } from './workspace.ts';
 
 const probesPerSecond = 20;
-const crowd = 600;
+const crowdConnections = 600;
 
-export const readHeaders = ({ key, organizationId }: Invoices) => ({ Authorization: `Bearer ${key}`, 'x-tenant-id': organizationId });
+const readHeaders = ({ key, organizationId }: Invoices) => ({ Authorization: `Bearer ${key}`, 'x-tenant-id': organizationId });
 
-export const listPaths: readonly string[] = statuses.flatMap((status) =>
+const listPaths: readonly string[] = statuses.flatMap((status) =>
   dates.flatMap((date) =>
     Array.from(
       { length: 20 },
@@ -20,71 +21,79 @@ export const listPaths: readonly string[] = statuses.flatMap((status) =>
   ),
 );
 
-type Scene = {
+type Scenario = {
   readonly url: string;
   readonly busy: Invoices;
   readonly other: Invoices;
-  /** Those whose time is taken, and those who press; what keeps these busy would count as time of those. */
-  readonly probers: Callers;
-  readonly pressers: Callers;
+  /** The measured requests and the background load run in separate processes; in one, the load would delay the measured requests. */
+  readonly probeCallers: Callers;
+  readonly loadCallers: Callers;
   readonly ms: number;
 };
 
-/** What an operator has for health; without it the least that is answered. */
-async function healthPath(url: string): Promise<string> {
+/** `/healthz` where the service has it, else the cheapest path that responds. */
+async function findHealthPath(url: string): Promise<string> {
   const { status } = await fetch(`${url}/healthz`, { redirect: 'manual' });
   return status === 200 ? '/healthz' : '/';
 }
 
-async function probesOf({ url, other }: Scene): Promise<Kind[]> {
+async function probeWorkloads({ url, other }: Scenario): Promise<Workload[]> {
   const rate = { url, connections: 8, perSecond: probesPerSecond };
   const manage = { Authorization: `Bearer ${other.key}` };
   return [
-    { ...rate, name: 'health', headers: {}, paths: [await healthPath(url)] },
+    { ...rate, name: 'health', headers: {}, paths: [await findHealthPath(url)] },
     { ...rate, name: 'management', headers: manage, paths: ['/api/platform/v1/whoami', '/api/platform/v1/sync-configs'] },
     { ...rate, name: 'list', headers: readHeaders(other), paths: listPaths },
   ];
 }
 
-const crowdOf = ({ url, busy }: Scene): Kind => ({
+const crowdWorkload = ({ url, busy }: Scenario): Workload => ({
   name: 'crowd',
   url,
   headers: readHeaders(busy),
   paths: listPaths,
-  connections: crowd,
+  connections: crowdConnections,
   perSecond: null,
 });
 
-/** Two organizations, as one alone runs half of the exports at most. */
-const exportsOf = ({ url, busy, other }: Scene): Kind[] =>
-  [busy, other].map((who, index) => ({
+/** Two organizations, because one alone may run at most half of the exports. */
+const exportWorkloads = ({ url, busy, other }: Scenario): Workload[] =>
+  [busy, other].map((invoices, index) => ({
     name: `exports ${index}`,
     url,
-    headers: { ...readHeaders(who), Accept: 'application/x-ndjson', 'Accept-Encoding': 'identity' },
+    headers: { ...readHeaders(invoices), Accept: 'application/x-ndjson', 'Accept-Encoding': 'identity' },
     paths: ['/api/public/v1/invoices'],
     connections: 4,
     perSecond: null,
   }));
 
-type Measured = { readonly idle: Map<string, Seen>; readonly full: Map<string, Seen>; readonly exporting: Map<string, Seen> };
+type Measured = {
+  readonly idle: Map<string, WorkloadResult>;
+  readonly crowded: Map<string, WorkloadResult>;
+  readonly exporting: Map<string, WorkloadResult>;
+};
 
-async function measure(scene: Scene): Promise<Measured> {
-  const { probers, pressers, ms } = scene;
-  const probes = await probesOf(scene);
-  const beside = async (pressing: Kind[]): Promise<Map<string, Seen>> => {
-    const [seen, pressed] = await Promise.all([probers.run(probes, ms), pressers.run(pressing, ms)]);
-    return new Map([...seen, ...pressed]);
+async function measure(scenario: Scenario): Promise<Measured> {
+  const { probeCallers, loadCallers, ms } = scenario;
+  const probes = await probeWorkloads(scenario);
+  const runUnder = async (background: Workload[]): Promise<Map<string, WorkloadResult>> => {
+    const [probeResults, backgroundResults] = await Promise.all([probeCallers.run(probes, ms), loadCallers.run(background, ms)]);
+    return new Map([...probeResults, ...backgroundResults]);
   };
-  await beside([{ ...crowdOf(scene), connections: 16 }]);
-  return { idle: await beside([]), full: await beside([crowdOf(scene)]), exporting: await beside(exportsOf(scene)) };
+  await runUnder([{ ...crowdWorkload(scenario), connections: 16 }]);
+  return {
+    idle: await runUnder([]),
+    crowded: await runUnder([crowdWorkload(scenario)]),
+    exporting: await runUnder(exportWorkloads(scenario)),
+  };
 }
 
-const nobody: Seen = { name: '', statuses: {}, perSecond: 0, p50Ms: Number.NaN, p99Ms: Number.NaN, refusedP99Ms: Number.NaN };
-const count = ({ statuses: found }: Seen, wanted: (status: number) => boolean): number =>
+const noResult: WorkloadResult = { name: '', statuses: {}, perSecond: 0, p50Ms: Number.NaN, p99Ms: Number.NaN, errorP99Ms: Number.NaN };
+const countStatuses = ({ statuses: found }: WorkloadResult, wanted: (status: number) => boolean): number =>
   Object.entries(found).reduce((sum, [status, times]) => sum + (wanted(Number(status)) ? times : 0), 0);
 
-function linesOf({ idle, full, exporting }: Measured): Line[] {
-  const of = (seen: Map<string, Seen>, name: string): Seen => seen.get(name) ?? nobody;
+function linesOf({ idle, crowded, exporting }: Measured): Line[] {
+  const of = (seen: Map<string, WorkloadResult>, name: string): WorkloadResult => seen.get(name) ?? noResult;
   const line = (measure: string, value: number, unit: string, digits: number, goal: Line['goal'] = null): Line => ({
     measure,
     goal,
@@ -92,61 +101,78 @@ function linesOf({ idle, full, exporting }: Measured): Line[] {
     values: [value],
     digits,
   });
-  const [all, rushed] = [(): boolean => true, of(full, 'crowd')];
-  const failed = (seen: Map<string, Seen>, names: string[]): number =>
-    names.reduce((sum, name) => sum + count(of(seen, name), (status) => status === 0 || status >= 400), 0);
-  const none = { target: 0, floor: 0, atMost: true };
-  const soon = { target: 250, floor: 1_000, atMost: true };
+  const [anyStatus, crowd] = [(): boolean => true, of(crowded, 'crowd')];
+  const failed = (seen: Map<string, WorkloadResult>, names: string[]): number =>
+    names.reduce((sum, name) => sum + countStatuses(of(seen, name), (status) => status === 0 || status >= 400), 0);
+  const zeroGoal: Goal = { target: 0, floor: 0, lowerIsBetter: true };
+  const latencyGoal: Goal = { target: 250, floor: 1_000, lowerIsBetter: true };
   return [
     line('management, p99, idle', of(idle, 'management').p99Ms, ' ms', 1),
-    line(`while ${crowd} connections of another organization ask for lists without a pause`, of(full, 'management').p99Ms, ' ms', 1, soon),
-    line('under exports', of(exporting, 'management').p99Ms, ' ms', 1, soon),
-    line('health, p99, idle', of(idle, 'health').p99Ms, ' ms', 1),
-    line('while so many ask', of(full, 'health').p99Ms, ' ms', 1, soon),
-    line("another organization's list, p99, idle", of(idle, 'list').p99Ms, ' ms', 1),
-    line('while so many ask', of(full, 'list').p99Ms, ' ms', 1, soon),
-    line('probes refused or failed meanwhile', failed(full, ['health', 'management', 'list']), '', 0, none),
-    line('lists answered to those who ask without a pause', rushed.perSecond, '/s', 0),
-    line('their p99', rushed.p99Ms, ' ms', 0),
-    line('share of them shed by 503', count(rushed, (status) => status === 503) / Math.max(1, count(rushed, all)), '', 2),
-    line('p99 of a 503', rushed.refusedP99Ms, ' ms', 0),
     line(
-      'answers that are neither 200 nor 503',
-      count(rushed, (status) => status !== 200 && status !== 503),
+      `management, p99, while ${crowdConnections} connections of another organization request lists continuously`,
+      of(crowded, 'management').p99Ms,
+      ' ms',
+      1,
+      latencyGoal,
+    ),
+    line('management, p99, during exports', of(exporting, 'management').p99Ms, ' ms', 1, latencyGoal),
+    line('health, p99, idle', of(idle, 'health').p99Ms, ' ms', 1),
+    line(`health, p99, while ${crowdConnections} connections request lists`, of(crowded, 'health').p99Ms, ' ms', 1, latencyGoal),
+    line("another organization's list, p99, idle", of(idle, 'list').p99Ms, ' ms', 1),
+    line(
+      `another organization's list, p99, while ${crowdConnections} connections request lists`,
+      of(crowded, 'list').p99Ms,
+      ' ms',
+      1,
+      latencyGoal,
+    ),
+    line('probes refused or failed in that time', failed(crowded, ['health', 'management', 'list']), '', 0, zeroGoal),
+    line(`lists served to the ${crowdConnections} connections`, crowd.perSecond, '/s', 0),
+    line(`p99 of the ${crowdConnections} connections`, crowd.p99Ms, ' ms', 0),
+    line(
+      'share of their requests shed with 503',
+      countStatuses(crowd, (status) => status === 503) / Math.max(1, countStatuses(crowd, anyStatus)),
+      '',
+      2,
+    ),
+    line('p99 of a 503', crowd.errorP99Ms, ' ms', 0),
+    line(
+      'responses other than 200 and 503',
+      countStatuses(crowd, (status) => status !== 200 && status !== 503),
       '',
       0,
-      none,
+      zeroGoal,
     ),
-    line('list p99 under full export load / idle', of(exporting, 'list').p99Ms / of(idle, 'list').p99Ms, '', 1, {
+    line('list, p99 under full export load / idle', of(exporting, 'list').p99Ms / of(idle, 'list').p99Ms, '', 1, {
       target: 3,
       floor: 3,
-      atMost: true,
+      lowerIsBetter: true,
     }),
-    line('the same, p50', of(exporting, 'list').p50Ms / of(idle, 'list').p50Ms, '', 1),
-    line('exports finished meanwhile', of(exporting, 'exports 0').perSecond + of(exporting, 'exports 1').perSecond, '/s', 2),
+    line('list, p50 under full export load / idle', of(exporting, 'list').p50Ms / of(idle, 'list').p50Ms, '', 1),
+    line('exports finished in that time', of(exporting, 'exports 0').perSecond + of(exporting, 'exports 1').perSecond, '/s', 2),
   ];
 }
 
 const [records = '100000', seconds = '10'] = process.argv.slice(2);
 if (!/^\d{5,7}$/.test(records) || !/^[1-9]\d{0,2}$/.test(seconds)) {
-  console.error('Usage: npm run bench:overload -- [records] [seconds of a measurement]');
+  console.error('Usage: npm run bench:overload -- [records] [seconds per measurement]');
   process.exit(2);
 }
-await inWorkplace((folder) =>
+await withWorkspace((folder) =>
   withDatabase(folder, {}, async ({ ctx, admin }) => {
     const [busy, other] = [await loadInvoices(ctx, admin, Number(records)), await loadInvoices(ctx, admin, Number(records))];
-    // Without kept pages, so that every list is read.
+    // Without the page cache, so that every list is read from the database.
     const service = await startService(folder, { environment: { BODY_CACHE_MB: '0', RATE_LIMIT_PER_MINUTE: '1000000' } });
-    const [probers, pressers] = [startCallers(), startCallers()];
+    const [probeCallers, loadCallers] = [startCallers(), startCallers()];
     try {
       for (const invoices of [busy, other]) await publishInvoices(service.url, invoices, admin);
-      const lines = linesOf(await measure({ url: service.url, busy, other, probers, pressers, ms: Number(seconds) * 1_000 }));
+      const lines = linesOf(await measure({ url: service.url, busy, other, probeCallers, loadCallers, ms: Number(seconds) * 1_000 }));
       const day = ctx.clock.now().toISOString().slice(0, 10);
-      const heading = `Run of ${day}: two organizations with ${records} invoices each, ${seconds} s per measurement, probes at ${probesPerSecond}/s.\n${await machineText(admin)}`;
+      const heading = `Run of ${day}: two organizations with ${records} invoices each, ${seconds} s per measurement, probes at ${probesPerSecond}/s.\n${await describeMachine(admin)}`;
       return await writeTable('bench:overload', heading, lines);
     } finally {
-      probers.stop();
-      pressers.stop();
+      probeCallers.stop();
+      loadCallers.stop();
       await service.stop();
     }
   }),

@@ -1,27 +1,27 @@
-// Two general database APIs over the table of the read bench, in a folder of their own: installed there, and each started in a
-// process of its own that listens on loopback alone.
+// Installs two general database APIs (Platformatic, Directus) into a folder of their own and starts each over the table of the read
+// benchmark, in its own process that listens on loopback only.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { type Ask, type Load, load } from './reads-load.ts';
+import { type LoadResult, measureLoad, type RequestSet } from './reads-load.ts';
 
 const run = promisify(execFile);
-const installWithinMs = 1_200_000;
-const startWithinMs = 120_000;
+const installTimeoutMs = 1_200_000;
+const startTimeoutMs = 120_000;
 
 const files: Readonly<Record<string, string>> = {
   'package.json': JSON.stringify({
     private: true,
     dependencies: { '@platformatic/db': '3.67.0', directus: '12.4.0' },
-    // A native part that only scripts of Directus's flows use, and that is not built for this Node.js.
+    // A native module that only scripts in Directus flows use; it has no build for this Node.js. Replaced by an empty package.
     overrides: { 'isolated-vm': 'file:./isolated-vm' },
   }),
   'isolated-vm/package.json': JSON.stringify({ name: 'isolated-vm', version: '6.0.2', main: 'index.js' }),
   'isolated-vm/index.js': 'module.exports = {};\n',
-  // In a container Platformatic listens on every address, whatever it is told.
+  // In a container Platformatic ignores its hostname option and listens on every address, hence the patched `listen`.
   'platformatic.mjs': `import { Server } from 'node:net';
 import { create } from '@platformatic/db';
 const { listen } = Server.prototype;
@@ -35,16 +35,16 @@ await app.start({ listen: true });
 `,
 };
 
-/** Throws when a package can't be had. */
+/** Rejects when npm can't install a package. */
 export async function installPeers(folder: string): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
     await writeFile(path.join(folder, name), text);
   }
-  await run('npm', ['install', '--no-audit', '--no-fund'], { cwd: folder, timeout: installWithinMs });
+  await run('npm', ['install', '--no-audit', '--no-fund'], { cwd: folder, timeout: installTimeoutMs });
 }
 
-export type PeerOrder = {
+export type PeerOptions = {
   readonly folder: string;
   readonly database: { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
   readonly schema: string;
@@ -53,7 +53,7 @@ export type PeerOrder = {
   readonly lists: readonly { readonly status: string; readonly date: string; readonly page: number }[];
   readonly ids: readonly number[];
 };
-export type Peer = { readonly pid: number; readonly list: Ask; readonly single: Ask; stop(): Promise<void> };
+export type Peer = { readonly pid: number; readonly list: RequestSet; readonly single: RequestSet; stop(): Promise<void> };
 
 async function startPeer(
   folder: string,
@@ -66,24 +66,24 @@ async function startPeer(
     env: { PATH: process.env['PATH'], HOME: folder, ...environment },
     stdio: 'ignore',
   });
-  for (const untilMs = performance.now() + startWithinMs; ; ) {
-    const answer = await fetch(probe).catch(() => undefined);
-    await answer?.arrayBuffer();
-    if (answer?.ok === true && child.pid !== undefined) return Object.assign(child, { pid: child.pid });
-    if (child.exitCode !== null || performance.now() > untilMs) throw new Error(`${args[0]} did not start`);
+  for (const untilMs = performance.now() + startTimeoutMs; ; ) {
+    const response = await fetch(probe).catch(() => undefined);
+    await response?.arrayBuffer();
+    if (response?.ok === true && child.pid !== undefined) return Object.assign(child, { pid: child.pid });
+    if (child.exitCode !== null || performance.now() > untilMs) throw new Error(`${args[0]} did not start within ${startTimeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
 
-const stopper = (child: ChildProcess) => async (): Promise<void> => {
-  const gone = once(child, 'exit');
+const createStop = (child: ChildProcess) => async (): Promise<void> => {
+  const exited = once(child, 'exit');
   child.kill('SIGKILL');
-  await gone;
+  await exited;
 };
 
 const camel = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-export async function startPlatformatic({ folder, database, schema, columns, lists, ids }: PeerOrder, port: number): Promise<Peer> {
+export async function startPlatformatic({ folder, database, schema, columns, lists, ids }: PeerOptions, port: number): Promise<Peer> {
   const url = `http://127.0.0.1:${port}`;
   const connectionString = `postgres://${database.user}@/${database.database}?host=${encodeURIComponent(database.host)}&port=${database.port}`;
   const child = await startPeer(
@@ -109,11 +109,11 @@ export async function startPlatformatic({ folder, database, schema, columns, lis
       ),
     },
     single: { url, headers: {}, paths: ids.map((id) => `${base}/${id}`) },
-    stop: stopper(child),
+    stop: createStop(child),
   };
 }
 
-export async function startDirectus({ folder, database, schema, table, columns, lists, ids }: PeerOrder, port: number): Promise<Peer> {
+export async function startDirectus({ folder, database, schema, table, columns, lists, ids }: PeerOptions, port: number): Promise<Peer> {
   const url = `http://127.0.0.1:${port}`;
   const environment = {
     HOST: '127.0.0.1',
@@ -126,7 +126,7 @@ export async function startDirectus({ folder, database, schema, table, columns, 
     DB_DATABASE: database.database,
     DB_SEARCH_PATH: `array:${schema},public`,
     DB_POOL__MAX: '8',
-    SECRET: 'a secret of the bench, for a database that is thrown away',
+    SECRET: 'the secret of a benchmark database that is discarded',
     ADMIN_EMAIL: 'bench@example.com',
     ADMIN_PASSWORD: 'thrown-away',
     ADMIN_TOKEN: 'bench',
@@ -137,7 +137,7 @@ export async function startDirectus({ folder, database, schema, table, columns, 
   await run(process.execPath, [program, 'bootstrap'], {
     cwd: folder,
     env: { PATH: process.env['PATH'], HOME: folder, ...environment },
-    timeout: startWithinMs,
+    timeout: startTimeoutMs,
   });
   const child = await startPeer(folder, [program, 'start'], environment, `${url}/server/ping`);
   const headers = { Authorization: 'Bearer bench' };
@@ -153,8 +153,8 @@ export async function startDirectus({ folder, database, schema, table, columns, 
       ),
     },
     single: { url, headers, paths: ids.map((id) => `/items/${table}/${id}`) },
-    stop: stopper(child),
+    stop: createStop(child),
   };
 }
 
-export const loadAt16 = (pid: number, ask: Ask, ms: number): Promise<Load> => load(pid, ask, 16, ms);
+export const loadAt16 = (pid: number, requestSet: RequestSet, ms: number): Promise<LoadResult> => measureLoad(pid, requestSet, 16, ms);

@@ -1,18 +1,18 @@
-// The public interface beside two general database APIs over the same table, all totals included; the table goes into
-// bench/RESULTS.md. Usage: npm run bench:peers -- [records, 1000000 unless told] [rounds, 5] [seconds of a measurement, 2]
+// The public interface compared with two general database APIs over the same table, totals included. Writes its table to bench/RESULTS.md.
+// Usage: npm run bench:peers -- [records, default 1000000] [rounds, default 5] [seconds per measurement, default 2]
 import { fileURLToPath } from 'node:url';
-import { installPeers, loadAt16, type Peer, type PeerOrder, startDirectus, startPlatformatic } from './peers-servers.ts';
+import { installPeers, loadAt16, type Peer, type PeerOptions, startDirectus, startPlatformatic } from './peers-servers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
-import type { Ask, Load } from './reads-load.ts';
-import { headersOf, listPaths, minimalOrder } from './reads-measure.ts';
-import { type Running, readArguments, startMinimal, startService } from './reads-servers.ts';
-import { type Goal, type Line, machineText, writeTable } from './table.ts';
-import { type Database, inWorkplace, withDatabase } from './workplace.ts';
+import type { LoadResult, RequestSet } from './reads-load.ts';
+import { createBaselineConfig, headersOf, listPaths } from './reads-measure.ts';
+import { parseArguments, type RunningServer, startBaseline, startService } from './reads-servers.ts';
+import { describeMachine, type Goal, type Line, writeTable } from './table.ts';
+import { type Database, withDatabase, withWorkspace } from './workspace.ts';
 
 const peersFolder = fileURLToPath(new URL('../.data/bench-peers', import.meta.url));
 const columns = 'f_tranid f_trandate f_duedate f_entity l_entity l_status f_total f_balance f_email f_paid f_memo f_seq'.split(' ');
 const starters = { 'platformatic/db 3.67.0': startPlatformatic, 'directus 12.4.0': startDirectus };
-const goals: Readonly<Record<keyof typeof starters, readonly [warm: number, cold: number, single: number]>> = {
+const goals: Readonly<Record<keyof typeof starters, readonly [cachedTotals: number, countedTotals: number, single: number]>> = {
   'platformatic/db 3.67.0': [6, 1.5, 2],
   'directus 12.4.0': [18, 4, 20],
 };
@@ -20,38 +20,44 @@ const firstPort = 19_411;
 const warmUpMs = 5_000;
 const atLeast = (bound: number): Goal => ({ target: bound, floor: bound });
 
-/** `least`: the least server that could answer the same requests, as in the read bench; it counts nothing and checks nothing. */
-type Ours = { readonly warm: Running; readonly cold: Running; readonly least: Running };
+/** `baseline`: the smallest server that can answer the same requests, as in the read benchmark; it counts no totals and checks no key. */
+type Services = { readonly cachedTotals: RunningServer; readonly countedTotals: RunningServer; readonly baseline: RunningServer };
 
 async function compare(
   name: keyof typeof starters,
   peer: Peer,
-  ours: Ours,
+  services: Services,
   invoices: Invoices,
   ids: readonly number[],
   rounds: number,
   ms: number,
 ): Promise<Line[]> {
   const headers = headersOf(invoices);
-  const list = ({ url }: Running): Ask => ({ url, headers, paths: listPaths });
-  const single: Ask = { url: ours.warm.url, headers, paths: ids.map((id) => `/api/public/v1/full/${id}`) };
+  const list = ({ url }: RunningServer): RequestSet => ({ url, headers, paths: listPaths });
+  const single: RequestSet = { url: services.cachedTotals.url, headers, paths: ids.map((id) => `/api/public/v1/full/${id}`) };
   const measured = {
-    warm: [ours.warm.pid, list(ours.warm)],
-    cold: [ours.cold.pid, list(ours.cold)],
-    single: [ours.warm.pid, single],
-    leastSingle: [ours.least.pid, { ...single, url: ours.least.url }],
+    cachedTotals: [services.cachedTotals.pid, list(services.cachedTotals)],
+    countedTotals: [services.countedTotals.pid, list(services.countedTotals)],
+    single: [services.cachedTotals.pid, single],
+    baselineSingle: [services.baseline.pid, { ...single, url: services.baseline.url }],
     peerList: [peer.pid, peer.list],
     peerSingle: [peer.pid, peer.single],
   } as const;
-  type Way = keyof typeof measured;
-  for (const [pid, ask] of Object.values(measured)) await loadAt16(pid, ask, warmUpMs);
-  const loads: Record<Way, Load>[] = [];
+  type Variant = keyof typeof measured;
+  for (const [pid, requests] of Object.values(measured)) await loadAt16(pid, requests, warmUpMs);
+  const loads: Record<Variant, LoadResult>[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const entries: [string, Load][] = [];
-    for (const [way, [pid, ask]] of Object.entries(measured)) entries.push([way, await loadAt16(pid, ask, ms)]);
-    loads.push(Object.fromEntries(entries) as Record<Way, Load>);
+    const entries: [string, LoadResult][] = [];
+    for (const [variant, [pid, requests]] of Object.entries(measured)) entries.push([variant, await loadAt16(pid, requests, ms)]);
+    loads.push(Object.fromEntries(entries) as Record<Variant, LoadResult>);
   }
-  const line = (what: string, goal: number | null, unit: string, digits: number, of: (round: Record<Way, Load>) => number): Line => ({
+  const line = (
+    what: string,
+    goal: number | null,
+    unit: string,
+    digits: number,
+    of: (round: Record<Variant, LoadResult>) => number,
+  ): Line => ({
     measure: `${name}: ${what}`,
     goal: goal === null ? null : atLeast(goal),
     unit,
@@ -59,29 +65,29 @@ async function compare(
     values: loads.map(of),
   });
   const ratio =
-    (a: Way, b: Way) =>
-    (round: Record<Way, Load>): number =>
+    (a: Variant, b: Variant) =>
+    (round: Record<Variant, LoadResult>): number =>
       round[a].perSecond / round[b].perSecond;
-  const [warm, cold, one] = goals[name];
+  const [cachedGoal, countedGoal, singleGoal] = goals[name];
   return [
-    line('list, our totals known', warm, '×', 1, ratio('warm', 'peerList')),
-    line('list, totals counted on both sides', cold, '×', 1, ratio('cold', 'peerList')),
-    line('single', one, '×', 1, ratio('single', 'peerSingle')),
-    line('single, the least server in our place', null, '×', 1, ratio('leastSingle', 'peerSingle')),
+    line('list, our totals cached', cachedGoal, '×', 1, ratio('cachedTotals', 'peerList')),
+    line('list, totals counted on both sides', countedGoal, '×', 1, ratio('countedTotals', 'peerList')),
+    line('single', singleGoal, '×', 1, ratio('single', 'peerSingle')),
+    line('single, with the baseline server in our place', null, '×', 1, ratio('baselineSingle', 'peerSingle')),
     line('its lists/s', null, '', 0, (round) => round.peerList.perSecond),
     line('its records/s', null, '', 0, (round) => round.peerSingle.perSecond),
-    line('its processor time per record', null, ' µs', 0, (round) => round.peerSingle.cpuUs),
-    line('ours', null, ' µs', 0, (round) => round.single.cpuUs),
+    line('its CPU time per record', null, ' µs', 0, (round) => round.peerSingle.cpuUs),
+    line('our CPU time per record', null, ' µs', 0, (round) => round.single.cpuUs),
   ];
 }
 
-async function measure(invoices: Invoices, order: PeerOrder, ours: Ours, rounds: number, ms: number): Promise<Line[]> {
+async function measure(invoices: Invoices, options: PeerOptions, services: Services, rounds: number, ms: number): Promise<Line[]> {
   const lines: Line[] = [];
   for (const [index, name] of (Object.keys(starters) as (keyof typeof starters)[]).entries()) {
     try {
-      const peer = await starters[name](order, firstPort + index);
+      const peer = await starters[name](options, firstPort + index);
       try {
-        lines.push(...(await compare(name, peer, ours, invoices, order.ids, rounds, ms)));
+        lines.push(...(await compare(name, peer, services, invoices, options.ids, rounds, ms)));
       } finally {
         await peer.stop();
       }
@@ -96,19 +102,19 @@ async function measure(invoices: Invoices, order: PeerOrder, ours: Ours, rounds:
 type Size = { readonly records: number; readonly rounds: number; readonly ms: number };
 
 async function main({ ctx, admin, adminAddress: database }: Database, folder: string, { records, rounds, ms }: Size): Promise<boolean> {
-  const services: Running[] = [];
-  const start = async (environment: Record<string, string>): Promise<Running> => {
+  const services: RunningServer[] = [];
+  const start = async (environment: Record<string, string>): Promise<RunningServer> => {
     const service = await startService(folder, { environment });
     services.push(service);
     return service;
   };
   try {
     const invoices = await loadInvoices(ctx, admin, records);
-    const warm = await start({ BODY_CACHE_MB: '0' });
-    await publishInvoices(warm.url, invoices, admin);
-    const cold = await start({ BODY_CACHE_MB: '0', TOTAL_CACHE_MB: '0' });
-    const least = await startMinimal(await minimalOrder({ invoices, address: database, admin }));
-    services.push(least);
+    const cachedTotals = await start({ BODY_CACHE_MB: '0' });
+    await publishInvoices(cachedTotals.url, invoices, admin);
+    const countedTotals = await start({ BODY_CACHE_MB: '0', TOTAL_CACHE_MB: '0' });
+    const baseline = await startBaseline(await createBaselineConfig({ invoices, address: database, admin }));
+    services.push(baseline);
     const pages = Array.from({ length: 20 }, (_, index) => index + 1);
     const lists = statuses.flatMap((status) => dates.flatMap((date) => pages.map((page) => ({ status, date, page }))));
     const ids = Array.from({ length: 10_000 }, () => 1 + Math.floor(Math.random() * records));
@@ -116,20 +122,20 @@ async function main({ ctx, admin, adminAddress: database }: Database, folder: st
     const lines = await measure(
       invoices,
       { folder: peersFolder, database, schema, table, columns, lists, ids },
-      { warm, cold, least },
+      { cachedTotals, countedTotals, baseline },
       rounds,
       ms,
     );
     const day = ctx.clock.now().toISOString().slice(0, 10);
-    const heading = `Run of ${day}: ${records} invoices, ${rounds} rounds, 16 connections.\n${await machineText(admin)}`;
+    const heading = `Run of ${day}: ${records} invoices, ${rounds} rounds, 16 connections.\n${await describeMachine(admin)}`;
     return await writeTable('bench:peers', heading, lines);
   } finally {
     await Promise.all(services.map((service) => service.stop()));
   }
 }
 
-const size = readArguments('bench:peers', process.argv.slice(2));
-await inWorkplace(async (folder) => {
+const size = parseArguments('bench:peers', process.argv.slice(2));
+await withWorkspace(async (folder) => {
   await installPeers(peersFolder);
   return withDatabase(folder, {}, (database) => main(database, folder, size));
 });

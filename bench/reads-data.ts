@@ -1,17 +1,17 @@
-// The table of the read bench: invoices of 40 columns with three lines each, in the tenant's real table by the real DDL, and a
-// version published over them by the management interface, with the indexes that it deserves.
+// The data of the read benchmark: invoices of 40 columns with three lines each, in a tenant table created by the service's own DDL, and
+// a version published over them through the management interface, including the indexes that publishing builds.
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
-import { managementClient } from '../src/demo/management-client.ts';
+import { createManagementClient } from '../src/demo/management-client.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
 import { createRecordTable } from '../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../src/warehouse/tenant-schema.ts';
-import { newOrganization } from './organization.ts';
-import { recordType } from './sync-rows.ts';
+import { createBenchOrganization } from './organization.ts';
+import { recordType } from './sync-records.ts';
 
 export const statuses = ['Open', 'Paid In Full', 'Pending Approval', 'Rejected'] as const;
-/** The first days of the months of the last year but one: after the first of them lie two years of invoices, after the last one year. */
+/** The first day of each month of 2024: two years of invoices follow the first date, about one year follows the last. */
 export const dates = Array.from({ length: 12 }, (_, month) => `2024-${String(month + 1).padStart(2, '0')}-01`);
 
 export type Invoices = {
@@ -23,12 +23,12 @@ export type Invoices = {
   readonly records: number;
 };
 
-/** A whole number below `limit`, scattered over n. */
+/** SQL for a pseudo-random integer below `limit`, derived from n. */
 const scatter = (salt: number, limit: number): string => `mod(abs(hashint8extended(n, ${salt})), ${limit})`;
 const money = (salt: number): string => `(${scatter(salt, 9_000_000)} / 100.0)::numeric(12,2)`;
 const statusSql = `(case when n % 100 < 20 then '${statuses[0]}' when n % 100 < 90 then '${statuses[1]}' when n % 100 < 97 then '${statuses[2]}' else '${statuses[3]}' end)`;
 
-/** Six years of days, newest last; one due date in three is missing. */
+/** SQL for a column's value. Dates are scattered over six years; one due date in three is null. */
 function valueSql({ field, part, type }: RecordColumn, salt: number): string {
   if (part === 'label') return field === 'status' ? statusSql : `'${field} ' || ${scatter(salt - 1, 4_000)}`;
   if (type === 'text') {
@@ -48,7 +48,7 @@ function valueSql({ field, part, type }: RecordColumn, salt: number): string {
 }
 
 export async function loadInvoices(ctx: Ctx, admin: Pool, records: number): Promise<Invoices> {
-  const { id: organizationId, key } = await newOrganization(ctx);
+  const { id: organizationId, key } = await createBenchOrganization(ctx);
   await createTenantSchema(ctx, organizationId);
   const schema = tenantSchema(organizationId);
   const columns = planColumns([], recordType.fields.slice(1)).added.map((column): RecordColumn => ({ ...column, state: 'live' }));
@@ -85,7 +85,7 @@ const field = (name: string, source: string) => ({ name, source, description: ''
 const sourceOf = ({ field: name, part }: RecordColumn): string => (part === 'lines' ? 'lines' : part === 'label' ? `${name}.name` : name);
 const publicName = ({ field: name, part }: RecordColumn): string => (part === 'label' ? `${name}Name` : name);
 
-/** `invoices` has twelve fields, `full` all forty with their lines. */
+/** Two endpoints: `invoices` with twelve fields, `full` with all forty and the lines. */
 export function endpointsOf({ columns }: Invoices) {
   const sortable = {
     recordType: 'invoice',
@@ -111,16 +111,16 @@ export function endpointsOf({ columns }: Invoices) {
 const anything = z.unknown();
 const Draft = z.object({ id: z.string(), revision: z.number() });
 const Published = z.object({ status: z.string() });
-const publishWithinMs = 600_000;
+const publishTimeoutMs = 600_000;
 
-/** Through the running service at `url`, as a customer would. */
+/** Publishes through the running service at `url`, as a customer would. Rejects when it takes longer than `publishTimeoutMs`. */
 export async function publishInvoices(url: string, invoices: Invoices, admin: Pool): Promise<void> {
-  const call = managementClient(url, invoices.key);
+  const call = createManagementClient(url, invoices.key);
   const draft = await call('POST', '/api-schema', Draft, { endpoints: endpointsOf(invoices) });
   await call('POST', `/api-schema/${draft.id}/publish`, anything, { revision: draft.revision });
-  const untilMs = performance.now() + publishWithinMs;
+  const untilMs = performance.now() + publishTimeoutMs;
   while ((await call('GET', `/api-schema/${draft.id}`, Published)).status !== 'published') {
-    if (performance.now() > untilMs) throw new Error('the version was not published');
+    if (performance.now() > untilMs) throw new Error(`The version was not published within ${publishTimeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   await admin.query(`vacuum (analyze) ${invoices.schema}.${invoices.table}`);

@@ -1,5 +1,5 @@
-// The whole list as a stream, against PostgreSQL's own COPY: of the same projection in any order, and of the very select that the
-// service sends. All are thrown away as they come.
+// Exports of the whole list, compared with PostgreSQL's own COPY of the same projection in any order and with COPY of exactly the
+// select that the service sends. The received bytes are discarded.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { finished } from 'node:stream/promises';
@@ -14,12 +14,12 @@ import type { Bench } from './reads-measure.ts';
 import { headersOf } from './reads-measure.ts';
 import { startService } from './reads-servers.ts';
 
-export type Exported = {
+export type ExportResult = {
   readonly type: string;
   readonly perSecond: readonly number[];
   readonly copyPerSecond: readonly number[];
-  readonly samePerSecond: readonly number[];
-  readonly peak: number;
+  readonly sameSelectPerSecond: readonly number[];
+  readonly peakMegabytes: number;
 };
 
 const projection = 'id, f_tranid, f_email, f_memo, f_total, f_balance, f_seq, f_paid, f_trandate, f_duedate, f_entity, l_entity, l_status';
@@ -29,7 +29,7 @@ function sameSelect(invoices: Invoices): CopyStatement {
   const available = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoices.columns, hasData: true } };
   const bindings = bindDocument(document, available);
   const endpoint = compileSchema({ ...document, id: 'bench', version: 'v1', bindings }).endpoints.get('invoices');
-  if (endpoint === undefined) throw new Error('there is no such endpoint');
+  if (endpoint === undefined) throw new Error('The schema has no endpoint named invoices');
   return copyStatement(invoices, planList(endpoint, new Map(), { paged: false }));
 }
 
@@ -50,13 +50,13 @@ async function copyRows({ admin, invoices }: Bench, text: string, settings: stri
 }
 
 const readBytes = 1 << 16;
-const endOfAnswer = '\r\n0\r\n\r\n';
+const responseEnd = '\r\n0\r\n\r\n';
 
-/** By a bare socket into one buffer, so that the reader takes little of the time. Rows per second. */
+/** Rows per second. Reads with a raw socket into one buffer, so that the reader takes little of the time. */
 async function exportRows(url: string, { invoices }: Bench, type: string): Promise<number> {
   const startMs = performance.now();
   const { hostname, port } = new URL(url);
-  const [heads, tails]: [string[], Buffer] = [[], Buffer.alloc(endOfAnswer.length)];
+  const [heads, tails]: [string[], Buffer] = [[], Buffer.alloc(responseEnd.length)];
   const socket = connect({
     host: hostname,
     port: Number(port),
@@ -78,25 +78,31 @@ async function exportRows(url: string, { invoices }: Bench, type: string): Promi
   const ms = performance.now() - startMs;
   const [head = ''] = heads;
   if (!head.startsWith('HTTP/1.1 200 ') || !head.includes(`X-Total-Count: ${invoices.records}\r\n`))
-    throw new Error(`the export was answered ${head.slice(0, 500)}`);
-  if (tails.toString('latin1') !== endOfAnswer) throw new Error('the export broke off');
+    throw new Error(`Unexpected response to the export: ${head.slice(0, 500)}`);
+  if (tails.toString('latin1') !== responseEnd) throw new Error('The export ended early');
   return invoices.records / (ms / 1000);
 }
 
-export async function measureExport(bench: Bench): Promise<Exported[]> {
-  const results: Exported[] = [];
+export async function measureExport(bench: Bench): Promise<ExportResult[]> {
+  const results: ExportResult[] = [];
   const { text, settings } = sameSelect(bench.invoices);
-  const bare = `copy (select ${projection} from ${bench.invoices.schema}.${bench.invoices.table}) to stdout`;
+  const copyProjection = `copy (select ${projection} from ${bench.invoices.schema}.${bench.invoices.table}) to stdout`;
   for (const type of ['application/x-ndjson', 'text/csv']) {
     const service = await startService(bench.folder, { environment: { BODY_CACHE_MB: '0' } });
     try {
       const [perSecond, copyPerSecond, samePerSecond]: [number[], number[], number[]] = [[], [], []];
       for (let round = 0; round < Math.min(3, bench.rounds); round += 1) {
         perSecond.push(await exportRows(service.url, bench, type));
-        copyPerSecond.push(await copyRows(bench, bare, ''));
+        copyPerSecond.push(await copyRows(bench, copyProjection, ''));
         samePerSecond.push(await copyRows(bench, text, settings.text));
       }
-      results.push({ type, perSecond, copyPerSecond, samePerSecond, peak: (await memoryOf(service.pid)).peak });
+      results.push({
+        type,
+        perSecond,
+        copyPerSecond,
+        sameSelectPerSecond: samePerSecond,
+        peakMegabytes: (await memoryOf(service.pid)).peak,
+      });
     } finally {
       await service.stop();
     }

@@ -1,24 +1,24 @@
-// The servers of the read bench, each in a process of its own: the service as `npm start` runs it, and the least that could answer
-// the same requests: node:http and pg, with the service's own SQL, prepared, over a pool of the same size.
+// The servers of the read benchmark, each in its own process: the service as `npm start` runs it, and the baseline server, the smallest
+// that can answer the same requests: node:http and pg, with the service's own SQL as prepared statements and a pool of the same size.
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Pool } from 'pg';
-import { type Address, poolConfig } from '../src/db/connect.ts';
+import { type DatabaseAddress, poolConfig } from '../src/db/connect.ts';
 
-export type Running = { readonly pid: number; readonly url: string; stop(): Promise<void> };
+export type RunningServer = { readonly pid: number; readonly url: string; stop(): Promise<void> };
 
-/** The least server's, and of the service's the part that public reads take. */
+/** Connections of the baseline server; equal to those the service has for public reads. */
 const poolSize = 8;
 const flags = ['--max-semi-space-size=4', '--heap-growing-percent=30'];
 
-async function end(child: ChildProcess): Promise<void> {
+async function terminate(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, 'exit');
+  const exited = once(child, 'exit');
   child.kill('SIGTERM');
-  await gone;
+  await exited;
 }
 
 export async function freePort(): Promise<number> {
@@ -30,10 +30,10 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** The first answer, whatever it says, from a service that is just starting. */
-async function firstAnswer(url: string, headers: Readonly<Record<string, string>>, ended: () => boolean): Promise<Response> {
+/** The first response, with any status, of a service that is starting. Rejects when its process ends before that. */
+async function waitForFirstResponse(url: string, headers: Readonly<Record<string, string>>, ended: () => boolean): Promise<Response> {
   for (;;) {
-    if (ended()) throw new Error('the service did not start');
+    if (ended()) throw new Error('The service ended before its first response');
     try {
       return await fetch(url, { headers });
     } catch {
@@ -45,12 +45,15 @@ async function firstAnswer(url: string, headers: Readonly<Record<string, string>
 export type StartOptions = {
   readonly environment?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
-  /** Asked first: path and headers. */
-  readonly first?: { readonly path: string; readonly headers: Readonly<Record<string, string>> };
+  /** The request that is repeated until the service responds; the response must be 2xx. */
+  readonly firstRequest?: { readonly path: string; readonly headers: Readonly<Record<string, string>> };
 };
 
-/** The whole service over the running database in `folder`; its log is written and thrown away. */
-export async function startService(folder: string, options: StartOptions = {}): Promise<Running & { readonly startedMs: number }> {
+/**
+ * Starts the whole service over the running database in `folder`; its log is written and discarded. `startedMs` is the time from the
+ * start of the process to the complete first response. Rejects when that response isn't 2xx.
+ */
+export async function startService(folder: string, options: StartOptions = {}): Promise<RunningServer & { readonly startedMs: number }> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const beforeMs = performance.now();
@@ -66,45 +69,45 @@ export async function startService(folder: string, options: StartOptions = {}): 
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  const { path, headers } = options.first ?? { path: '/api/platform/v1/openapi', headers: {} };
-  const answer = await firstAnswer(`${url}${path}`, headers, () => child.exitCode !== null);
-  if (!answer.ok) throw new Error(`the first answer was ${answer.status}: ${await answer.text()}`);
-  await answer.arrayBuffer();
+  const { path, headers } = options.firstRequest ?? { path: '/api/platform/v1/openapi', headers: {} };
+  const response = await waitForFirstResponse(`${url}${path}`, headers, () => child.exitCode !== null);
+  if (!response.ok) throw new Error(`The first response was ${response.status}: ${await response.text()}`);
+  await response.arrayBuffer();
   const startedMs = performance.now() - beforeMs;
-  if (child.pid === undefined) throw new Error('no process');
-  return { pid: child.pid, url, startedMs, stop: () => end(child) };
+  if (child.pid === undefined) throw new Error('The process did not start');
+  return { pid: child.pid, url, startedMs, stop: () => terminate(child) };
 }
 
-export type MinimalStatement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
-export type MinimalOrder = {
-  readonly address: Address;
-  /** By path. */
-  readonly lists: Readonly<Record<string, { readonly statement: MinimalStatement; readonly page: number; readonly total: number }>>;
+export type BaselineStatement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
+export type BaselineConfig = {
+  readonly address: DatabaseAddress;
+  /** Keyed by path. */
+  readonly lists: Readonly<Record<string, { readonly statement: BaselineStatement; readonly page: number; readonly total: number }>>;
   /** The last value is the record's id. */
-  readonly record: MinimalStatement;
+  readonly record: BaselineStatement;
 };
 
-export async function startMinimal(order: MinimalOrder): Promise<Running> {
-  const child = fork(fileURLToPath(import.meta.url), ['minimal'], { execArgv: flags });
-  const answered = once(child, 'message') as Promise<[{ url: string }]>;
-  child.send(order);
-  const [{ url }] = await answered;
-  if (child.pid === undefined) throw new Error('no process');
-  return { pid: child.pid, url, stop: () => end(child) };
+export async function startBaseline(config: BaselineConfig): Promise<RunningServer> {
+  const child = fork(fileURLToPath(import.meta.url), ['baseline'], { execArgv: flags });
+  const started = once(child, 'message') as Promise<[{ url: string }]>;
+  child.send(config);
+  const [{ url }] = await started;
+  if (child.pid === undefined) throw new Error('The process did not start');
+  return { pid: child.pid, url, stop: () => terminate(child) };
 }
 
 type Row = { records?: string; record?: string };
 
-async function serveMinimal({ address, lists, record }: MinimalOrder): Promise<void> {
+async function serveBaseline({ address, lists, record }: BaselineConfig): Promise<void> {
   const pool = new Pool(poolConfig(address, 'portal_service', { max: poolSize }));
   const json = { 'Content-Type': 'application/json; charset=utf-8' };
-  const ask = async ({ name, text, values }: MinimalStatement): Promise<Row> =>
+  const query = async ({ name, text, values }: BaselineStatement): Promise<Row> =>
     (await pool.query<Row>({ name, text, values: [...values] })).rows[0] ?? {};
   const bodyOf = async (path: string): Promise<string> => {
     const list = lists[path];
     if (list === undefined)
-      return `{"data":${(await ask({ ...record, values: [...record.values.slice(0, -1), path.slice(path.lastIndexOf('/') + 1)] })).record}}`;
-    const { records } = await ask(list.statement);
+      return `{"data":${(await query({ ...record, values: [...record.values.slice(0, -1), path.slice(path.lastIndexOf('/') + 1)] })).record}}`;
+    const { records } = await query(list.statement);
     return `{"data":[${records}],"pagination":{"total":${list.total},"page":${list.page},"pageSize":25,"totalPages":${Math.ceil(list.total / 25)}}}`;
   };
   const server = createServer({ keepAliveTimeout: 65_000 }, (req, res) => {
@@ -126,13 +129,13 @@ async function serveMinimal({ address, lists, record }: MinimalOrder): Promise<v
   process.send?.({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
 }
 
-if (process.argv[2] === 'minimal') process.once('message', (order) => void serveMinimal(order as MinimalOrder));
+if (process.argv[2] === 'baseline') process.once('message', (config) => void serveBaseline(config as BaselineConfig));
 
-/** Of `npm run <script> -- [records] [rounds] [seconds of a measurement]`; ends the process where they mean nothing. */
-export function readArguments(script: string, given: readonly string[]): { records: number; rounds: number; ms: number } {
+/** Parses `npm run <script> -- [records] [rounds] [seconds per measurement]`; exits with code 2 when an argument is invalid. */
+export function parseArguments(script: string, given: readonly string[]): { records: number; rounds: number; ms: number } {
   const [records = '1000000', rounds = '5', seconds = '2'] = given;
   if (!/^\d{5,7}$/.test(records) || !/^[1-9]\d?$/.test(rounds) || !/^\d{1,2}(\.\d)?$/.test(seconds)) {
-    console.error(`Usage: npm run ${script} -- [records] [rounds] [seconds of a measurement]`);
+    console.error(`Usage: npm run ${script} -- [records] [rounds] [seconds per measurement]`);
     process.exit(2);
   }
   return { records: Number(records), rounds: Number(rounds), ms: Number(seconds) * 1_000 };

@@ -1,11 +1,11 @@
-// How fast the public interface reads, as ratios of one run against the least that could answer the same, with its verdict; the
-// table goes into bench/RESULTS.md. Usage: npm run bench -- [records, 1000000 unless told] [rounds, 5] [seconds of a measurement, 2]
+// How fast the public interface reads, as ratios to the smallest server that can answer the same requests. Writes its table to
+// bench/RESULTS.md. Usage: npm run bench -- [records, default 1000000] [rounds, default 5] [seconds per measurement, default 2]
 import { loadInvoices, publishInvoices } from './reads-data.ts';
 import { measureExport } from './reads-export.ts';
 import { type Bench, measureDepth, measureMemory, measureRounds, measureStart } from './reads-measure.ts';
 import { reportReads } from './reads-report.ts';
-import { readArguments, startService } from './reads-servers.ts';
-import { inWorkplace, withDatabase } from './workplace.ts';
+import { parseArguments, startService } from './reads-servers.ts';
+import { withDatabase, withWorkspace } from './workspace.ts';
 
 async function step<T>(what: string, work: Promise<T>): Promise<T> {
   const startMs = performance.now();
@@ -34,5 +34,5 @@ const main = (folder: string, records: number, rounds: number, ms: number): Prom
     return reportReads(measured, admin, ctx.clock.now().toISOString().slice(0, 10));
   });
 
-const { records, rounds, ms } = readArguments('bench', process.argv.slice(2));
-await inWorkplace((folder) => main(folder, records, rounds, ms));
+const { records, rounds, ms } = parseArguments('bench', process.argv.slice(2));
+await withWorkspace((folder) => main(folder, records, rounds, ms));

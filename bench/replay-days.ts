@@ -1,59 +1,64 @@
-// The last days of a data folder, one by one with a run of every sync after each, against the same data read at once: both warehouses
-// must hold the same rows. Usage: npm run bench:replay -- <folder> [days, 30 unless told]
+// Replays the last days of a data folder one by one, with an incremental run of every sync after each day, and compares the result with
+// one load of the same data: both warehouses must hold the same rows. Usage: npm run bench:replay -- <data folder> [days, default 30]
 import path from 'node:path';
 import { z } from 'zod';
 import { readConfig } from '../src/config.ts';
 import { inTransaction } from '../src/db/transaction.ts';
-import { type Call, managementClient } from '../src/demo/management-client.ts';
+import { createManagementClient, type ManagementCall } from '../src/demo/management-client.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from '../src/demo/netsuite/account.ts';
-import { connect, readMetadata } from '../src/demo/set-up.ts';
+import { connectNetsuite, ensureMetadata } from '../src/demo/set-up.ts';
 import { openDatabase, type Service, startService } from '../src/service.ts';
-import { readState } from '../src/warehouse/generation.ts';
+import { readRecordState } from '../src/warehouse/record-state.ts';
 import { tenantSchema } from '../src/warehouse/tenant-schema.ts';
 import { lastDayOf } from './csv-sums.ts';
-import { newOrganization } from './organization.ts';
-import { inWorkplace } from './workplace.ts';
+import { createBenchOrganization } from './organization.ts';
+import { withWorkspace } from './workspace.ts';
 
 const recordTypes = ['customer', 'item', 'invoice', 'creditMemo'];
 const Identified = z.object({ id: z.string() });
-type Company = {
+type ReplayOrganization = {
   readonly account: NetsuiteAccount;
   readonly organizationId: string;
-  readonly call: Call;
+  readonly call: ManagementCall;
   readonly configs: ReadonlyMap<string, string>;
 };
 
-async function openCompany(service: Service, account: NetsuiteAccount): Promise<Company> {
-  const organization = await newOrganization(service.ctx);
-  const call = managementClient(service.url, organization.key);
-  await connect(call, account);
-  await readMetadata(call);
+async function createReplayOrganization(service: Service, account: NetsuiteAccount): Promise<ReplayOrganization> {
+  const organization = await createBenchOrganization(service.ctx);
+  const call = createManagementClient(service.url, organization.key);
+  await connectNetsuite(call, account);
+  await ensureMetadata(call);
   const configs = new Map<string, string>();
   for (const recordType of recordTypes)
     configs.set(recordType, (await call('POST', '/sync-configs', Identified, { recordType, name: recordType })).id);
   return { account, organizationId: organization.id, call, configs };
 }
 
-type Ended = { status: string; mode: string; error: unknown; counts: { inserted: number; updated: number; deleted: number } };
+type FinishedRun = { status: string; mode: string; error: unknown; counts: { inserted: number; updated: number; deleted: number } };
 
-async function sync({ ctx }: Service, { organizationId, call, configs }: Company, recordType: string): Promise<Ended> {
+async function sync({ ctx }: Service, { organizationId, call, configs }: ReplayOrganization, recordType: string): Promise<FinishedRun> {
   const { id } = await call('POST', `/sync-configs/${configs.get(recordType)}/trigger`, Identified, {});
   for (;;) {
     const run = await inTransaction({ db: ctx.db, organizationId }, (tx) =>
-      tx('sync_runs').where({ id }).first<Ended>('status', 'mode', 'error', 'counts'),
+      tx('sync_runs').where({ id }).first<FinishedRun>('status', 'mode', 'error', 'counts'),
     );
     if (run.status === 'succeeded') return run;
     if (['failed', 'partial', 'cancelled'].includes(run.status))
-      throw new Error(`a run of ${recordType} ended ${run.status}: ${JSON.stringify(run.error)}`);
+      throw new Error(`A run of ${recordType} ended ${run.status}: ${JSON.stringify(run.error)}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** Rows that stand in one warehouse and not in the other, by every column but those that count publishes. */
-async function differences({ ctx }: Service, a: Company, b: Company, recordType: string): Promise<{ rows: number; different: number }> {
-  const rowsOf = async ({ organizationId }: Company) => {
+/** Counts rows that are in only one of the two warehouses, comparing every column but `generation` and `changed_at`. */
+async function countDifferences(
+  { ctx }: Service,
+  a: ReplayOrganization,
+  b: ReplayOrganization,
+  recordType: string,
+): Promise<{ rows: number; different: number }> {
+  const rowsOf = async ({ organizationId }: ReplayOrganization) => {
     const schema = tenantSchema(organizationId);
-    const state = await readState(ctx.db.data, schema, recordType);
+    const state = await readRecordState(ctx.db.data, schema, recordType);
     return `select to_jsonb(t) - 'generation' - 'changed_at' as row from ${schema}."${state?.activeTable}" t`;
   };
   const [left, right] = [await rowsOf(a), await rowsOf(b)];
@@ -67,7 +72,7 @@ async function differences({ ctx }: Service, a: Company, b: Company, recordType:
 const dayAfter = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
 
-async function replay(service: Service, daily: Company, from: string): Promise<void> {
+async function replay(service: Service, daily: ReplayOrganization, from: string): Promise<void> {
   for (const recordType of recordTypes) await sync(service, daily, recordType);
   const startedMs = performance.now();
   const changed = { inserted: 0, updated: 0, deleted: 0 };
@@ -76,7 +81,7 @@ async function replay(service: Service, daily: Company, from: string): Promise<v
     await daily.account.advanceTo(day);
     for (const recordType of recordTypes) {
       const { counts, mode } = await sync(service, daily, recordType);
-      if (mode !== 'incremental') throw new Error(`the run of ${recordType} on ${day} was ${mode}`);
+      if (mode !== 'incremental') throw new Error(`The run of ${recordType} on ${day} was ${mode}, not incremental`);
       for (const key of ['inserted', 'updated', 'deleted'] as const) changed[key] += counts[key];
       runs += 1;
     }
@@ -86,7 +91,7 @@ async function replay(service: Service, daily: Company, from: string): Promise<v
 
 async function main(folder: string, days: number, dataDir: string): Promise<boolean> {
   const opened = await openDatabase({ DATA_DIR: dataDir, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
-  if (opened.embedded === undefined) throw new Error('no embedded PostgreSQL');
+  if (opened.embedded === undefined) throw new Error('The benchmark needs the embedded PostgreSQL');
   const from = dayAfter(await lastDayOf(folder), 1 - days);
   const common = {
     admin: opened.embedded.connection,
@@ -110,15 +115,15 @@ async function main(folder: string, days: number, dataDir: string): Promise<bool
   const service = await startService(config, opened);
   let equal = true;
   try {
-    const daily = await openCompany(service, accounts[0]);
+    const daily = await createReplayOrganization(service, accounts[0]);
     await replay(service, daily, from);
     const end = new Date(Math.max(...accounts.map((account) => account.businessTime().getTime())) + 3_600_000);
     for (const account of accounts) await account.setBusinessTime(end);
-    const whole = await openCompany(service, accounts[1]);
+    const whole = await createReplayOrganization(service, accounts[1]);
     for (const recordType of recordTypes) {
       await sync(service, daily, recordType);
       await sync(service, whole, recordType);
-      const { rows, different } = await differences(service, daily, whole, recordType);
+      const { rows, different } = await countDifferences(service, daily, whole, recordType);
       equal &&= different === 0;
       console.log(`${different === 0 ? 'equal' : 'DIFFERENT'} ${recordType}: ${rows} rows, ${different} in only one of the two warehouses`);
     }
@@ -132,7 +137,7 @@ async function main(folder: string, days: number, dataDir: string): Promise<bool
 
 const [folder, days = '30'] = process.argv.slice(2);
 if (folder === undefined || !/^\d{1,3}$/.test(days)) {
-  console.error('Usage: npm run bench:replay -- <folder of data> [days]');
+  console.error('Usage: npm run bench:replay -- <data folder> [days]');
   process.exit(2);
 }
-await inWorkplace((dataDir) => main(path.resolve(folder), Number(days), dataDir));
+await withWorkspace((dataDir) => main(path.resolve(folder), Number(days), dataDir));

@@ -1,23 +1,23 @@
-// Everything at once for long: lists, records, changes, exports, management calls, syncs against the simulated ERP, and mail, the reads at
-// 80 % of what was measured as the most beside the rest. No error, flat memory, p99 within twice that of the start; the table goes into
-// bench/RESULTS.md. Usage: npm run soak -- [--minutes N, 20 unless told] [--records N, 100000]
+// Everything at once, for long: lists, records, changes, exports, management calls, syncs against the simulated ERP, and mail. Reads run
+// at 80 % of the saturation rate that was measured with the other load running. Goals: no errors, flat memory, p99 at most twice that of
+// the start. Writes its table to bench/RESULTS.md. Usage: npm run soak -- [--minutes N, default 20] [--records N, default 100000]
 import { parseArgs } from 'node:util';
 import { startMailServer } from '../test/setup/smtp.ts';
-import { type Callers, type Kind, type Seen, startCallers } from './callers.ts';
-import { type Insight, openInspector } from './inspect.ts';
+import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
+import { openInspector, type ProcessSample } from './inspect.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
 import { freePort, startService } from './reads-servers.ts';
-import { type Background, openSoakCompany, startErp } from './soak-company.ts';
-import { type Line, machineText, median, writeTable } from './table.ts';
-import { type Database, inWorkplace, withDatabase } from './workplace.ts';
+import { type BackgroundResult, createSoakOrganization, startErp } from './soak-organization.ts';
+import { describeMachine, type Line, median, writeTable } from './table.ts';
+import { type Database, withDatabase, withWorkspace } from './workspace.ts';
 
-const share = 0.8;
+const readShare = 0.8;
 const saturationMs = 10_000;
 const windowMs = 10_000;
-/** Of the windows, before anything is held against anything. */
-const warmUp = 0.2;
+/** Share of the windows that is left out of all comparisons. */
+const warmUpShare = 0.2;
 
-type Scene = { readonly url: string; readonly invoices: Invoices; readonly callers: Callers };
+type Scenario = { readonly url: string; readonly invoices: Invoices; readonly callers: Callers };
 
 const listPaths = statuses.flatMap((status) =>
   dates.flatMap((date) =>
@@ -25,8 +25,8 @@ const listPaths = statuses.flatMap((status) =>
   ),
 );
 
-/** So many reads a second, six lists for three records and one look at changes; null: as many of that mix as sixteen connections get. */
-function readsOf({ url, invoices }: Scene, perSecond: number | null): Kind[] {
+/** Six lists per three records and one page of changes, at `perSecond` in total; null runs that mix in a closed loop of 16 connections. */
+function readWorkloads({ url, invoices }: Scenario, perSecond: number | null): Workload[] {
   const headers = { Authorization: `Bearer ${invoices.key}`, 'x-tenant-id': invoices.organizationId };
   const base = '/api/public/v1/invoices';
   const records = Array.from({ length: listPaths.length / 2 }, () => `${base}/${1 + Math.floor(Math.random() * invoices.records)}`);
@@ -36,8 +36,8 @@ function readsOf({ url, invoices }: Scene, perSecond: number | null): Kind[] {
     { name: 'changes', tenths: 1, paths: [`${base}/changes?limit=100`] },
   ];
   if (perSecond === null) {
-    const looks = Array.from({ length: listPaths.length / 6 }, () => `${base}/changes?limit=100`);
-    const paths = [...mix.slice(0, 2).flatMap((kind) => kind.paths), ...looks];
+    const changes = Array.from({ length: listPaths.length / 6 }, () => `${base}/changes?limit=100`);
+    const paths = [...mix.slice(0, 2).flatMap((kind) => kind.paths), ...changes];
     return [{ name: 'reads', url, headers, paths, connections: 16, perSecond }];
   }
   return mix.map(({ name, tenths, paths }) => ({
@@ -50,7 +50,7 @@ function readsOf({ url, invoices }: Scene, perSecond: number | null): Kind[] {
   }));
 }
 
-function besideOf({ url, invoices }: Scene): Kind[] {
+function otherWorkloads({ url, invoices }: Scenario): Workload[] {
   const manage = { Authorization: `Bearer ${invoices.key}` };
   const read = { ...manage, 'x-tenant-id': invoices.organizationId };
   const management = ['/whoami', '/sync-configs', '/sync-runs', '/api-schema', '/api-keys'].map((path) => `/api/platform/v1${path}`);
@@ -62,100 +62,105 @@ function besideOf({ url, invoices }: Scene): Kind[] {
   ];
 }
 
-const answered = (seen: Map<string, Seen>, names: readonly string[]): number =>
-  names.reduce((sum, name) => sum + (seen.get(name)?.perSecond ?? 0), 0);
+const totalPerSecond = (results: Map<string, WorkloadResult>, names: readonly string[]): number =>
+  names.reduce((sum, name) => sum + (results.get(name)?.perSecond ?? 0), 0);
 const reads = ['list', 'record', 'changes'];
 
-type Window = { readonly minute: number; readonly seen: Map<string, Seen>; readonly insight: Insight };
-type Soaked = { readonly saturation: number; readonly windows: readonly Window[]; readonly background: Background };
+type Window = { readonly minute: number; readonly results: Map<string, WorkloadResult>; readonly sample: ProcessSample };
+type SoakResult = { readonly saturation: number; readonly windows: readonly Window[]; readonly background: BackgroundResult };
 
-async function soak(scene: Scene, minutes: number, look: () => Promise<Insight>, stop: () => Promise<Background>): Promise<Soaked> {
-  const beside = besideOf(scene);
-  await scene.callers.run([...readsOf(scene, null), ...beside], saturationMs);
-  const saturation = answered(await scene.callers.run([...readsOf(scene, null), ...beside], saturationMs), ['reads']);
-  const kinds = [...readsOf(scene, share * saturation), ...beside];
+async function soak(
+  scenario: Scenario,
+  minutes: number,
+  takeSample: () => Promise<ProcessSample>,
+  stop: () => Promise<BackgroundResult>,
+): Promise<SoakResult> {
+  const others = otherWorkloads(scenario);
+  await scenario.callers.run([...readWorkloads(scenario, null), ...others], saturationMs);
+  const saturation = totalPerSecond(await scenario.callers.run([...readWorkloads(scenario, null), ...others], saturationMs), ['reads']);
+  const workloads = [...readWorkloads(scenario, readShare * saturation), ...others];
   const windows: Window[] = [];
   const startMs = performance.now();
   const minute = (): number => (performance.now() - startMs) / 60_000;
   while (minute() < minutes) {
-    const seen = await scene.callers.run(kinds, windowMs);
-    windows.push({ minute: minute(), seen, insight: await look() });
+    const results = await scenario.callers.run(workloads, windowMs);
+    windows.push({ minute: minute(), results, sample: await takeSample() });
     const last = windows.at(-1);
     if (windows.length % 6 === 0 && last !== undefined)
       console.log(
-        `${minute().toFixed(0)} min: list p99 ${last.seen.get('list')?.p99Ms.toFixed(1)} ms, RSS ${last.insight.rssMegabytes.toFixed(0)} MB, heap ${last.insight.heapMegabytes.toFixed(1)} MB`,
+        `${minute().toFixed(0)} min: list p99 ${last.results.get('list')?.p99Ms.toFixed(1)} ms, RSS ${last.sample.rssMegabytes.toFixed(0)} MB, heap ${last.sample.heapMegabytes.toFixed(1)} MB`,
       );
   }
   return { saturation, windows, background: await stop() };
 }
 
-/** Least squares: how much more at the end than at the beginning. */
-function growth(windows: readonly Window[], of: (insight: Insight) => number): number {
-  const points = windows.map(({ minute, insight }) => [minute, of(insight)] as const);
+/** Growth from the first window to the last, by the slope of a least-squares fit. */
+function growth(windows: readonly Window[], of: (sample: ProcessSample) => number): number {
+  const points = windows.map(({ minute, sample }) => [minute, of(sample)] as const);
   const mean = (index: 0 | 1): number => points.reduce((sum, point) => sum + point[index], 0) / points.length;
   const [x, y] = [mean(0), mean(1)];
   const slope = points.reduce((sum, [px, py]) => sum + (px - x) * (py - y), 0) / points.reduce((sum, [px]) => sum + (px - x) ** 2, 0);
   return slope * ((windows.at(-1)?.minute ?? 0) - (windows[0]?.minute ?? 0));
 }
 
-/** Everything that was not answered as it should be, by kind and status. */
-function errorsOf(windows: readonly Window[], { errors, mails, delivered }: Background): string[] {
+/** One line per workload and status of 400 or above (0: broken connection), plus background errors and undelivered mails. */
+function errorsOf(windows: readonly Window[], { errors, mails, delivered }: BackgroundResult): string[] {
   const counts = new Map<string, number>();
-  for (const { seen } of windows)
-    for (const { name, statuses: found } of seen.values())
+  for (const { results } of windows)
+    for (const { name, statuses: found } of results.values())
       for (const [status, times] of Object.entries(found))
         if (Number(status) === 0 || Number(status) >= 400) counts.set(`${name} ${status}`, (counts.get(`${name} ${status}`) ?? 0) + times);
-  const answers = [...counts].map(([what, times]) => `${times} times ${what}`);
-  return [...answers, ...errors, ...(delivered === mails ? [] : [`${mails - delivered} of ${mails} mails did not arrive`])];
+  const failures = [...counts].map(([what, times]) => `${what}: ${times} times`);
+  return [...failures, ...errors, ...(delivered === mails ? [] : [`${mails - delivered} of ${mails} mails did not arrive`])];
 }
 
-function linesOf({ saturation, windows: all, background }: Soaked): Line[] {
-  const windows = all.slice(Math.floor(all.length * warmUp));
+function linesOf({ saturation, windows: all, background }: SoakResult): Line[] {
+  const windows = all.slice(Math.floor(all.length * warmUpShare));
   const fifth = Math.max(1, Math.floor(windows.length / 5));
   const [first, last] = [windows.slice(0, fifth), windows.slice(-fifth)];
-  const p99 = (of: readonly Window[], name: string): number => median(of.map(({ seen }) => seen.get(name)?.p99Ms ?? Number.NaN));
-  const line = (measure: string, values: number[], unit: string, digits: number, atMost?: number): Line => ({
+  const p99 = (of: readonly Window[], name: string): number => median(of.map(({ results }) => results.get(name)?.p99Ms ?? Number.NaN));
+  const line = (measure: string, values: number[], unit: string, digits: number, maxValue?: number): Line => ({
     measure,
-    goal: atMost === undefined ? null : { target: atMost, floor: atMost, atMost: true },
+    goal: maxValue === undefined ? null : { target: maxValue, floor: maxValue, lowerIsBetter: true },
     unit,
     values,
     digits,
   });
-  const seenOf = (name: string): number[] => windows.map(({ seen }) => seen.get(name)?.p99Ms ?? Number.NaN);
-  const insight = (of: (insight: Insight) => number): number[] => windows.map((window) => of(window.insight));
+  const p99OfWindows = (name: string): number[] => windows.map(({ results }) => results.get(name)?.p99Ms ?? Number.NaN);
+  const samples = (of: (sample: ProcessSample) => number): number[] => windows.map((window) => of(window.sample));
   const errors = errorsOf(all, background);
   for (const error of errors.slice(0, 20)) console.error(error);
-  const asked = windows.map(({ seen }) => answered(seen, reads));
-  const kinds = [...reads, 'management'];
+  const readRates = windows.map(({ results }) => totalPerSecond(results, reads));
+  const workloads = [...reads, 'management'];
   return [
     line('errors of any kind', [errors.length], '', 0, 0),
-    line('reads at saturation, beside all the rest', [saturation], '/s', 0),
-    line('reads answered in each 10 s', asked, '/s', 0),
-    ...kinds.flatMap((name) => [
-      line(`${name}, p99 of each 10 s`, seenOf(name), ' ms', 1),
-      line(`${name}, p99 of the last fifth / of the first`, [p99(last, name) / p99(first, name)], '', 2, 2),
+    line('reads at saturation, with all other load', [saturation], '/s', 0),
+    line('reads answered, per 10 s window', readRates, '/s', 0),
+    ...workloads.flatMap((name) => [
+      line(`${name}, p99 per 10 s window`, p99OfWindows(name), ' ms', 1),
+      line(`${name}, p99 of the last fifth / of the first fifth`, [p99(last, name) / p99(first, name)], '', 2, 2),
     ]),
     line(
       'RSS',
-      insight(({ rssMegabytes }) => rssMegabytes),
+      samples(({ rssMegabytes }) => rssMegabytes),
       ' MB',
       0,
     ),
-    line('RSS, growth by its slope', [growth(windows, ({ rssMegabytes }) => rssMegabytes)], ' MB', 1, 15),
+    line('RSS, growth by slope', [growth(windows, ({ rssMegabytes }) => rssMegabytes)], ' MB', 1, 15),
     line(
-      'heap after a collection',
-      insight(({ heapMegabytes }) => heapMegabytes),
+      'heap after garbage collection',
+      samples(({ heapMegabytes }) => heapMegabytes),
       ' MB',
       1,
     ),
-    line('heap, growth by its slope', [growth(windows, ({ heapMegabytes }) => heapMegabytes)], ' MB', 1, 5),
+    line('heap, growth by slope', [growth(windows, ({ heapMegabytes }) => heapMegabytes)], ' MB', 1, 5),
     line(
       'open handles',
-      insight(({ handles }) => handles),
+      samples(({ handles }) => handles),
       '',
       0,
     ),
-    line('handles, growth by their slope', [growth(windows, ({ handles }) => handles)], '', 1, 10),
+    line('handles, growth by slope', [growth(windows, ({ handles }) => handles)], '', 1, 10),
     line('sync runs that succeeded', [background.runs], '', 0),
     line('mails delivered', [background.delivered], '', 0),
   ];
@@ -175,11 +180,11 @@ async function main(folder: string, database: Database, minutes: number, records
   const inspector = await openInspector(service.pid, port);
   try {
     await publishInvoices(service.url, invoices, admin);
-    const company = await openSoakCompany(database, service.url, erp);
-    const { stop } = company.work(mail, minutes);
-    const lines = linesOf(await soak({ url: service.url, invoices, callers }, minutes, inspector.look, stop));
+    const organization = await createSoakOrganization(database, service.url, erp);
+    const { stop } = organization.startWork(mail, minutes);
+    const lines = linesOf(await soak({ url: service.url, invoices, callers }, minutes, inspector.sample, stop));
     const day = ctx.clock.now().toISOString().slice(0, 10);
-    const heading = `Run of ${day}: ${minutes} minutes, of which the first fifth is warm-up; ${records} invoices; reads at ${100 * share} % of saturation.\n${await machineText(admin)}`;
+    const heading = `Run of ${day}: ${minutes} minutes, of which the first fifth is warm-up; ${records} invoices; reads at ${100 * readShare} % of saturation.\n${await describeMachine(admin)}`;
     return await writeTable('soak', heading, lines);
   } finally {
     inspector.close();
@@ -196,4 +201,4 @@ if (!(minutes > 0 && minutes <= 1_440) || !Number.isInteger(records) || records 
   console.error('Usage: npm run soak -- [--minutes N] [--records N]');
   process.exit(2);
 }
-await inWorkplace((folder) => withDatabase(folder, {}, (database) => main(folder, database, minutes, records)));
+await withWorkspace((folder) => withDatabase(folder, {}, (database) => main(folder, database, minutes, records)));

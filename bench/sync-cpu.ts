@@ -1,9 +1,9 @@
-// Seconds of processor time that a piece of work took, here and in PostgreSQL: steadier than wall time on a machine that others
-// use too. NaN where /proc is missing.
+// CPU time in seconds of a piece of work, in this process and in PostgreSQL: steadier than wall time on a shared machine.
+// PostgreSQL's part is NaN where /proc is missing.
 import { readFile } from 'node:fs/promises';
 import type { Pool } from 'pg';
 
-export type Cpu = { readonly here: number; readonly postgres: number };
+export type Cpu = { readonly node: number; readonly postgres: number };
 const ticksPerSecond = 100;
 
 async function postgresSeconds(admin: Pool): Promise<number> {
@@ -12,7 +12,7 @@ async function postgresSeconds(admin: Pool): Promise<number> {
     rows.map(async ({ pid }) => {
       const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
       if (stat === undefined) return Number.NaN;
-      // Behind the name in parentheses: state is the first, user and system time the 12th and 13th.
+      // Fields after the name in parentheses, counted from 0: state is 0, user time 11, system time 12 (proc(5)).
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       return Number(fields[11]) + Number(fields[12]);
     }),
@@ -20,10 +20,10 @@ async function postgresSeconds(admin: Pool): Promise<number> {
   return ticks.reduce((sum, value) => sum + value, 0) / ticksPerSecond;
 }
 
-/** Connections must neither come nor go meanwhile, but for those that come from nothing. */
-export async function cpuOf(admin: Pool, work: () => Promise<unknown>): Promise<Cpu> {
+/** The work must not close connections. Those it opens count in full, as their processes start at zero. */
+export async function measureCpu(admin: Pool, work: () => Promise<unknown>): Promise<Cpu> {
   const [before, start] = [await postgresSeconds(admin), process.cpuUsage()];
   await work();
   const { user, system } = process.cpuUsage(start);
-  return { here: (user + system) / 1e6, postgres: (await postgresSeconds(admin)) - before };
+  return { node: (user + system) / 1e6, postgres: (await postgresSeconds(admin)) - before };
 }

@@ -1,50 +1,50 @@
-// An organization that syncs the bench's records, and its runs: queued as the service queues them, worked on by the engine's worker
-// in this process or left to a worker elsewhere.
+// An organization that syncs the benchmark's records. Runs are queued as the service queues them and processed by the engine's worker,
+// in this process or in another one.
 import type { Connector } from '../src/connectors/connector.ts';
 import type { Ctx } from '../src/core/ctx.ts';
-import { newId } from '../src/core/id.ts';
+import { createId } from '../src/core/id.ts';
 import { inTransaction } from '../src/db/transaction.ts';
 import { isFinal } from '../src/sync/run-state.ts';
 import { claimRun, findRun, insertRun, type RunRow } from '../src/sync/runs.store.ts';
-import { workOn } from '../src/sync/worker.ts';
-import { readState } from '../src/warehouse/generation.ts';
-import { type IndexSpec, rememberIndexes } from '../src/warehouse/indexes.ts';
+import { workOnRun } from '../src/sync/worker.ts';
+import { type IndexSpec, insertWantedIndexes } from '../src/warehouse/indexes.ts';
+import { readRecordState } from '../src/warehouse/record-state.ts';
 import { createTenantSchema, tenantSchema } from '../src/warehouse/tenant-schema.ts';
-import { newOrganization } from './organization.ts';
-import { recordType } from './sync-rows.ts';
+import { createBenchOrganization } from './organization.ts';
+import { recordType } from './sync-records.ts';
 
-/** What a version needs that finds by number and customer, and shows the newest first. */
+/** The indexes of a version that filters by number and customer and sorts by newest first. */
 export const threeIndexes: readonly IndexSpec[] = [
   { method: 'btree', expression: '"f_tranid", id' },
   { method: 'btree', expression: '"f_entity", id' },
   { method: 'btree', expression: '"f_trandate" desc nulls last, id desc' },
 ];
 
-export type Company = {
+export type SyncOrganization = {
   readonly organizationId: string;
   readonly key: string;
   readonly schema: string;
-  queue(mode: RunRow['mode']): Promise<string>;
-  row(runId: string): Promise<RunRow>;
-  /** The table that readers see. */
-  table(): Promise<string>;
-  /** Works on a run in this process until it has succeeded. */
-  run(mode: RunRow['mode'], connector: Connector, watched?: Ctx): Promise<RunRow>;
-  /** Waits until a worker elsewhere has brought the run to its end. */
-  ended(runId: string, withinMs: number): Promise<RunRow>;
+  queueRun(mode: RunRow['mode']): Promise<string>;
+  getRun(runId: string): Promise<RunRow>;
+  /** The qualified name of the table that readers see. */
+  activeTable(): Promise<string>;
+  /** Queues a run and processes it in this process. Rejects unless it succeeds. */
+  runToEnd(mode: RunRow['mode'], connector: Connector, watched?: Ctx): Promise<RunRow>;
+  /** Waits until a worker in another process has finished the run. Rejects unless it succeeds within `timeoutMs`. */
+  waitForSuccess(runId: string, timeoutMs: number): Promise<RunRow>;
 };
 
 const assertSucceeded = (row: RunRow): RunRow => {
-  if (row.status !== 'succeeded') throw new Error(`a run ended ${row.status}: ${JSON.stringify(row.error)}`);
+  if (row.status !== 'succeeded') throw new Error(`A run ended ${row.status}: ${JSON.stringify(row.error)}`);
   return row;
 };
 
-/** Gives the id of its configuration. */
-async function setUp(ctx: Ctx, organizationId: string, indexes: readonly IndexSpec[]): Promise<string> {
+/** Creates the tenant schema and a sync config; returns the config's id. */
+async function createConfig(ctx: Ctx, organizationId: string, indexes: readonly IndexSpec[]): Promise<string> {
   const schema = tenantSchema(organizationId);
-  const configId = newId();
+  const configId = createId();
   await createTenantSchema(ctx, organizationId);
-  await rememberIndexes(ctx.db.control, schema, recordType.name, indexes);
+  await insertWantedIndexes(ctx.db.control, schema, recordType.name, indexes);
   await inTransaction({ db: ctx.db, organizationId }, (tx) =>
     tx('sync_configs').insert({
       id: configId,
@@ -59,43 +59,44 @@ async function setUp(ctx: Ctx, organizationId: string, indexes: readonly IndexSp
   return configId;
 }
 
-export async function openCompany(ctx: Ctx, indexes = threeIndexes): Promise<Company> {
-  const { id: organizationId, key } = await newOrganization(ctx);
+export async function createSyncOrganization(ctx: Ctx, indexes = threeIndexes): Promise<SyncOrganization> {
+  const { id: organizationId, key } = await createBenchOrganization(ctx);
   const tenant = { db: ctx.db, organizationId };
   const schema = tenantSchema(organizationId);
-  const configId = await setUp(ctx, organizationId, indexes);
+  const configId = await createConfig(ctx, organizationId, indexes);
   const row = async (runId: string): Promise<RunRow> => {
     const found = await inTransaction(tenant, (tx) => findRun(tx, organizationId, runId));
-    if (found === undefined) throw new Error('the run is gone');
+    if (found === undefined) throw new Error(`Run ${runId} doesn't exist`);
     return found;
   };
   const queue = async (mode: RunRow['mode']): Promise<string> => {
-    const made = await inTransaction(tenant, (tx) =>
+    const run = await inTransaction(tenant, (tx) =>
       insertRun(tx, organizationId, { sync_config_id: configId, record_type: recordType.name, mode, trigger: 'manual' }),
     );
-    if (made === undefined) throw new Error('a run is queued already');
-    return made.id;
+    if (run === undefined) throw new Error('A run is already queued');
+    return run.id;
   };
   return {
     organizationId,
     key,
     schema,
-    queue,
-    row,
-    table: async () => `${schema}."${(await readState(ctx.db.data, schema, recordType.name))?.activeTable}"`,
-    async run(mode, connector, watched = ctx) {
+    queueRun: queue,
+    getRun: row,
+    activeTable: async () => `${schema}."${(await readRecordState(ctx.db.data, schema, recordType.name))?.activeTable}"`,
+    async runToEnd(mode, connector, watched = ctx) {
       const id = await queue(mode);
       const lease = await claimRun(ctx, 'bench', ctx.settings.sync.leaseMs);
-      if (lease?.runId !== id) throw new Error('another run was claimed');
-      await workOn(watched, lease, new AbortController().signal, async () => connector);
+      if (lease?.runId !== id) throw new Error('A different run was claimed');
+      await workOnRun(watched, lease, new AbortController().signal, async () => connector);
       return assertSucceeded(await row(id));
     },
-    async ended(runId, withinMs) {
-      const endMs = performance.now() + withinMs;
+    async waitForSuccess(runId, timeoutMs) {
+      const endMs = performance.now() + timeoutMs;
       for (;;) {
         const found = await row(runId);
         if (isFinal(found.status)) return assertSucceeded(found);
-        if (performance.now() > endMs) throw new Error(`the run is ${found.status} after ${withinMs} ms: ${JSON.stringify(found.error)}`);
+        if (performance.now() > endMs)
+          throw new Error(`The run is still ${found.status} after ${timeoutMs} ms: ${JSON.stringify(found.error)}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },

@@ -1,18 +1,19 @@
-// What NetSuite's connector takes to make the bench's records out of the JSON of its answers: signing, parsing, checking every
-// value, without the lines, which are a query of their own. The answers are made outside the clock and stay in this process, so no network is counted.
+// Time the NetSuite connector takes to turn JSON responses into the benchmark's records: signing, parsing and checking every value,
+// without the lines, which are a separate query. Responses are built outside the measured time and stay in this process, so no network
+// is counted.
 
 import { hasLabel } from '../src/connectors/connector.ts';
 import { netsuite } from '../src/connectors/netsuite/connector.ts';
 import type { Ctx } from '../src/core/ctx.ts';
 import type { GuardedFetch } from '../src/core/guarded-fetch.ts';
-import { erpNow, makeRecord, recordType } from './sync-rows.ts';
+import { createRecord, erpNow, recordType } from './sync-records.ts';
 
 const pageSize = 1_000;
 const fields = recordType.fields.filter(({ name, type }) => name !== 'id' && type !== 'lines');
 
-/** As NetSuite writes it: T and F for booleans, labels beside their values. */
-function itemOf(n: number): Record<string, unknown> {
-  const { id, values, labels } = makeRecord(n, 0);
+/** An item as NetSuite writes it: T and F for booleans, labels next to their values. */
+function createItem(n: number): Record<string, unknown> {
+  const { id, values, labels } = createRecord(n, 0);
   const item: Record<string, unknown> = { links: [], id };
   for (const field of fields) {
     const value = values[field.name] ?? null;
@@ -22,17 +23,17 @@ function itemOf(n: number): Record<string, unknown> {
   return item;
 }
 
-function answerOf(first: number, total: number): string {
+function createResponse(first: number, total: number): string {
   const count = Math.min(pageSize, total - first + 1);
-  const items = Array.from({ length: count }, (_, index) => itemOf(first + index));
+  const items = Array.from({ length: count }, (_, index) => createItem(first + index));
   return JSON.stringify({ links: [], count, hasMore: first + count <= total, items, offset: 0, totalResults: total - first + 1 });
 }
 
-/** Seconds for so many records. */
+/** Seconds for `records` records. Rejects when the connector rejects a record. */
 export async function timeParsing(ctx: Ctx, records: number): Promise<number> {
   let text = '';
   const fetch: GuardedFetch = async () => ({ status: 200, headers: { date: erpNow.toUTCString() }, text });
-  const connector = netsuite.open(
+  const connector = netsuite.create(
     { ...ctx, fetch },
     { accountId: '1234567', baseUrl: null, authentication: { method: 'tba', consumerKey: 'bench', tokenId: 'bench' } },
     { consumerSecret: 'bench', tokenSecret: 'bench' },
@@ -41,7 +42,7 @@ export async function timeParsing(ctx: Ctx, records: number): Promise<number> {
   let spentMs = 0;
   let afterId: string | null = null;
   for (let read = 0; read < records; ) {
-    text = answerOf(read + 1, records);
+    text = createResponse(read + 1, records);
     const startMs = performance.now();
     const page = await connector.readPage({
       recordType,
@@ -52,7 +53,7 @@ export async function timeParsing(ctx: Ctx, records: number): Promise<number> {
       signal,
     });
     spentMs += performance.now() - startMs;
-    if (page.rejected.length > 0) throw new Error(`a record was rejected: ${JSON.stringify(page.rejected[0])}`);
+    if (page.rejected.length > 0) throw new Error(`A record was rejected: ${JSON.stringify(page.rejected[0])}`);
     read += page.records.length;
     afterId = page.lastId;
   }

@@ -1,12 +1,13 @@
-// The records of the sync bench, told by number alone so that any process can make the same ones: 40 columns (37 fields, three
-// of them with a label, one with three lines), about 850 bytes of text, much like an invoice. And a connector that hands them out as any ERP's would.
-import { setImmediate as otherWork } from 'node:timers/promises';
+// The records of the sync benchmark, derived from their number alone so that any process can create the same ones: 40 columns (37
+// fields, three of them with a label, one with three lines), about 850 bytes of text, much like an invoice. Also a connector that serves
+// them as an ERP's connector would.
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import {
   type Connector,
   type FieldMetadata,
   type FieldType,
   hasLabel,
-  type Page,
+  type RecordPage,
   type RecordTypeMetadata,
   type SourceLine,
   type SourceRecord,
@@ -43,7 +44,7 @@ const lineFields = Object.entries(lineTypes).map(([name, type]) => field(name, t
 const headerFields = typed.flatMap(([type, list]) => list.split(' ').map((name) => field(name, type)));
 const fields = [...headerFields, { ...field('lines', 'lines'), fields: lineFields }];
 
-/** Named like one of NetSuite's own, so that NetSuite's connector can be asked for it too. */
+/** Named like a NetSuite record type, so that the NetSuite connector can read it too. */
 export const recordType: RecordTypeMetadata = {
   name: 'customer',
   label: 'Bench record',
@@ -55,12 +56,12 @@ export const recordType: RecordTypeMetadata = {
   modifiedField: 'lastmodifieddate',
 };
 
-/** The ERP's clock stands still; what was changed for the bench was changed an hour before, all else long ago. */
+/** The ERP's clock is fixed. Records changed for the benchmark were changed a minute before, all others long ago. */
 export const erpNow = new Date('2026-03-02T10:00:00Z');
 export const recently = '2026-03-02T09:59:00Z';
 const longAgo = '2026-01-05T08:30:00Z';
 
-/** A scattered number below `limit` from two others; the same in every process. */
+/** A pseudo-random number below `limit`, derived from `n` and `salt`; the same in every process. */
 function scatter(n: number, salt: number, limit: number): number {
   let x = Math.imul(n ^ Math.imul(salt, 0x9e3779b1), 0x85ebca6b);
   x = Math.imul(x ^ (x >>> 15), 0xc2b2ae35);
@@ -88,7 +89,7 @@ const phrase = (n: number, salt: number, length: number): string =>
   Array.from({ length }, (_, index) => words[scatter(n, salt + index, words.length)]).join(' ');
 const statuses = ['Open', 'Paid In Full', 'Pending Approval', 'Rejected'] as const;
 
-const makers: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: number) => string>> = {
+const createValue: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: number) => string>> = {
   text: (n, salt) => `${words[scatter(n, salt, words.length)]}-${100_000 + scatter(n, salt + 1, 5_000)}`,
   number: money,
   integer: (n, salt) => String(scatter(n, salt, 100_000)),
@@ -101,7 +102,7 @@ const makers: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: num
 
 const empty: Readonly<Record<string, string>> = Object.fromEntries(headerFields.map(({ name }) => [name, '']));
 
-const makeLine = (n: number, line: number): SourceLine => ({
+const createLine = (n: number, line: number): SourceLine => ({
   line: String(line),
   item: String(1 + scatter(n, 600 + line, 5_000)),
   'item.name': `${phrase(n, 610 + line, 3)} ${scatter(n, 600 + line, 5_000)}`,
@@ -110,19 +111,19 @@ const makeLine = (n: number, line: number): SourceLine => ({
   netamount: `-${money(n, 640 + line)}`,
 });
 
-/** `version` 0 is the record as it first was; any other one changed total and memo a moment ago, and in one of four records status and customer. */
-export function makeRecord(n: number, version: number): SourceRecord {
-  // In one shape: a record that grows name by name would be a hash table of its own.
+/** `version` 0 is the original record. In any other, total and memo changed recently, and in one of four records status and customer. */
+export function createRecord(n: number, version: number): SourceRecord {
+  // Start with all keys: V8 gives records with the same shape one hidden class; growing key by key would end in dictionary mode.
   const values: Record<string, string> = { ...empty };
   const labels: Record<string, string> = {};
   for (const [index, { name, type }] of headerFields.entries()) {
     if (type === 'lines') continue;
-    values[name] = makers[type](n, index * 10);
+    values[name] = createValue[type](n, index * 10);
     if (hasLabel({ type })) labels[name] = name === 'status' ? (statuses[Number(values[name]) - 1] ?? '') : `${name} ${values[name]}`;
   }
   values['memo'] = `${phrase(n, 500, 8)} ${version}`;
   values['seq'] = String(n);
-  const lines = [1, 2, 3].map((line) => makeLine(n, line));
+  const lines = [1, 2, 3].map((line) => createLine(n, line));
   if (version > 0) {
     values['total'] = money(n, 700 + version);
     values['lastmodifieddate'] = recently;
@@ -137,50 +138,50 @@ export function makeRecord(n: number, version: number): SourceRecord {
 }
 
 /** Records 1 to `count`, without gaps. */
-export type Rows = { readonly count: number; record(n: number): SourceRecord; changedRecently(n: number): boolean };
+export type RecordSource = { readonly count: number; record(n: number): SourceRecord; changedRecently(n: number): boolean };
 
-/** Equal texts held once, so that records that exist beforehand are few objects and don't slow down whoever cleans up behind them. */
-export function openPool(): (record: SourceRecord) => SourceRecord {
-  const pool = new Map<string, string>();
-  const once = (text: string): string => {
-    const held = pool.get(text);
-    if (held !== undefined) return held;
-    pool.set(text, text);
+/** Interns equal strings, so that records held in memory are few objects and slow down the garbage collector less. */
+export function createRecordInterner(): (record: SourceRecord) => SourceRecord {
+  const texts = new Map<string, string>();
+  const intern = (text: string): string => {
+    const known = texts.get(text);
+    if (known !== undefined) return known;
+    texts.set(text, text);
     return text;
   };
   const unique = new Set(['memo', 'seq']);
-  return (made) => {
-    // As an ERP's answer is read; a text put together here would stay a tree of pieces.
-    const record: SourceRecord = JSON.parse(JSON.stringify(made));
+  return (created) => {
+    // A JSON round trip flattens the strings, as those parsed from a response are; concatenated strings would stay ropes.
+    const record: SourceRecord = JSON.parse(JSON.stringify(created));
     const values: Record<string, string> = { ...empty };
-    for (const [name, value] of Object.entries(record.values)) values[name] = unique.has(name) ? (value ?? '') : once(value ?? '');
+    for (const [name, value] of Object.entries(record.values)) values[name] = unique.has(name) ? (value ?? '') : intern(value ?? '');
     const labels = {
-      status: once(record.labels['status'] ?? ''),
-      entity: once(record.labels['entity'] ?? ''),
-      subsidiary: once(record.labels['subsidiary'] ?? ''),
+      status: intern(record.labels['status'] ?? ''),
+      entity: intern(record.labels['entity'] ?? ''),
+      subsidiary: intern(record.labels['subsidiary'] ?? ''),
     };
     const lines = (record.lines ?? []).map((line) =>
-      Object.fromEntries(Object.entries(line).map(([name, value]) => [name, value === null ? null : once(value)])),
+      Object.fromEntries(Object.entries(line).map(([name, value]) => [name, value === null ? null : intern(value)])),
     );
     return { ...record, values, labels, lines };
   };
 }
 
-/** Made at the moment they are asked for, so that they take no memory. */
-export const lazyRows = (count: number, versionOf: (n: number) => number): Rows => ({
+/** Creates records on demand, so that they take no memory. */
+export const createLazySource = (count: number, versionOf: (n: number) => number): RecordSource => ({
   count,
-  record: (n) => makeRecord(n, versionOf(n)),
+  record: (n) => createRecord(n, versionOf(n)),
   changedRecently: (n) => versionOf(n) > 0,
 });
 
-/** Making records is no work of the service, so requests don't wait for it longer than this; those that are held take no time. */
-const madeAtOnceMs = 1;
+/** Creating records isn't the service's work, so it blocks the event loop no longer than this at a time. */
+const maxBlockMs = 1;
 
-/** `onPage` is called as soon as a page is ready to be handed over, and after the last one with null. */
-export type Hooks = { readonly onPage?: (page: Page) => void; readonly onCount?: () => void };
+/** `onPage` is called when a page is ready to be returned. */
+export type Hooks = { readonly onPage?: (page: RecordPage) => void; readonly onCount?: () => void };
 
 type Wanted = (n: number) => boolean;
-function idsAfter({ count }: Rows, afterId: string | null, limit: number, wanted: Wanted): { ids: number[]; hasMore: boolean } {
+function idsAfter({ count }: RecordSource, afterId: string | null, limit: number, wanted: Wanted): { ids: number[]; hasMore: boolean } {
   const ids: number[] = [];
   for (let n = Number(afterId ?? 0) + 1; n <= count; n += 1) {
     if (!wanted(n)) continue;
@@ -190,22 +191,22 @@ function idsAfter({ count }: Rows, afterId: string | null, limit: number, wanted
   return { ids, hasMore: false };
 }
 
-export function connectorOf(current: () => Rows, { onPage, onCount }: Hooks = {}): Connector {
-  const pageOf = async (ids: readonly number[], hasMore: boolean): Promise<Page> => {
+export function createBenchConnector(current: () => RecordSource, { onPage, onCount }: Hooks = {}): Connector {
+  const pageOf = async (ids: readonly number[], hasMore: boolean): Promise<RecordPage> => {
     const rows = current();
     const records: SourceRecord[] = [];
     let sinceMs = performance.now();
     for (const n of ids) {
       records.push(rows.record(n));
-      if (performance.now() - sinceMs < madeAtOnceMs) continue;
-      await otherWork();
+      if (performance.now() - sinceMs < maxBlockMs) continue;
+      await yieldToEventLoop();
       sinceMs = performance.now();
     }
     const page = { records, rejected: [], lastId: ids.length === 0 ? null : String(ids.at(-1)), hasMore };
     onPage?.(page);
     return page;
   };
-  const known = (ids: readonly string[]): number[] =>
+  const existingIds = (ids: readonly string[]): number[] =>
     ids
       .map(Number)
       .filter((n) => n >= 1 && n <= current().count)
@@ -223,14 +224,14 @@ export function connectorOf(current: () => Rows, { onPage, onCount }: Hooks = {}
       const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => changedSince === null || rows.changedRecently(n));
       return pageOf(ids, hasMore);
     },
-    readByIds: async ({ ids }) => pageOf(known(ids), false),
+    readByIds: async ({ ids }) => pageOf(existingIds(ids), false),
     listIds: async ({ afterId, changedSince, limit }) => {
       const rows = current();
       const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => (changedSince ?? null) === null || rows.changedRecently(n));
       return { ids: ids.map(String), hasMore };
     },
     scan: async (request) => {
-      if (request.ids !== undefined) return pageOf(known(request.ids), false);
+      if (request.ids !== undefined) return pageOf(existingIds(request.ids), false);
       const { ids, hasMore } = idsAfter(current(), request.afterId, request.limit, () => true);
       return pageOf(ids, hasMore);
     },

@@ -1,36 +1,36 @@
-// The engine against COPY of the same rows into the same indexed table, on one server, in turns. The engine is counted from the
-// moment its first page is handed over until its worker is done with the run: encoding, staging, checkpoints, progress, proof,
-// indexes, ANALYZE, publish, outcome, tidying up. COPY is counted from its first byte, out of a file that has the rows ready.
+// The engine compared with COPY of the same rows into the same indexed table, on one server, in alternating order. The engine's time
+// runs from the moment the connector returns the first page until the worker has finished the run: encoding, staging, checkpoints,
+// progress, proof, indexes, ANALYZE, publish, outcome, cleanup. COPY's time runs from its first byte, out of a file with encoded rows.
 import { createReadStream, createWriteStream } from 'node:fs';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Page, SourceRecord } from '../src/connectors/connector.ts';
+import type { RecordPage, SourceRecord } from '../src/connectors/connector.ts';
 import type { Ctx } from '../src/core/ctx.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
 import { emptyCell, encodeRecord, rowColumns } from '../src/warehouse/encode.ts';
 import { buildIndexes } from '../src/warehouse/indexes.ts';
 import { createRecordTable } from '../src/warehouse/table.ts';
-import { type Company, openCompany, threeIndexes } from './sync-company.ts';
-import { type Cpu, cpuOf } from './sync-cpu.ts';
-import { connectorOf, makeRecord, openPool, type Rows, recordType } from './sync-rows.ts';
+import { type Cpu, measureCpu } from './sync-cpu.ts';
+import { createSyncOrganization, type SyncOrganization, threeIndexes } from './sync-organization.ts';
+import { createBenchConnector, createRecord, createRecordInterner, type RecordSource, recordType } from './sync-records.ts';
 
 export type Bench = {
   readonly ctx: Ctx;
-  /** As the cluster's superuser, for what no service may ask. */
+  /** Connects as the cluster's superuser, for queries that the service's role may not run. */
   readonly admin: Pool;
   readonly folder: string;
   readonly records: number;
 };
 
-function makeAll(from: number, count: number): SourceRecord[] {
-  const pooled = openPool();
-  return Array.from({ length: count }, (_, index) => pooled(makeRecord(from + index, 0)));
+function createRecords(from: number, count: number): SourceRecord[] {
+  const pooled = createRecordInterner();
+  return Array.from({ length: count }, (_, index) => pooled(createRecord(from + index, 0)));
 }
 
-function held(record: SourceRecord | undefined): SourceRecord {
-  if (record === undefined) throw new Error('there is no such record');
+function getRecord(record: SourceRecord | undefined): SourceRecord {
+  if (record === undefined) throw new Error('The record does not exist');
   return record;
 }
 
@@ -69,7 +69,7 @@ const timed = async (work: () => Promise<unknown>): Promise<number> => {
   return (performance.now() - startMs) / 1000;
 };
 
-/** Durations of the data pool's transactions while `during()` says so. */
+/** Records how long connections of the data pool are held while `during()` is true. */
 function watchTransactions(ctx: Ctx, during: () => boolean): { ctx: Ctx; durationsMs: number[] } {
   const durationsMs: number[] = [];
   const pool = ctx.db.data;
@@ -91,26 +91,33 @@ function watchTransactions(ctx: Ctx, during: () => boolean): { ctx: Ctx; duratio
 
 type Timing = { readonly seconds: number; readonly commitsMs: readonly number[] };
 
-async function runEngine({ ctx }: Bench, company: Company, mode: 'full' | 'incremental', rows: Rows, changes: number): Promise<Timing> {
+async function runEngine(
+  { ctx }: Bench,
+  organization: SyncOrganization,
+  mode: 'full' | 'incremental',
+  source: RecordSource,
+  changes: number,
+): Promise<Timing> {
   let startMs = 0;
   let reading = false;
-  const onPage = (page: Page): void => {
+  const onPage = (page: RecordPage): void => {
     if (startMs === 0) startMs = performance.now();
     reading = page.hasMore;
   };
   const watched = watchTransactions(ctx, () => reading);
-  const row = await company.run(
+  const row = await organization.runToEnd(
     mode,
-    connectorOf(() => rows, { onPage }),
+    createBenchConnector(() => source, { onPage }),
     watched.ctx,
   );
   const seconds = (performance.now() - startMs) / 1000;
   const { inserted = 0, updated = 0 } = row.counts ?? {};
-  if (inserted + updated !== changes || row.mode !== mode) throw new Error(`${mode} became ${row.mode} with ${JSON.stringify(row.counts)}`);
+  if (inserted + updated !== changes || row.mode !== mode)
+    throw new Error(`Expected a ${mode} run with ${changes} changes, got ${row.mode} with ${JSON.stringify(row.counts)}`);
   return { seconds, commitsMs: watched.durationsMs };
 }
 
-async function walOf(admin: Pool, work: () => Promise<unknown>): Promise<number> {
+async function measureWal(admin: Pool, work: () => Promise<unknown>): Promise<number> {
   const position = async () => (await admin.query<{ lsn: string }>('select pg_current_wal_insert_lsn()::text as lsn')).rows[0]?.lsn;
   const before = await position();
   await work();
@@ -118,7 +125,7 @@ async function walOf(admin: Pool, work: () => Promise<unknown>): Promise<number>
   return Number(rows[0]?.bytes);
 }
 
-/** What most merges do: the rows into an unlogged table, then one statement that writes those that differ. */
+/** The usual merge: COPY into an unlogged table, then one INSERT … ON CONFLICT that writes the rows that differ. */
 async function mergeByConflict({ admin }: Bench, columns: readonly RecordColumn[], file: string): Promise<void> {
   await admin.query(`drop table if exists bench.incoming; create unlogged table bench.incoming (like ${copyTable} including defaults)`);
   await copyFile(admin, 'bench.incoming', columns, file);
@@ -132,10 +139,10 @@ async function mergeByConflict({ admin }: Bench, columns: readonly RecordColumn[
 }
 
 export type Round = {
-  readonly seconds: Readonly<Record<'copyFirst' | 'first' | 'again' | 'merge' | 'copyNew' | 'added', number>>;
-  readonly walBytes: Readonly<Record<'again' | 'merge', number>>;
+  readonly seconds: Readonly<Record<'copyFirstLoad' | 'firstLoad' | 'resync' | 'merge' | 'copyNewRows' | 'newRows', number>>;
+  readonly walBytes: Readonly<Record<'resync' | 'merge', number>>;
   readonly commitsMs: readonly number[];
-  readonly cpu: Readonly<Record<'copyFirst' | 'first' | 'again' | 'copyNew' | 'added', Cpu>>;
+  readonly cpu: Readonly<Record<'copyFirstLoad' | 'firstLoad' | 'resync' | 'copyNewRows' | 'newRows', Cpu>>;
 };
 
 async function prepareCopyTable({ ctx, admin }: Bench): Promise<RecordColumn[]> {
@@ -157,106 +164,112 @@ async function prepareCopyTable({ ctx, admin }: Bench): Promise<RecordColumn[]> 
 }
 
 const changesEvery = 100;
-const noCpu: Cpu = { here: Number.NaN, postgres: Number.NaN };
+const noCpu: Cpu = { node: Number.NaN, postgres: Number.NaN };
 
 type Sides = { readonly seconds: number; readonly cpu: Cpu };
-type Step = Bench & { readonly company: Company; readonly columns: readonly RecordColumn[]; readonly file: string };
+type Step = Bench & { readonly organization: SyncOrganization; readonly columns: readonly RecordColumn[]; readonly file: string };
 
-/** The same rows by COPY and by the engine, each after a checkpoint. */
-async function inTurns(step: Step, rows: Rows, mode: 'full' | 'incremental', copyFirst: boolean) {
-  const { admin, columns, file, company, records } = step;
+/** Loads the same rows by COPY and by the engine, each after a checkpoint. */
+async function compareWithCopy(step: Step, rows: RecordSource, mode: 'full' | 'incremental', copyGoesFirst: boolean) {
+  const { admin, columns, file, organization, records } = step;
   const sides: { copy: Sides; engine: Sides } = { copy: { seconds: 0, cpu: noCpu }, engine: { seconds: 0, cpu: noCpu } };
   let commitsMs: readonly number[] = [];
   const copy = async () => {
     let seconds = 0;
-    const cpu = await cpuOf(admin, async () => {
+    const cpu = await measureCpu(admin, async () => {
       seconds = await timed(() => copyFile(admin, copyTable, columns, file));
     });
     sides.copy = { seconds, cpu };
   };
   const engine = async () => {
     let seconds = 0;
-    const cpu = await cpuOf(admin, async () => {
-      ({ seconds, commitsMs } = await runEngine(step, company, mode, rows, records));
+    const cpu = await measureCpu(admin, async () => {
+      ({ seconds, commitsMs } = await runEngine(step, organization, mode, rows, records));
     });
     sides.engine = { seconds, cpu };
   };
-  for (const side of copyFirst ? [copy, engine] : [engine, copy]) {
+  for (const side of copyGoesFirst ? [copy, engine] : [engine, copy]) {
     await admin.query('checkpoint');
     await side();
   }
   return { ...sides, commitsMs };
 }
 
-/** A full run over records of which one in a hundred changed, and an ON CONFLICT merge of the same rows. */
-async function resync(step: Step, rows: Rows) {
-  const { admin, columns, file, company, records } = step;
-  // Settled tables, so that no vacuum falls into one side's time and WAL.
-  await admin.query(`vacuum analyze ${await company.table()}`);
+/** A full run over records of which 1 % changed, and an ON CONFLICT merge of the same rows. */
+async function resync(step: Step, rows: RecordSource) {
+  const { admin, columns, file, organization, records } = step;
+  // Vacuum first, so that autovacuum doesn't add to one side's time and WAL.
+  await admin.query(`vacuum analyze ${await organization.activeTable()}`);
   await admin.query(`vacuum analyze ${copyTable}`);
   await admin.query('checkpoint');
   let seconds = 0;
   let cpu = noCpu;
-  const againBytes = await walOf(admin, async () => {
-    cpu = await cpuOf(admin, async () => {
-      ({ seconds } = await runEngine(step, company, 'full', rows, Math.floor(records / changesEvery)));
+  const resyncBytes = await measureWal(admin, async () => {
+    cpu = await measureCpu(admin, async () => {
+      ({ seconds } = await runEngine(step, organization, 'full', rows, Math.floor(records / changesEvery)));
     });
   });
   await admin.query('checkpoint');
   let merge = 0;
-  const mergeBytes = await walOf(admin, async () => {
+  const mergeBytes = await measureWal(admin, async () => {
     merge = await timed(() => mergeByConflict(step, columns, file));
   });
-  return { seconds, cpu, merge, walBytes: { again: againBytes, merge: mergeBytes } };
+  return { seconds, cpu, merge, walBytes: { resync: resyncBytes, merge: mergeBytes } };
 }
 
-/** One round; the two sides take turns at going first. */
+/** One round. The side that goes first alternates from round to round. */
 export async function runRound(bench: Bench, round: number): Promise<Round> {
   const { ctx, admin, folder, records } = bench;
-  const company = await openCompany(ctx);
+  const organization = await createSyncOrganization(ctx);
   const columns = await prepareCopyTable(bench);
-  const step: Step = { ...bench, company, columns, file: path.join(folder, 'rows.copy') };
-  const copyFirst = round % 2 === 0;
+  const step: Step = { ...bench, organization, columns, file: path.join(folder, 'rows.copy') };
+  const copyGoesFirst = round % 2 === 0;
 
-  let ready = makeAll(1, records);
-  const rowsOf = (count: number, changedRecently: Rows['changedRecently'], before = 0): Rows => ({
+  let ready = createRecords(1, records);
+  const rowsOf = (count: number, changedRecently: RecordSource['changedRecently'], before = 0): RecordSource => ({
     count,
-    record: (n) => held(ready[n - 1 - before]),
+    record: (n) => getRecord(ready[n - 1 - before]),
     changedRecently,
   });
   await writeCopyFile(step.file, columns, ready);
-  const first = await inTurns(
+  const firstLoad = await compareWithCopy(
     step,
     rowsOf(records, () => false),
     'full',
-    copyFirst,
+    copyGoesFirst,
   );
 
-  for (let n = changesEvery; n <= records; n += changesEvery) ready[n - 1] = makeRecord(n, 1);
+  for (let n = changesEvery; n <= records; n += changesEvery) ready[n - 1] = createRecord(n, 1);
   await writeCopyFile(step.file, columns, ready);
-  const again = await resync(
+  const resynced = await resync(
     step,
     rowsOf(records, (n) => n % changesEvery === 0),
   );
 
-  ready = makeAll(records + 1, records);
+  ready = createRecords(records + 1, records);
   await writeCopyFile(step.file, columns, ready);
   const more = rowsOf(2 * records, (n) => n > records, records);
-  const added = await inTurns(step, more, 'incremental', copyFirst);
+  const newRows = await compareWithCopy(step, more, 'incremental', copyGoesFirst);
 
-  await admin.query(`drop schema ${company.schema} cascade`);
-  const { copy, engine } = first;
+  await admin.query(`drop schema ${organization.schema} cascade`);
+  const { copy, engine } = firstLoad;
   return {
     seconds: {
-      copyFirst: copy.seconds,
-      first: engine.seconds,
-      again: again.seconds,
-      merge: again.merge,
-      copyNew: added.copy.seconds,
-      added: added.engine.seconds,
+      copyFirstLoad: copy.seconds,
+      firstLoad: engine.seconds,
+      resync: resynced.seconds,
+      merge: resynced.merge,
+      copyNewRows: newRows.copy.seconds,
+      newRows: newRows.engine.seconds,
     },
-    walBytes: again.walBytes,
-    commitsMs: [...first.commitsMs, ...added.commitsMs],
-    cpu: { copyFirst: copy.cpu, first: engine.cpu, again: again.cpu, copyNew: added.copy.cpu, added: added.engine.cpu },
+    walBytes: resynced.walBytes,
+    commitsMs: [...firstLoad.commitsMs, ...newRows.commitsMs],
+    cpu: {
+      copyFirstLoad: copy.cpu,
+      firstLoad: engine.cpu,
+      resync: resynced.cpu,
+      copyNewRows: newRows.copy.cpu,
+      newRows: newRows.engine.cpu,
+    },
   };
 }

@@ -1,13 +1,14 @@
-// How fast and how light a sync is, as ratios from one run, with its verdict; the table goes into bench/RESULTS.md.
-// Usage: npm run bench:sync -- [records, 200000 unless told] [rounds, 3] [all, or throughput or reads alone, without a table]
+// Throughput and resource use of a sync, as ratios to COPY. Writes its table to bench/RESULTS.md.
+// Usage: npm run bench:sync -- [records, default 200000] [rounds, default 3] [all | throughput | reads, default all]
+// `throughput` and `reads` run that part alone and write no table.
 import type { Ctx } from '../src/core/ctx.ts';
-import type { OpenDatabase } from '../src/service.ts';
+import type { OpenedDatabase } from '../src/service.ts';
 import { timeParsing } from './sync-parsing.ts';
 import { measureMemory, measureResume } from './sync-processes.ts';
 import { measureReads } from './sync-reads.ts';
-import { type Measured, report } from './sync-report.ts';
+import { type Measured, reportSync } from './sync-report.ts';
 import { type Bench, type Round, runRound } from './sync-throughput.ts';
-import { inWorkplace, withDatabase } from './workplace.ts';
+import { withDatabase, withWorkspace } from './workspace.ts';
 
 const leaseMs = 5_000;
 const shortLease = (ctx: Ctx): Ctx => ({
@@ -27,7 +28,7 @@ async function repeat<T>(times: number, what: string, work: (round: number) => P
   return results;
 }
 
-async function measure(bench: Bench, address: OpenDatabase['data'], rounds: number): Promise<Measured> {
+async function measure(bench: Bench, address: OpenedDatabase['data'], rounds: number): Promise<Measured> {
   const { ctx, records } = bench;
   const sizes = [records / 4, records / 2, records].map(Math.floor);
   const memory: { count: number; idle: number; peak: number }[] = [];
@@ -48,7 +49,7 @@ const environment = { RATE_LIMIT_PER_MINUTE: '100000', ENCRYPTION_KEY: undefined
 const main = (folder: string, records: number, rounds: number, only: string): Promise<boolean> =>
   withDatabase(folder, environment, async ({ ctx, admin, address }) => {
     const bench: Bench = { ctx, admin, folder, records };
-    if (only === 'all') return report(await measure(bench, address, rounds), admin, ctx.clock.now().toISOString().slice(0, 10));
+    if (only === 'all') return reportSync(await measure(bench, address, rounds), admin, ctx.clock.now().toISOString().slice(0, 10));
     if (only === 'throughput') await repeat(rounds, 'round', (round) => runRound(bench, round));
     else console.log('reads', JSON.stringify(await measureReads(bench, address, rounds)));
     return true;
@@ -59,4 +60,4 @@ if (!/^\d{4,7}$/.test(records) || !/^[1-9]$/.test(rounds) || !['all', 'throughpu
   console.error('Usage: npm run bench:sync -- [records] [rounds] [all | throughput | reads]');
   process.exit(2);
 }
-await inWorkplace((folder) => main(folder, Number(records), Number(rounds), only));
+await withWorkspace((folder) => main(folder, Number(records), Number(rounds), only));

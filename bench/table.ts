@@ -1,4 +1,4 @@
-// A bench's lines as a table, each held against its goal, and the table's place in RESULTS.md.
+// Formats a benchmark's results as a Markdown table with goals and verdicts, and writes it to its place in RESULTS.md.
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -7,12 +7,13 @@ import type { Pool } from 'pg';
 const file = fileURLToPath(new URL('./RESULTS.md', import.meta.url));
 const end = '<!-- to here -->';
 
-export type Goal = { readonly target: number; readonly floor: number; readonly atMost?: boolean };
+/** `floor` is the worst acceptable value, `target` the wanted one. */
+export type Goal = { readonly target: number; readonly floor: number; readonly lowerIsBetter?: boolean };
 export type Line = {
   readonly measure: string;
   readonly goal: Goal | null;
   readonly unit: string;
-  /** One per round. None: the line is its words alone. */
+  /** One per round. When empty, the row shows only `measure`. */
   readonly values: readonly number[];
   readonly digits: number;
 };
@@ -22,19 +23,19 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-function gotOf({ values, digits, unit }: Line): string {
+function formatResult({ values, digits, unit }: Line): string {
   if (values.length === 0) return '';
   const shown = (value: number): string => value.toFixed(digits);
   const spread = values.length === 1 ? '' : ` (${shown(Math.min(...values))}–${shown(Math.max(...values))})`;
   return `${shown(median(values))}${unit}${spread}`;
 }
 
-/** By the median: met, above the floor at least, or missed. */
-function verdictOf({ goal, values }: Line): 'met' | 'above the floor' | 'missed' | '' {
+/** Compares the median with the goal. */
+function verdict({ goal, values }: Line): 'met' | 'floor met' | 'missed' | '' {
   if (goal === null || values.length === 0) return '';
   const got = median(values);
-  const reaches = (bound: number): boolean => (goal.atMost === true ? got <= bound : got >= bound);
-  return reaches(goal.target) ? 'met' : reaches(goal.floor) ? 'above the floor' : 'missed';
+  const reaches = (bound: number): boolean => (goal.lowerIsBetter === true ? got <= bound : got >= bound);
+  return reaches(goal.target) ? 'met' : reaches(goal.floor) ? 'floor met' : 'missed';
 }
 
 const readSettings = [
@@ -48,7 +49,7 @@ const readSettings = [
   'max_parallel_workers_per_gather',
 ];
 
-export async function machineText(admin: Pick<Pool, 'query'>, settingNames: readonly string[] = readSettings): Promise<string> {
+export async function describeMachine(admin: Pick<Pool, 'query'>, settingNames: readonly string[] = readSettings): Promise<string> {
   const { rows } = await admin.query<{ name: string; value: string }>(
     'select name, current_setting(name) as value from unnest($1::text[]) with ordinality s(name, n) order by n',
     [settingNames],
@@ -61,22 +62,26 @@ export async function machineText(admin: Pick<Pool, 'query'>, settingNames: read
   ].join('\n');
 }
 
-function rowOf(line: Line): string {
+function formatRow(line: Line): string {
   const { goal, unit, measure } = line;
-  const bound = (value: number | undefined): string => (value === undefined ? '' : `${goal?.atMost === true ? '≤' : '≥'} ${value}${unit}`);
-  return `| ${measure} | ${bound(goal?.target)} | ${bound(goal?.floor)} | ${gotOf(line)} | ${verdictOf(line)} |`;
+  const bound = (value: number | undefined): string =>
+    value === undefined ? '' : `${goal?.lowerIsBetter === true ? '≤' : '≥'} ${value}${unit}`;
+  return `| ${measure} | ${bound(goal?.target)} | ${bound(goal?.floor)} | ${formatResult(line)} | ${verdict(line)} |`;
 }
 
-/** Prints the table and puts it into RESULTS.md behind the mark of `npm run <script>`; whether no floor was missed. */
+/**
+ * Prints the table and replaces the one in RESULTS.md after the marker of `npm run <script>`. Resolves to whether no floor was missed.
+ * Throws when RESULTS.md has no such marker.
+ */
 export async function writeTable(script: string, heading: string, lines: readonly Line[]): Promise<boolean> {
-  const rows = ['| measure | target | floor | got: median (min–max) | |', '|---|---|---|---|---|', ...lines.map(rowOf)];
+  const rows = ['| measure | target | floor | result: median (min–max) | verdict |', '|---|---|---|---|---|', ...lines.map(formatRow)];
   const text = `${heading}\n\n${rows.join('\n')}`;
   console.log(`\n${text}`);
   const before = await readFile(file, 'utf8');
   const begin = `<!-- npm run ${script} writes from here -->`;
   const from = before.indexOf(begin);
   const to = before.indexOf(end, from);
-  if (from === -1 || to === -1) throw new Error(`RESULTS.md has no place for the table of ${script}`);
+  if (from === -1 || to === -1) throw new Error(`RESULTS.md has no marker for the table of ${script}`);
   await writeFile(file, `${before.slice(0, from + begin.length)}\n${text}\n${before.slice(to)}`);
-  return lines.every((line) => verdictOf(line) !== 'missed');
+  return lines.every((line) => verdict(line) !== 'missed');
 }

@@ -1,21 +1,21 @@
-// What counting requests for Prometheus costs: processor time of each request with METRICS_PORT and without, in turns over the same data.
-// Usage: npm run bench:watching -- [records, 10000] [rounds, 9] [seconds of a measurement, 2]
+// What request metrics cost: CPU time per request with METRICS_PORT and without, in alternating order over the same data.
+// Usage: npm run bench:watching -- [records, default 10000] [rounds, default 9] [seconds per measurement, default 2]
 
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { openLog } from '../src/core/log.ts';
-import { openMetrics } from '../src/operate/metrics.ts';
+import { createLog } from '../src/core/log.ts';
+import { createMetrics } from '../src/operate/metrics.ts';
 import { loadInvoices, publishInvoices } from './reads-data.ts';
-import { load } from './reads-load.ts';
+import { measureLoad } from './reads-load.ts';
 import { headersOf, listPaths } from './reads-measure.ts';
-import { type Running, readArguments, startService } from './reads-servers.ts';
+import { parseArguments, type RunningServer, startService } from './reads-servers.ts';
 import { median } from './table.ts';
-import { inWorkplace, withDatabase } from './workplace.ts';
+import { withDatabase, withWorkspace } from './workspace.ts';
 
 const connections = 8;
 
-/** Processor time of one call in µs, the least of some tries: what else the machine does only adds. */
-function costOf(call: () => void): number {
+/** CPU time of one call in µs: the minimum of several tries, as other work on the machine only adds. */
+function measureCallUs(call: () => void): number {
   const [tries, calls] = [7, 300_000];
   const costs = Array.from({ length: tries }, () => {
     const before = process.cpuUsage();
@@ -26,12 +26,18 @@ function costOf(call: () => void): number {
   return Math.min(...costs);
 }
 
-/** What is done for each request beside answering it, alone in this process. */
-function measureAlone(): void {
-  const nothing = { pools: () => ({}), caches: () => ({}), turns: () => ({}), sinceTickSeconds: () => 0, figures: async () => undefined };
-  const { onServed } = openMetrics({ version: '0', ...nothing });
+/** Costs of metrics and logging per request, measured in this process without a server. */
+function measureInProcess(): void {
+  const nothing = {
+    pools: () => ({}),
+    caches: () => ({}),
+    queues: () => ({}),
+    sinceTickSeconds: () => 0,
+    databaseStats: async () => undefined,
+  };
+  const { onServed } = createMetrics({ version: '0', ...nothing });
   const served = { route: '/api/public/{version}/{resource}', kind: 'list' } as const;
-  console.log(`alone: counting ${costOf(() => onServed(served, 'GET', '200', 0.003)).toFixed(2)} µs`);
+  console.log(`in process: metrics ${measureCallUs(() => onServed(served, 'GET', '200', 0.003)).toFixed(2)} µs`);
   const id = randomUUID();
   const facts = {
     requestId: id,
@@ -44,9 +50,9 @@ function measureAlone(): void {
   };
   const sink = { write: () => undefined };
   const bare = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, sink);
-  const log = openLog('info', sink).child({}, { redact: [] });
-  const [plain, looked] = [costOf(() => bare.info(facts, 'request')), costOf(() => log.info(facts, 'request'))];
-  console.log(`alone: a line of the log ${looked.toFixed(2)} µs, ${(looked - plain).toFixed(2)} of it to look for secrets`);
+  const log = createLog('info', sink).child({}, { redact: [] });
+  const [plain, redacting] = [measureCallUs(() => bare.info(facts, 'request')), measureCallUs(() => log.info(facts, 'request'))];
+  console.log(`in process: a log line ${redacting.toFixed(2)} µs, ${(redacting - plain).toFixed(2)} µs of it to find secrets`);
 }
 
 async function main(folder: string, records: number, rounds: number, ms: number): Promise<boolean> {
@@ -55,13 +61,14 @@ async function main(folder: string, records: number, rounds: number, ms: number)
     const without = await startService(folder);
     await publishInvoices(without.url, invoices, admin);
     const counting = await startService(folder, { environment: { METRICS_PORT: '0' } });
-    const ask = { headers: { ...headersOf(invoices), 'If-None-Match': '*' }, paths: listPaths.slice(0, 20) };
-    const measure = async ({ pid, url }: Running): Promise<number> => (await load(pid, { ...ask, url }, connections, ms, 304)).cpuUs;
+    const requestSet = { headers: { ...headersOf(invoices), 'If-None-Match': '*' }, paths: listPaths.slice(0, 20) };
+    const measure = async ({ pid, url }: RunningServer): Promise<number> =>
+      (await measureLoad(pid, { ...requestSet, url }, connections, ms, 304)).cpuUs;
     const all: [plain: number, counted: number][] = [];
     await measure(without);
     await measure(counting);
     for (let round = 0; round < rounds; round += 1) {
-      // Whoever goes first has the warmer machine as often as the other.
+      // Alternate, so that each goes first equally often.
       const [one, other] = round % 2 === 0 ? [without, counting] : [counting, without];
       const cost = new Map([
         [one, await measure(one)],
@@ -74,15 +81,15 @@ async function main(folder: string, records: number, rounds: number, ms: number)
     await Promise.all([without.stop(), counting.stop()]);
     const [plain, counted] = ([0, 1] as const).map((side) => all.map((costs) => costs[side]));
     if (plain === undefined || counted === undefined) return false;
-    const [ofMedians, ofLeast] = [median(counted) - median(plain), Math.min(...counted) - Math.min(...plain)];
-    console.log(`in a server: ${ofMedians.toFixed(1)} µs by the medians of ${rounds} rounds, ${ofLeast.toFixed(1)} µs by the least`);
+    const [ofMedians, ofMinima] = [median(counted) - median(plain), Math.min(...counted) - Math.min(...plain)];
+    console.log(`in a server: ${ofMedians.toFixed(1)} µs by the medians of ${rounds} rounds, ${ofMinima.toFixed(1)} µs by the minima`);
     return true;
   });
 }
 
-const { records, rounds, ms } = readArguments('bench:watching', [
+const { records, rounds, ms } = parseArguments('bench:watching', [
   ...process.argv.slice(2),
   ...['10000', '9', '2'].slice(process.argv.length - 2),
 ]);
-measureAlone();
-await inWorkplace((folder) => main(folder, records, rounds, ms));
+measureInProcess();
+await withWorkspace((folder) => main(folder, records, rounds, ms));

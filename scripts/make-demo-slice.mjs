@@ -1,6 +1,6 @@
 // Cuts the demo's data from the full data set: `node scripts/make-demo-slice.mjs <source folder> <target folder> [invoices]`.
-// Takes whole days from the last one backwards until they hold that many invoices (2,000 unless told), with everything those days
-// hold: credit memos, journals, all their lines, and the customers and items they name. Rows are copied as they stand.
+// Takes whole days from the last one backwards until they hold that many invoices (default 2,000), with everything those days
+// hold: credit memos, journals, all their lines, and the customers and items they name. Rows are copied unchanged.
 import { createReadStream, createWriteStream, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -116,7 +116,7 @@ invoice to be set against, and customers and items were often created before the
 
 What is dirty, and was left so: cash sales without a customer, blank descriptions, prices and totals of zero, odd stock codes (\`POST\`, \`M\`,
 \`gift_0001_40\`), products under several spellings. There is no status, due date, payment or tax;
-what the simulated account derives is told in \`../netsuite/README.md\`.
+what the simulated account derives is described in \`../netsuite/README.md\`.
 `,
 );
 for (const { file, kept, bytes } of copied) console.log(`${file}: ${kept} rows, ${bytes} bytes`);

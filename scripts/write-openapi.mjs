@@ -1,4 +1,4 @@
-// Writes docs/openapi.json, the description of the management interface as it is served at the default address.
+// Writes docs/openapi.json, the management interface's description as served at the default address.
 import { writeFileSync } from 'node:fs';
 import { describePlatform } from '../src/platform/index.ts';
 

@@ -1,100 +1,108 @@
-// The composition root: from opened resources to an Express application and a scheduler. It decides what is mounted where.
+// The composition root: builds the Express application and starts the background workers. Decides which router is mounted where.
 import express, { type Express } from 'express';
 import type { Ctx } from './core/ctx.ts';
-import { recurring } from './core/recurring.ts';
-import { startSandbox } from './gateways/payments/sandbox/deliver-events.ts';
-import { giveUpPaying, lookAtSession, payByCard } from './gateways/payments/sandbox/pay-session.ts';
+import { startRecurring } from './core/recurring.ts';
+import { startSandboxWork } from './gateways/payments/sandbox/deliver-events.ts';
+import { cancelPaySession, findPaySession, payByCard } from './gateways/payments/sandbox/pay-session.ts';
 import { sessionCookie } from './http/authenticate.ts';
-import { errorHandler, unknownAddress } from './http/errors.ts';
+import { errorHandler, notFoundHandler } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
-import { headersOf, safeHeaders, settled, settleHeaders } from './http/first-headers.ts';
-import { invitationPage } from './http/invitation-page.ts';
-import { mcpPath, mcpResource, mcpRouter, metadataPaths, resourceMetadata, type ServeMcp } from './http/mcp.ts';
-import { adoptMessages, type Messages } from './http/messages.ts';
-import { referencePages } from './http/reference-page.ts';
-import { checkHeaders, requestLog } from './http/request-log.ts';
-import { sandboxPayPages } from './http/sandbox-pay-page.ts';
-import { noteServed, type OnServed, platformBase } from './http/served.ts';
-import { signInRouter } from './http/sign-in.ts';
-import { unsubscribePages } from './http/unsubscribe-page.ts';
+import { createInvitationPage } from './http/invitation-page.ts';
+import { createMcpRouter, mcpPath, mcpResource, metadataPaths, type ServeMcp, serveResourceMetadata } from './http/mcp.ts';
+import { adoptMessageClasses, type MessageClasses } from './http/message-classes.ts';
+import { applyPendingHeaders, createSecurityHeaders, pendingHeaders, pendingHeadersMiddleware } from './http/pending-headers.ts';
+import { createReferencePages } from './http/reference-page.ts';
+import { assertHeaders, requestLog } from './http/request-log.ts';
+import { createSandboxPayPages } from './http/sandbox-pay-page.ts';
+import { type OnServed, platformBase, recordServed } from './http/served.ts';
+import { createSignInRouter } from './http/sign-in.ts';
+import { createUnsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { startAgentWork } from './platform/agents/agent-work.ts';
-import { startPublications } from './platform/api-schemas/publication.ts';
-import { tendAllIndexes } from './platform/api-schemas/tend-indexes.ts';
+import { maintainAllIndexes } from './platform/api-schemas/maintain-indexes.ts';
+import { startPublicationWorker } from './platform/api-schemas/publication.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformRouter } from './platform/index.ts';
 import { startPayWork } from './platform/pay/pay-work.ts';
 import { startWriteBack } from './platform/pay/write-back.ts';
-import { startWriteBackNews } from './platform/pay/write-back-news.ts';
+import { startWriteBackAlerts } from './platform/pay/write-back-alerts.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
-import { lookAtLink, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
-import { openUsage, publicHandler, type Usage } from './public/index.ts';
+import { readLinkState, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
+import { publicHandler, startUsageCounter, type UsageCounter } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
 export type AppOptions = {
   readonly trustProxy?: boolean | number | string;
   readonly streams?: StreamOptions;
-  /** Where calls of the public interface are counted; whoever gives it stops it. */
-  readonly usage?: Usage;
-  /** What the server makes its requests and responses of. */
-  readonly messages?: Messages;
-  /** Hears of every answer. */
+  /** Counts calls of the public interface. The caller that passes it must stop it. */
+  readonly usage?: UsageCounter;
+  /** The classes from which the server creates its requests and responses. */
+  readonly messages?: MessageClasses;
+  /** Called for every response. */
   readonly onServed?: OnServed | undefined;
 };
 
-/** Loaded with the first token: what stands behind it is large, and a start needs none of it. */
-function tokenVerifier(ctx: Ctx): VerifyToken {
-  let opened: Promise<VerifyToken> | undefined;
+/** Loads the verifier with the first token, because its dependencies are large and not needed at the start. */
+function lazyTokenVerifier(ctx: Ctx): VerifyToken {
+  let loaded: Promise<VerifyToken> | undefined;
   return async (token) => {
-    opened ??= import('./identity/access-token.ts').then(({ openTokenVerifier }) =>
-      openTokenVerifier(ctx.settings.oidc, ctx, [mcpResource(ctx.settings.publicUrl)]),
+    loaded ??= import('./identity/access-token.ts').then(({ createTokenVerifier }) =>
+      createTokenVerifier(ctx.settings.oidc, ctx, [mcpResource(ctx.settings.publicUrl)]),
     );
-    return (await opened)(token);
+    return (await loaded)(token);
   };
 }
 
-/** Loaded with the first message, for the same reason. */
-function mcpServer(ctx: Ctx, usage: Usage): ServeMcp {
-  let opened: Promise<ServeMcp> | undefined;
+/** Loads the MCP server with the first message, for the same reason. */
+function lazyMcpServer(ctx: Ctx, usage: UsageCounter): ServeMcp {
+  let loaded: Promise<ServeMcp> | undefined;
   return async (...message) => {
-    opened ??= import('./mcp/server.ts').then(({ openMcp }) => openMcp(ctx, usage));
-    return (await opened)(...message);
+    loaded ??= import('./mcp/server.ts').then(({ createMcpServer }) => createMcpServer(ctx, usage));
+    return (await loaded)(...message);
   };
 }
 
+/** Mounts all routers, pages and middleware. Throws when a route definition is invalid. */
 export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   const app = express();
-  if (options.messages !== undefined) adoptMessages(app, options.messages);
+  if (options.messages !== undefined) adoptMessageClasses(app, options.messages);
   app.disable('x-powered-by');
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock, safeHeaders(), options.onServed), checkHeaders);
-  const pages = referencePages();
-  const usage = options.usage ?? openUsage(ctx);
-  const verify = tokenVerifier(ctx);
-  // First among its neighbours: each of them would look at every public request.
+  app.use(requestLog(ctx.log, ctx.clock, createSecurityHeaders(), options.onServed), assertHeaders);
+  const pages = createReferencePages();
+  const usage = options.usage ?? startUsageCounter(ctx);
+  const verify = lazyTokenVerifier(ctx);
+  // Mounted first, so that public requests don't pass through the other routers.
   app.use(
     '/api/public',
-    publicHandler(ctx, { referencePage: pages.public, sessionCookie, headersOf, settleHeaders, usage, onServed: noteServed }),
+    publicHandler(ctx, {
+      referencePage: pages.public,
+      sessionCookie,
+      headersOf: pendingHeaders,
+      applyHeaders: applyPendingHeaders,
+      usage,
+      onServed: recordServed,
+    }),
   );
-  app.use(settled);
+  app.use(pendingHeadersMiddleware);
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);
-  const invitation = invitationPage();
+  const invitation = createInvitationPage();
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
-  app.use('/unsubscribe', unsubscribePages(ctx, { look: lookAtLink, unsubscribe, resubscribe }, invitation.stylesheet));
-  const paying = sandboxPayPages(ctx, { look: lookAtSession, pay: payByCard, giveUp: giveUpPaying }, invitation.stylesheet);
+  app.use('/unsubscribe', createUnsubscribePages(ctx, { find: readLinkState, unsubscribe, resubscribe }, invitation.stylesheet));
+  const paying = createSandboxPayPages(ctx, { find: findPaySession, pay: payByCard, cancel: cancelPaySession }, invitation.stylesheet);
   app.use('/pay-assets', paying.assets);
   app.use('/pay/sandbox', paying.pages);
-  app.use('/auth', signInRouter(ctx));
+  app.use('/auth', createSignInRouter(ctx));
   app.use(platformBase, platformRouter(ctx, verify, options.streams ?? {}));
-  app.get(metadataPaths, resourceMetadata(ctx));
-  app.use(mcpPath, mcpRouter(ctx, verify, mcpServer(ctx, usage)));
-  app.use(unknownAddress);
+  app.get(metadataPaths, serveResourceMetadata(ctx));
+  app.use(mcpPath, createMcpRouter(ctx, verify, lazyMcpServer(ctx, usage)));
+  app.use(notFoundHandler);
   app.use(errorHandler(ctx.log));
   return app;
 }
@@ -103,32 +111,33 @@ export type Background = { readonly scheduler: Scheduler; stop(): Promise<void> 
 
 const pruneEveryMs = 3_600_000;
 
-/** Takes away what nobody asks for any more; another process doing the same does no harm. */
+/** Deletes expired rows and maintains indexes. Several processes may do so at the same time. */
 async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
   await ctx.db.control.raw(
     'select prune_expired(), prune_subscriptions(), prune_mails(), prune_drift_events(), prune_api_key_usage(), prune_pay_events()',
   );
   await pruneTombstones(ctx, stopping);
-  await tendAllIndexes(ctx, stopping);
+  await maintainAllIndexes(ctx, stopping);
 }
 
 /**
- * What works without being asked: due syncs and subscriptions, queued mail, pending domains, certificates that end, publications, checks of
- * agents and messages that a stopped process left unfinished, payments that providers are asked about and that ERPs are told of, and tidying up.
+ * Starts the background workers: due syncs and subscriptions, queued mail, pending domains, expiring certificates, publications, agent
+ * checks and messages that a stopped process left unfinished, polling of payment providers, write-back of payments to ERPs, and hourly
+ * cleanup.
  */
 export async function startBackground(ctx: Ctx): Promise<Background> {
   const scheduler = startScheduler(ctx);
-  const publications = startPublications(ctx);
+  const publications = startPublicationWorker(ctx);
   const mailSender = startMailSender(ctx);
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
-  const pay = [startPayWork(ctx), startWriteBack(ctx), startWriteBackNews(ctx), startSandbox(ctx)];
-  const pruning = recurring(
+  const pay = [startPayWork(ctx), startWriteBack(ctx), startWriteBackAlerts(ctx), startSandboxWork(ctx)];
+  const pruning = startRecurring(
     pruneEveryMs,
     (stopping) => prune(ctx, stopping),
-    (error) => ctx.log.warn({ err: error }, 'expired rows could not be taken away'),
+    (error) => ctx.log.warn({ err: error }, 'expired rows could not be deleted'),
   );
   void pruning.tick();
   const all = [scheduler, publications, subscriptions, mailSender, domainChecks, certificates, agents, ...pay, pruning];

@@ -1,10 +1,10 @@
-// The environment, read through one schema that reports every problem at once. Only main.ts hands it process.env.
+// Reads the environment through one schema that reports all problems at once. Only main.ts passes process.env to it.
 import { isIP } from 'node:net';
 import path from 'node:path';
 import { z } from 'zod';
 import type { EncryptionKey } from './core/keyring.ts';
 import { isLoopbackHttp } from './core/loopback.ts';
-import { type BoundedKind, mostByDefault, type Settings } from './core/settings.ts';
+import { defaultQuotas, type QuotaKind, type Settings } from './core/settings.ts';
 
 const megabyte = 1024 * 1024;
 const flag = (fallback: boolean) => z.stringbool().default(fallback);
@@ -17,7 +17,7 @@ const list = z
       .map((item) => item.trim())
       .filter((item) => item !== ''),
   );
-const wholeOrNone = (min: number, max: number) => {
+const optionalInteger = (min: number, max: number) => {
   const message = `must be a whole number from ${min} to ${max}`;
   return z
     .string()
@@ -26,105 +26,105 @@ const wholeOrNone = (min: number, max: number) => {
     .refine((value) => value >= min && value <= max, message)
     .optional();
 };
-const whole = (min: number, max: number, fallback: number) => wholeOrNone(min, max).unwrap().default(fallback);
-/** What Express takes: how many proxies stand in front, or which addresses they have. */
-const trustedProxies = z.string().transform((text, problem): boolean | number | string => {
+const integer = (min: number, max: number, fallback: number) => optionalInteger(min, max).unwrap().default(fallback);
+/** The values of Express's `trust proxy`: the number of proxies in front of the service, or their addresses. */
+const trustedProxies = z.string().transform((text, context): boolean | number | string => {
   if (text === 'true' || text === 'false') return text === 'true';
   if (/^\d{1,2}$/.test(text)) return Number(text);
-  const legal = text.split(',').every((part) => {
+  const valid = text.split(',').every((part) => {
     const [address = '', prefix = '0', ...more] = part.trim().split('/');
     const family = isIP(address);
     if (['loopback', 'linklocal', 'uniquelocal'].includes(part.trim())) return true;
     return family !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128) && more.length === 0;
   });
-  if (legal) return text;
-  problem.addIssue({ code: 'custom', message: 'must be true, false, a number of proxies, or addresses and networks separated by commas' });
+  if (valid) return text;
+  context.addIssue({ code: 'custom', message: 'must be true, false, a number of proxies, or addresses and networks separated by commas' });
   return z.NEVER;
 });
-/** An address as a DNS client takes it: 9.9.9.9, 127.0.0.1:5353, 2620:fe::fe or [::1]:5353. */
+/** The address of a DNS server: 9.9.9.9, 127.0.0.1:5353, 2620:fe::fe or [::1]:5353. */
 const isServerAddress = (text: string): boolean => {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([\d.]+|[\da-f:]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
   return isIP(bracketed ?? plain ?? '') !== 0 && Number(port ?? 53) <= 65_535;
 };
-const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address');
-const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
+const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL');
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
   return url !== null && /^https?:$/.test(url.protocol) && (text === url.origin || text === `${url.origin}/`);
 };
-/** An address without path, query or credentials. */
-const origin = z.string().refine(isOrigin, 'must be an http or https address without a path');
-const encryptionKeys = z.string().transform((text, problem): EncryptionKey[] => {
+/** A URL without path, query or credentials. */
+const origin = z.string().refine(isOrigin, 'must be an http or https URL without a path');
+const encryptionKeys = z.string().transform((text, context): EncryptionKey[] => {
   const keys = text.split(',').map((part) => {
     const [id = '', secret = ''] = part.trim().split(':');
     return { id, bytes: Buffer.from(secret, 'base64') };
   });
-  const legal = keys.every(({ id, bytes }) => /^[A-Za-z0-9_-]{1,32}$/.test(id) && bytes.length === 32);
-  if (!legal || new Set(keys.map(({ id }) => id)).size !== keys.length) {
-    problem.addIssue({
+  const valid = keys.every(({ id, bytes }) => /^[A-Za-z0-9_-]{1,32}$/.test(id) && bytes.length === 32);
+  if (!valid || new Set(keys.map(({ id }) => id)).size !== keys.length) {
+    context.addIssue({
       code: 'custom',
-      message: 'must be <id>:<32 bytes in base64>, several separated by commas with the current one first',
+      message: 'must be <id>:<32 bytes in base64>; several are separated by commas, the current one first, each with a different id',
     });
     return z.NEVER;
   }
   return keys;
 });
 
-/** Such as `views=100,agents=5`. */
-const organizationLimits = list.transform((items, problem): Readonly<Record<BoundedKind, number>> => {
+/** For example `views=100,agents=5`; kinds that aren't listed keep their defaults. */
+const organizationLimits = list.transform((items, context): Readonly<Record<QuotaKind, number>> => {
   const given = items.map((item) => /^(\w+)=(\d{1,7})$/.exec(item) ?? []);
-  if (given.every(([, name]) => name !== undefined && Object.hasOwn(mostByDefault, name)))
-    return { ...mostByDefault, ...Object.fromEntries(given.map(([, name = '', most]) => [name, Number(most)])) };
-  problem.addIssue({
+  if (given.every(([, name]) => name !== undefined && Object.hasOwn(defaultQuotas, name)))
+    return { ...defaultQuotas, ...Object.fromEntries(given.map(([, name = '', max]) => [name, Number(max)])) };
+  context.addIssue({
     code: 'custom',
-    message: `must be <kind>=<number>, several separated by commas; kinds: ${Object.keys(mostByDefault).join(', ')}`,
+    message: `must be <kind>=<number>, several separated by commas; the kinds are: ${Object.keys(defaultQuotas).join(', ')}`,
   });
   return z.NEVER;
 });
 
-/** Every variable the service knows; a test compares this list with .env.example. */
+/** All variables of the service; a test compares this list with .env.example. */
 export const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   HOST: z.string().min(1).default('127.0.0.1'),
-  PORT: whole(0, 65_535, 8080),
+  PORT: integer(0, 65_535, 8080),
   METRICS_HOST: z.string().min(1).default('127.0.0.1'),
-  METRICS_PORT: wholeOrNone(0, 65_535),
-  SHUTDOWN_SECONDS: whole(1, 3_600, 25),
-  SHUTDOWN_DRAIN_SECONDS: whole(0, 600, 0),
+  METRICS_PORT: optionalInteger(0, 65_535),
+  SHUTDOWN_SECONDS: integer(1, 3_600, 25),
+  SHUTDOWN_DRAIN_SECONDS: integer(0, 600, 0),
   PUBLIC_URL: origin.optional(),
   DATA_DIR: z.string().min(1).default('.data'),
   DATABASE_URL: postgresUrl.optional(),
   WAREHOUSE_URL: postgresUrl.optional(),
   ENCRYPTION_KEY: encryptionKeys.optional(),
-  CONTROL_POOL_SIZE: whole(2, 100, 8),
-  DATA_POOL_SIZE: whole(2, 100, 10),
-  LOOKUP_POOL_SIZE: whole(1, 100, 2),
+  CONTROL_POOL_SIZE: integer(2, 100, 8),
+  DATA_POOL_SIZE: integer(2, 100, 10),
+  LOOKUP_POOL_SIZE: integer(1, 100, 2),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   TRUST_PROXY: trustedProxies.default(false),
-  CORS_ORIGINS: list.refine((origins) => origins.every(isOrigin), 'must be web origins such as https://shop.example'),
+  CORS_ORIGINS: list.refine((origins) => origins.every(isOrigin), 'must be web origins such as https://shop.example, separated by commas'),
   ALLOW_SIGNUP: flag(false),
   ORGANIZATION_LIMITS: organizationLimits,
-  ORGANIZATIONS_PER_PERSON: whole(0, 1_000_000, 50),
-  RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 60),
-  READ_TIMEOUT_MS: whole(100, 600_000, 10_000),
-  PUBLIC_REQUESTS: whole(1, 100_000, 1_000),
-  READ_WAIT_MS: whole(1, 600_000, 3_000),
-  HTTP_CONNECTIONS: whole(1, 1_000_000, 10_000),
-  EXPORT_POOL: whole(1, 50, 4),
-  EXPORT_QUEUE: whole(0, 1_000, 32),
-  EXPORT_SECONDS: whole(1, 86_400, 900),
-  EXPORT_BYTES_PER_SECOND: whole(0, 100_000_000, 16_384),
-  BODY_CACHE_MB: whole(0, 65_536, 32),
-  TOTAL_CACHE_MB: whole(0, 4_096, 8),
-  ANCHOR_CACHE_MB: whole(0, 4_096, 16),
-  STATEMENT_CACHE_MB: whole(1, 4_096, 8),
-  TRUSTED_CACHE_MB: whole(1, 4_096, 8),
-  VERSION_CACHE_MB: whole(1, 4_096, 16),
+  ORGANIZATIONS_PER_PERSON: integer(0, 1_000_000, 50),
+  RATE_LIMIT_PER_MINUTE: integer(1, 1_000_000, 60),
+  READ_TIMEOUT_MS: integer(100, 600_000, 10_000),
+  PUBLIC_REQUESTS: integer(1, 100_000, 1_000),
+  READ_WAIT_MS: integer(1, 600_000, 3_000),
+  HTTP_CONNECTIONS: integer(1, 1_000_000, 10_000),
+  EXPORT_POOL: integer(1, 50, 4),
+  EXPORT_QUEUE: integer(0, 1_000, 32),
+  EXPORT_SECONDS: integer(1, 86_400, 900),
+  EXPORT_BYTES_PER_SECOND: integer(0, 100_000_000, 16_384),
+  BODY_CACHE_MB: integer(0, 65_536, 32),
+  TOTAL_CACHE_MB: integer(0, 4_096, 8),
+  ANCHOR_CACHE_MB: integer(0, 4_096, 16),
+  STATEMENT_CACHE_MB: integer(1, 4_096, 8),
+  TRUSTED_CACHE_MB: integer(1, 4_096, 8),
+  VERSION_CACHE_MB: integer(1, 4_096, 16),
   ALLOWED_ERP_HOSTS: list,
   ALLOW_PRIVATE_ERP_HOSTS: flag(false),
-  ERP_CONCURRENCY: whole(1, 20, 2),
-  SYNC_WORKERS: whole(0, 32, 2),
-  SYNC_LEASE_SECONDS: whole(1, 3_600, 60),
+  ERP_CONCURRENCY: integer(1, 20, 2),
+  SYNC_WORKERS: integer(0, 32, 2),
+  SYNC_LEASE_SECONDS: integer(1, 3_600, 60),
   OIDC_ISSUER: httpUrl.optional(),
   OIDC_AUDIENCE: z.string().min(1).optional(),
   OIDC_JWKS_URI: httpUrl.optional(),
@@ -133,19 +133,19 @@ export const Environment = z.object({
   OIDC_CLIENT_SECRET: z.string().min(1).optional(),
   SMTP_URL: z
     .string()
-    .regex(/^smtps?:\/\//, 'must be an smtp:// or smtps:// address')
+    .regex(/^smtps?:\/\//, 'must be an smtp:// or smtps:// URL')
     .optional(),
   MAIL_FROM: z.string().min(3).max(320).default('Portal Service <portal@localhost>'),
-  MAIL_ATTACHMENT_MB: whole(1, 50, 10),
-  SUBSCRIPTION_MAILS_PER_DAY: whole(1, 10_000_000, 10_000),
-  DNS_SERVERS: list.refine((servers) => servers.every(isServerAddress), 'must be IP addresses, each with :port if need be'),
-  AGENT_CREDITS_PER_MONTH: whole(0, 100_000_000, 1_000),
-  AGENT_STEPS: whole(1, 50, 8),
-  AGENT_INPUT_TOKENS: whole(1, 10_000_000, 60_000),
-  AGENT_OUTPUT_TOKENS: whole(1, 1_000_000, 4_000),
-  AGENT_HISTORY_TOKENS: whole(0, 1_000_000, 8_000),
-  AGENT_TOOL_OUTPUT_BYTES: whole(1_000, 1_000_000, 16_384),
-  AGENT_SECONDS: whole(1, 300, 120),
+  MAIL_ATTACHMENT_MB: integer(1, 50, 10),
+  SUBSCRIPTION_MAILS_PER_DAY: integer(1, 10_000_000, 10_000),
+  DNS_SERVERS: list.refine((servers) => servers.every(isServerAddress), 'must be IP addresses, optionally with :port, separated by commas'),
+  AGENT_CREDITS_PER_MONTH: integer(0, 100_000_000, 1_000),
+  AGENT_STEPS: integer(1, 50, 8),
+  AGENT_INPUT_TOKENS: integer(1, 10_000_000, 60_000),
+  AGENT_OUTPUT_TOKENS: integer(1, 1_000_000, 4_000),
+  AGENT_HISTORY_TOKENS: integer(0, 1_000_000, 8_000),
+  AGENT_TOOL_OUTPUT_BYTES: integer(1_000, 1_000_000, 16_384),
+  AGENT_SECONDS: integer(1, 300, 120),
   AGENT_MODELS: list.refine(
     (names) => names.every((name) => /^(anthropic|openai-compatible)\/\S{1,200}$/.test(name)),
     'must be names such as anthropic/<model> or openai-compatible/<model>, separated by commas',
@@ -165,11 +165,11 @@ export type Config = Environment & { readonly settings: Settings };
 export class BadEnvironment extends Error {
   override readonly name = 'BadEnvironment';
   constructor(problems: readonly string[]) {
-    super(`The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    super(`Invalid environment variables:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
 }
 
-/** What no single variable can tell; works on the raw texts, so that these problems are named beside the others. */
+/** Checks that involve several variables. It works on the raw texts, so that these problems are reported together with the others. */
 function crossChecks(given: Readonly<Record<string, string>>): string[] {
   const has = (name: keyof Environment): boolean => given[name] !== undefined;
   const problems: string[] = [];
@@ -177,25 +177,25 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
     const needed = ['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL'] as const;
     problems.push(...needed.filter((name) => !has(name)).map((name) => `${name}: is required in production`));
     if (flag(false).safeParse(given['ALLOW_PRIVATE_ERP_HOSTS']).data === true)
-      problems.push('ALLOW_PRIVATE_ERP_HOSTS: is refused in production');
+      problems.push('ALLOW_PRIVATE_ERP_HOSTS: is not allowed in production');
   }
   const oidc = (['OIDC_ISSUER', 'OIDC_AUDIENCE', 'OIDC_JWKS_URI'] as const).filter(has).length;
   if ((oidc !== 0 && oidc !== 3) || (oidc === 0 && has('OIDC_USERINFO_URI')))
-    problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: are needed together');
+    problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: must be set together');
   if ((has('OIDC_CLIENT_ID') && oidc === 0) || (has('OIDC_CLIENT_SECRET') && !has('OIDC_CLIENT_ID')))
-    problems.push('OIDC_CLIENT_ID: needs OIDC_ISSUER beside it, and OIDC_CLIENT_SECRET needs OIDC_CLIENT_ID');
+    problems.push('OIDC_CLIENT_ID: requires OIDC_ISSUER, and OIDC_CLIENT_SECRET requires OIDC_CLIENT_ID');
   if (has('OIDC_CLIENT_ID') && given['OIDC_ISSUER']?.startsWith('http:') === true && !isLoopbackHttp(given['OIDC_ISSUER']))
-    problems.push('OIDC_ISSUER: must be an https address for signing in, unless it is on this machine');
+    problems.push('OIDC_ISSUER: must be an https URL for sign-in, unless it is on this machine');
   for (const [provider, needed] of [
     ['anthropic/', 'ANTHROPIC_API_KEY'],
     ['openai-compatible/', 'OPENAI_COMPATIBLE_URL'],
   ] as const)
-    if (given['AGENT_MODELS']?.includes(provider) === true && !has(needed)) problems.push(`AGENT_MODELS: ${provider}… needs ${needed}`);
+    if (given['AGENT_MODELS']?.includes(provider) === true && !has(needed)) problems.push(`AGENT_MODELS: ${provider}… requires ${needed}`);
   if (has('OPENAI_COMPATIBLE_API_KEY') && !has('OPENAI_COMPATIBLE_URL'))
-    problems.push('OPENAI_COMPATIBLE_API_KEY: needs OPENAI_COMPATIBLE_URL beside it');
+    problems.push('OPENAI_COMPATIBLE_API_KEY: requires OPENAI_COMPATIBLE_URL');
   if (given['STRIPE_API_URL']?.startsWith('http:') === true && !isLoopbackHttp(given['STRIPE_API_URL']))
-    problems.push('STRIPE_API_URL: must be an https address, unless it is on this machine');
-  // Over plain http keys, tokens and cookies are anybody's, and so is what proves tokens.
+    problems.push('STRIPE_API_URL: must be an https URL, unless it is on this machine');
+  // Plain http would expose keys, tokens and cookies, and allow forging the keys that verify tokens.
   const secret = ['OIDC_JWKS_URI', 'OIDC_USERINFO_URI', 'ANTHROPIC_BASE_URL'] as const;
   const more = [
     ...(given['NODE_ENV'] === 'production' ? (['PUBLIC_URL'] as const) : []),
@@ -203,13 +203,13 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
   ];
   for (const name of [...secret, ...more])
     if (given[name]?.toLowerCase().startsWith('http:') === true && !isLoopbackHttp(given[name]))
-      problems.push(`${name}: must be an https address, unless it is on this machine`);
+      problems.push(`${name}: must be an https URL, unless it is on this machine`);
   const [drain, all] = (['SHUTDOWN_DRAIN_SECONDS', 'SHUTDOWN_SECONDS'] as const).map((name) =>
     Environment.shape[name].safeParse(given[name]),
   );
   if (drain?.data !== undefined && all?.data !== undefined && drain.data >= all.data)
     problems.push('SHUTDOWN_DRAIN_SECONDS: must be less than SHUTDOWN_SECONDS');
-  if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: needs DATABASE_URL beside it');
+  if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: requires DATABASE_URL');
   return problems;
 }
 
@@ -230,18 +230,18 @@ function toSettings(env: Environment): Settings {
   return {
     publicUrl: (env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`).replace(/\/+$/, ''),
     ownUrl: `http://127.0.0.1:${env.PORT}`,
-    sandbox: { allowed: env.SANDBOX_PAYMENTS ?? env.NODE_ENV !== 'production', laterMs: 10_000, payoutEveryMs: 86_400_000 },
+    sandbox: { allowed: env.SANDBOX_PAYMENTS ?? env.NODE_ENV !== 'production', delayMs: 10_000, payoutEveryMs: 86_400_000 },
     production: env.NODE_ENV === 'production',
     allowSignup: env.ALLOW_SIGNUP,
-    mostPerOrganization: env.ORGANIZATION_LIMITS,
-    mostOrganizationsPerPerson: env.ORGANIZATIONS_PER_PERSON,
+    quotas: env.ORGANIZATION_LIMITS,
+    maxOrganizationsPerPerson: env.ORGANIZATIONS_PER_PERSON,
     session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },
     mail: {
       smtpUrl: env.SMTP_URL ?? null,
       from: env.MAIL_FROM,
       outboxFolder: path.join(env.DATA_DIR, 'outbox'),
-      mostAttachmentBytes: env.MAIL_ATTACHMENT_MB * megabyte,
-      mostSubscriptionMailsPerDay: env.SUBSCRIPTION_MAILS_PER_DAY,
+      maxAttachmentBytes: env.MAIL_ATTACHMENT_MB * megabyte,
+      maxSubscriptionMailsPerDay: env.SUBSCRIPTION_MAILS_PER_DAY,
     },
     dnsServers: env.DNS_SERVERS,
     agentCreditsPerMonth: env.AGENT_CREDITS_PER_MONTH,
@@ -258,22 +258,22 @@ function toSettings(env: Environment): Settings {
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     corsOrigins: env.CORS_ORIGINS,
     readTimeoutMs: env.READ_TIMEOUT_MS,
-    proof: { warnMs: 250, budgetMs: 600_000, mostPairs: 2_000, fewRecords: 10_000 },
-    publicLoad: { requests: env.PUBLIC_REQUESTS, waitMs: env.READ_WAIT_MS },
+    proof: { warnMs: 250, budgetMs: 600_000, maxPairs: 2_000, smallTableRecords: 10_000 },
+    publicLoad: { maxRequests: env.PUBLIC_REQUESTS, maxWaitMs: env.READ_WAIT_MS },
     exports: {
-      running: env.EXPORT_POOL,
-      waiting: env.EXPORT_QUEUE,
-      limitMs: env.EXPORT_SECONDS * 1000,
-      slowestBytesPerSecond: env.EXPORT_BYTES_PER_SECOND,
-      slowMs: 60_000,
+      maxRunning: env.EXPORT_POOL,
+      maxWaiting: env.EXPORT_QUEUE,
+      maxDurationMs: env.EXPORT_SECONDS * 1000,
+      minBytesPerSecond: env.EXPORT_BYTES_PER_SECOND,
+      maxSlowMs: 60_000,
     },
-    trustMs: 1_000,
+    cacheTtlMs: 1_000,
     cacheBytes: {
       bodies: env.BODY_CACHE_MB * megabyte,
       totals: env.TOTAL_CACHE_MB * megabyte,
       anchors: env.ANCHOR_CACHE_MB * megabyte,
       statements: env.STATEMENT_CACHE_MB * megabyte,
-      trusted: env.TRUSTED_CACHE_MB * megabyte,
+      lookups: env.TRUSTED_CACHE_MB * megabyte,
       versions: env.VERSION_CACHE_MB * megabyte,
     },
     anchorEvery: 1_000,
@@ -303,14 +303,14 @@ function toSettings(env: Environment): Settings {
   };
 }
 
-/** Throws BadEnvironment with every problem. Empty values count as absent, as in an .env file that lists all names. */
+/** Throws BadEnvironment with all problems. Empty values count as absent, as in an .env file that lists all names. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.fromEntries(
     Object.entries(environment).flatMap(([name, value]) => (value === undefined || value.trim() === '' ? [] : [[name, value.trim()]])),
   );
   const parsed = Environment.safeParse(given);
-  const wrong = parsed.error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
-  const problems = [...wrong, ...crossChecks(given)];
+  const invalid = parsed.error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
+  const problems = [...invalid, ...crossChecks(given)];
   if (!parsed.success || problems.length > 0) throw new BadEnvironment(problems);
   return { ...parsed.data, settings: toSettings(parsed.data) };
 }

@@ -1,16 +1,17 @@
-// The entry: reads the environment and the command, starts what it names, and stops on a signal. The only reader of process.env.
+// The entry point: reads the environment and the command line, starts the requested command, and stops on a signal. The only reader of
+// process.env.
 import { BadEnvironment, type Config, readConfig } from './config.ts';
-import { causeOf } from './core/errors.ts';
-import { type Lifecycle, openLifecycle, Stopped } from './core/lifecycle.ts';
-import { UnfitDatabase } from './db/connect.ts';
+import { errorMessage } from './core/errors.ts';
+import { createLifecycle, type Lifecycle, Stopped } from './core/lifecycle.ts';
+import { UnusableDatabase } from './db/connect.ts';
 import { closeDatabase, openDatabase, startService } from './service.ts';
 
 const usage = `Usage:
   npm start                    the service
-  npm run demo                 the service with a simulated ERP account and real data
-  npm run admin -- --help      commands of an operator`;
+  npm run demo                 the service with a simulated ERP account and data
+  npm run admin -- --help      commands for operators`;
 
-/** Stops at the first signal, whatever is being started then; a second signal ends the process at once. */
+/** Shuts down at the first signal, even while starting; a second signal ends the process at once. */
 function stopOnSignal(life: Lifecycle): void {
   let stopping = false;
   const onSignal = () => {
@@ -19,7 +20,7 @@ function stopOnSignal(life: Lifecycle): void {
     life.stop().then(
       () => process.exit(process.exitCode ?? 0),
       (error: unknown) => {
-        console.error(causeOf(error));
+        console.error(errorMessage(error));
         process.exit(1);
       },
     );
@@ -43,17 +44,18 @@ async function demo(config: Config, life: Lifecycle): Promise<void> {
 }
 
 async function admin(config: Config, life: Lifecycle, args: string[]): Promise<number> {
-  // What a signal breaks off has not been done.
+  // The exit code if a signal interrupts the command.
   process.exitCode = 1;
   const { runAdmin } = await import('./admin/index.ts');
   return runAdmin(config, life, args);
 }
 
-class Usage extends Error {}
+class InvalidUsage extends Error {}
 
-const expected = (error: unknown): boolean => error instanceof BadEnvironment || error instanceof UnfitDatabase;
+/** Errors whose message alone tells the operator what to do. */
+const isExpected = (error: unknown): boolean => error instanceof BadEnvironment || error instanceof UnusableDatabase;
 
-const life = openLifecycle();
+const life = createLifecycle();
 stopOnSignal(life);
 try {
   const [command = 'serve', ...args] = process.argv.slice(2);
@@ -63,14 +65,14 @@ try {
     if (command === 'serve') await serve(config, life);
     else if (command === 'demo') await demo(config, life);
     else if (command === 'admin') process.exitCode = await admin(config, life, args);
-    else throw new Usage();
+    else throw new InvalidUsage();
   }
 } catch (error) {
-  // A signal during the start ends what is being started; it says so itself.
+  // A signal during the start: stopOnSignal ends the process.
   if (!(error instanceof Stopped)) {
     const badArguments = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
-    if (error instanceof Usage || badArguments) console.error(usage);
-    else console.error(expected(error) ? causeOf(error) : `The service could not start: ${causeOf(error)}`);
+    if (error instanceof InvalidUsage || badArguments) console.error(usage);
+    else console.error(isExpected(error) ? errorMessage(error) : `The service could not start: ${errorMessage(error)}`);
     await life.stop();
     process.exit(1);
   }

@@ -1,4 +1,4 @@
-// Opens what a running service needs, in order, and closes it in the opposite order: database, ctx, application, listener.
+// Opens the resources of a running service in order (database, ctx, application, listener), and closes them in reverse order.
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
@@ -10,29 +10,29 @@ import type { Pool } from 'pg';
 import { type Background, createApp, startBackground } from './app.ts';
 import type { Config } from './config.ts';
 import type { Ctx } from './core/ctx.ts';
-import { openGuardedFetch } from './core/guarded-fetch.ts';
-import { type EncryptionKey, openKeyring } from './core/keyring.ts';
-import { type Log, openLog } from './core/log.ts';
-import { type Address, openDb, openKnex, openOperatorsPool } from './db/connect.ts';
-import { openDatabaseClock } from './db/database-clock.ts';
+import { createGuardedFetch } from './core/guarded-fetch.ts';
+import { createKeyring, type EncryptionKey } from './core/keyring.ts';
+import { createLog, type Log } from './core/log.ts';
+import { type DatabaseAddress, openDb, openKnex, openOperatorPool } from './db/connect.ts';
+import { startDatabaseClock } from './db/database-clock.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
-import { migrate, openStanding } from './db/migrate.ts';
-import { poolFigures } from './db/pool-figures.ts';
-import { answerProbes } from './http/health.ts';
-import { openMessages } from './http/messages.ts';
+import { migrate, readMigrationStatus } from './db/migrate.ts';
+import { poolStats } from './db/pool-stats.ts';
+import { serveProbes } from './http/health.ts';
+import { createMessageClasses } from './http/message-classes.ts';
 import type { OnServed } from './http/served.ts';
-import { closeServer, openServer, serveBy } from './http/server.ts';
-import { openFigures } from './operate/figures.ts';
-import { openReadiness } from './operate/readiness.ts';
-import { openDeadline } from './operate/stopping.ts';
-import { endWaiting, openUsage, publicFigures } from './public/index.ts';
+import { attachApp, closeServer, createHttpServer } from './http/server.ts';
+import { createDatabaseStats } from './operate/database-stats.ts';
+import { createReadinessCheck } from './operate/readiness.ts';
+import { startShutdownDeadline } from './operate/shutdown-deadline.ts';
+import { closeQueues, publicMetrics, startUsageCounter } from './public/index.ts';
 
 const database = 'portal';
 
-export type OpenDatabase = {
-  readonly control: Address;
-  readonly data: Address;
-  /** The PostgreSQL that this process brought along; undefined with DATABASE_URL. */
+export type OpenedDatabase = {
+  readonly control: DatabaseAddress;
+  readonly data: DatabaseAddress;
+  /** The embedded PostgreSQL; undefined with DATABASE_URL. */
   readonly embedded: EmbeddedDatabase | undefined;
 };
 
@@ -46,12 +46,15 @@ async function ensureDatabase(server: EmbeddedDatabase['connection'], name: stri
   }
 }
 
-/** The database at DATABASE_URL, or one of our own under the data directory; migrated, unless `prepare` does something else. */
+/**
+ * Opens the database at DATABASE_URL, or starts the embedded one in DATA_DIR, and runs `prepare` on it, by default the migrations.
+ * Rejects with UnusableDatabase when the server can't be used, and with an Error when the embedded server can't be started.
+ */
 export async function openDatabase(
   config: Pick<Config, 'DATABASE_URL' | 'WAREHOUSE_URL' | 'DATA_DIR'>,
   onProgress: (step: string) => void = () => undefined,
-  prepare: (address: Address) => Promise<unknown> = migrate,
-): Promise<OpenDatabase> {
+  prepare: (address: DatabaseAddress) => Promise<unknown> = migrate,
+): Promise<OpenedDatabase> {
   if (config.DATABASE_URL !== undefined) {
     await prepare(config.DATABASE_URL);
     return { control: config.DATABASE_URL, data: config.WAREHOUSE_URL ?? config.DATABASE_URL, embedded: undefined };
@@ -68,9 +71,10 @@ export async function openDatabase(
   }
 }
 
-export const closeDatabase = async ({ embedded }: OpenDatabase): Promise<unknown> => embedded?.stop();
+/** Stops the embedded server unless another process uses it. */
+export const closeDatabase = async ({ embedded }: OpenedDatabase): Promise<unknown> => embedded?.stop();
 
-/** The keys of the environment, or outside production one made once in the data directory, readable by its owner alone. */
+/** The keys of ENCRYPTION_KEY; without it (outside production) one that is created once in DATA_DIR, readable by its owner only. */
 async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...EncryptionKey[]]> {
   const [first, ...rest] = config.ENCRYPTION_KEY ?? [];
   if (first !== undefined) return [first, ...rest];
@@ -83,20 +87,25 @@ async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...Encryp
   return [{ id: 'local', bytes: Buffer.from(await readFile(file, 'utf8'), 'base64') }];
 }
 
-export type OpenCtx = { readonly ctx: Ctx; close(): Promise<void> };
+export type OpenedCtx = { readonly ctx: Ctx; close(): Promise<void> };
 
-export async function openCtx(config: Config, opened: OpenDatabase, log: Log = openLog(config.LOG_LEVEL)): Promise<OpenCtx> {
-  const keyring = openKeyring(await encryptionKeys(config));
+/** Opens the connection pools and builds the ctx. Rejects with the database's error when it doesn't respond; everything is closed then. */
+export async function openCtx(config: Config, opened: OpenedDatabase, log: Log = createLog(config.LOG_LEVEL)): Promise<OpenedCtx> {
+  const keyring = createKeyring(await encryptionKeys(config));
   const db = openDb(
     opened.control,
     opened.data,
     { control: config.CONTROL_POOL_SIZE, lookups: config.LOOKUP_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
     config.settings.readTimeoutMs,
-    { isOwn: opened.embedded !== undefined, log, presence: { name: `${hostname()}:${process.pid}`, marks: keyring.marks } },
+    {
+      isEmbedded: opened.embedded !== undefined,
+      log,
+      presence: { name: `${hostname()}:${process.pid}`, keyFingerprints: keyring.fingerprints },
+    },
   );
-  // Before anything is sealed or opened: a key is exchanged only when all who live have the new one.
-  await db.show();
-  const { clock, close: stopClock } = await openDatabaseClock(db, log).catch(async (error: unknown) => {
+  // Before anything is encrypted: key rotation starts only when every running process has the new key.
+  await db.announce();
+  const { clock, close: stopClock } = await startDatabaseClock(db, log).catch(async (error: unknown) => {
     await db.close();
     throw error;
   });
@@ -104,7 +113,7 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
     db,
     clock,
     log,
-    fetch: openGuardedFetch({ allowPrivateHosts: config.ALLOW_PRIVATE_ERP_HOSTS }),
+    fetch: createGuardedFetch({ allowPrivateHosts: config.ALLOW_PRIVATE_ERP_HOSTS }),
     keyring,
     settings: config.settings,
   };
@@ -117,20 +126,21 @@ export async function openCtx(config: Config, opened: OpenDatabase, log: Log = o
   };
 }
 
-/** The doors to the database that are kept for operators' questions. */
-function openOperators({ DATABASE_URL, WAREHOUSE_URL }: Config, opened: OpenDatabase) {
-  const control = openOperatorsPool(opened.control);
-  const elsewhere = DATABASE_URL !== undefined && WAREHOUSE_URL !== undefined && WAREHOUSE_URL !== DATABASE_URL;
-  const warehouse = elsewhere ? openOperatorsPool(opened.data) : undefined;
+/** The pools reserved for health checks and metrics. */
+function openOperatorPools({ DATABASE_URL, WAREHOUSE_URL }: Config, opened: OpenedDatabase) {
+  const control = openOperatorPool(opened.control);
+  const isSeparate = DATABASE_URL !== undefined && WAREHOUSE_URL !== undefined && WAREHOUSE_URL !== DATABASE_URL;
+  const warehouse = isSeparate ? openOperatorPool(opened.data) : undefined;
   return { control, warehouse, close: () => Promise.all([control.end(), warehouse?.end()]) };
 }
 
+/** Rejects with advice when the port is in use; `variable` is the environment variable that sets it. */
 function listen(server: Server, host: string, port: number, variable = 'PORT'): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(
         error.code === 'EADDRINUSE'
-          ? new Error(`port ${port} is in use: choose another one with ${variable}=<number>`, { cause: error })
+          ? new Error(`Port ${port} is in use. Choose another one with ${variable}=<number>.`, { cause: error })
           : error,
       );
     });
@@ -140,9 +150,9 @@ function listen(server: Server, host: string, port: number, variable = 'PORT'): 
 
 export type Service = {
   readonly ctx: Ctx;
-  /** What callers use: PUBLIC_URL where it is given. */
+  /** The URL for clients: PUBLIC_URL if set, else `localUrl`. */
   readonly url: string;
-  /** Where this process listens, for callers on this machine. */
+  /** The URL of this process for clients on this machine. */
   readonly localUrl: string;
   readonly background: Background;
   stop(): Promise<void>;
@@ -150,25 +160,28 @@ export type Service = {
 
 type Monitored = { readonly onServed: OnServed | undefined; stop(): Promise<void> };
 
-/** The port for Prometheus, where one is wanted; nothing of it is loaded otherwise. */
-async function openMonitoring(
+/** Opens the port for Prometheus. Without METRICS_PORT it does nothing and loads none of the modules. */
+async function startMonitoring(
   { METRICS_PORT, METRICS_HOST }: Config,
   ctx: Ctx,
   operators: Pick<Pool, 'query'>,
   sinceTickMs: () => number,
 ): Promise<Monitored> {
   if (METRICS_PORT === undefined) return { onServed: undefined, stop: () => Promise.resolve() };
-  const [{ openMetrics }, { metricsServer }] = await Promise.all([import('./operate/metrics.ts'), import('./operate/metrics-server.ts')]);
+  const [{ createMetrics }, { createMetricsServer }] = await Promise.all([
+    import('./operate/metrics.ts'),
+    import('./operate/metrics-server.ts'),
+  ]);
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
-  const metrics = openMetrics({
+  const metrics = createMetrics({
     version,
-    pools: () => poolFigures(ctx.db),
-    caches: () => publicFigures(ctx).caches,
-    turns: () => publicFigures(ctx).turns,
+    pools: () => poolStats(ctx.db),
+    caches: () => publicMetrics(ctx).caches,
+    queues: () => publicMetrics(ctx).queues,
     sinceTickSeconds: () => sinceTickMs() / 1_000,
-    figures: openFigures(operators, ctx.clock, ctx.log),
+    databaseStats: createDatabaseStats(operators, ctx.clock, ctx.log),
   });
-  const server = metricsServer(metrics, ctx.log);
+  const server = createMetricsServer(metrics, ctx.log);
   const { port } = await listen(server, METRICS_HOST, METRICS_PORT, 'METRICS_PORT');
   ctx.log.info({ host: METRICS_HOST, port }, 'metrics are served');
   return {
@@ -181,59 +194,62 @@ async function openMonitoring(
   };
 }
 
-/** An address that listens everywhere is reached over loopback. */
+/** The wildcard addresses are reached over loopback. */
 const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address);
 
 type Serving = {
   readonly ctx: Ctx;
   readonly server: Server;
   readonly background: Background;
-  /** Aborted first: from then on `/readyz` says so. */
+  /** Aborted first: from then on `/readyz` reports `stopping`. */
   readonly draining: AbortController;
-  /** Aborted when no more requests are taken: ends the streams. */
+  /** Aborted when the server stops accepting requests; ends event streams. */
   readonly stopping: AbortController;
   readonly seconds: { readonly all: number; readonly drain: number };
 };
 
-/** Requests under way are answered and running syncs handed over; what has not ended at the deadline is left behind. */
+/** Finishes requests in progress and hands running syncs over to other processes; what hasn't ended at the deadline is abandoned. */
 async function stopServing(
   { ctx, server, background, draining, stopping, seconds }: Serving,
   close: () => Promise<unknown>,
 ): Promise<void> {
   const { log, clock } = ctx;
-  const beganMs = clock.monotonicMs();
+  const startedMs = clock.monotonicMs();
   log.info({ seconds: seconds.all }, 'stopping');
   draining.abort();
-  const deadline = openDeadline(seconds.all * 1_000, log);
-  const handedOver = deadline.within('work behind the requests', background.stop());
+  const deadline = startShutdownDeadline(seconds.all * 1_000, log);
+  const handedOver = deadline.within('background work', background.stop());
   if (seconds.drain > 0) await sleep(seconds.drain * 1_000);
   stopping.abort();
-  endWaiting(ctx);
-  const answered = closeServer(server, deadline.signal).then(({ cut }) => {
-    if (cut > 0) log.warn({ cut }, 'the time to stop is over: requests under way were cut');
+  closeQueues(ctx);
+  const finished = closeServer(server, deadline.signal).then(({ cut }) => {
+    if (cut > 0) log.warn({ cut }, 'shutdown deadline exceeded: requests in progress were cut off');
   });
-  await deadline.within('connections of callers', answered);
+  await deadline.within('client connections', finished);
   await handedOver;
   await deadline.within('connections to PostgreSQL', close());
   deadline.clear();
-  log.info({ ms: Math.round(clock.monotonicMs() - beganMs) }, 'stopped');
+  log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'stopped');
 }
 
-/** Serves until stopped. Stopping finishes requests in flight and hands running syncs over, within SHUTDOWN_SECONDS. */
-export async function startService(config: Config, opened: OpenDatabase, log?: Log): Promise<Service> {
+/**
+ * Starts the service. `stop` finishes requests in progress and hands running syncs over to other processes, within SHUTDOWN_SECONDS.
+ * Rejects with an Error when the database doesn't respond or a port can't be opened; everything that was opened is closed then.
+ */
+export async function startService(config: Config, opened: OpenedDatabase, log?: Log): Promise<Service> {
   const { ctx, close } = await openCtx(config, opened, log);
-  const messages = openMessages();
-  const server = openServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
-  const operators = openOperators(config, opened);
-  const standing = await openStanding();
+  const messages = createMessageClasses();
+  const server = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
+  const operators = openOperatorPools(config, opened);
+  const migrationStatus = await readMigrationStatus();
   let background: Background | undefined;
   const sinceTickMs = (): number => background?.scheduler.sinceTickMs() ?? 0;
   let monitored: Monitored | undefined;
   const closeAll = () => Promise.all([close(), operators.close(), monitored?.stop()]);
   try {
-    monitored = await openMonitoring(config, ctx, operators.control, sinceTickMs);
+    monitored = await startMonitoring(config, ctx, operators.control, sinceTickMs);
     const { onServed } = monitored;
-    // From here to `serveBy` nothing waits: a request that came in between would find nobody.
+    // No await from here to `attachApp`: a request that arrived in between would have no handler.
     const { address, port, family } = await listen(server, config.HOST, config.PORT);
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
     const localUrl = `http://${host}:${port}`;
@@ -241,18 +257,18 @@ export async function startService(config: Config, opened: OpenDatabase, log?: L
     const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, ''), ownUrl: localUrl } };
     const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
     const [draining, stopping] = [new AbortController(), new AbortController()];
-    const usage = openUsage(running);
+    const usage = startUsageCounter(running);
     const streams = { stopping: stopping.signal };
     const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, usage, messages, onServed });
-    const readiness = openReadiness({
+    const readiness = createReadinessCheck({
       ...operators,
-      standing,
+      migrationStatus,
       sinceTickMs,
       stopping: draining.signal,
       clock: ctx.clock,
       log: ctx.log,
     });
-    serveBy(server, answerProbes(readiness, ctx.log, app));
+    attachApp(server, serveProbes(readiness, ctx.log, app));
     background = await startBackground(running);
     const serving = { ctx: running, server, background, draining, stopping, seconds };
     return {

@@ -1,23 +1,24 @@
-// Every column whose values are sealed with an encryption key, and what each value is bound to. Whoever seals something new adds its
-// column here: else it could not be opened any more once the key that closed it is gone. Two tests and the rotation itself look for
-// sealed values anywhere else.
+// Lists every column with encrypted values, and the associated data of each value. A new encrypted column must be added here: otherwise key
+// rotation skips it and its values can't be decrypted once the old key is removed. Two tests and the rotation itself search for
+// encrypted values elsewhere.
 import type { Knex } from 'knex';
 import { sandboxTokenBinding } from '../gateways/payments/sandbox/sandbox.ts';
 import { attachmentBinding, mailBinding } from '../mail/index.ts';
 import { payAccountBinding } from '../platform/pay/accounts.ts';
 import { secretBinding } from '../sync/index.ts';
 
-export type SealedColumn = {
+export type EncryptedColumn = {
   readonly table: string;
   readonly column: string;
-  /** The columns that tell its rows apart, in the order of an index. */
+  /** The columns that identify a row, in the order of an index. */
   readonly key: readonly string[];
-  /** So many at once: what is large goes one by one. */
+  /** Number of rows per batch; 1 where the values are large. */
   readonly batch: number;
+  /** The associated data of a row's value; takes the row's key columns and organization_id. */
   bindTo(row: Readonly<Record<string, string | number>>): string;
 };
 
-export const sealedColumns: readonly SealedColumn[] = [
+export const encryptedColumns: readonly EncryptedColumn[] = [
   {
     table: 'erp_connections',
     column: 'secrets',
@@ -46,33 +47,33 @@ export const sealedColumns: readonly SealedColumn[] = [
 
 const keyIdSql = (column: string): string => `split_part(${column}, '.', 1)`;
 
-/** How many values of the column each key closed. */
-export async function countByKey(owner: Knex, { table, column }: SealedColumn): Promise<Map<string, number>> {
+/** The number of values in the column by the id of the key that encrypted them. */
+export async function countByKey(owner: Knex, { table, column }: EncryptedColumn): Promise<Map<string, number>> {
   const { rows } = await owner.raw<{ rows: { key_id: string; count: number }[] }>(
     `select ${keyIdSql(column)} as key_id, count(*)::int as count from ${table} where ${column} is not null group by 1 order by 1`,
   );
   return new Map(rows.map(({ key_id: keyId, count }) => [keyId, count]));
 }
 
-export type SealedRow = {
+export type EncryptedRow = {
   readonly key: readonly (string | number)[];
   readonly organizationId: string;
-  readonly box: string;
+  readonly ciphertext: string;
   readonly bindTo: string;
 };
 
 /**
- * The next rows with a value, after `after` in the order of the key; `not` passes over those that this key closed. Within a transaction
- * `lock` keeps them as they are until it ends.
+ * Reads the next batch of rows with a value, after `after` in the order of the key columns. `not` skips values encrypted with that key
+ * id. `lock` locks the rows against changes until the transaction ends.
  */
-export async function readSealed(
+export async function readEncryptedRows(
   db: Knex,
-  sealed: SealedColumn,
-  { after, not = '', lock = false }: { after: SealedRow | undefined; not?: string; lock?: boolean },
-): Promise<SealedRow[]> {
-  const { table, column, key, batch } = sealed;
+  encrypted: EncryptedColumn,
+  { after, not = '', lock = false }: { after: EncryptedRow | undefined; not?: string; lock?: boolean },
+): Promise<EncryptedRow[]> {
+  const { table, column, key, batch } = encrypted;
   const { rows } = await db.raw<{ rows: Record<string, string | number>[] }>(
-    `select ${[...new Set([...key, 'organization_id'])].join(', ')}, ${column} as box from ${table}
+    `select ${[...new Set([...key, 'organization_id'])].join(', ')}, ${column} as ciphertext from ${table}
      where ${column} is not null and ${keyIdSql(column)} <> ? ${after === undefined ? '' : `and (${key.join(', ')}) > (${key.map(() => '?').join(', ')})`}
      order by ${key.join(', ')} limit ${batch} ${lock ? 'for no key update' : ''}`,
     [not, ...(after?.key ?? [])],
@@ -80,21 +81,22 @@ export async function readSealed(
   return rows.map((row) => ({
     key: key.map((name) => row[name] ?? ''),
     organizationId: String(row['organization_id']),
-    box: String(row['box']),
-    bindTo: sealed.bindTo(row),
+    ciphertext: String(row['ciphertext']),
+    bindTo: encrypted.bindTo(row),
   }));
 }
 
-export const writeSealed = (db: Knex, { table, column, key }: SealedColumn, row: SealedRow, box: string) =>
+export const writeEncryptedValue = (db: Knex, { table, column, key }: EncryptedColumn, row: EncryptedRow, ciphertext: string) =>
   db(table)
     .where(Object.fromEntries(key.map((name, index) => [name, row.key[index]])))
-    .update({ [column]: box });
+    .update({ [column]: ciphertext });
 
-/** Key id, iv, tag and text of a box, anywhere in a text; the ids are those of the environment, which hold no special characters. */
-const boxForm = (keyIds: readonly string[]): string => `(^|[^A-Za-z0-9_-])(${keyIds.join('|')})[.][A-Za-z0-9_-]{16}[.][A-Za-z0-9_-]{22}[.]`;
+/** Regular expression for a ciphertext anywhere in a text. The key ids come from ENCRYPTION_KEY and contain no special characters. */
+const ciphertextPattern = (keyIds: readonly string[]): string =>
+  `(^|[^A-Za-z0-9_-])(${keyIds.join('|')})[.][A-Za-z0-9_-]{16}[.][A-Za-z0-9_-]{22}[.]`;
 
-/** Columns of schema public that hold boxes of these keys and aren't in the list above, as `table.column`. Reads every row. */
-export async function findUnlisted(owner: Knex, keyIds: readonly string[]): Promise<string[]> {
+/** Columns of schema public, as `table.column`, that contain values encrypted with these keys but aren't listed above. Reads every row. */
+export async function findUnlistedColumns(owner: Knex, keyIds: readonly string[]): Promise<string[]> {
   const { rows } = await owner.raw<{ rows: { table: string; column: string }[] }>(
     `select c.relname as table, a.attname as column from pg_class c join pg_attribute a on a.attrelid = c.oid
      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped
@@ -103,13 +105,13 @@ export async function findUnlisted(owner: Knex, keyIds: readonly string[]): Prom
   );
   const found: string[] = [];
   for (const { table, column } of rows) {
-    if (sealedColumns.some((sealed) => sealed.table === table && sealed.column === column)) continue;
-    const held = await owner.raw<{ rows: { there: boolean }[] }>(`select exists (select from ?? where ??::text ~ ?) as there`, [
+    if (encryptedColumns.some((listed) => listed.table === table && listed.column === column)) continue;
+    const search = await owner.raw<{ rows: { present: boolean }[] }>(`select exists (select from ?? where ??::text ~ ?) as present`, [
       table,
       column,
-      boxForm(keyIds),
+      ciphertextPattern(keyIds),
     ]);
-    if (held.rows[0]?.there === true) found.push(`${table}.${column}`);
+    if (search.rows[0]?.present === true) found.push(`${table}.${column}`);
   }
   return found;
 }

@@ -1,18 +1,19 @@
-// Makes a restored database fit for service. It knows only what it held when it was saved; ERP, callers, mail boxes and browsers have
-// gone on since. What they hold of the time after must not be taken for what is here now, and what left must not leave again.
+// Prepares a restored database for service. The database has the state of the backup, while the ERP, API clients, mailboxes and browsers
+// have the state of the time of the loss. State that clients got after the backup must not be accepted as current, and mails that were
+// already sent must not be sent again.
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import { inTransaction } from '../db/transaction.ts';
 import { queryInstant } from '../http/fields.ts';
-import { freeBegunRequests } from '../http/idempotency.ts';
+import { releaseUnfinishedRequests } from '../http/idempotency.ts';
 import { endSessionsBefore } from '../identity/sessions.store.ts';
-import { giveUpUnsent } from '../mail/index.ts';
+import { markUnsentUnknown } from '../mail/index.ts';
 import { skipVersionLabels } from '../platform/api-schemas/api-schemas.store.ts';
-import { giveUpWaitingSlots } from '../platform/subscriptions/deliveries.store.ts';
-import { scheduleFrom } from '../platform/subscriptions/subscriptions.store.ts';
-import { type RestoredRuns, renewWarehouse, restartSyncs } from '../sync/index.ts';
+import { failWaitingSlots } from '../platform/subscriptions/deliveries.store.ts';
+import { setScheduledSince } from '../platform/subscriptions/subscriptions.store.ts';
+import { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from '../sync/index.ts';
 import { type Admin, defineCommand, option, RefusedCommand } from './command.ts';
-import { allOrganizations, auditOperator, type NamedOrganization } from './operator.ts';
+import { auditOperator, listAllOrganizations, type NamedOrganization } from './operator.ts';
 import { textTable } from './text-table.ts';
 import { showReport, verify } from './verify-restore.ts';
 
@@ -30,7 +31,7 @@ async function databaseNow(owner: Knex): Promise<Date> {
   return rows[0]?.now ?? new Date(0);
 }
 
-/** Everything of one organization outside its schema of records: all of it, or nothing. */
+/** Restarts the syncs of one organization, and changes everything else of it outside its schema of records in one transaction. */
 async function finishOrganization(
   { ctx }: Admin,
   { id, slug }: NamedOrganization,
@@ -41,9 +42,9 @@ async function finishOrganization(
   const tenant = { ...ctx, organizationId: id };
   const runs = await restartSyncs(tenant, since);
   return inTransaction(tenant, async (tx) => {
-    const mails = await giveUpUnsent(tx, id, since);
-    const slots = await giveUpWaitingSlots(tx, id, since);
-    await scheduleFrom(tx, id, stopped);
+    const mails = await markUnsentUnknown(tx, id, since);
+    const slots = await failWaitingSlots(tx, id, since);
+    await setScheduledSince(tx, id, stopped);
     await skipVersionLabels(tx, id, skip);
     const changes = { since: since.toISOString(), stopped: stopped.toISOString(), tables, runs, mails, slots, skippedVersions: skip };
     await auditOperator(tx, id, { action: 'restore.finish', target: { type: 'organization', id }, changes });
@@ -51,10 +52,11 @@ async function finishOrganization(
   });
 }
 
-async function timesOf(owner: Knex, given: { since?: Date | undefined; stopped?: Date | undefined }): Promise<Times> {
+/** Rejects with RefusedCommand for a time in the future. */
+async function timesOf(owner: Knex, input: { since?: Date | undefined; stopped?: Date | undefined }): Promise<Times> {
   const now = await databaseNow(owner);
-  const { since = now, stopped = now } = given;
-  if (since > now || stopped > now) throw new RefusedCommand('--since and --stopped must lie in the past');
+  const { since = now, stopped = now } = input;
+  if (since > now || stopped > now) throw new RefusedCommand('--since and --stopped must be in the past');
   return { since, stopped };
 }
 
@@ -70,51 +72,52 @@ const shown = ({ slug, tables, runs, mails, slots }: Finished) => ({
   'runs cancelled': runs.cancelled,
   'runs released': runs.released,
   'runs queued': runs.queued,
-  'mails given up': mails,
-  'slots given up': slots,
+  'mails not sent': mails,
+  'slots not sent': slots,
 });
 
-export const finishRestore = defineCommand({
+export const finishRestoreCommand = defineCommand({
   name: 'finish-restore',
-  summary: 'Makes a restored database fit for service. Run it once, before the first process starts.',
-  about: `What the world holds of the time after the backup must not be taken for what is here now:
-  - every table of records gets a new epoch: no entity tag fits any more, and change tokens are answered 410
-  - sessions end: some may have been signed out since; people sign in again
-  - requests under an Idempotency-Key that had begun and written nothing may be made again
-  - mails and subscriptions that were unsent in the backup are not sent: they may have left since. They show as unknown or failed
+  summary: 'Prepares a restored database for service. Run it once, before the first process starts.',
+  about: `State that clients got after the backup must not be accepted as current:
+  - every table of records gets a new epoch: entity tags no longer match, and requests with change tokens get 410
+  - sessions end, because some may have been signed out since the backup; people sign in again
+  - requests with an Idempotency-Key that had started but written nothing may be repeated
+  - mails and subscriptions that were unsent in the backup are not sent, because they may have been sent since; they show as unknown or failed
   - subscriptions don't catch up on what was due before --stopped
-  - the next ${'`'}--skip-versions${'`'} version labels are left out, since versions published after the backup had them
-  - syncs that were under way end; each that is on gets a run, which compares every id and every changing field with the ERP
-Then it does what ${'`'}verify-restore${'`'} does. Given again it does all of it again. If processes have served the restored database already, say
-until when its rows are the backup's by --since. What it can't know is in docs/backup.md: what was revoked after the backup lives again.`,
+  - the next ${'`'}--skip-versions${'`'} version labels are skipped, because versions published after the backup had them
+  - syncs in progress end; each enabled sync gets a run that compares every id and every changing field with the ERP
+Then it does the same as ${'`'}verify-restore${'`'}. Running it again repeats all of it. If processes have already served the restored database,
+pass the time of the backup as --since. docs/backup.md describes what the command can't know: credentials that were revoked after the
+backup are valid again.`,
   database: 'migrate',
-  alone: true,
-  given: z.strictObject({
-    since: option(queryInstant.optional(), 'instant', 'when the backup was made; now unless told: nothing has been served from it yet'),
-    stopped: option(queryInstant.optional(), 'instant', 'when the lost service stopped; now unless told'),
-    skipVersions: option(number, 'number', 'version labels left out; 10 unless told, 0 if nothing published was lost'),
+  exclusive: true,
+  input: z.strictObject({
+    since: option(queryInstant.optional(), 'instant', 'when the backup was made; default: now, as nothing has been served from it yet'),
+    stopped: option(queryInstant.optional(), 'instant', 'when the lost service stopped; default: now'),
+    skipVersions: option(number, 'number', 'number of version labels to skip; default: 10; 0 if no published version was lost'),
   }),
-  async run(admin, { skipVersions, ...given }) {
-    const { owner, ctx, say } = admin;
-    const times = await timesOf(owner, given);
-    const organizations = await allOrganizations(admin);
-    // First of all what would give wrong answers.
+  async run(admin, { skipVersions, ...input }) {
+    const { owner, ctx, progress } = admin;
+    const times = await timesOf(owner, input);
+    const organizations = await listAllOrganizations(admin);
+    // The epochs first, because stale entity tags and change tokens would yield wrong responses.
     const tables = new Map<string, number>();
     for (const { id, slug } of organizations) {
-      tables.set(id, await renewWarehouse({ ...ctx, organizationId: id }));
-      say(`${slug}: new epochs`);
+      tables.set(id, await resetWarehouseEpochs({ ...ctx, organizationId: id }));
+      progress(`${slug}: new epochs`);
     }
     const sessions = await endSessionsBefore(owner, times.since);
-    const requests = await freeBegunRequests(owner, times.since);
+    const requests = await releaseUnfinishedRequests(owner, times.since);
     const finished: Finished[] = [];
     for (const organization of organizations)
       finished.push(await finishOrganization(admin, organization, tables.get(organization.id) ?? 0, times, skipVersions));
     const report = await verify(admin);
-    const ended = `${sessions} sessions ended, ${requests} begun requests freed.`;
+    const ended = `${sessions} sessions ended, ${requests} unfinished requests released.`;
     return {
       json: { since: times.since, stopped: times.stopped, sessions, requests, organizations: finished, verified: report },
       text: [textTable(finished.map(shown)), ended, '', showReport(report)].filter((part, index) => part !== '' || index > 0).join('\n'),
-      left: report.problems.length > 0,
+      incomplete: report.problems.length > 0,
     };
   },
 });

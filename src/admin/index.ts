@@ -1,86 +1,90 @@
-// The table of contents of `npm run admin`, and how a command is run: its arguments are read before anything is opened, the database is
-// one of this version, and what it opened is closed.
+// The commands of `npm run admin` and how they are executed: arguments are checked before anything is opened, the database must have this
+// version's migrations, and everything that was opened is closed again.
 import type { Config } from '../config.ts';
-import { AppError, causeOf } from '../core/errors.ts';
+import { AppError, errorMessage } from '../core/errors.ts';
 import { type Lifecycle, Stopped } from '../core/lifecycle.ts';
-import { openLog } from '../core/log.ts';
-import { openKnex, UnfitDatabase } from '../db/connect.ts';
-import { holdExclusive } from '../db/exclusive.ts';
+import { createLog } from '../core/log.ts';
+import { openKnex, UnusableDatabase } from '../db/connect.ts';
+import { tryExclusiveLock } from '../db/exclusive-lock.ts';
 import { assertMigrated, migrate } from '../db/migrate.ts';
 import { closeDatabase, openCtx, openDatabase } from '../service.ts';
-import { type Admin, BadArguments, type Command, helpOf, type Outcome, RefusedCommand, readGiven } from './command.ts';
-import { createOrganization } from './create-organization.ts';
-import { finishRestore } from './finish-restore.ts';
-import { issueKey } from './issue-key.ts';
-import { listRuns } from './list-runs.ts';
-import { organizations } from './organizations.ts';
+import { type Admin, BadArguments, type Command, helpOf, type Outcome, parseCommandArguments, RefusedCommand } from './command.ts';
+import { createOrganizationCommand } from './create-organization.ts';
+import { finishRestoreCommand } from './finish-restore.ts';
+import { issueKeyCommand } from './issue-key.ts';
+import { listRunsCommand } from './list-runs.ts';
+import { organizationsCommand } from './organizations.ts';
 import { releaseRunCommand } from './release-run.ts';
-import { rotateEncryptionKey } from './rotate-encryption-key.ts';
-import { verifyRestore } from './verify-restore.ts';
+import { rotateEncryptionKeyCommand } from './rotate-encryption-key.ts';
+import { verifyRestoreCommand } from './verify-restore.ts';
 
 export const commands: readonly Command[] = [
-  createOrganization,
-  organizations,
-  issueKey,
-  rotateEncryptionKey,
-  listRuns,
+  createOrganizationCommand,
+  organizationsCommand,
+  issueKeyCommand,
+  rotateEncryptionKeyCommand,
+  listRunsCommand,
   releaseRunCommand,
-  finishRestore,
-  verifyRestore,
+  finishRestoreCommand,
+  verifyRestoreCommand,
 ];
 
-/** 0: done. 1: refused or failed. 2: the arguments are not the command's. 3: done, and something is left for a person. */
+/** 0: done. 1: rejected or failed. 2: invalid arguments. 3: done, but something remains for the operator to do. */
 type ExitCode = 0 | 1 | 2 | 3;
 
-const contents = `Commands of an operator, beside a running service or without one:
+const contents = `Commands for operators; they work whether or not the service is running:
 
 ${commands.map(({ name, summary }) => `  ${name.padEnd(Math.max(...commands.map((command) => command.name.length)))}  ${summary}`).join('\n')}
 
 npm run admin -- <command> --help
-Exit codes: 0 done, 1 refused or failed, 2 wrong arguments, 3 done and something is left to do.`;
+Exit codes: 0 done, 1 rejected or failed, 2 invalid arguments, 3 done but something remains to do.`;
 
-/** Opens what a command needs, with few connections: the service has the others. */
+/**
+ * Opens what a command needs, with few connections, because the service needs the others. Rejects with RefusedCommand when another
+ * command with the flag `alone` is running, and with UnusableDatabase when the database can't be used.
+ */
 async function openAdmin(config: Config, life: Lifecycle, command: Command): Promise<Admin> {
-  const say = (line: string): void => console.error(line);
+  const progress = (line: string): void => console.error(line);
   const prepare = command.database === 'migrate' ? migrate : assertMigrated;
-  const opened = await life.open(() => openDatabase(config, say, prepare), closeDatabase);
-  if (command.alone) {
-    const held = await life.open(
-      () => holdExclusive(opened.control, 'portal-service admin'),
-      async (release) => release?.(),
+  const opened = await life.open(() => openDatabase(config, progress, prepare), closeDatabase);
+  if (command.exclusive) {
+    const release = await life.open(
+      () => tryExclusiveLock(opened.control, 'portal-service admin'),
+      async (unlock) => unlock?.(),
     );
-    if (held === undefined) throw new RefusedCommand('Another command of this kind is running; wait for it to end');
+    if (release === undefined) throw new RefusedCommand('Another command that must run alone is in progress. Wait for it to end.');
   }
   const { ctx } = await life.open(
-    () => openCtx({ ...config, CONTROL_POOL_SIZE: 2, DATA_POOL_SIZE: 2 }, opened, openLog('warn')),
+    () => openCtx({ ...config, CONTROL_POOL_SIZE: 2, DATA_POOL_SIZE: 2 }, opened, createLog('warn')),
     (open) => open.close(),
   );
   const owner = await life.open(
     async () => openKnex(opened.control, 'portal_owner', 2),
     (knex) => knex.destroy(),
   );
-  return { ctx, owner, say };
+  return { ctx, owner, progress };
 }
 
-function wordsOf(error: unknown): string {
+/** Error text for the operator. */
+function textOf(error: unknown): string {
   if (error instanceof AppError) return error.details[0]?.message ?? error.message;
-  const expected = error instanceof RefusedCommand || error instanceof UnfitDatabase;
-  return expected ? error.message : `The command failed: ${causeOf(error)}`;
+  const expected = error instanceof RefusedCommand || error instanceof UnusableDatabase;
+  return expected ? error.message : `The command failed: ${errorMessage(error)}`;
 }
 
-async function carryOut(config: Config, life: Lifecycle, command: Command, args: readonly string[]): Promise<ExitCode> {
-  const { given, json } = readGiven(command, args);
+async function execute(config: Config, life: Lifecycle, command: Command, args: readonly string[]): Promise<ExitCode> {
+  const { input, json } = parseCommandArguments(command, args);
   let outcome: Outcome;
   try {
-    outcome = await command.run(await openAdmin(config, life, command), given);
+    outcome = await command.run(await openAdmin(config, life, command), input);
   } finally {
     await life.stop();
   }
   console.log(json ? JSON.stringify(outcome.json, null, 2) : outcome.text);
-  return outcome.left === true ? 3 : 0;
+  return outcome.incomplete === true ? 3 : 0;
 }
 
-/** Runs one command; says what went wrong on standard error, and never throws but for a stop. */
+/** Runs one command and returns the exit code. Reports errors on standard error. Rejects with Stopped when a signal ends the process. */
 export async function runAdmin(config: Config, life: Lifecycle, args: readonly string[]): Promise<ExitCode> {
   const [name, ...rest] = args;
   const command = commands.find((candidate) => candidate.name === name);
@@ -89,7 +93,7 @@ export async function runAdmin(config: Config, life: Lifecycle, args: readonly s
     return 0;
   }
   if (command === undefined) {
-    console.error(name === undefined ? contents : `There is no command ${name}.\n\n${contents}`);
+    console.error(name === undefined ? contents : `Unknown command: ${name}\n\n${contents}`);
     return 2;
   }
   if (rest.includes('--help')) {
@@ -97,11 +101,11 @@ export async function runAdmin(config: Config, life: Lifecycle, args: readonly s
     return 0;
   }
   try {
-    return await carryOut(config, life, command, rest);
+    return await execute(config, life, command, rest);
   } catch (error) {
     if (error instanceof Stopped) throw error;
     console.error(
-      error instanceof BadArguments ? `${error.message}\n\nnpm run admin -- ${command.name} --help says what it takes.` : wordsOf(error),
+      error instanceof BadArguments ? `${error.message}\n\nFor the arguments see npm run admin -- ${command.name} --help` : textOf(error),
     );
     return error instanceof BadArguments ? 2 : 1;
   }

@@ -1,53 +1,54 @@
-// A key for a member, from the operator's hand: for whoever lost the last one that may make others.
+// Creates an API key for a member, for example after the last key that may create others was lost.
 import { z } from 'zod';
 import { inTransaction } from '../db/transaction.ts';
 import { Email, shortText } from '../http/fields.ts';
-import { plainWords } from '../http/plain-words.ts';
+import { validationMessage } from '../http/validation-messages.ts';
 import { NewApiKey } from '../platform/api-keys/api-keys.schemas.ts';
 import { issueApiKey } from '../platform/api-keys/api-keys.service.ts';
-import { BadArguments, defineCommand, listed, option, RefusedCommand } from './command.ts';
-import { auditOperator, findOrganization, organizationOption } from './operator.ts';
+import { BadArguments, commaList, defineCommand, option, RefusedCommand } from './command.ts';
+import { auditOperator, getNamedOrganization, organizationOption } from './operator.ts';
 
-/** The option that gave what stands at this place of a new key. */
+/** The command line option for a property of a new key, given by its path. */
 const optionOf = ([first, second]: readonly PropertyKey[]): string =>
   `--${first === 'expiresAt' ? 'expires' : String(first === 'scopes' ? second : first)}`;
 
-export const issueKey = defineCommand({
+export const issueKeyCommand = defineCommand({
   name: 'issue-key',
-  summary: 'Makes an API key that acts for a member, and prints it once.',
+  summary: 'Creates an API key that acts for a member, and prints it, only this once.',
   about:
-    'The key may do what its member may, as far as its scopes go: without any it reads everything, `--permissions write` also changes, and with\n' +
-    'versions or resources it is kept to the public interface. It ends with the membership, with --expires, or when it is revoked.',
+    "The key has its member's permissions, limited by its scopes: without any it may read everything, with `--permissions write` also\n" +
+    'change it, and with versions or resources it may only use the public interface. It is valid until the membership ends, --expires,\n' +
+    'or it is revoked.',
   database: 'check',
-  alone: false,
-  given: z.strictObject({
+  exclusive: false,
+  input: z.strictObject({
     organization: organizationOption,
     user: option(Email, 'address', 'the member for whom the key acts'),
-    name: option(shortText(120), 'name', 'what the key is called'),
-    permissions: option(listed, 'read,write', 'what it may do: read unless told; write includes read'),
-    versions: option(listed, 'v1,v2', 'the published versions that it is kept to'),
-    resources: option(listed, 'a,b', 'the resources that it is kept to'),
-    expires: option(z.string().optional(), 'instant', 'when it ends, such as 2027-01-31T00:00:00Z'),
+    name: option(shortText(120), 'name', 'the name of the key'),
+    permissions: option(commaList, 'read,write', 'what it may do; default: read; write includes read'),
+    versions: option(commaList, 'v1,v2', 'restricts it to these published versions'),
+    resources: option(commaList, 'a,b', 'restricts it to these resources'),
+    expires: option(z.string().optional(), 'instant', 'when it expires, such as 2027-01-31T00:00:00Z'),
   }),
-  async run({ ctx, owner }, { organization: named, user, name, expires, ...scopes }) {
-    const wanted = { name, scopes, ...(expires !== undefined && { expiresAt: expires }) };
-    const parsed = NewApiKey.safeParse(wanted, { error: plainWords });
+  async run({ ctx, owner }, { organization: slugOrId, user, name, expires, ...scopes }) {
+    const input = { name, scopes, ...(expires !== undefined && { expiresAt: expires }) };
+    const parsed = NewApiKey.safeParse(input, { error: validationMessage });
     if (!parsed.success) throw new BadArguments(parsed.error.issues.map(({ path, message }) => `${optionOf(path)}: ${message}`).join('\n'));
-    const organization = await findOrganization({ owner }, named);
-    const made = await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
+    const organization = await getNamedOrganization({ owner }, slugOrId);
+    const created = await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
       const member = await tx('memberships as m')
         .join('users as u', 'u.id', 'm.user_id')
         .where('m.organization_id', organization.id)
         .whereRaw('lower(u.email) = lower(?)', [user])
         .forKeyShare('m')
         .first<{ id: string } | undefined>('u.id');
-      if (member === undefined) throw new RefusedCommand(`${user} is no member of ${organization.name}`);
+      if (member === undefined) throw new RefusedCommand(`${user} is not a member of ${organization.name}`);
       const by = { organizationId: organization.id, clock: ctx.clock, userId: member.id };
       return issueApiKey(tx, by, parsed.data, (entry) => auditOperator(tx, organization.id, entry));
     });
     return {
-      json: { id: made.id, organizationId: organization.id, prefix: made.prefix, secret: made.secret },
-      text: `organization ${organization.name}\nkey          ${made.secret}\nid           ${made.id}\n\nThe key is shown this once: keep it safe.`,
+      json: { id: created.id, organizationId: organization.id, prefix: created.prefix, secret: created.secret },
+      text: `organization ${organization.name}\nkey          ${created.secret}\nid           ${created.id}\n\nThe key is only shown this once. Store it safely.`,
     };
   },
 });

@@ -1,6 +1,6 @@
-// Open sync runs of every organization, and which of them stand still.
+// Lists the open sync runs of all organizations and reports which of them are stuck.
 import { z } from 'zod';
-import { secondsWithoutPage } from '../sync/index.ts';
+import { secondsSinceLastPage } from '../sync/index.ts';
 import { type Admin, defineCommand, flag, option } from './command.ts';
 import { textTable } from './text-table.ts';
 
@@ -9,26 +9,26 @@ export type OpenRun = {
   readonly lease_owner: string | null;
   /** Seconds, by the database's clock. Each may be null where it has no meaning. */
   readonly queued_for: number;
-  /** Since the lease ran out; below 0 while it lasts. */
+  /** Since the lease expired; negative while it is valid. */
   readonly unleased_for: number | null;
-  /** Since a waiting run was due; below 0 before. */
+  /** Since a waiting run was due; negative before that. */
   readonly due_for: number | null;
   readonly without_page_for: number | null;
-  /** Another run of its configuration is under way. */
+  /** Whether another run of its configuration is in progress. */
   readonly behind: boolean;
 };
 
-/** How long a free worker may take to notice. */
-const noticeSeconds = 60;
+/** How long an idle worker may take to claim a run. */
+const claimSeconds = 60;
 
-/** Why a run stands still, in words; null when it doesn't. Pure. */
+/** Why a run is stuck, as a text; null when it isn't. */
 export function whyStuck(run: OpenRun, idleSeconds: number): string | null {
   const { status, unleased_for: unleased, due_for: due, without_page_for: withoutPage } = run;
-  if (status === 'queued') return !run.behind && run.queued_for > noticeSeconds ? 'queued, and no worker takes it' : null;
-  if (status === 'waiting') return due !== null && due > noticeSeconds ? 'its wait is over, and no worker takes it' : null;
-  if (unleased !== null && unleased > noticeSeconds) return 'its worker is gone, and no other takes it';
+  if (status === 'queued') return !run.behind && run.queued_for > claimSeconds ? 'queued, but no worker claims it' : null;
+  if (status === 'waiting') return due !== null && due > claimSeconds ? 'its wait is over, but no worker claims it' : null;
+  if (unleased !== null && unleased > claimSeconds) return 'its worker is gone, and no other worker claims it';
   if (withoutPage !== null && withoutPage > idleSeconds)
-    return `${run.lease_owner ?? 'its worker'} holds it and has written nothing for long`;
+    return `${run.lease_owner ?? 'its worker'} holds it, but has written nothing for a long time`;
   return null;
 }
 
@@ -52,10 +52,10 @@ async function readOpenRuns({ owner, ctx }: Admin): Promise<Row[]> {
      from sync_runs r join organizations o on o.id = r.organization_id
      where r.status in ('queued', 'running', 'waiting', 'publishing') order by r.queued_at, r.id`,
   );
-  const read: Row[] = [];
+  const runs: Row[] = [];
   for (const row of rows)
-    read.push({ ...row, without_page_for: await secondsWithoutPage({ ...ctx, organizationId: row.organization_id }, row.id) });
-  return read;
+    runs.push({ ...row, without_page_for: await secondsSinceLastPage({ ...ctx, organizationId: row.organization_id }, row.id) });
+  return runs;
 }
 
 const minutes = z
@@ -64,17 +64,17 @@ const minutes = z
   .default('15')
   .transform(Number);
 
-export const listRuns = defineCommand({
+export const listRunsCommand = defineCommand({
   name: 'list-runs',
-  summary: 'Shows the open sync runs of every organization, or those that stand still.',
-  about: `A run stands still when it is due, or its worker is gone, and for a minute nobody took it; or when its worker holds it and wrote nothing for
---idle minutes, which an ERP that answers slowly may well do. \`release-run\` lets another worker have it or ends it. If nobody takes
-anything, no process is running with SYNC_WORKERS above 0.`,
+  summary: 'Lists the open sync runs of all organizations, or only those that are stuck.',
+  about: `A run is stuck when it is due, or its worker is gone, and no worker claimed it for a minute; or when its worker holds it but wrote
+nothing for --idle minutes, which may be normal with a slow ERP. \`release-run\` lets another worker take the run, or ends it. If no run is
+claimed at all, no process is running with SYNC_WORKERS above 0.`,
   database: 'check',
-  alone: false,
-  given: z.strictObject({
-    stuck: flag('only those that stand still'),
-    idle: option(minutes, 'minutes', 'how long a held run may write nothing; 15 unless told'),
+  exclusive: false,
+  input: z.strictObject({
+    stuck: flag('only the stuck ones'),
+    idle: option(minutes, 'minutes', 'how long a held run may write nothing; default: 15'),
   }),
   async run(admin, { stuck, idle }) {
     const runs = (await readOpenRuns(admin)).map((row) => ({ row, stuck: whyStuck(row, idle * 60) }));
@@ -88,7 +88,7 @@ anything, no process is running with SYNC_WORKERS above 0.`,
       'minutes open': Math.floor(row.queued_for / 60),
       attempt: row.attempt,
       error: row.error?.code ?? null,
-      'stands still': why,
+      stuck: why,
     }));
     return {
       json: shown.map(({ row, stuck: why }) => ({
@@ -103,7 +103,7 @@ anything, no process is running with SYNC_WORKERS above 0.`,
         error: row.error?.code ?? null,
         stuck: why,
       })),
-      text: rows.length === 0 ? `No run ${stuck ? 'stands still' : 'is open'}.` : textTable(rows),
+      text: rows.length === 0 ? `No run is ${stuck ? 'stuck' : 'open'}.` : textTable(rows),
     };
   },
 });

@@ -1,4 +1,4 @@
-// Who is served here, and how much of it.
+// Lists the organizations with the size of their data.
 import { z } from 'zod';
 import { defineCommand } from './command.ts';
 import { textTable } from './text-table.ts';
@@ -17,16 +17,16 @@ type Row = {
   measured_at: Date | null;
 };
 
-const shownBytes = (bytes: number): string =>
+const formatBytes = (bytes: number): string =>
   bytes < 10_485_760 ? `${Math.ceil(bytes / 1024)} kB` : `${Math.round(bytes / 1_048_576)} MB`;
 
-export const organizations = defineCommand({
+export const organizationsCommand = defineCommand({
   name: 'organizations',
-  summary: 'Lists the organizations with their sizes.',
-  about: 'Records and bytes of the warehouse are as they were measured last; - where they were not yet.',
+  summary: 'Lists the organizations with the size of their data.',
+  about: 'Records and size of the warehouse are those of the last measurement, or - before the first one.',
   database: 'check',
-  alone: false,
-  given: z.strictObject({}),
+  exclusive: false,
+  input: z.strictObject({}),
   async run({ owner }) {
     const { rows } = await owner.raw<{ rows: Row[] }>(
       `select o.id, o.slug, o.name, o.created_at, o.deleting_since, w.bytes, w.records, w.measured_at,
@@ -56,9 +56,9 @@ export const organizations = defineCommand({
       keys,
       syncs,
       records,
-      warehouse: bytes === null ? null : shownBytes(bytes),
+      warehouse: bytes === null ? null : formatBytes(bytes),
       state: deletingSince === null ? 'live' : 'being deleted',
     }));
-    return { json: listed, text: lines.length === 0 ? 'There is no organization.' : textTable(lines) };
+    return { json: listed, text: lines.length === 0 ? 'There are no organizations.' : textTable(lines) };
   },
 });

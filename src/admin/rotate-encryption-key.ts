@@ -1,180 +1,199 @@
-// Closes everything that is sealed anew under the first key of ENCRYPTION_KEY, while services run. A row is locked for as long as it
-// takes to write it; whatever was done stays done, so the command may be broken off and given again. It begins only when every living
-// process has the new key: one without it could open nothing of what was closed anew.
+// Re-encrypts all encrypted values with the first key of ENCRYPTION_KEY while services run. Rows are locked only while their batch is
+// written, and each batch is committed, so the command may be interrupted and run again. It starts only when every running process has
+// the new key: a process without it couldn't decrypt the re-encrypted values.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { z } from 'zod';
-import { type Keyring, UnreadableBox } from '../core/keyring.ts';
-import { findWithoutKey } from '../db/presence.ts';
+import { DecryptionError, type Keyring } from '../core/keyring.ts';
+import { findProcessesWithoutKey } from '../db/presence.ts';
 import { type Admin, defineCommand, flag, type Outcome, RefusedCommand } from './command.ts';
-import { auditOnly } from './operator.ts';
-import { countByKey, findUnlisted, readSealed, type SealedColumn, type SealedRow, sealedColumns, writeSealed } from './sealed-columns.ts';
+import {
+  countByKey,
+  type EncryptedColumn,
+  type EncryptedRow,
+  encryptedColumns,
+  findUnlistedColumns,
+  readEncryptedRows,
+  writeEncryptedValue,
+} from './encrypted-columns.ts';
+import { auditOperatorIn } from './operator.ts';
 import { textTable } from './text-table.ts';
 
-/** Whoever seals under an old key meanwhile is found by another round; after so many it is a process that does so for good. */
-const mostRounds = 3;
+/** Values that a process encrypted with an old key in the meantime are found by another pass; after this many it keeps doing so. */
+const maxPasses = 3;
 
-type Done = { closed: number; readonly organizations: Map<string, number> };
+type Progress = { count: number; readonly organizations: Map<string, number> };
 
-/** Undefined for a box that doesn't open: it stays, and is counted at the end. */
-function reseal(keyring: Keyring, { box, bindTo }: SealedRow): string | undefined {
+/** Undefined for a value that can't be decrypted: it remains as it is, and is counted at the end. */
+function reencrypt(keyring: Keyring, { ciphertext, bindTo }: EncryptedRow): string | undefined {
   try {
-    return keyring.seal(keyring.open(box, bindTo), bindTo);
+    return keyring.encrypt(keyring.decrypt(ciphertext, bindTo), bindTo);
   } catch (error) {
-    if (error instanceof UnreadableBox) return undefined;
+    if (error instanceof DecryptionError) return undefined;
     throw error;
   }
 }
 
-/** One batch in a transaction of its own; answers its last row, or undefined when nothing was left. */
-async function closeBatch(owner: Knex, keyring: Keyring, sealed: SealedColumn, after: SealedRow | undefined, done: Done) {
+/** Re-encrypts one batch in a transaction of its own. Returns its last row, or undefined when no rows were left. */
+async function reencryptBatch(owner: Knex, keyring: Keyring, column: EncryptedColumn, after: EncryptedRow | undefined, progress: Progress) {
   const [current] = keyring.keyIds;
   return owner.transaction(async (tx) => {
     await tx.raw("set local lock_timeout = '10s'");
-    const rows = await readSealed(tx, sealed, { after, not: current, lock: true });
+    const rows = await readEncryptedRows(tx, column, { after, not: current, lock: true });
     for (const row of rows) {
-      const box = reseal(keyring, row);
-      if (box === undefined) continue;
-      await writeSealed(tx, sealed, row, box);
-      done.closed += 1;
-      done.organizations.set(row.organizationId, (done.organizations.get(row.organizationId) ?? 0) + 1);
+      const ciphertext = reencrypt(keyring, row);
+      if (ciphertext === undefined) continue;
+      await writeEncryptedValue(tx, column, row, ciphertext);
+      progress.count += 1;
+      progress.organizations.set(row.organizationId, (progress.organizations.get(row.organizationId) ?? 0) + 1);
     }
     return rows.at(-1);
   });
 }
 
-async function closeColumn({ owner, ctx: { keyring } }: Admin, sealed: SealedColumn, organizations: Done['organizations']): Promise<Done> {
-  const done: Done = { closed: 0, organizations };
-  let last: SealedRow | undefined;
-  do last = await closeBatch(owner, keyring, sealed, last, done);
+/** Returns the number of re-encrypted values. */
+async function reencryptColumn(
+  { owner, ctx: { keyring } }: Admin,
+  column: EncryptedColumn,
+  organizations: Progress['organizations'],
+): Promise<number> {
+  const progress: Progress = { count: 0, organizations };
+  let last: EncryptedRow | undefined;
+  do last = await reencryptBatch(owner, keyring, column, last, progress);
   while (last !== undefined);
-  return done;
+  return progress.count;
 }
 
 type Left = { readonly table: string; readonly column: string; readonly keyId: string; readonly values: number; readonly known: boolean };
 
+/** Counts the values that are encrypted with other keys than the current one. */
 async function findLeft({ owner, ctx: { keyring } }: Admin): Promise<Left[]> {
   const [current] = keyring.keyIds;
   const left: Left[] = [];
-  for (const sealed of sealedColumns)
-    for (const [keyId, values] of await countByKey(owner, sealed))
+  for (const encrypted of encryptedColumns)
+    for (const [keyId, values] of await countByKey(owner, encrypted))
       if (keyId !== current)
-        left.push({ table: sealed.table, column: sealed.column, keyId, values, known: keyring.keyIds.includes(keyId) });
+        left.push({ table: encrypted.table, column: encrypted.column, keyId, values, known: keyring.keyIds.includes(keyId) });
   return left;
 }
 
 const plural = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`;
 
-const withoutKey = ({ owner, ctx }: Admin): Promise<string[]> => findWithoutKey(owner, ctx.keyring.marks[0]);
+const withoutKey = ({ owner, ctx }: Admin): Promise<string[]> => findProcessesWithoutKey(owner, ctx.keyring.fingerprints[0]);
 
-/** A process that has just ended is seen for a moment longer. */
-const lastMomentMs = 5_000;
-const lookEveryMs = 250;
+/** A process that has just ended remains visible for a moment. */
+const maxWaitMs = 5_000;
+const checkEveryMs = 250;
 
-async function requireKeyEverywhere(admin: Admin): Promise<void> {
+/** Rejects with RefusedCommand when a running process lacks the new key. */
+async function assertKeyEverywhere(admin: Admin): Promise<void> {
   const { clock, keyring } = admin.ctx;
-  const end = clock.monotonicMs() + lastMomentMs;
+  const end = clock.monotonicMs() + maxWaitMs;
   for (;;) {
     const lacking = await withoutKey(admin);
     if (lacking.length === 0) return;
-    if (clock.monotonicMs() > end) throw new RefusedCommand(`Nothing was changed. ${wordsOfLacking(lacking, keyring)}`);
-    await sleep(lookEveryMs);
+    if (clock.monotonicMs() > end) throw new RefusedCommand(`Nothing was changed. ${describeLacking(lacking, keyring)}`);
+    await sleep(checkEveryMs);
   }
 }
 
-const wordsOfLacking = (lacking: readonly string[], { keyIds: [current] }: Keyring): string =>
-  `Without the key ${current}, or with other bytes under that name, run (host:process id): ${lacking.join(', ')}. ` +
-  'Put it into their ENCRYPTION_KEY, restart them, and repeat this.';
+const describeLacking = (lacking: readonly string[], { keyIds: [current] }: Keyring): string =>
+  `These processes (host:process id) lack the key ${current}, or have different bytes under that id: ${lacking.join(', ')}. ` +
+  'Add it to their ENCRYPTION_KEY, restart them, and run this command again.';
 
-type Found = { readonly left: readonly Left[]; readonly unlisted: readonly string[]; readonly lacking: readonly string[] };
+type Remaining = { readonly left: readonly Left[]; readonly unlisted: readonly string[]; readonly lacking: readonly string[] };
 
-/** What is to be done next, in words. */
-function advise({ left, unlisted, lacking }: Found, keyring: Keyring): string[] {
+/** Tells the operator what to do next. */
+function advise({ left, unlisted, lacking }: Remaining, keyring: Keyring): string[] {
   const [, ...former] = keyring.keyIds;
-  const lines = lacking.length === 0 ? [] : [wordsOfLacking(lacking, keyring)];
+  const lines = lacking.length === 0 ? [] : [describeLacking(lacking, keyring)];
   const foreign = [...new Set(left.filter(({ known }) => !known).map(({ keyId }) => keyId))];
   const old = [...new Set(left.filter(({ known }) => known).map(({ keyId }) => keyId))];
   if (foreign.length > 0)
-    lines.push(`Closed by keys that ENCRYPTION_KEY does not name: ${foreign.join(', ')}. Put them behind the first one and repeat this.`);
+    lines.push(
+      `Some values are encrypted with keys that are missing in ENCRYPTION_KEY: ${foreign.join(', ')}. Add these after the first key and run this command again.`,
+    );
   if (old.length > 0)
     lines.push(
-      `Still under ${old.join(', ')}: either a process that has the new key not in front writes there, or the key's bytes are not those that closed them.`,
+      `Some values are still encrypted with ${old.join(', ')}. Either the new key isn't first in a process's ENCRYPTION_KEY, or the old key's bytes are wrong.`,
     );
   if (unlisted.length > 0)
-    lines.push(`Sealed values where this version expects none: ${unlisted.join(', ')}. Keep every key and report it as a bug.`);
+    lines.push(`Encrypted values where this version expects none: ${unlisted.join(', ')}. Keep all keys and report this as a bug.`);
   if (lines.length === 0 && former.length === 0)
-    lines.push('There is no other key, and nothing is under one: there was nothing to rotate. --help has the order of steps.');
+    lines.push(
+      'There was nothing to rotate: ENCRYPTION_KEY has no other key, and no value is encrypted with one. See --help for the steps.',
+    );
   else if (lines.length === 0)
     lines.push(
-      `Nothing is left under ${former.join(', ')}. Keep it behind the first key for 30 days: tokens of /changes that were given under it are` +
-        ' known by it until then; whoever shows one later begins again without "since".',
+      `No value is encrypted with ${former.join(', ')} any more. Keep it after the first key for 30 days, because it verifies the /changes tokens` +
+        ' that were issued with it. Clients with an older token must start again without "since".',
     );
   return lines;
 }
 
-type Rotated = { readonly closed: number; readonly left: Left[] };
+type Rotated = { readonly count: number; readonly left: Left[] };
 
-/** Round by round, until nothing is left that can be closed. */
-async function closeAll(admin: Admin, organizations: Done['organizations']): Promise<Rotated> {
-  let closed = 0;
-  for (let round = 1; ; round += 1) {
-    for (const sealed of sealedColumns) {
-      const done = await closeColumn(admin, sealed, organizations);
-      admin.say(`${sealed.table}.${sealed.column}: ${done.closed} closed anew`);
-      closed += done.closed;
+/** Makes passes over all columns until no value remains that can be re-encrypted. */
+async function reencryptAll(admin: Admin, organizations: Progress['organizations']): Promise<Rotated> {
+  let total = 0;
+  for (let pass = 1; ; pass += 1) {
+    for (const column of encryptedColumns) {
+      const count = await reencryptColumn(admin, column, organizations);
+      admin.progress(`${column.table}.${column.column}: ${count} re-encrypted`);
+      total += count;
     }
     const left = await findLeft(admin);
-    if (round === mostRounds || !left.some(({ known }) => known)) return { closed, left };
+    if (pass === maxPasses || !left.some(({ known }) => known)) return { count: total, left };
   }
 }
 
-/** What was done is in the audit log of each organization, also of a rotation that was broken off. */
+/** Records the number of values in the audit log of each organization, also when the rotation was interrupted. */
 async function rotate(admin: Admin): Promise<Rotated> {
   const organizations = new Map<string, number>();
   const [to] = admin.ctx.keyring.keyIds;
   try {
-    return await closeAll(admin, organizations);
+    return await reencryptAll(admin, organizations);
   } finally {
     for (const [id, values] of organizations)
-      await auditOnly(admin, id, { action: 'encryption-key.rotate', target: { type: 'organization', id }, changes: { values, to } });
+      await auditOperatorIn(admin, id, { action: 'encryption-key.rotate', target: { type: 'organization', id }, changes: { values, to } });
   }
 }
 
 async function outcomeOf(admin: Admin, dryRun: boolean): Promise<Outcome> {
   const [current, ...former] = admin.ctx.keyring.keyIds;
-  if (!dryRun) await requireKeyEverywhere(admin);
-  const { closed, left } = dryRun ? { closed: 0, left: await findLeft(admin) } : await rotate(admin);
-  // Also those that have started meanwhile.
+  if (!dryRun) await assertKeyEverywhere(admin);
+  const { count: closed, left } = dryRun ? { count: 0, left: await findLeft(admin) } : await rotate(admin);
+  // Includes processes that started in the meantime.
   const lacking = await withoutKey(admin);
   const others = [...new Set([...former, ...left.map(({ keyId }) => keyId)])].filter((id) => /^[A-Za-z0-9_-]{1,32}$/.test(id));
-  const unlisted = others.length === 0 ? [] : await findUnlisted(admin.owner, others);
-  const toClose = left.filter(({ known }) => known).reduce((sum, { values }) => sum + values, 0);
+  const unlisted = others.length === 0 ? [] : await findUnlistedColumns(admin.owner, others);
+  const pending = left.filter(({ known }) => known).reduce((sum, { values }) => sum + values, 0);
   const head = dryRun
-    ? `${plural(toClose, 'value')} would be closed anew under ${current}`
-    : `${plural(closed, 'value')} closed anew under ${current}`;
+    ? `${plural(pending, 'value')} would be re-encrypted with the key ${current}`
+    : `${plural(closed, 'value')} re-encrypted with the key ${current}`;
   const table = textTable(left.map(({ table: name, column, keyId, values }) => ({ column: `${name}.${column}`, key: keyId, values })));
-  const nothingToSay = dryRun && lacking.length === 0 && left.every(({ known }) => known);
-  const advice = nothingToSay ? [] : advise({ left, unlisted, lacking }, admin.ctx.keyring);
+  const needsNoAdvice = dryRun && lacking.length === 0 && left.every(({ known }) => known);
+  const advice = needsNoAdvice ? [] : advise({ left, unlisted, lacking }, admin.ctx.keyring);
   return {
     json: { key: current, dryRun, closed, left: left.map(({ known: _, ...rest }) => rest), unlisted, lacking },
     text: [head, ...(table === '' ? [] : [table]), ...advice].join('\n'),
-    left: !dryRun && left.length + unlisted.length + lacking.length > 0,
+    incomplete: !dryRun && left.length + unlisted.length + lacking.length > 0,
   };
 }
 
-export const rotateEncryptionKey = defineCommand({
+export const rotateEncryptionKeyCommand = defineCommand({
   name: 'rotate-encryption-key',
-  summary: 'Closes everything that is sealed anew under the first key of ENCRYPTION_KEY.',
-  about: `1. Put the new key behind the old one in ENCRYPTION_KEY (<old>,<new>) and restart every process: each can open both now.
-2. Put the new key in front (<new>,<old>) and restart every process: what is sealed from now on is under it.
-3. Run this, with the same ENCRYPTION_KEY. Services go on meanwhile. It may be broken off and given again, and counts what is left at the end.
-4. Keep the old key behind the new one for 30 days, for the tokens of /changes that it signed, then take it out.
-While a process runs that lacks the new key nothing is done, and its host and process id are named. One that stands still for a minute
-counts as ended; those of a version before this protection are not seen.
-A key that the service made by itself (DATA_DIR/encryption-key, outside production) is named local:<text of that file>.
-Exit code 3: something is left under another key; the output says what.`,
+  summary: 'Re-encrypts all encrypted values with the first key of ENCRYPTION_KEY.',
+  about: `1. Add the new key after the old one in ENCRYPTION_KEY (<old>,<new>) and restart every process: now all can decrypt with both.
+2. Put the new key first (<new>,<old>) and restart every process: from now on all encrypt with it.
+3. Run this command with the same ENCRYPTION_KEY. Services keep running. It may be interrupted and run again; at the end it counts what remains.
+4. Keep the old key after the new one for 30 days, because it verifies the /changes tokens that it signed, then remove it.
+While a running process lacks the new key, nothing is changed and the output lists its host and process id. A process that is suspended for
+a minute counts as ended; processes of versions without this protection are not detected.
+A key that the service created by itself (DATA_DIR/encryption-key, outside production) is written local:<text of that file>.
+Exit code 3: values remain that are encrypted with another key; the output says which.`,
   database: 'check',
-  alone: true,
-  given: z.strictObject({ dryRun: flag('only count what would be closed anew') }),
+  exclusive: true,
+  input: z.strictObject({ dryRun: flag('only count what would be re-encrypted') }),
   run: (admin, { dryRun }) => outcomeOf(admin, dryRun),
 });

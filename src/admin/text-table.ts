@@ -1,7 +1,8 @@
-// Rows for people to read on a terminal: columns as wide as what stands in them, names on top, numbers to the right.
+// Formats rows as a text table for a terminal: a header line, column widths fitted to the content, numbers aligned to the right.
 
 export type Cell = string | number | null;
 
+/** Null is shown as `-`. Returns an empty text for no rows. */
 export function textTable(rows: readonly Readonly<Record<string, Cell>>[]): string {
   const [first] = rows;
   if (first === undefined) return '';

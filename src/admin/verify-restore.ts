@@ -1,14 +1,14 @@
-// Whether a database holds together: what readers see is all there, what is sealed opens, and what was published says the same as ever.
-// Changes nothing.
+// Checks the integrity of a database: all records are present, all encrypted values can be decrypted, and the published versions are
+// unchanged. Never changes anything.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Knex } from 'knex';
 import { z } from 'zod';
-import { type Keyring, keyIdOf, UnreadableBox } from '../core/keyring.ts';
-import { type CountedTable, countWarehouse } from '../sync/index.ts';
+import { DecryptionError, type Keyring, keyIdOf } from '../core/keyring.ts';
+import { type CountedTable, countWarehouseRows } from '../sync/index.ts';
 import { type Admin, defineCommand, option, RefusedCommand } from './command.ts';
-import { allOrganizations } from './operator.ts';
-import { readSealed, type SealedRow, sealedColumns } from './sealed-columns.ts';
+import { type EncryptedRow, encryptedColumns, readEncryptedRows } from './encrypted-columns.ts';
+import { listAllOrganizations } from './operator.ts';
 import { textTable } from './text-table.ts';
 
 type Version = { readonly version: string; readonly status: string; readonly sha256: string };
@@ -18,31 +18,36 @@ type OfOrganization = {
   readonly tables: readonly CountedTable[];
   readonly versions: readonly Version[];
 };
-type Sealed = { readonly values: number; readonly unreadable: Readonly<Record<string, number>> };
-export type Report = { readonly organizations: readonly OfOrganization[]; readonly sealed: Sealed; readonly problems: readonly string[] };
+/** `unreadable`: the number of values that can't be decrypted, by column and key id. */
+type Decryption = { readonly values: number; readonly unreadable: Readonly<Record<string, number>> };
+export type Report = {
+  readonly organizations: readonly OfOrganization[];
+  readonly sealed: Decryption;
+  readonly problems: readonly string[];
+};
 
-const opens = (keyring: Keyring, { box, bindTo }: SealedRow): boolean => {
+const canDecrypt = (keyring: Keyring, { ciphertext, bindTo }: EncryptedRow): boolean => {
   try {
-    keyring.open(box, bindTo);
+    keyring.decrypt(ciphertext, bindTo);
     return true;
   } catch (error) {
-    if (error instanceof UnreadableBox) return false;
+    if (error instanceof DecryptionError) return false;
     throw error;
   }
 };
 
-/** Opens every sealed value; those that don't open are counted by column and key. */
-async function openEverySealed(owner: Knex, keyring: Keyring): Promise<Sealed> {
+/** Decrypts every encrypted value, and counts those that can't be decrypted by column and key. */
+async function decryptEverything(owner: Knex, keyring: Keyring): Promise<Decryption> {
   let values = 0;
   const unreadable: Record<string, number> = {};
-  for (const sealed of sealedColumns) {
-    for (let rows = await readSealed(owner, sealed, { after: undefined }); rows.length > 0; ) {
+  for (const encrypted of encryptedColumns) {
+    for (let rows = await readEncryptedRows(owner, encrypted, { after: undefined }); rows.length > 0; ) {
       values += rows.length;
-      for (const row of rows.filter((candidate) => !opens(keyring, candidate))) {
-        const place = `${sealed.table}.${sealed.column} under ${keyIdOf(row.box)}`;
+      for (const row of rows.filter((candidate) => !canDecrypt(keyring, candidate))) {
+        const place = `${encrypted.table}.${encrypted.column} under ${keyIdOf(row.ciphertext)}`;
         unreadable[place] = (unreadable[place] ?? 0) + 1;
       }
-      rows = await readSealed(owner, sealed, { after: rows.at(-1) });
+      rows = await readEncryptedRows(owner, encrypted, { after: rows.at(-1) });
     }
   }
   return { values, unreadable };
@@ -64,42 +69,51 @@ const Earlier = z.object({
 });
 type Earlier = z.output<typeof Earlier>;
 
-/** What a report of the time of the backup names, and this database has not, or has in other words. */
+/** The organizations and versions of an earlier report that this database lacks or that differ. */
 function compareWith(earlier: Earlier, now: readonly OfOrganization[]): string[] {
   const problems: string[] = [];
   for (const { id, slug, versions } of earlier.organizations) {
     const found = now.find((organization) => organization.id === id);
-    if (found === undefined) problems.push(`${slug}: the organization is gone`);
+    if (found === undefined) problems.push(`${slug}: the organization is missing`);
     for (const { version, sha256 } of found === undefined ? [] : versions) {
-      const held = found?.versions.find((candidate) => candidate.version === version);
-      if (held === undefined) problems.push(`${slug} ${version}: the version is gone`);
-      else if (held.sha256 !== sha256) problems.push(`${slug} ${version}: its description is not the same`);
+      const present = found?.versions.find((candidate) => candidate.version === version);
+      if (present === undefined) problems.push(`${slug} ${version}: the version is missing`);
+      else if (present.sha256 !== sha256) problems.push(`${slug} ${version}: its description differs`);
     }
   }
   return problems;
 }
 
-export async function verify({ owner, ctx, say }: Admin, earlier?: Earlier): Promise<Report> {
+/** Checks the whole database, and compares it with an earlier report if there is one. */
+export async function verify({ owner, ctx, progress }: Admin, earlier?: Earlier): Promise<Report> {
   const organizations: OfOrganization[] = [];
-  for (const { id, slug } of await allOrganizations({ owner })) {
-    say(`looking at ${slug}`);
-    organizations.push({ id, slug, tables: await countWarehouse({ ...ctx, organizationId: id }), versions: await readVersions(owner, id) });
+  for (const { id, slug } of await listAllOrganizations({ owner })) {
+    progress(`checking ${slug}`);
+    organizations.push({
+      id,
+      slug,
+      tables: await countWarehouseRows({ ...ctx, organizationId: id }),
+      versions: await readVersions(owner, id),
+    });
   }
-  const sealed = await openEverySealed(owner, ctx.keyring);
+  const sealed = await decryptEverything(owner, ctx.keyring);
   const counts = organizations.flatMap(({ slug, tables }) =>
     tables
       .filter(({ rows, counted }) => rows !== counted)
       .map(({ recordType, rows, counted }) =>
         counted === null
-          ? `${slug} ${recordType}: its table is gone`
-          : `${slug} ${recordType}: ${rows} records are noted and ${counted} are there`,
+          ? `${slug} ${recordType}: its table is missing`
+          : `${slug} ${recordType}: ${rows} records expected, ${counted} found`,
       ),
   );
-  const closed = Object.entries(sealed.unreadable).map(([place, values]) => `${place}: ${values} sealed values don't open`);
+  const unreadable = Object.entries(sealed.unreadable).map(
+    ([place, values]) => `${place}: ${values} ${values === 1 ? 'value' : 'values'} can't be decrypted`,
+  );
   const differences = earlier === undefined ? [] : compareWith(earlier, organizations);
-  return { organizations, sealed, problems: [...counts, ...closed, ...differences] };
+  return { organizations, sealed, problems: [...counts, ...unreadable, ...differences] };
 }
 
+/** The report as text for the operator. */
 export function showReport({ organizations, sealed, problems }: Report): string {
   const rows = organizations.map(({ slug, tables, versions }) => ({
     organization: slug,
@@ -107,31 +121,35 @@ export function showReport({ organizations, sealed, problems }: Report): string 
     records: tables.reduce((sum, { counted }) => sum + (counted ?? 0), 0),
     versions: versions.map(({ version, status, sha256 }) => `${version} ${status} ${sha256.slice(0, 12)}`).join(', '),
   }));
-  const found = problems.length === 0 ? 'Everything fits.' : `What doesn't fit:\n${problems.map((problem) => `  ${problem}`).join('\n')}`;
-  return [textTable(rows), `${sealed.values} sealed values were opened.`, found].filter((part) => part !== '').join('\n');
+  const found = problems.length === 0 ? 'No problems found.' : `Problems:\n${problems.map((problem) => `  ${problem}`).join('\n')}`;
+  return [textTable(rows), `${sealed.values} encrypted values checked.`, found].filter((part) => part !== '').join('\n');
 }
 
+/** Rejects with RefusedCommand when the file can't be read or is no report of this command. */
 async function readEarlier(file: string): Promise<Earlier> {
   try {
     return Earlier.parse(JSON.parse(await readFile(file, 'utf8')));
   } catch (error) {
-    throw new RefusedCommand(`${file} is no report of this command (npm run --silent admin -- verify-restore --json > ${file})`, {
-      cause: error,
-    });
+    throw new RefusedCommand(
+      `${file} is not a report of this command. Create one with: npm run --silent admin -- verify-restore --json > ${file}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
-export const verifyRestore = defineCommand({
+export const verifyRestoreCommand = defineCommand({
   name: 'verify-restore',
-  summary: 'Looks whether a database holds together; changes nothing.',
-  about: `Counts the records of every table against what is noted of it, opens every sealed value, and shows the SHA-256 of each published version's
-description. Keep the output with --json beside each backup, and give it as --against after a restore: versions that are gone or say
-something else are named. Exit code 3: something doesn't fit.`,
+  summary: 'Checks the integrity of a database; changes nothing.',
+  about: `Compares the number of records in every table with the expected number, decrypts every encrypted value, and prints the SHA-256 of
+each published version's description. Keep the output of --json together with each backup, and pass it to --against after a restore:
+missing and differing versions are reported. Exit code 3: problems were found.`,
   database: 'check',
-  alone: false,
-  given: z.strictObject({ against: option(z.string().min(1).optional(), 'file', 'an earlier output with --json, to compare with') }),
+  exclusive: false,
+  input: z.strictObject({ against: option(z.string().min(1).optional(), 'file', 'an earlier output of --json to compare with') }),
   async run(admin, { against }) {
     const report = await verify(admin, against === undefined ? undefined : await readEarlier(against));
-    return { json: report, text: showReport(report), left: report.problems.length > 0 };
+    return { json: report, text: showReport(report), incomplete: report.problems.length > 0 };
   },
 });

@@ -1,7 +1,16 @@
-// What the service asks of an ERP, in words that any ERP could answer. One folder beside this file per ERP implements it.
-// Values cross this border as exact text, never as binary floats: see SourceValue.
+// The contract between the service and an ERP, without a word of any particular ERP. Each ERP implements it in a folder next to this
+// file. docs/adding-an-erp.md walks through a whole implementation.
+//
+// Values cross this border as exact text, never as floating-point numbers: see `SourceValue`.
+//
+// Errors, for every method that takes a signal unless its own docstring says otherwise:
+// - It rejects with `ErpError` for anything the ERP or the network did. The engine decides by `ErpError.kind` whether to retry.
+// - It rejects with the signal's reason, and with nothing else, once its signal is aborted.
+// - It rejects with any other error only for a programming error (such as too many ids).
+// Connectors don't retry: the engine retries with backoff.
 import type { Ctx } from '../core/ctx.ts';
 
+/** `lines` is a table within the record, such as the items of an invoice. `reference` and `list` have a display text as well (a label). */
 export type FieldType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'lines';
 
 export type FieldMetadata = {
@@ -10,9 +19,9 @@ export type FieldMetadata = {
   readonly label: string;
   readonly type: FieldType;
   readonly custom: boolean;
-  /** False for what must not or can't be read; `reason` says why. */
+  /** False for a field that must not or can't be read; `reason` says why. */
   readonly syncable: boolean;
-  /** Changes in the ERP without the record's modification time moving. Volatile `lines` are not part of a scan: see `scan`. */
+  /** The value changes in the ERP without the record's modification time moving. Volatile `lines` are not part of a scan: see `scan`. */
   readonly volatile: boolean;
   readonly reason: string | null;
   /** Only for `lines`: the fields of one line, in reading order. */
@@ -26,24 +35,38 @@ export type RecordTypeMetadata = {
   readonly table: string;
   /** Where the description came from, such as "catalogue+probe". */
   readonly source: string;
+  /** How ids are ordered: `integer` ids as numbers, `text` ids by the bytes of their UTF-8. Never changes for a record type. */
   readonly idType: 'integer' | 'text';
   readonly fields: readonly FieldMetadata[];
   readonly openWhen: OpenWhen;
-  /** The `time` field that says when a record was changed last; null where there is none, so that only full runs find changes. */
+  /** The `time` field with the record's last modification; null where there is none, so that only full runs find changes. */
   readonly modifiedField: string | null;
 };
 
 /**
- * Which records are still open: their volatile fields may change without their modification time moving. Told over the values
- * that were last read: null: of none, as no field is volatile · 'always': of every record · else of those whose `field` has
- * none of these values. An empty value is none of them. Number fields compare as numbers, all others as text. What was closed
- * may still be reopened behind our back, and labels change on closed records as well: a scan of all records finds both.
+ * Which records are still open, that is, whose volatile fields may change without their modification time moving. Evaluated over the
+ * values of the last read:
+ * - null: none, because no field is volatile
+ * - 'always': every record
+ * - otherwise: records whose `field` has none of the values in `isNoneOf`. An empty value is none of them. Number fields are compared
+ *   as numbers, all others as text.
+ *
+ * A closed record may be reopened without the service noticing, and labels also change on closed records: a scan of all records finds
+ * both.
  */
 export type OpenWhen = null | 'always' | { readonly field: string; readonly isNoneOf: readonly string[] };
 
 /**
- * text, reference, list: as is · number: decimal digits · integer: digits · boolean: 'true' or 'false' · date: YYYY-MM-DD ·
- * time: YYYY-MM-DDTHH:MM:SSZ · null: the ERP has no value. A reference or list field also has its label, if the ERP gives one.
+ * One value as exact text:
+ * - text, reference, list: unchanged
+ * - number: decimal digits, such as `-10.50`
+ * - integer: digits
+ * - boolean: `true` or `false`
+ * - date: YYYY-MM-DD
+ * - time: YYYY-MM-DDTHH:MM:SSZ
+ * - null: the ERP has no value
+ *
+ * A reference or list field also has a label if the ERP has a display text for it.
  */
 export type SourceValue = string | null;
 export type SourceLine = Readonly<Record<string, SourceValue>>;
@@ -52,40 +75,41 @@ export type SourceRecord = {
   readonly id: string;
   /** When the ERP last changed it, as a `time`; null where the ERP doesn't say. */
   readonly modifiedAt: string | null;
+  /** By field name. */
   readonly values: Readonly<Record<string, SourceValue>>;
   /** Display text of reference and list fields, by field name. */
   readonly labels: Readonly<Record<string, SourceValue>>;
-  /** In line order; null for record types without lines. Line references carry `<field>.name` beside `<field>`. */
+  /** In line order; null for record types without lines. The label of a line's reference field is in `<field>.name`. */
   readonly lines: readonly SourceLine[] | null;
 };
 
-/** Has the display text of what it names, which changes when that is renamed. */
+/** Whether the field has a display text, which changes when the referenced record or list entry is renamed. */
 export const hasLabel = (field: Pick<FieldMetadata, 'type'>): boolean => field.type === 'reference' || field.type === 'list';
 
-/** The header fields that a scan is for: their value or their label changes without the modification time moving. */
+/** The header fields that a scan must cover: their value or their label changes without the modification time moving. */
 export const scannedFields = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): readonly FieldMetadata[] =>
   fields.filter((field) => field.syncable && field.type !== 'lines' && (field.volatile || hasLabel(field)));
 
-/** A record that was read but can't be stored as it is. */
-export type RejectedRecord = { readonly id: string; readonly code: string; readonly message: string };
+/** A record that exists but can't be stored as it is. `code` is stable and upper case, `message` names the field and the problem. */
+export type RecordRejection = { readonly id: string; readonly code: string; readonly message: string };
 
 export type PageRequest = {
   readonly recordType: RecordTypeMetadata;
-  /** Names of the fields wanted; `lines` among them brings the lines with all of their syncable fields. */
+  /** Names of the requested fields; `lines` among them brings the lines with all of their syncable fields. */
   readonly fields: readonly string[];
-  /** Last id of the page before; null for the first page. */
+  /** Last id of the previous page; null for the first page. */
   readonly afterId: string | null;
   /** Only records changed at or after this instant; null for all. */
   readonly changedSince: Date | null;
-  /** At most so many records. With lines a page ends earlier when it holds many of them; only `hasMore` says that it was the last. */
+  /** Maximum number of records. A page with lines ends earlier when its records have many of them; only `hasMore` marks the last page. */
   readonly limit: number;
   readonly signal: AbortSignal;
 };
 
-export type Page = {
+export type RecordPage = {
   readonly records: readonly SourceRecord[];
-  readonly rejected: readonly RejectedRecord[];
-  /** Ids ascend over pages, integers as numbers, texts by their bytes. Null only when the page is empty. */
+  readonly rejected: readonly RecordRejection[];
+  /** The cursor for the next page. Ids ascend over pages, in the order of `idType`. Null only when the page is empty. */
   readonly lastId: string | null;
   readonly hasMore: boolean;
 };
@@ -93,129 +117,162 @@ export type Page = {
 type ScanSelection =
   | { readonly afterId: string | null; readonly limit: number; readonly ids?: undefined }
   | { readonly ids: readonly string[]; readonly afterId?: undefined };
+/** Either a page by key (`afterId`, `limit`) or at most 1,000 `ids`. */
 export type ScanRequest = Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & ScanSelection;
-/** A record without its lines; `values` has the fields that were asked for, the id, and the modification time if there is one. */
+/** A record without its lines; `values` has the requested fields, the id, and the modification time if there is one. */
 export type ScannedRecord = Omit<SourceRecord, 'lines'>;
-export type ScanPage = Omit<Page, 'records'> & { readonly records: readonly ScannedRecord[] };
+export type ScanPage = Omit<RecordPage, 'records'> & { readonly records: readonly ScannedRecord[] };
 
 export type DeletedRecord = {
   readonly id: string;
-  /** When it was deleted: a `time`, or a `date` in the ERP's own zone where that is all it tells, or null where it tells nothing. */
+  /** When it was deleted: a `time`, or a `date` in the ERP's own time zone if it has no time of day, or null if it has neither. */
   readonly deletedAt: string | null;
 };
-/** What the ERP's own list of deletions says; `available: false` where this role may not read it. Not proof: ask for the ids. */
+/**
+ * The ERP's own list of deletions; `available: false` where this role may not read it. The list is a hint and no proof of deletion:
+ * confirm each id with `readByIds`.
+ */
 export type Deletions =
   | { readonly available: true; readonly deleted: readonly DeletedRecord[] }
   | { readonly available: false; readonly reason: string; readonly fix: string };
 
+/** `code` is stable and upper case; `fix` is one sentence for the person who set up the connection. */
 export type ConnectionProblem = { readonly code: string; readonly message: string; readonly fix: string };
 export type ConnectionReport = {
-  /** It can be synced from; `problems` may still name what this role does not see. */
+  /** Records can be synced; `problems` may still name tables that this role can't see. */
   readonly ok: boolean;
   readonly latencyMs: number;
   readonly account: string;
   readonly problems: readonly ConnectionProblem[];
 };
 
-/** How much of a payment goes to one invoice: decimal digits, in the payment's currency. */
+/** How much of a payment is applied to one invoice: decimal digits, in the payment's currency. */
 export type Application = { readonly invoiceId: string; readonly amount: string };
 export type PaymentOrder = {
-  /** No two payments in the ERP have the same. */
+  /** Letters, digits, `_` and `-`, at most 100 characters. The ERP must refuse a second payment with the same external id. */
   readonly externalId: string;
   readonly customerId: string;
   /** ISO 4217. */
   readonly currency: string;
+  /** Decimal digits, in `currency`. */
   readonly amount: string;
-  /** What they leave of the amount stays unapplied. */
+  /** The rest of the amount stays unapplied. */
   readonly applications: readonly Application[];
   readonly memo: string;
-  /** Where the money lies, as the ERP names its accounts; null for where it keeps money that is not at the bank yet. */
+  /** The ERP's id of the account that receives the money; null for the ERP's account for undeposited funds. */
   readonly account: string | null;
 };
+/** A payment as the ERP shows it now; amounts are decimal digits in the payment's currency. */
 export type PaymentRecord = {
   readonly id: string;
   readonly customerId: string;
-  /** ISO 4217; null where the ERP does not say. */
+  /** ISO 4217; null where the ERP doesn't say. */
   readonly currency: string | null;
   readonly amount: string;
   readonly applications: readonly Application[];
-  /** Neither applied to an invoice nor given back. */
+  /** The part that is neither applied to an invoice nor refunded. */
   readonly unapplied: string;
 };
 export type RefundOrder = Omit<PaymentOrder, 'applications'> & {
-  /** The ERP's id of the payment of which this is given back; so much of it must be unapplied. */
+  /** The ERP's id of the payment to refund. At least `amount` of it must be unapplied. */
   readonly paymentId: string;
-  /** How it is given back, as the ERP names its methods; null for what it takes by itself. */
+  /** The ERP's id of the payment method to refund by; null for the ERP's default. */
   readonly method: string | null;
 };
 export type RefundRecord = {
   readonly id: string;
   readonly customerId: string;
+  /** Which payments it refunds; `amount` is decimal digits in the payment's currency. */
   readonly of: readonly { readonly paymentId: string; readonly amount: string }[];
 };
 
 /**
- * Puts payments and refunds into the ERP's books. What it refuses by its own rules is an ErpError of kind `query`, whose `fix` says what
- * a person can do; a call that ends otherwise may have had its effect all the same, so whoever calls again looks it up before.
+ * Writes payments and refunds into the ERP's books.
+ *
+ * Every method rejects with `ErpError` of kind `query` when the ERP's rules refuse the call: nothing was written, and `fix` says what a
+ * person can do. A write that ends in any other error may have taken effect all the same: look it up by external id before repeating it.
  */
 export type PaymentWriter = {
-  /** What each invoice still takes of a payment. Absent: there is no such invoice. */
-  dueOn(invoiceIds: readonly string[], signal: AbortSignal): Promise<readonly { readonly invoiceId: string; readonly due: string }[]>;
-  /** By external id; null when the ERP has none, or shows none. */
+  /** How much can still be applied to each invoice: decimal digits, in the invoice's currency. Invoices that don't exist are absent. */
+  readAmountsDue(
+    invoiceIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly { readonly invoiceId: string; readonly due: string }[]>;
+  /** By external id; null when the ERP has no such payment or hides it from this role. */
   findPayment(externalId: string, signal: AbortSignal): Promise<PaymentRecord | null>;
-  /** By the ERP's own id; null when it is not there any more. */
+  /** By the ERP's own id; null when it no longer exists. */
   readPayment(id: string, signal: AbortSignal): Promise<PaymentRecord | null>;
-  /** Gives the ERP's id. All of it or nothing. */
+  /**
+   * Creates the payment with all of its applications, or nothing; resolves to the ERP's id. Rejects with kind `query` when an invoice
+   * takes less than its application or when the external id is taken.
+   */
   createPayment(order: PaymentOrder, signal: AbortSignal): Promise<string>;
-  /** Makes these the amounts that the payment has on these invoices, "0" for nothing; others stay. */
-  changeApplications(paymentId: string, applications: readonly Application[], signal: AbortSignal): Promise<void>;
+  /** Sets what the payment has applied to these invoices, "0" to remove an application. Applications to other invoices stay. */
+  updateApplications(paymentId: string, applications: readonly Application[], signal: AbortSignal): Promise<void>;
+  /** By external id; null when the ERP has no such refund or hides it from this role. */
   findRefund(externalId: string, signal: AbortSignal): Promise<RefundRecord | null>;
+  /** Resolves to the ERP's id. Rejects with kind `query` when less than `amount` is unapplied or when the external id is taken. */
   createRefund(order: RefundOrder, signal: AbortSignal): Promise<string>;
 };
 
+/** One connection to one account of an ERP. The errors that its methods may reject with are described at the top of this file. */
 export type Connector = {
-  /** A real round trip: credentials, clock, one row. Never throws for what the ERP answers. */
-  test(signal: AbortSignal): Promise<ConnectionReport>;
-  /** The ERP's own clock. */
-  now(signal: AbortSignal): Promise<Date>;
-  /** Every record type that the account lets us read, with each column probed. */
-  metadata(signal: AbortSignal): Promise<readonly RecordTypeMetadata[]>;
-  count(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<number>;
-  readPage(request: PageRequest): Promise<Page>;
   /**
-   * Records by id, at most 1,000 ids; ids that the ERP does not know are absent from the answer. All of them come at once, so ask
-   * for fewer where records have many lines.
+   * Tests the connection with real requests: credentials, clock, one row of each table. An `ErpError` becomes a problem of the report;
+   * it rejects only with the signal's reason, or for a programming error.
    */
-  readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<Page>;
+  test(signal: AbortSignal): Promise<ConnectionReport>;
+  /** The ERP's own clock. High-water marks follow it, not this machine's. */
+  now(signal: AbortSignal): Promise<Date>;
   /**
-   * Ids alone, ascending, each as often as it is counted: the cheap scan behind proofs and deletions, complete unless
+   * Every record type that the account has, with every field. Fields that this role can't read are listed with `syncable: false` and the
+   * reason, so that a missing permission is visible.
+   */
+  metadata(signal: AbortSignal): Promise<readonly RecordTypeMetadata[]>;
+  /** How many records there are, by the ERP's own count. Proofs rest on it: never count what was read. */
+  count(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<number>;
+  /**
+   * One page of records by key, never by offset. Rejects with kind `query` and code `FIELD_NOT_SYNCABLE` for a field that the metadata
+   * doesn't list as syncable, and for `changedSince` where the record type has no `modifiedField`; with `COLUMN_UNKNOWN` for a field that
+   * the account no longer has. After either code the engine reads the metadata again and retries.
+   */
+  readPage(request: PageRequest): Promise<RecordPage>;
+  /**
+   * Records by id, at most 1,000 ids; ids that don't exist are absent from the result. All of them come in one page, so request fewer
+   * where records have many lines. Throws a RangeError for more than 1,000 ids; otherwise as `readPage`.
+   */
+  readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<RecordPage>;
+  /**
+   * Ids alone, ascending, each as often as `count` counts it. The cheap listing behind proofs and deletions; complete unless
    * `changedSince` narrows it.
    */
   listIds(
     request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'> & Partial<Pick<PageRequest, 'changedSince'>>,
   ): Promise<{ ids: readonly string[]; hasMore: boolean }>;
   /**
-   * Header fields without lines, one question to the ERP per page: by id, or for at most 1,000 ids, of which absent ones are absent
-   * from the answer. For `scannedFields`; where lines are volatile, read the open records with `readByIds` instead.
+   * Header fields without lines, one request to the ERP per page: by key, or for at most 1,000 ids, of which those that don't exist are
+   * absent from the result. For `scannedFields`; where lines are volatile, read the open records with `readByIds` instead. Rejects with
+   * kind `query` and `FIELD_NOT_SYNCABLE` when `lines` are requested, with a RangeError for more than 1,000 ids; otherwise as `readPage`.
    */
   scan(request: ScanRequest): Promise<ScanPage>;
   /**
-   * Ids that the ERP lists as deleted at or after this instant, each once. May name some that were deleted up to three days earlier,
-   * that are of another record type, or that exist: remove only what `readByIds` no longer finds.
+   * Ids that the ERP lists as deleted at or after this instant, each once. May include ids that were deleted up to three days earlier,
+   * that belong to another record type, or that still exist: delete only what `readByIds` no longer finds. Resolves to
+   * `available: false`, and doesn't reject, where the ERP has no such list or hides it from this role.
    */
   deletedSince(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date }): Promise<Deletions>;
-  /** Absent where the ERP takes no payments from outside. */
+  /** Absent where the ERP accepts no payments from outside. */
   readonly payments?: PaymentWriter;
 };
 
-/** Why a call to the ERP failed, and so what may be done about it. */
+/** Why a call to the ERP failed, and so how the service reacts. */
 export type ErpErrorKind =
-  | 'credentials' // refused: do not retry, pause and tell a person
-  | 'forbidden' // this role may not read that
-  | 'throttled' // slow down and try again
-  | 'down' // no answer, a 5xx, a cut connection: try again later
-  | 'query' // the ERP refuses the question or the write itself: retrying can't help
-  | 'answer'; // the answer breaks the ERP's own rules: don't trust it
+  | 'credentials' // the ERP refused the login: not retried; the sync is paused and a person notified
+  | 'forbidden' // this role may not read that: not retried
+  | 'throttled' // too many requests: retried with backoff
+  | 'down' // no response, a 5xx, a broken connection: retried with backoff
+  | 'query' // the ERP refuses the query or the write itself: retrying the same can't help
+  | 'answer'; // the response breaks the ERP's own rules and is not trusted: retried with backoff
 
 export class ErpError extends Error {
   readonly kind: ErpErrorKind;
@@ -223,6 +280,7 @@ export class ErpError extends Error {
   readonly code: string;
   /** What a person can do about it, in one sentence. */
   readonly fix: string;
+  /** The minimum time before the next attempt, if the ERP asked for one. */
   readonly retryAfterMs: number | null;
   constructor(kind: ErpErrorKind, code: string, message: string, options: { fix: string; retryAfterMs?: number; cause?: unknown }) {
     super(message, { cause: options.cause });
@@ -234,7 +292,11 @@ export class ErpError extends Error {
   }
 }
 
-/** What each ERP's folder offers: how to open a connection from its stored settings and secrets. */
+/** What each ERP's folder exports. */
 export type ConnectorKind<Settings, Secrets> = {
-  open(ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>, settings: Settings, secrets: Secrets): Connector;
+  /**
+   * Creates a connector from the stored settings and secrets, already parsed. Makes no request and doesn't throw: unusable credentials
+   * show as an `ErpError` of kind `credentials` with the first request.
+   */
+  create(ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>, settings: Settings, secrets: Secrets): Connector;
 };

@@ -1,21 +1,25 @@
-// The ERPs that this service can talk to. Adding one is a folder beside this file and a line here.
+// The ERPs that this service can connect to. To add one, add a folder next to this file and a line to `connectorKinds`; its forms and
+// routes for entering a connection go under src/platform (see docs/adding-an-erp.md).
 import type { Ctx } from '../core/ctx.ts';
 import type { Connector } from './connector.ts';
-import { netsuiteSecrets, netsuiteSettings } from './netsuite/connection.ts';
+import { NetsuiteSecrets, NetsuiteSettings } from './netsuite/connection.ts';
 import { netsuite } from './netsuite/connector.ts';
 
-type Open = (ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>, settings: unknown, secrets: unknown) => Connector;
+type StoredConnectorFactory = (ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>, settings: unknown, secrets: unknown) => Connector;
 
-/** By the name that a stored connection bears. */
-export type ConnectorKinds = Readonly<Record<string, Open>>;
+/** By the `kind` of a stored connection (`erp_connections.kind`). */
+export type ConnectorKinds = Readonly<Record<string, StoredConnectorFactory>>;
 
 export const connectorKinds: ConnectorKinds = {
-  netsuite: (ctx, settings, secrets) => netsuite.open(ctx, netsuiteSettings.parse(settings), netsuiteSecrets.parse(secrets)),
+  netsuite: (ctx, settings, secrets) => netsuite.create(ctx, NetsuiteSettings.parse(settings), NetsuiteSecrets.parse(secrets)),
 };
 
-/** Opens a connection from what is stored of it. */
-export function openStored(kinds: ConnectorKinds, kind: string, ...rest: Parameters<Open>): Connector {
-  const open = kinds[kind];
-  if (open === undefined) throw new Error(`no connector is named ${kind}`);
-  return open(...rest);
+/**
+ * Creates a connector from a stored connection: its kind, and its settings and secrets as JSON values. Makes no request. Throws an Error
+ * for an unknown kind, and a ZodError for settings or secrets that don't match the kind's schema.
+ */
+export function createStoredConnector(kinds: ConnectorKinds, kind: string, ...rest: Parameters<StoredConnectorFactory>): Connector {
+  const create = kinds[kind];
+  if (create === undefined) throw new Error(`unknown connector kind: ${kind}`);
+  return create(...rest);
 }

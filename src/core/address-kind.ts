@@ -1,7 +1,10 @@
-// Which IP addresses belong to the public internet, which to a private network, and which are neither and never called.
+// Classifies IP addresses: public internet, private network, or neither. The service never connects to the last kind.
 import { BlockList, isIP } from 'node:net';
 
-/** `private`: loopback, RFC 1918 and unique-local. `refused`: link-local, shared, multicast, reserved, or an address inside an address. */
+/**
+ * `private`: loopback, RFC 1918 and unique-local. `refused`: link-local, shared, multicast, reserved, or an IPv4 address embedded in an
+ * IPv6 one. Ranges are those of the IANA special-purpose address registries.
+ */
 export type AddressKind = 'public' | 'private' | 'refused';
 
 type Range = readonly [network: string, prefix: number];
@@ -12,7 +15,7 @@ const listOf = (family: 'ipv4' | 'ipv6', ranges: readonly Range[]): BlockList =>
   return list;
 };
 
-// Kept apart by family: one list for both would match an IPv4 address against rules meant for mapped IPv6 addresses.
+// One list per family: a combined list would match an IPv4 address against rules meant for mapped IPv6 addresses.
 const private4 = listOf('ipv4', [
   ['10.0.0.0', 8],
   ['127.0.0.0', 8],
@@ -26,7 +29,7 @@ const private6 = listOf('ipv6', [
 
 const refused4 = listOf('ipv4', [
   ['0.0.0.0', 8], // unspecified, "this network"
-  ['100.64.0.0', 10], // shared by carriers
+  ['100.64.0.0', 10], // carrier-grade NAT
   ['169.254.0.0', 16], // link-local, cloud metadata
   ['192.0.0.0', 24],
   ['192.0.2.0', 24],
@@ -38,15 +41,16 @@ const refused4 = listOf('ipv4', [
   ['240.0.0.0', 4], // multicast, reserved, broadcast
 ]);
 
-/** All public IPv6 addresses lie in 2000::/3; mapped, NAT64 and link-local ones lie outside and so are refused. */
+/** All public IPv6 addresses are in 2000::/3. Mapped, NAT64 and link-local addresses are outside of it and therefore refused. */
 const global6 = listOf('ipv6', [['2000::', 3]]);
 const refused6 = listOf('ipv6', [
   ['2001::', 23], // Teredo and other protocol assignments
   ['2001:db8::', 32],
   ['3fff::', 20], // documentation
-  ['2002::', 16], // 6to4: an IPv4 address inside
+  ['2002::', 16], // 6to4: embeds an IPv4 address
 ]);
 
+/** Classifies an address as written in a DNS answer or a URL (without brackets). Anything that isn't an IP address is `refused`. */
 export function addressKind(address: string): AddressKind {
   const [bare = ''] = address.split('%');
   const family = isIP(bare);

@@ -1,5 +1,5 @@
-// Makes a key pair and a self-signed X.509 v3 certificate for it, the kind an ERP asks for when a service signs in by certificate.
-// DER is written by hand here because node:crypto reads certificates but can't create one.
+// Creates a key pair and a self-signed X.509 v3 certificate for it, as an ERP requires for certificate-based authentication.
+// DER is encoded by hand here because node:crypto reads certificates but can't create one.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 export type CertificateOptions = { commonName: string; days: number; keyType: 'ec-p256' | 'rsa-3072'; now: Date };
@@ -26,13 +26,16 @@ const OID = {
   basicConstraints: '551d13',
 };
 const DAY_MS = 86_400_000;
-const LONGEST_COMMON_NAME = 64; // ub-common-name of RFC 5280
+const MAX_COMMON_NAME_LENGTH = 64; // ub-common-name of RFC 5280
 
-/** Self-signed, for signatures only, valid from `now` for `days`. Throws RangeError for a name or a length of time that no certificate can carry. */
-export function makeCertificate(options: CertificateOptions): Certificate {
-  if (options.commonName.length < 1 || options.commonName.length > LONGEST_COMMON_NAME)
-    throw new RangeError('A common name has 1 to 64 characters.');
-  if (!(options.days > 0)) throw new RangeError('A certificate is valid for more than no days.');
+/**
+ * Creates a self-signed certificate for digital signatures only, valid from `now` for `days`. Throws RangeError when the common name is
+ * empty or longer than 64 characters, or `days` isn't positive.
+ */
+export function createCertificate(options: CertificateOptions): Certificate {
+  if (options.commonName.length < 1 || options.commonName.length > MAX_COMMON_NAME_LENGTH)
+    throw new RangeError('The common name must have 1 to 64 characters.');
+  if (!(options.days > 0)) throw new RangeError('A certificate must be valid for more than 0 days.');
   const notBefore = new Date(Math.floor(options.now.getTime() / 1000) * 1000);
   const notAfter = new Date(notBefore.getTime() + options.days * DAY_MS);
   const { publicKey, privateKey } =
@@ -44,7 +47,7 @@ export function makeCertificate(options: CertificateOptions): Certificate {
       ? sequence(der(TAG.oid, hex(OID.rsaWithSha256)), der(TAG.null))
       : sequence(der(TAG.oid, hex(OID.ecdsaWithSha256)));
   const toSign = certificateToSign(options.commonName, notBefore, notAfter, publicKey, algorithm);
-  // node:crypto signs with ECDSA in DER form, which is what a certificate holds.
+  // node:crypto returns ECDSA signatures in DER form, which is what a certificate holds.
   const certificate = sequence(toSign, algorithm, bitString(sign('sha256', toSign, privateKey)));
   return {
     certificatePem: pem('CERTIFICATE', certificate),
@@ -70,14 +73,14 @@ function certificateToSign(commonName: string, notBefore: Date, notAfter: Date, 
       3,
       sequence(
         extension(OID.basicConstraints, true, sequence()),
-        extension(OID.keyUsage, true, der(TAG.bitString, Buffer.from([7, 0x80]))), // digitalSignature alone
+        extension(OID.keyUsage, true, der(TAG.bitString, Buffer.from([7, 0x80]))), // digitalSignature only
         extension(OID.subjectKeyId, false, der(TAG.octetString, keyId)),
       ),
     ),
   );
 }
 
-/** 127 random bits: the first bit is cleared so that the number is positive, the next is set so that it needs no shortening. */
+/** 16 random bytes. The first bit is cleared so that the number is positive, the second is set so that DER drops no leading byte. */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16);
   bytes.writeUInt8((bytes.readUInt8(0) & 0x7f) | 0x40, 0);
@@ -89,7 +92,7 @@ function extension(oid: string, critical: boolean, value: Buffer): Buffer {
   return sequence(der(TAG.oid, hex(oid)), ...isCritical, der(TAG.octetString, value));
 }
 
-/** Two-digit years until 2049 and four-digit years from then on: RFC 5280 demands both. */
+/** RFC 5280 requires two-digit years (UTCTime) through 2049 and four-digit years (GeneralizedTime) from 2050. */
 function time(at: Date): Buffer {
   const digits = `${at.toISOString().slice(0, 19).replace(/[-T:]/g, '')}Z`;
   return at.getUTCFullYear() < 2050 ? der(TAG.utcTime, Buffer.from(digits.slice(2))) : der(TAG.time, Buffer.from(digits));

@@ -1,8 +1,8 @@
-// The only reader of the system clock. Everything else takes a Clock, so that tests can stand still or jump.
+// The only reader of the system clock. Everything else takes a Clock, so that tests can stop time or jump.
 
 export type Clock = {
   now(): Date;
-  /** Milliseconds that only ever grow; for measuring, never for dates. */
+  /** Milliseconds that never go backwards; for measuring durations, never for dates. */
   monotonicMs(): number;
 };
 

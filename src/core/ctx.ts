@@ -1,4 +1,4 @@
-// What every function of the service may need, handed down as its first argument: no container, no singleton.
+// The dependencies of every function of the service, passed as its first argument: no container, no singleton.
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { Clock } from './clock.ts';
@@ -10,17 +10,17 @@ import type { Permission } from './permissions.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * The doors to PostgreSQL: `control` for schema public, the queue and DDL; `lookups` for what the public interface asks of schema
- * public, so that its callers never take a connection from anyone else; `data` for the tenants' schemas `wh_…`; `exports` for reads
- * of those that may last minutes, so that they never take a connection from the short ones.
+ * The four connection pools to PostgreSQL. `control`: schema public, the queues and DDL. `lookups`: what the public interface reads from
+ * schema public, in a pool of its own so that its callers can't exhaust `control`. `data`: the tenants' schemas `wh_…`. `exports`: reads
+ * of those schemas that may last minutes, in a pool of their own so that they can't exhaust `data`.
  */
 export type Db = {
   readonly control: Knex;
   readonly lookups: Knex;
   readonly data: Pool;
   readonly exports: Pool;
-  /** The server is on this machine, and there for this service alone. */
-  readonly isOwn: boolean;
+  /** Whether PostgreSQL is the embedded server: on this machine and used by this service alone. */
+  readonly isEmbedded: boolean;
 };
 
 export type Ctx = {
@@ -32,31 +32,34 @@ export type Ctx = {
   readonly settings: Settings;
 };
 
-/** Work done for one organization: by a request or by a sync run. */
+/** For work on behalf of one organization: a request or a sync run. */
 export type TenantCtx = Ctx & { readonly organizationId: string };
 
-/** The one identity that all three credentials yield. */
+/** An authenticated identity in one organization; the same type for all three kinds of credentials. */
 export type Principal = {
   readonly user: { readonly id: string; readonly email: string; readonly name: string };
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string };
   readonly role: { readonly id: string; readonly name: string };
   readonly permissions: ReadonlySet<Permission>;
   readonly credential: { readonly kind: 'api-key' | 'oauth' | 'session'; readonly id: string };
-  /** A key restricted to public versions or resources may only ask who it is. */
+  /** An API key restricted to public versions or resources: on the management interface it may only call `GET /whoami`. */
   readonly identityOnly: boolean;
-  /** The published versions and resources that a key is kept to; empty means all. */
+  /** The published versions and resources that an API key is restricted to; an empty list means all. */
   readonly reads: { readonly versions: readonly string[]; readonly resources: readonly string[] };
-  /** A key whose maker left and which now stands for someone else: it makes and widens no keys, and is never taken for an owner. */
+  /**
+   * An API key whose creator left the organization and that was reassigned to another member: it may not create keys or extend their
+   * scopes, and never counts as an owner.
+   */
   readonly handedOver: boolean;
 };
 
-/** Whoever holds a valid credential, before an organization is asked for. */
+/** The holder of a valid credential, before an organization is required. */
 export type Caller = {
   readonly user: Principal['user'];
   readonly credential: Principal['credential'];
-  /** A token whose scope bounds it to reading. */
+  /** An access token whose scope permits only reading. */
   readonly readOnly: boolean;
-  /** Undefined while no organization is chosen; `refusal` then says what is missing. */
+  /** Undefined while no organization is selected; `refusal` is then the error to throw. */
   readonly principal: Principal | undefined;
   readonly refusal: AppError | undefined;
 };
@@ -64,17 +67,17 @@ export type Caller = {
 type Request = {
   readonly requestId: string;
   readonly ip: string;
-  /** Aborted when whoever asked is gone before the answer was. */
-  readonly gone: AbortSignal;
-  /** Where it came with an Idempotency-Key. */
-  readonly claim?: KeyClaim;
+  /** Aborted when the client disconnects before the response is complete. */
+  readonly disconnected: AbortSignal;
+  /** Present when the request carries an Idempotency-Key. */
+  readonly claim?: IdempotencyClaim;
 };
 
-/** The hold of a request on its Idempotency-Key, while its handler runs: each write is noted under it, and none happens without it. */
-export type KeyClaim = { readonly id: string; isHeld(): boolean };
+/** A running request's claim on its Idempotency-Key. Every write is recorded under the claim, and fails once the claim is lost. */
+export type IdempotencyClaim = { readonly id: string; isHeld(): boolean };
 
-/** Work done for a caller who may not have chosen an organization, or has none. */
+/** For requests of a caller who may not have selected an organization, or belongs to none. */
 export type CallerCtx = Ctx & Request & { readonly caller: Caller };
 
-/** Work done for a request in the caller's organization. */
+/** For requests in the caller's organization. */
 export type RequestCtx = TenantCtx & CallerCtx & { readonly principal: Principal };

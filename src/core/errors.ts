@@ -1,6 +1,6 @@
-// The one error type that carries words for a caller, and the one table from its code to an HTTP status.
-// `message` and `details` go out; `cause` goes to the log and never leaves the process.
-// Anything thrown that is not an AppError is a 500 with no text of its own.
+// The one error type whose text callers see, and the one table that maps its code to an HTTP status.
+// `message` and `details` are sent to the client; `cause` is only logged.
+// Anything else that is thrown becomes a 500 with a generic text.
 
 export const errorStatus = {
   BAD_REQUEST: 400,
@@ -14,13 +14,13 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
-/** One fine reason: where (a JSON path or parameter name), a stable code, and a sentence. */
+/** One problem: where (a JSON path or parameter name), a stable code, and a sentence for people. */
 export type ErrorDetail = { path: string; code: string; message: string };
 
 type AppErrorOptions = {
   details?: readonly ErrorDetail[];
   cause?: unknown;
-  /** Only for the statuses that share a code. */
+  /** Overrides the code's own status; only for statuses that share a code. */
   status?: 405 | 406 | 408 | 410 | 413 | 415 | 417 | 431 | 503;
   /** Extra response headers, such as Retry-After. */
   headers?: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export class AppError extends Error {
     this.name = 'AppError';
     this.code = code;
     this.status = options.status ?? errorStatus[code];
-    // What a detail may hold besides is its maker's own business.
+    // Callers may pass objects with more properties; only these three are sent.
     this.details = (options.details ?? []).map(({ path, code, message: text }) => ({ path, code, message: text }));
     this.headers = options.headers ?? {};
   }
@@ -45,11 +45,11 @@ export class AppError extends Error {
 
 export const notFound = (thing: string): AppError => new AppError('NOT_FOUND', `${thing} not found`);
 
-/** A body that breaks a rule: 422 with at least one detail. */
+/** 422 for input that breaks a rule; pass at least one detail. */
 export const invalid = (message: string, details: readonly ErrorDetail[]): AppError =>
   new AppError('VALIDATION_ERROR', message, { details });
 
-/** Something this service needs is not there for the moment: 503 with Retry-After. */
+/** 503 with Retry-After and the detail code `unavailable`: something that the service depends on is temporarily unavailable. */
 export const unavailable = (message: string, retryAfterSeconds: number, cause?: unknown): AppError =>
   new AppError('INTERNAL_ERROR', message, {
     status: 503,
@@ -58,5 +58,5 @@ export const unavailable = (message: string, retryAfterSeconds: number, cause?: 
     cause,
   });
 
-/** The words of any thrown value, for logs and operators. */
-export const causeOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** The message of any thrown value, for logs and operators. */
+export const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,13 +1,16 @@
-// JSON whose numbers keep their digits. Records are written by PostgreSQL; between there and the caller they are objects for a
-// moment, and a binary float would turn 15.30 into 15.3 and lose the digits of long amounts.
+// JSON whose numbers keep their digits. PostgreSQL writes the records as JSON; where they are parsed on the way to the caller, a binary
+// float would turn 15.30 into 15.3 and lose digits of long amounts.
 
-/** Of ES2026, which the compiler's library doesn't know yet: text that JSON.stringify writes as it is. */
+/** ES2026, not yet in TypeScript's library: wraps text that JSON.stringify copies unchanged. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
-/** A number that JSON.stringify writes with these decimal digits, as many as there are. */
+/** A value that JSON.stringify writes as exactly this decimal number. */
 export const exactNumber = (decimal: string): unknown => rawJSON(decimal);
 
-/** Parsed; a number that a float would write otherwise is an object that JSON.stringify writes with its own digits, and no more. */
+/**
+ * Parses JSON. A number whose digits a float wouldn't preserve becomes an object that is good for one thing: JSON.stringify writes the
+ * original digits. Throws SyntaxError for invalid JSON.
+ */
 export const parseExact = (text: string): unknown =>
   JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) =>
     typeof value === 'number' && context?.source !== undefined && String(value) !== context.source ? rawJSON(context.source) : value,

@@ -1,6 +1,6 @@
-// The only door through which the service calls an address that a customer typed. It decides which addresses may be called:
-// it resolves the name itself, refuses the whole name when one answer is not allowed, and connects to what it checked.
-// It must never follow a redirect, never wait longer or read more than it was told, and never retry.
+// The only way in which the service calls a URL that a customer entered (protection against SSRF). It resolves the host name itself,
+// rejects the name when any of its addresses is not allowed, and connects to an address that it checked. It must never follow a
+// redirect, never exceed the given timeout or size, and never retry.
 import { lookup as systemLookup } from 'node:dns/promises';
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -14,9 +14,9 @@ export type GuardedRequest = {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** For everything together: name, connection, headers and body. */
+  /** Covers the whole request: name resolution, connection, headers and body. */
   readonly timeoutMs: number;
-  /** Counted on the wire and again after decoding gzip. */
+  /** Applies to the bytes on the wire, and again to the bytes after gzip decoding. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal;
 };
@@ -38,18 +38,22 @@ type Address = { readonly address: string; readonly family: number };
 export type Resolve = (hostname: string) => Promise<readonly Address[]>;
 
 export type GuardedFetchOptions = {
-  /** Lets loopback, private and unique-local addresses through, and plain http to these alone. For the demo and tests. */
+  /** Allows loopback, private and unique-local addresses, and plain http to these only. For the demo and tests. */
   readonly allowPrivateHosts: boolean;
-  /** How a name becomes addresses; the operating system's resolver by default. */
+  /** Resolves a host name to addresses; the operating system's resolver by default. */
   readonly resolve?: Resolve;
 };
 
-// Idle connections are closed before a server is likely to close them, so that a request seldom meets a dying one.
+// Idle connections are closed before the server is likely to close them, so that a request rarely uses a closing one.
 const idleMs = 4_000;
 
 const resolveBySystem: Resolve = (hostname) => systemLookup(hostname, { all: true });
 
-export function openGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+/**
+ * Creates a fetch function for URLs that customers entered. Rejects with GuardedFetchError, from the returned function, when there is no
+ * complete response; its `reason` says why.
+ */
+export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const resolve = options.resolve ?? resolveBySystem;
   const agents = {
     http: new HttpAgent({ keepAlive: true, timeout: idleMs }),
@@ -57,7 +61,7 @@ export function openGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   };
   return async (text, request) => {
     const url = parseUrl(text);
-    const limit = startLimit(request);
+    const limit = startTimeLimit(request);
     try {
       const addresses = await limit.race(resolveChecked(url, resolve, options.allowPrivateHosts));
       return await exchange(url, request, addresses, agents, limit.signal);
@@ -71,10 +75,11 @@ export function openGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
 function parseUrl(text: string): URL {
   const url = URL.parse(text);
-  if (url === null) throw new GuardedFetchError('bad-url', 'The address is not a URL');
+  if (url === null) throw new GuardedFetchError('bad-url', 'Not a valid URL');
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw new GuardedFetchError('bad-url', 'The address is neither https nor http');
-  if (url.username !== '' || url.password !== '') throw new GuardedFetchError('bad-url', 'The address carries a user name or password');
+    throw new GuardedFetchError('bad-url', 'The URL must start with https:// or http://');
+  if (url.username !== '' || url.password !== '')
+    throw new GuardedFetchError('bad-url', 'The URL must not contain a user name or password');
   return url;
 }
 
@@ -89,28 +94,28 @@ async function resolveChecked(url: URL, resolve: Resolve, allowPrivate: boolean)
   const secure = url.protocol === 'https:';
   const allowed = kinds.every((kind) => (kind === 'public' && secure) || (kind === 'private' && allowPrivate));
   if (allowed) return addresses;
-  if (kinds.every((kind) => kind === 'public')) throw new GuardedFetchError('bad-url', 'The address must use https');
-  throw new GuardedFetchError('refused-address', `${hostname} leads to an address that may not be called`);
+  if (kinds.every((kind) => kind === 'public')) throw new GuardedFetchError('bad-url', 'The URL must use https');
+  throw new GuardedFetchError('refused-address', `${hostname} resolves to an address that is not allowed`);
 }
 
-type Limit = {
+type TimeLimit = {
   readonly signal: AbortSignal;
-  /** What ended the request early; undefined while nothing has. */
+  /** Why the request was aborted; undefined if it wasn't. */
   reason(): GuardedFetchError | undefined;
   race<T>(work: Promise<T>): Promise<T>;
   stop(): void;
 };
 
-/** One signal for both ends of patience: the caller's own and the clock's. */
-function startLimit(request: GuardedRequest): Limit {
+/** Combines the caller's abort signal and the timeout into one signal. */
+function startTimeLimit(request: GuardedRequest): TimeLimit {
   const controller = new AbortController();
   let reason: GuardedFetchError | undefined;
   const end = (error: GuardedFetchError): void => {
     reason ??= error;
     controller.abort(reason);
   };
-  const onAbort = (): void => end(new GuardedFetchError('aborted', 'The request was given up', request.signal?.reason));
-  const timer = setTimeout(() => end(new GuardedFetchError('timeout', `No answer within ${request.timeoutMs} ms`)), request.timeoutMs);
+  const onAbort = (): void => end(new GuardedFetchError('aborted', 'The request was aborted', request.signal?.reason));
+  const timer = setTimeout(() => end(new GuardedFetchError('timeout', `No response within ${request.timeoutMs} ms`)), request.timeoutMs);
   request.signal?.addEventListener('abort', onAbort);
   if (request.signal?.aborted === true) onAbort();
   return {
@@ -130,7 +135,7 @@ function startLimit(request: GuardedRequest): Limit {
 }
 
 const asGuarded = (error: unknown, url: URL): GuardedFetchError =>
-  error instanceof GuardedFetchError ? error : new GuardedFetchError('network', `No complete answer from ${url.host}`, error);
+  error instanceof GuardedFetchError ? error : new GuardedFetchError('network', `No complete response from ${url.host}`, error);
 
 type Agents = { readonly http: HttpAgent; readonly https: HttpsAgent };
 
@@ -142,13 +147,13 @@ async function exchange(
   signal: AbortSignal,
 ): Promise<GuardedResponse> {
   const outgoing = connect(url, request, addresses, agents, signal);
-  const answered = new Promise<IncomingMessage>((fulfil, reject) => {
+  const responded = new Promise<IncomingMessage>((fulfil, reject) => {
     outgoing.on('response', fulfil);
-    // Stays for the life of the request: an error after the headers is reported by the body as well.
+    // Stays attached for the whole request; an error after the headers is also reported by the body stream.
     outgoing.on('error', reject);
   });
   outgoing.end(request.body);
-  const incoming = await answered;
+  const incoming = await responded;
   try {
     const bytes = await readBody(incoming, request.maxBytes);
     const status = incoming.statusCode ?? 0;
@@ -168,7 +173,7 @@ function connect(url: URL, request: GuardedRequest, addresses: readonly Address[
     path: `${url.pathname}${url.search}`,
     method: request.method ?? 'GET',
     headers: { ...headers, 'accept-encoding': 'gzip' },
-    lookup: answerWith(addresses),
+    lookup: lookupFrom(addresses),
     signal,
   };
   if (url.protocol === 'http:') return httpRequest({ ...shared, agent: agents.http });
@@ -176,8 +181,8 @@ function connect(url: URL, request: GuardedRequest, addresses: readonly Address[
   return httpsRequest({ ...shared, agent: agents.https, servername, rejectUnauthorized: true });
 }
 
-/** A name look-up that knows only the addresses that were checked. */
-function answerWith(addresses: readonly Address[]): LookupFunction {
+/** A DNS lookup function that returns only the addresses that were checked. */
+function lookupFrom(addresses: readonly Address[]): LookupFunction {
   const all = addresses.map(({ address, family }) => ({ address, family }));
   return (_hostname, options, callback) => {
     const [first] = all;
@@ -192,18 +197,19 @@ async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<Bu
   const encoding = bodyless ? 'identity' : (incoming.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (encoding === 'identity' || encoding === '') return collect(incoming, maxBytes);
   if (encoding !== 'gzip' && encoding !== 'x-gzip')
-    throw new GuardedFetchError('network', 'The answer has an encoding that was not asked for');
+    throw new GuardedFetchError('network', 'The response has a content encoding other than gzip');
   const plain = createGunzip();
   let wireBytes = 0;
   incoming.on('error', (error) => plain.destroy(error));
   incoming.on('data', (chunk: Buffer) => {
     wireBytes += chunk.length;
-    if (wireBytes > maxBytes) plain.destroy(tooLarge(maxBytes)); // gzip can be endless and still unpack to nothing
+    if (wireBytes > maxBytes) plain.destroy(tooLarge(maxBytes)); // an endless gzip stream may decode to nothing
   });
   return collect(incoming.pipe(plain), maxBytes);
 }
 
-const tooLarge = (maxBytes: number): GuardedFetchError => new GuardedFetchError('too-large', `The answer is larger than ${maxBytes} bytes`);
+const tooLarge = (maxBytes: number): GuardedFetchError =>
+  new GuardedFetchError('too-large', `The response is larger than ${maxBytes} bytes`);
 
 async function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -223,11 +229,11 @@ function flattenHeaders(incoming: IncomingMessage): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** Broken text in a good answer would be stored as if it were data, so it fails; in an error page it only loses a letter. */
+/** Invalid UTF-8 in a success response would be stored as data, so it fails; in an error response it is replaced by U+FFFD. */
 function decodeText(bytes: Buffer, status: number): string {
   try {
     return new TextDecoder('utf-8', { fatal: status >= 200 && status < 300 }).decode(bytes);
   } catch (error) {
-    throw new GuardedFetchError('network', 'The answer is not UTF-8', error);
+    throw new GuardedFetchError('network', 'The response is not valid UTF-8', error);
   }
 }

@@ -1,5 +1,5 @@
-// How often something was found where it was looked for: two numbers that whoever looks adds to, and whoever measures reads.
+// Hits and misses of a cache: the cache increments them, the metrics read them.
 
-export type Tally = { hits: number; misses: number };
+export type HitCounter = { hits: number; misses: number };
 
-export const openTally = (): Tally => ({ hits: 0, misses: 0 });
+export const createHitCounter = (): HitCounter => ({ hits: 0, misses: 0 });

@@ -1,41 +1,45 @@
-// Encryption at rest: AES-256-GCM under a key from the environment. Each box names the key that closed it, so that a new
-// key can be put in front while old boxes still open. The associated text binds a box to its row and purpose.
+// Encryption at rest: AES-256-GCM with keys from the environment. Each ciphertext names its key, so that a new key can be put first
+// while values under the old keys can still be decrypted. The associated data binds a ciphertext to its row and purpose.
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export type Keyring = {
-  /** The key that closes, and after it those that only open. */
+  /** The key that encrypts, followed by the former keys, which only decrypt. */
   readonly keyIds: readonly [string, ...string[]];
-  /** For each of them a number that tells it from others, also of the same id, and says nothing of its bytes: 32 bits with a sign, not 0. */
-  readonly marks: readonly [number, ...number[]];
-  /** Boxes are `<key id>.<iv>.<tag>.<cipher text>`, base64url. */
-  seal(plain: string, bindTo: string): string;
-  /** Throws UnreadableBox when the key is unknown, the box was changed, or it was sealed for something else. */
-  open(box: string, bindTo: string): string;
-  /** Signs a text that anyone may read: `<text>.<signature>`, base64url, the same for the same text under the same key. */
+  /**
+   * One per key, in the same order: a signed 32-bit number other than 0, derived from id and bytes. It distinguishes keys, also those
+   * with the same id, and reveals nothing of their bytes.
+   */
+  readonly fingerprints: readonly [number, ...number[]];
+  /** Returns `<key id>.<iv>.<tag>.<cipher text>`, the last three in base64url. */
+  encrypt(plain: string, bindTo: string): string;
+  /** Throws DecryptionError when the key is unknown, the ciphertext was changed, or it was encrypted with another `bindTo`. */
+  decrypt(ciphertext: string, bindTo: string): string;
+  /** Signs a text without hiding it: `<text>.<signature>`, both base64url; deterministic for the same text and key. */
   sign(plain: string, bindTo: string): string;
-  /** The text that was signed; undefined when it was changed, or signed for something else or under an unknown key. */
+  /** The signed text; undefined when it was changed, or signed with another `bindTo` or an unknown key. */
   verify(signed: string, bindTo: string): string | undefined;
 };
 
-export class UnreadableBox extends Error {
-  override readonly name = 'UnreadableBox';
+export class DecryptionError extends Error {
+  override readonly name = 'DecryptionError';
 }
 
-/** The id of the key that closed the box. */
-export const keyIdOf = (box: string): string => box.slice(0, box.indexOf('.'));
+/** The id of the key that encrypted the value. */
+export const keyIdOf = (ciphertext: string): string => ciphertext.slice(0, ciphertext.indexOf('.'));
 
 export type EncryptionKey = { readonly id: string; readonly bytes: Buffer };
 
-export function openKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]): Keyring {
+/** The first key encrypts and signs. Throws DecryptionError from `decrypt` when a value can't be decrypted. */
+export function createKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]): Keyring {
   const [current] = keys;
-  // Never the encryption key itself: one key, one purpose.
+  // Derived keys, never the encryption keys themselves: one key, one purpose.
   const signingKeys = keys.map(({ bytes }) => createHmac('sha256', bytes).update('sign').digest());
   const signature = (key: Buffer, plain: string, bindTo: string): Buffer =>
     createHmac('sha256', key)
       .update(JSON.stringify([bindTo, plain]))
       .digest()
       .subarray(0, 16);
-  const markOf = ({ id, bytes }: EncryptionKey): number =>
+  const fingerprintOf = ({ id, bytes }: EncryptionKey): number =>
     createHmac('sha256', bytes)
       .update(JSON.stringify(['mark', id]))
       .digest()
@@ -43,7 +47,7 @@ export function openKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]):
   const [, ...former] = keys;
   return {
     keyIds: [current.id, ...former.map(({ id }) => id)],
-    marks: [markOf(current), ...former.map(markOf)],
+    fingerprints: [fingerprintOf(current), ...former.map(fingerprintOf)],
     sign(plain, bindTo) {
       const [key = Buffer.alloc(0)] = signingKeys;
       return [Buffer.from(plain), signature(key, plain, bindTo)].map((part) => part.toString('base64url')).join('.');
@@ -52,31 +56,31 @@ export function openKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]):
       const [text = '', given = ''] = signed.split('.');
       const plain = Buffer.from(text, 'base64url').toString();
       for (const key of signingKeys) {
-        const made = signature(key, plain, bindTo);
-        // Compared as they are written, so that one signature has one spelling.
-        const spelled = [Buffer.from(plain), made].map((part) => part.toString('base64url')).join('.');
-        const held = Buffer.from(given, 'base64url');
-        if (held.length === made.length && timingSafeEqual(held, made) && spelled === signed) return plain;
+        const expected = signature(key, plain, bindTo);
+        // The encoded texts are compared too, because base64url decodes several spellings to the same bytes.
+        const canonical = [Buffer.from(plain), expected].map((part) => part.toString('base64url')).join('.');
+        const received = Buffer.from(given, 'base64url');
+        if (received.length === expected.length && timingSafeEqual(received, expected) && canonical === signed) return plain;
       }
       return undefined;
     },
-    seal(plain, bindTo) {
+    encrypt(plain, bindTo) {
       const iv = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', current.bytes, iv).setAAD(Buffer.from(bindTo));
       const text = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
       return [current.id, ...[iv, cipher.getAuthTag(), text].map((part) => part.toString('base64url'))].join('.');
     },
-    open(box, bindTo) {
-      const [id = '', iv = '', tag = '', text = ''] = box.split('.');
+    decrypt(ciphertext, bindTo) {
+      const [id = '', iv = '', tag = '', text = ''] = ciphertext.split('.');
       const key = keys.find((candidate) => candidate.id === id);
-      if (key === undefined) throw new UnreadableBox(`no encryption key named ${id}`);
+      if (key === undefined) throw new DecryptionError(`There is no encryption key with the id ${id}`);
       try {
         const decipher = createDecipheriv('aes-256-gcm', key.bytes, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
           .setAAD(Buffer.from(bindTo))
           .setAuthTag(Buffer.from(tag, 'base64url'));
         return Buffer.concat([decipher.update(Buffer.from(text, 'base64url')), decipher.final()]).toString('utf8');
       } catch (error) {
-        throw new UnreadableBox(`the encryption key ${id} does not open it`, { cause: error });
+        throw new DecryptionError(`The value can't be decrypted with the encryption key ${id}`, { cause: error });
       }
     },
   };

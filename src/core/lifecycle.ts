@@ -1,17 +1,18 @@
-// What was opened is closed in the opposite order, once, even when the end comes while something is still being opened.
+// Closes resources once, in the reverse order of opening, even when stopped while one of them is still being opened.
 
 export class Stopped extends Error {
   override readonly name = 'Stopped';
 }
 
 export type Lifecycle = {
-  /** Opens something and remembers how to close it. Throws Stopped once the end has begun. */
+  /** Opens a resource and registers how to close it. Rejects with Stopped once `stop` was called, or with the error of `start`. */
   open<T>(start: () => Promise<T>, close: (opened: T) => Promise<unknown>): Promise<T>;
-  /** Waits for what is being opened, then closes everything. Called again it waits for the same end. */
+  /** Waits for resources that are being opened, then closes all of them. Further calls return the same promise. */
   stop(): Promise<void>;
 };
 
-export function openLifecycle(): Lifecycle {
+/** Rejects with Stopped from `open` when it is called after `stop`. */
+export function createLifecycle(): Lifecycle {
   const closers: (() => Promise<unknown>)[] = [];
   const opening = new Set<Promise<unknown>>();
   let end: Promise<void> | undefined;

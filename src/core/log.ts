@@ -1,5 +1,5 @@
-// The structured log. Secrets are cut out before a line is written: by name, up to three levels deep, and by their look wherever they
-// stand, as a caller may put his own into an address, and a driver the database's into an error.
+// The structured log. Secrets are redacted before a line is written: by property name, up to three levels deep, and by their format
+// anywhere in the line, because a caller may put a secret into a URL and a driver may put the database password into an error.
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { systemClock } from './clock.ts';
 
@@ -22,15 +22,15 @@ const secretNames = [
   'encryptionKey',
   'connectionString',
 ];
-/** Characters. */
-const mostGathered = 16 * 1024;
+/** Flushes earlier than the end of the event loop turn when this many characters are buffered. */
+const maxBufferedChars = 16 * 1024;
 const redactedPaths = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * Keys and sessions of this service, web tokens, private keys, passwords within addresses, and what follows `Bearer`, `Basic` or a cookie's
- * name. A percent sign may stand for any character of them, so what looks like an escaped one goes too.
+ * API keys and sessions of this service, JSON web tokens, private keys, passwords in URLs, and what follows `Bearer`, `Basic` or the name
+ * of a cookie or token parameter. Percent-encoded forms are matched too.
  */
-const secretForms = [
+const secretPatterns = [
   'psk(?:_|%5f)[0-9A-Za-z]{6,}',
   String.raw`eyJ[\w-]{8,}(?:\.[\w-]*){0,4}`,
   '-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*',
@@ -38,13 +38,13 @@ const secretForms = [
   String.raw`(?<=\b(?:bearer|basic)(?: |%20|\+))[\w~+/=.-]{6,}`,
   String.raw`(?<=\b(?:portal_session|access_token|refresh_token|client_secret|password|token)(?:=|%3d))[^\s"&;,]+`,
 ].join('|');
-/** Found in every line that holds one of them, and quickly not found in the usual line of a request. */
+/** A cheap pre-check: matches every line that holds a secret, and fails fast on the usual request line. */
 const hint = /psk[_%]|eyj|TE KEY|:\/\/[^/"]*@|[rc][ +%]|[nrdt](?:=|%3d)/i;
-const allSecrets = new RegExp(secretForms, 'gi');
-const withoutSecrets = (line: string): string => (hint.test(line) ? line.replace(allSecrets, '[redacted]') : line);
+const allSecrets = new RegExp(secretPatterns, 'gi');
+const redactSecrets = (line: string): string => (hint.test(line) ? line.replace(allSecrets, '[redacted]') : line);
 
-/** Of a second all but its milliseconds is made once: a busy service writes thousands of lines in it. */
-function openTimestamp(): () => string {
+/** Formats the timestamp once per second and only adds the milliseconds: a busy service writes thousands of lines per second. */
+function createTimestamp(): () => string {
   let second = Number.NaN;
   let untilMilliseconds = '';
   return () => {
@@ -58,44 +58,44 @@ function openTimestamp(): () => string {
   };
 }
 
-/** A process has one standard output, however many logs write to it. */
+/** Shared by all logs of the process. */
 let standardOutput: DestinationStream | undefined;
 
 /**
- * To standard output. Lines of one turn of the event loop are written together at its end: a busy service logs many at a time, and
- * a write of its own for each costs as much as making it. Whatever ends the process writes what is left, but for SIGKILL.
+ * Standard output, buffered: the lines of one turn of the event loop are written together at its end, because a write per line costs as
+ * much as formatting the line. The rest is written when the process exits; only SIGKILL loses it.
  */
-function openOutput(): DestinationStream {
+function createBufferedOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: true });
-  let gathered = '';
-  const write = (): void => {
-    const lines = gathered;
-    gathered = '';
+  let buffered = '';
+  const flush = (): void => {
+    const lines = buffered;
+    buffered = '';
     if (lines !== '') output.write(lines);
   };
-  process.once('exit', write);
+  process.once('exit', flush);
   return {
     write(line) {
-      if (gathered === '') setImmediate(write);
-      gathered += line;
-      if (gathered.length > mostGathered) write();
+      if (buffered === '') setImmediate(flush);
+      buffered += line;
+      if (buffered.length > maxBufferedChars) flush();
     },
   };
 }
 
-function toStandardOutput(): DestinationStream {
-  standardOutput ??= openOutput();
+function sharedStandardOutput(): DestinationStream {
+  standardOutput ??= createBufferedOutput();
   return standardOutput;
 }
 
-export function openLog(level: string, destination: DestinationStream = toStandardOutput()): Log {
+export function createLog(level: string, destination: DestinationStream = sharedStandardOutput()): Log {
   return pino(
     {
       level,
       base: null,
-      timestamp: openTimestamp(),
+      timestamp: createTimestamp(),
       redact: { paths: redactedPaths, censor: '[redacted]' },
-      hooks: { streamWrite: withoutSecrets },
+      hooks: { streamWrite: redactSecrets },
     },
     destination,
   );

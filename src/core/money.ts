@@ -1,9 +1,9 @@
-// Exact money: whole minor units of one currency inside, decimal text at the surfaces. Never a floating-point number in between.
+// Exact money: integer minor units of one currency internally, decimal text in interfaces. Never a floating-point number.
 
-/** `currency`: ISO 4217, upper case. `amountMinor`: in its smallest unit, such as pence. */
+/** `currency`: ISO 4217, upper case. `amountMinor`: in the currency's smallest unit, such as pence. */
 export type Money = { readonly amountMinor: bigint; readonly currency: string };
 
-/** ISO 4217's currencies without two digits. `Intl` knows other digits for some, those that people write. */
+/** ISO 4217's currencies that don't have two decimal digits. `Intl` differs for some of them: it follows common usage instead of ISO. */
 const otherDigits: Readonly<Record<number, string>> = {
   0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
   3: 'BHD IQD JOD KWD LYD OMR TND',
@@ -11,19 +11,19 @@ const otherDigits: Readonly<Record<number, string>> = {
 };
 const digitsOf = new Map(Object.entries(otherDigits).flatMap(([digits, codes]) => codes.split(' ').map((code) => [code, Number(digits)])));
 
-/** What ISO 4217 lists beside money: metals, units of account, codes for tests. */
+/** ISO 4217 also lists metals, units of account and test codes, all of which start with X. */
 const isMoney = (code: string): boolean => !code.startsWith('X') || ['XAF', 'XCD', 'XCG', 'XOF', 'XPF'].includes(code);
 const known = new Set(Intl.supportedValuesOf('currency').filter(isMoney));
 
-/** Whether it is the code of a currency, in upper case. */
+/** Whether the text is the upper-case code of a currency. */
 export const isCurrency = (code: string): boolean => known.has(code);
 
-/** Digits behind the point: 0 for JPY, 2 for GBP, 3 for KWD. */
+/** Number of decimal digits: 0 for JPY, 2 for GBP, 3 for KWD. */
 export const currencyDigits = (currency: string): number => digitsOf.get(currency) ?? 2;
 
 const decimal = /^(-?)(\d{1,15})(?:\.(\d{1,20}))?$/;
 
-/** "12.5" GBP is 1250; undefined for what is no decimal number, and for one with more digits than the currency has. */
+/** "12.5" GBP → 1250n. Undefined when the text is no decimal number or has more decimal digits than the currency. */
 export function parseAmount(text: string, currency: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = ''] = decimal.exec(text) ?? [];
   const digits = currencyDigits(currency);
@@ -32,11 +32,11 @@ export function parseAmount(text: string, currency: string): bigint | undefined 
   return sign === '-' ? -minor : minor;
 }
 
-/** Like `parseAmount`, for numbers as databases write them: zeros at the end mean nothing. */
+/** Like `parseAmount`, for numbers as databases write them: trailing zeros are ignored. */
 export const readAmount = (text: string, currency: string): bigint | undefined =>
   parseAmount(text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''), currency);
 
-/** With all digits of the currency: "12.50", "1250" for JPY, "-0.05". */
+/** Decimal text with all digits of the currency: "12.50", "1250" for JPY, "-0.05". */
 export function formatAmount({ amountMinor, currency }: Money): string {
   const digits = currencyDigits(currency);
   const sign = amountMinor < 0n ? '-' : '';

@@ -1,9 +1,9 @@
-// The catalogue of permissions: what each allows, and what each built-in role holds. Names are `<resource>:<action>`.
+// The catalogue of permissions and the built-in roles. Permission names are `<resource>:<action>`.
 
 const crud = ['read', 'create', 'update', 'delete'] as const;
 type Crud = (typeof crud)[number];
 
-/** Resources with their actions and what a person would call them. */
+/** Resources with their actions and a label for people. */
 const catalogue = {
   organization: { label: 'the organization', actions: crud },
   member: { label: 'members', actions: crud },
@@ -34,18 +34,18 @@ export const allPermissions: readonly Permission[] = Object.entries(catalogue).f
 );
 
 /**
- * Making an organization is a person's matter, not a role's: whoever signed in may while sign-up is open, and a key never may.
- * Every other permission is given by roles.
+ * Creating an organization isn't granted by a role: every signed-in person may do it while sign-up is open, and an API key never may.
+ * All other permissions are granted by roles.
  */
 export const signUpPermission: Extract<Permission, 'organization:create'> = 'organization:create';
-export const rolePermissions: readonly Permission[] = allPermissions.filter((permission) => permission !== signUpPermission);
+export const assignablePermissions: readonly Permission[] = allPermissions.filter((permission) => permission !== signUpPermission);
 
-const known = new Set<string>(rolePermissions);
-/** Whether a role may hold it. */
-export const isRolePermission = (name: string): name is Permission => known.has(name);
+const assignable = new Set<string>(assignablePermissions);
+/** Whether a role may include this permission. */
+export const isRolePermission = (name: string): name is Permission => assignable.has(name);
 export const isReadPermission = (permission: Permission): boolean => permission.endsWith(':read');
 
-/** A sentence for the catalogue that operators read. */
+/** A short description for people, such as "read members". */
 export function describePermission(permission: Permission): string {
   const [resource = '', action = ''] = permission.split(':');
   return `${action.replaceAll('-', ' ')} ${catalogue[resource as keyof Catalogue].label}`;
@@ -58,12 +58,12 @@ const editorMayWrite = (permission: Permission): boolean => {
   return editorResources.has(resource) && action !== 'approve-deletions';
 };
 
-/** The built-in roles, by their fixed name. */
+/** The permissions of the built-in roles, by role name. */
 export const builtInRoles = {
-  owner: rolePermissions,
-  admin: rolePermissions.filter((permission) => permission !== 'organization:delete'),
-  editor: rolePermissions.filter((permission) => isReadPermission(permission) || editorMayWrite(permission)),
-  viewer: rolePermissions.filter(isReadPermission),
+  owner: assignablePermissions,
+  admin: assignablePermissions.filter((permission) => permission !== 'organization:delete'),
+  editor: assignablePermissions.filter((permission) => isReadPermission(permission) || editorMayWrite(permission)),
+  viewer: assignablePermissions.filter(isReadPermission),
 } as const satisfies Record<string, readonly Permission[]>;
 
 export type BuiltInRole = keyof typeof builtInRoles;

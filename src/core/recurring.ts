@@ -1,15 +1,20 @@
-// What a process does again and again without being asked. Never twice at once.
+// Periodic background work of a process. A run never overlaps with the previous one.
 import cron from 'node-cron';
 import { systemClock } from './clock.ts';
 
 export type Recurring = {
-  /** Does it now, and never fails; whoever asks while it is under way waits for that. */
+  /** Runs now, or joins the run in progress. Never rejects. */
   tick(): Promise<void>;
-  /** Begins no more, aborts what is under way, and resolves when that has ended. */
+  /** Starts no further run, aborts the one in progress, and resolves when it has ended. */
   stop(): Promise<void>;
 };
 
-export function recurring(everyMs: number, work: (stopping: AbortSignal) => Promise<void>, onFailure: (error: unknown) => void): Recurring {
+/** Runs `work` every `everyMs`, for the first time after that interval. Failures only go to `onFailure`. */
+export function startRecurring(
+  everyMs: number,
+  work: (stopping: AbortSignal) => Promise<void>,
+  onFailure: (error: unknown) => void,
+): Recurring {
   const stopping = new AbortController();
   let ticking: Promise<void> | undefined;
   const tick = (): Promise<void> => {
@@ -32,27 +37,27 @@ export function recurring(everyMs: number, work: (stopping: AbortSignal) => Prom
 }
 
 const minuteMs = 60_000;
-const lookEveryMs = 5_000;
-const stepMs = 2_000;
+const clockCheckEveryMs = 5_000;
+const minClockStepMs = 2_000;
 
-/** Says from time to time whether the machine's clock was set since it was last asked. */
-function openStepWatch(): () => boolean {
+/** Returns a function that tells whether the machine's clock was set since its previous call. */
+function createClockStepCheck(): () => boolean {
   const offsetMs = (): number => systemClock.now().getTime() - systemClock.monotonicMs();
-  let heldMs = offsetMs();
+  let lastOffsetMs = offsetMs();
   return () => {
-    const movedMs = offsetMs() - heldMs;
-    heldMs += movedMs;
-    return Math.abs(movedMs) > stepMs;
+    const movedMs = offsetMs() - lastOffsetMs;
+    lastOffsetMs += movedMs;
+    return Math.abs(movedMs) > minClockStepMs;
   };
 }
 
 /**
- * At the beginning of each minute of the machine's clock, and when that clock was set: what waits for a minute that lay ahead would
- * wait for hours. Not while the one before still goes on. `stop` waits for what is under way.
+ * Runs `work` at the start of each minute of the machine's clock, and when that clock was set: a timer for a minute that was ahead might
+ * otherwise wait for hours. Skips a run while the previous one is in progress. `stop` waits for the run in progress.
  */
-export function everyMinute(work: () => Promise<unknown>, onFailure: (error: unknown) => void): { stop(): Promise<void> } {
+export function startEveryMinute(work: () => Promise<unknown>, onFailure: (error: unknown) => void): { stop(): Promise<void> } {
   let working: Promise<unknown> | undefined;
-  const begin = (): Promise<unknown> => {
+  const run = (): Promise<unknown> => {
     working ??= work()
       .catch(onFailure)
       .finally(() => {
@@ -60,19 +65,19 @@ export function everyMinute(work: () => Promise<unknown>, onFailure: (error: unk
       });
     return working;
   };
-  // A minute whose beginning was missed is not skipped: whoever stood still for two seconds is late by those, not by a minute.
-  const schedule = () => cron.schedule('* * * * *', begin, { missedExecutionTolerance: minuteMs, suppressMissedWarning: true });
+  // A missed start of a minute is made up for: a process that was suspended for two seconds runs two seconds late, not a minute.
+  const schedule = () => cron.schedule('* * * * *', run, { missedExecutionTolerance: minuteMs, suppressMissedWarning: true });
   let minute = schedule();
-  const wasSet = openStepWatch();
-  const watch = setInterval(() => {
-    if (!wasSet()) return;
+  const wasClockSet = createClockStepCheck();
+  const clockCheck = setInterval(() => {
+    if (!wasClockSet()) return;
     void minute.destroy();
     minute = schedule();
-    void begin();
-  }, lookEveryMs);
+    void run();
+  }, clockCheckEveryMs);
   return {
     stop: async () => {
-      clearInterval(watch);
+      clearInterval(clockCheck);
       await minute.destroy();
       await working;
     },

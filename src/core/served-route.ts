@@ -1,14 +1,14 @@
-// What a request turned out to ask for, in words that no caller chooses: for the log and for counting. There are as many of them as
-// there are lines of code that name one.
+// Which route served a request, for the log and the metrics. The texts never come from a caller, so that the number of distinct values
+// is bounded by the code.
 
-export type Served = {
-  /** As described, with its parameters in braces. */
+export type ServedRoute = {
+  /** The path template, with its parameters in braces. */
   readonly route: string;
-  /** Requests of one kind take about as long. */
-  readonly kind: ServedKind;
+  /** Groups routes of similar duration. */
+  readonly kind: RouteKind;
 };
 
-export type ServedKind =
+export type RouteKind =
   | 'list'
   | 'record'
   | 'changes'
@@ -21,5 +21,5 @@ export type ServedKind =
   | 'page'
   | 'other';
 
-/** Takes the place of what was noted before. */
-export type NoteServed = (served: Served) => void;
+/** Replaces what was recorded for the request before. */
+export type RecordServedRoute = (served: ServedRoute) => void;

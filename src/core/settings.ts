@@ -1,13 +1,13 @@
-// The tunable numbers and switches that features read from ctx. `config.ts` fills them from the environment; tests pass
-// short values to the same code.
+// The tunable numbers and switches that features read from ctx. `config.ts` fills them from the environment; tests pass shorter
+// times and smaller limits to the same code.
 
-/** How many of each an organization may have at once, unless an operator says otherwise. */
-export const mostByDefault = {
+/** How many objects of each kind an organization may have at once; an operator overrides them by ORGANIZATION_LIMITS. */
+export const defaultQuotas = {
   members: 10_000,
   invitations: 2_000,
   roles: 500,
   teams: 1_000,
-  // Each is looked up for a week, at this service's expense.
+  // This service checks each pending domain in DNS for a week.
   domains: 200,
   syncs: 500,
   views: 5_000,
@@ -21,118 +21,119 @@ export const mostByDefault = {
   fieldMappings: 500,
   checkouts: 10_000,
 };
-export type BoundedKind = keyof typeof mostByDefault;
+export type QuotaKind = keyof typeof defaultQuotas;
 
 export type Settings = {
   readonly publicUrl: string;
-  /** Where this process listens, for itself: there the sandbox's events go. */
+  /** Address at which this process reaches itself; the sandbox delivers its webhook events there. */
   readonly ownUrl: string;
-  /** The built-in payment provider's clock. */
+  /** The built-in payment provider. */
   readonly sandbox: {
-    /** Whether checkouts may be paid there: they pay invoices in the ERP, and no money moves. */
+    /** Whether checkouts may be paid with it: invoices are then marked as paid in the ERP although no money moves. */
     readonly allowed: boolean;
-    /** How long what does not happen at once takes. */
-    readonly laterMs: number;
-    /** What was taken is paid out so often, by windows counted from the epoch. */
+    /** How long its delayed outcomes take. */
+    readonly delayMs: number;
+    /** Interval of payouts; the windows are counted from the epoch. */
     readonly payoutEveryMs: number;
   };
   readonly production: boolean;
-  /** Requests a minute for one credential on the management interface. */
+  /** Requests per minute and credential on the management interface. */
   readonly rateLimitPerMinute: number;
-  /** Whether anyone who signs in may make an account and an organization; else an invitation or an operator does. */
+  /** Whether everyone who signs in may create an account and an organization; otherwise an invitation or an operator is needed. */
   readonly allowSignup: boolean;
-  /** How many of each an organization may have at once. */
-  readonly mostPerOrganization: Readonly<Record<BoundedKind, number>>;
-  /** How many organizations a person may belong to and still make another one. */
-  readonly mostOrganizationsPerPerson: number;
+  /** How many objects of each kind an organization may have at once. */
+  readonly quotas: Readonly<Record<QuotaKind, number>>;
+  /** A person who belongs to this many organizations can't create another one. */
+  readonly maxOrganizationsPerPerson: number;
   readonly session: { readonly idleMs: number; readonly absoluteMs: number };
-  /** How mail leaves: by SMTP, or as .eml files. */
+  /** How mail is sent: by SMTP, or to .eml files in `outboxFolder` when `smtpUrl` is null. */
   readonly mail: {
     readonly smtpUrl: string | null;
     readonly from: string;
     readonly outboxFolder: string;
-    /** A larger file is not sent. */
-    readonly mostAttachmentBytes: number;
-    /** Of one organization, within any 24 hours. */
-    readonly mostSubscriptionMailsPerDay: number;
+    /** Larger files are not sent. */
+    readonly maxAttachmentBytes: number;
+    /** Per organization, in any 24 hours. */
+    readonly maxSubscriptionMailsPerDay: number;
   };
-  /** Resolvers for looking up customers' domains, as address or address:port; empty means the system's. */
+  /** DNS servers for checking customers' domains, as address or address:port; empty means the system's resolvers. */
   readonly dnsServers: readonly string[];
-  /** What each organization is granted at the start of a month (UTC). */
+  /** Credits granted to each organization at the start of a month (UTC). */
   readonly agentCreditsPerMonth: number;
-  /** The language models that agents may use besides the built-in one, and how their providers are reached. */
+  /** The language models that agents may use in addition to the built-in one, and how their providers are reached. */
   readonly models: {
-    /** As `<provider>/<model>`, the default first. */
+    /** Each as `<provider>/<model>`; the first one is the default. */
     readonly names: readonly string[];
     readonly anthropic: { readonly apiKey: string; readonly baseUrl: string } | null;
     readonly openAiCompatible: { readonly apiKey: string | null; readonly baseUrl: string } | null;
   };
-  /** What one message to an agent may take. */
+  /** Limits for answering one message to an agent. */
   readonly agents: {
     /** Calls of the model. */
     readonly steps: number;
-    /** Read by the model over all steps, and written by it. Together they say how many credits a message may cost. */
+    /** Read and written by the model over all steps. Both together determine how many credits a message may cost. */
     readonly inputTokens: number;
     readonly outputTokens: number;
-    /** Of the conversation before it, by estimate. */
+    /** Of the conversation's earlier messages, estimated. */
     readonly historyTokens: number;
-    /** Of one tool's answer. */
+    /** Of one tool call's output. */
     readonly toolOutputBytes: number;
     readonly timeMs: number;
-    /** How long a message or a check belongs to a process that says nothing more. */
+    /** After this time without renewal another process may take over a message or a check. */
     readonly leaseMs: number;
   };
   readonly corsOrigins: readonly string[];
-  /** Longest a public read may run before it is answered 503. */
+  /** A public read that takes longer gets a 503. */
   readonly readTimeoutMs: number;
-  /** How the reads of a version are tried before it goes live. */
+  /** How a version's reads are tested before it goes live. */
   readonly proof: {
-    /** A warm read that takes longer is a warning. */
+    /** A warm read that takes longer yields a warning. */
     readonly warnMs: number;
-    /** Tried at most for so long. */
+    /** Time limit for the whole test. */
     readonly budgetMs: number;
-    readonly mostPairs: number;
-    /** Over so few records each filter and each sort is tried once rather than every pair of them. */
-    readonly fewRecords: number;
+    /** Number of combinations of a filter and a sort that are tested at most. */
+    readonly maxPairs: number;
+    /** With at most this many records, each filter and each sort is tested once instead of in all combinations. */
+    readonly smallTableRecords: number;
   };
-  /** What the public interface may take of this process at once. */
+  /** Load limits of the public interface in this process. */
   readonly publicLoad: {
-    /** Requests under way, of one organization at most half of them. */
-    readonly requests: number;
-    /** How long they wait for a connection at most. */
-    readonly waitMs: number;
+    /** Concurrent requests; one organization gets at most half of them. */
+    readonly maxRequests: number;
+    /** How long a request may wait for a database connection. */
+    readonly maxWaitMs: number;
   };
   readonly exports: {
-    /** Exports that run at once in this process, each on a connection of its own. */
-    readonly running: number;
+    /** Concurrent exports in this process, each on a connection of its own. */
+    readonly maxRunning: number;
     /** Exports that may wait for one of those to end. */
-    readonly waiting: number;
-    /** How long an export may wait, and how long it may then last. */
-    readonly limitMs: number;
-    /** A caller that takes less than this, for as long as `slowMs`, is cut off. */
-    readonly slowestBytesPerSecond: number;
-    readonly slowMs: number;
+    readonly maxWaiting: number;
+    /** How long an export may wait, and how long it may then run. */
+    readonly maxDurationMs: number;
+    /** A client that reads less than this over `maxSlowMs` is disconnected. */
+    readonly minBytesPerSecond: number;
+    readonly maxSlowMs: number;
   };
-  /** How long a generation, key or total in memory is trusted since its row was last read. */
-  readonly trustMs: number;
-  /** How many bytes this process may keep of what the public interface reads; 0 keeps nothing of that kind. */
+  /** How long a cached generation, API key or total is used before its row is read again. */
+  readonly cacheTtlMs: number;
+  /** Size limits of the public interface's caches in this process; 0 switches a cache off where the environment allows it. */
   readonly cacheBytes: {
     /** Pages of lists as they were sent. */
     readonly bodies: number;
     readonly totals: number;
-    /** Where deep pages begin. */
+    /** Start positions of deep pages. */
     readonly anchors: number;
-    /** Texts of SQL statements, and as much again for queries as they were understood. */
+    /** SQL statement texts; the cache of query plans gets the same size in addition. */
     readonly statements: number;
-    /** Keys, versions' states and generations, which are trusted for `trustMs`; each of the three has so much. */
-    readonly trusted: number;
-    /** Compiled versions, and as much again for their descriptions. */
+    /** API keys, version states and generations, each cached for `cacheTtlMs`; each of the three caches gets this size. */
+    readonly lookups: number;
+    /** Compiled versions; the cache of their descriptions gets the same size in addition. */
     readonly versions: number;
   };
-  /** Every so manyth record of a long list is remembered as a place where deep pages begin. */
+  /** Every Nth record of a long list is kept as an anchor from which deep pages are read. */
   readonly anchorEvery: number;
   readonly erp: {
-    /** Hosts besides *.suitetalk.api.netsuite.com that a connection may name, as host or host:port. */
+    /** Hosts that a connection may use in addition to *.suitetalk.api.netsuite.com, as host or host:port. */
     readonly allowedHosts: readonly string[];
     readonly concurrency: number;
     readonly requestTimeoutMs: number;
@@ -145,36 +146,36 @@ export type Settings = {
     readonly retryMaxMs: number;
     readonly maxAttempts: number;
     readonly pageSize: number;
-    /** Runs that this process works on at once. */
+    /** Concurrent runs in this process. */
     readonly workers: number;
     /** How old a swapped-out table must be before it is dropped. */
     readonly dropAfterMs: number;
-    /** How far before the high-water mark an incremental run begins to read. */
+    /** How far before the high-water mark an incremental run starts to read. */
     readonly overlapMs: number;
-    /** What the ERP changed so shortly ago may not be visible yet: the high-water mark stays behind its clock by this. */
+    /** Changes in the ERP may become visible late: the high-water mark stays this far behind the ERP's clock. */
     readonly settleMs: number;
-    /** How old the last complete scan may be, by the ERP's clock. */
+    /** Maximum age of the last complete scan, by the ERP's clock. */
     readonly reconcileEveryMs: number;
-    /** How old the description of the ERP's record types may be when a run begins. */
+    /** Maximum age of the cached description of the ERP's record types when a run starts. */
     readonly metadataMaxAgeMs: number;
   };
-  /** How Stripe is called, by organizations whose payments it takes. */
+  /** How the Stripe API is called for organizations that use it. */
   readonly stripe: {
-    /** Its address, without a path. */
+    /** Without a path. */
     readonly apiUrl: string;
-    /** For one request with its answer. */
+    /** For one request including its response. */
     readonly timeoutMs: number;
-    /** Of a request that got no answer, or 409 or 5xx. */
+    /** Number of retries of a request that got no response, 409 or 5xx. */
     readonly retries: number;
   };
   readonly oidc: {
     readonly issuer: string;
-    /** This service's own name as a resource, never a client id. */
+    /** The identifier of this service as a resource (`aud` of access tokens), never a client id. */
     readonly audience: string;
     readonly jwksUri: string;
-    /** Asked once per person for a verified e-mail, where tokens carry none. */
+    /** Requested once per person for a verified e-mail address when the token carries none. */
     readonly userinfoUri: string | null;
-    /** This service as a client of the provider, for signing people in; null: sign-in is off. */
+    /** This service's registration as a client of the provider, for sign-in in the browser; null switches sign-in off. */
     readonly client: { readonly id: string; readonly secret: string | null } | null;
   } | null;
 };

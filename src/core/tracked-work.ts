@@ -1,39 +1,39 @@
-// Work that goes on behind an answer, so that stopping the process can end it and wait for it. Kept per database: each service of a
-// process has its own.
+// Tracks background work that continues after its response was sent, so that a shutdown can abort it and wait for it. Tracked per `ctx.db`,
+// because one process may run several services.
 import type { Ctx } from './ctx.ts';
 
-type Holder = Pick<Ctx, 'db'>;
-type InFlight = { readonly done: Promise<unknown>; readonly ending: AbortController };
+type Owner = Pick<Ctx, 'db'>;
+type InFlight = { readonly done: Promise<unknown>; readonly stopping: AbortController };
 
 export type TrackedWork = {
-  /** `signal` is aborted when the service stops. Gives what `start` gives. */
-  track<T>(ctx: Holder, start: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Once nothing is under way. */
-  settled(ctx: Holder): Promise<void>;
-  /** Asks all of it to end, and waits. */
-  stop(ctx: Holder): Promise<void>;
+  /** `signal` is aborted when the service stops. Settles as the promise of `start` does. */
+  track<T>(ctx: Owner, start: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Resolves when no work is in progress; never rejects. */
+  waitUntilIdle(ctx: Owner): Promise<void>;
+  /** Aborts all work in progress and waits until it has ended; never rejects. */
+  stop(ctx: Owner): Promise<void>;
 };
 
-export function openTrackedWork(): TrackedWork {
+export function createTrackedWork(): TrackedWork {
   const inFlight = new WeakMap<Ctx['db'], Set<InFlight>>();
-  const entries = (ctx: Holder): InFlight[] => [...(inFlight.get(ctx.db) ?? [])];
-  const settled = async (ctx: Holder): Promise<void> => {
-    for (let left = entries(ctx); left.length > 0; left = entries(ctx)) await Promise.allSettled(left.map(({ done }) => done));
+  const entries = (ctx: Owner): InFlight[] => [...(inFlight.get(ctx.db) ?? [])];
+  const waitUntilIdle = async (ctx: Owner): Promise<void> => {
+    for (let open = entries(ctx); open.length > 0; open = entries(ctx)) await Promise.allSettled(open.map(({ done }) => done));
   };
   return {
     track: (ctx, start) => {
-      const held = inFlight.get(ctx.db) ?? new Set();
-      inFlight.set(ctx.db, held);
-      const ending = new AbortController();
-      const done = start(ending.signal).finally(() => held.delete(entry));
-      const entry: InFlight = { ending, done };
-      held.add(entry);
+      const tracked = inFlight.get(ctx.db) ?? new Set();
+      inFlight.set(ctx.db, tracked);
+      const stopping = new AbortController();
+      const done = start(stopping.signal).finally(() => tracked.delete(entry));
+      const entry: InFlight = { stopping, done };
+      tracked.add(entry);
       return done;
     },
-    settled,
+    waitUntilIdle,
     stop: async (ctx) => {
-      for (const { ending } of entries(ctx)) ending.abort();
-      await settled(ctx);
+      for (const { stopping } of entries(ctx)) stopping.abort();
+      await waitUntilIdle(ctx);
     },
   };
 }

@@ -1,19 +1,19 @@
-// Keeps an answer within a number of characters by leaving whole items out, and says so. Items are JSON text and are copied, never
-// parsed, so that numbers keep their digits. For readers who pay by the character, such as language models.
+// Keeps a response within a number of characters by dropping whole items from the end of its list, and reports that it did. Items are
+// copied as JSON text, never parsed, so that numbers keep their digits. For clients with limited input, such as language models.
 import { AppError } from './errors.ts';
 
-/** As many whole items from the front of `{…},{…}` as fit into `most` characters. */
-export function frontOf(items: string, most: number): { readonly text: string; readonly count: number } {
+/** Takes as many whole items from the start of `{…},{…}` as fit into `maxChars` characters. */
+export function takeWholeItems(items: string, maxChars: number): { readonly text: string; readonly count: number } {
   let depth = 0;
-  let inText = false;
+  let inString = false;
   let count = 0;
   let end = 0;
-  for (let at = 0; at < items.length && at < most; at += 1) {
+  for (let at = 0; at < items.length && at < maxChars; at += 1) {
     const character = items[at];
-    if (inText) {
+    if (inString) {
       if (character === '\\') at += 1;
-      else if (character === '"') inText = false;
-    } else if (character === '"') inText = true;
+      else if (character === '"') inString = false;
+    } else if (character === '"') inString = true;
     else if (character === '{' || character === '[') depth += 1;
     else if (character === '}' || character === ']') {
       depth -= 1;
@@ -25,35 +25,41 @@ export function frontOf(items: string, most: number): { readonly text: string; r
   return { text: items.slice(0, end), count };
 }
 
-export const tooLong = (path: string, advice: string): AppError => {
-  const message = `The answer is too long: ${advice}`;
+/** 400 `answer_too_long`; `path` is the input that reduces the response, `advice` says how. */
+export const responseTooLong = (path: string, advice: string): AppError => {
+  const message = `The response is too long: ${advice}`;
   return new AppError('BAD_REQUEST', message, { details: [{ path, code: 'answer_too_long', message }] });
 };
 
-type Bounded = {
-  /** What the list is called in the answer. */
+type TruncatedList = {
+  /** The property name of the list in the response. */
   readonly name: string;
   /** JSON objects, separated by commas. */
   readonly items: string;
+  /** Total number of items, including those that the response leaves out. */
   readonly of: number;
-  /** What else the answer holds. */
+  /** The response's other properties. */
   readonly rest: Readonly<Record<string, unknown>>;
-  readonly most: number;
-  /** How to ask for less; `path` is the input that does. */
+  readonly maxChars: number;
+  /** How to request less; `path` names the input that does so. */
   readonly advice: string;
   readonly path: string;
 };
 
-const roomForCut = 120;
+/** Characters reserved for the property `cut`, without the advice. */
+const cutNoticeChars = 120;
 
-/** An object with the list first. Throws 400 when not even one item fits. */
-export function boundedList({ name, items, of, rest, most, advice, path }: Bounded): string {
+/**
+ * JSON text of an object with the list as its first property, and `cut` when items were left out. Throws 400 `answer_too_long` when not
+ * even one item fits.
+ */
+export function truncatedList({ name, items, of, rest, maxChars, advice, path }: TruncatedList): string {
   const others = JSON.stringify(rest).slice(1, -1);
   const tail = others === '' ? '' : `,${others}`;
-  const room = most - tail.length;
-  if (items.length <= room) return `{"${name}":[${items}]${tail}}`;
-  const { text, count } = frontOf(items, room - roomForCut - advice.length);
-  if (count === 0) throw tooLong(path, advice);
+  const available = maxChars - tail.length;
+  if (items.length <= available) return `{"${name}":[${items}]${tail}}`;
+  const { text, count } = takeWholeItems(items, available - cutNoticeChars - advice.length);
+  if (count === 0) throw responseTooLong(path, advice);
   const cut = { shown: count, of, message: `Only the first ${count} of ${of} are shown: ${advice}` };
   return `{"${name}":[${text}]${tail},"cut":${JSON.stringify(cut)}}`;
 }

@@ -1,17 +1,17 @@
-// A PostgreSQL of our own shares the machine's processors with this process, and has no priorities among its connections: four exports
-// that sort take as many turns as all the rest. The operating system has them, so there the backends of exports step back.
+// The embedded PostgreSQL shares the machine's processors with this process and has no priorities among its connections: four sorting
+// exports get as much processor time as everything else. So the backends of exports get a lower priority from the operating system.
 import { writeFile } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import type { PoolClient } from 'pg';
 
-/** Of the usual weight a tenth: less would leave exports nothing at all beside lists that never end. */
+/** About a tenth of the normal scheduling weight; less would starve exports while list requests keep coming. */
 const niceness = 10;
 
 /**
- * Lowers the priority of a connection's backend, for good: only the superuser of a machine could raise it again. Only for a server on
- * this machine: the number of its process would mean another one elsewhere. Where the system refuses, all stays as it is.
+ * Lowers the priority of a connection's backend permanently (only root could raise it again). Only for a server on this machine:
+ * elsewhere the process id would belong to another process. Does nothing when the system doesn't permit it.
  */
-export function standBack(client: PoolClient): void {
+export function lowerBackendPriority(client: PoolClient): void {
   const { processID } = client as PoolClient & { readonly processID?: number };
   if (processID === undefined) return;
   try {
@@ -19,6 +19,6 @@ export function standBack(client: PoolClient): void {
   } catch {
     return;
   }
-  // Linux may share the processors among sessions first, and PostgreSQL makes each backend one of its own.
+  // With autogroups Linux divides processor time among sessions first, and each PostgreSQL backend is a session of its own.
   if (process.platform === 'linux') void writeFile(`/proc/${processID}/autogroup`, String(niceness)).catch(() => undefined);
 }

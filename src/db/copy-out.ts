@@ -1,41 +1,45 @@
-// The rows of a COPY … TO STDOUT as they come over the connection, at the pace of whoever takes them. pg-copy-streams makes two
-// objects for each row and leaves what it read to the garbage collector.
+// Streams the rows of a COPY … TO STDOUT from the connection at the reader's pace. Replaces pg-copy-streams, which allocates two objects
+// per row and leaves all buffers to the garbage collector.
 import type { Readable } from 'node:stream';
 import type { Connection, PoolClient } from 'pg';
 
 export type CopyOut = {
-  /** The rows' bytes, cut anywhere; each piece is gone when the next is asked for. Throws what PostgreSQL says, also when the connection breaks. */
+  /**
+   * The rows' bytes, in pieces that don't end at row boundaries. A piece is only valid until the next one is requested. Rejects with
+   * PostgreSQL's error, also when the connection breaks.
+   */
   readonly pieces: AsyncGenerator<Buffer, void, undefined>;
-  /** What PostgreSQL counted; null until it said so, which is before the answer to the next statement. */
+  /** Number of rows as PostgreSQL reports it after the last row; null until then. */
   rowCount(): number | null;
 };
 
-/** Letters of messages: data, and what may stand before and between them and is nobody's concern. Any other ends the data. */
+/** Message types of the wire protocol: CopyData, and those that may appear before and between and are skipped. Any other ends the data. */
 const copyData = 0x64;
-const passedOver = new Set(Buffer.from('HSNA'));
+const skippedTypes = new Set(Buffer.from('HSNA'));
 const headerBytes = 5;
 
-/** Takes the payload out of messages, cut anywhere. */
-export function openMessages(): { take(given: Buffer): { payload: Buffer; rest: Buffer | undefined } } {
-  /** Bytes that the message under way still has. */
+/** Extracts the payloads from CopyData messages; the input may be cut anywhere. */
+export function createCopyDataParser(): { take(given: Buffer): { payload: Buffer; rest: Buffer | undefined } } {
+  /** Remaining bytes of the current message. */
   let left = 0;
   let isData = false;
-  let begun: Buffer | undefined;
+  /** An incomplete message header. */
+  let partialHeader: Buffer | undefined;
   return {
-    /** `rest` is there once the data are over: what belongs to others. The payload lies where the given bytes lay. */
+    /** `rest` is set once the data have ended: the bytes after them. The payload overwrites the given bytes. */
     take(given) {
-      const bytes = begun === undefined ? given : Buffer.concat([begun, given]);
-      begun = undefined;
+      const bytes = partialHeader === undefined ? given : Buffer.concat([partialHeader, given]);
+      partialHeader = undefined;
       let [at, to] = [0, 0];
       while (at < bytes.length) {
         if (left === 0) {
           if (bytes.length - at < headerBytes) {
-            begun = Buffer.from(bytes.subarray(at));
+            partialHeader = Buffer.from(bytes.subarray(at));
             break;
           }
-          const letter = bytes[at] as number;
-          isData = letter === copyData;
-          if (!isData && !passedOver.has(letter)) return { payload: bytes.subarray(0, to), rest: bytes.subarray(at) };
+          const type = bytes[at] as number;
+          isData = type === copyData;
+          if (!isData && !skippedTypes.has(type)) return { payload: bytes.subarray(0, to), rest: bytes.subarray(at) };
           left = bytes.readUInt32BE(at + 1) - headerBytes + 1;
           at += headerBytes;
         }
@@ -54,39 +58,45 @@ export function openMessages(): { take(given: Buffer): { payload: Buffer; rest: 
 
 type DataListener = (bytes: Buffer) => void;
 
-/** Takes pg's place at the connection and gives it back when the data are over. */
-function standIn(source: Readable, onReadable: () => void): (rest: Buffer) => void {
-  const [own] = source.listeners('data') as DataListener[];
-  if (own === undefined) throw new Error('nobody reads this connection');
-  source.off('data', own);
+/** Replaces pg's data listener on the connection. Returns the function that restores it and passes it the bytes after the data. */
+function replaceDataListener(source: Readable, onReadable: () => void): (rest: Buffer) => void {
+  const [pgListener] = source.listeners('data') as DataListener[];
+  if (pgListener === undefined) throw new Error('The connection has no data listener');
+  source.off('data', pgListener);
   source.pause();
   source.on('readable', onReadable);
   return (rest) => {
     source.off('readable', onReadable);
-    source.on('data', own);
-    own(rest);
-    // Whoever took the last `readable` away must resume by hand, when that has had its effect.
+    source.on('data', pgListener);
+    pgListener(rest);
+    // Removing the last `readable` listener doesn't resume the stream; in the next tick it has taken effect and resume() works.
     process.nextTick(() => source.resume());
   };
 }
 
-/** Frees the memory of bytes that have one of their own at once: until the collector finds it, it counts, and calls the collector. */
-function letGo({ buffer, length }: Buffer): void {
+/**
+ * Frees a buffer's memory at once if it isn't shared: until it is collected, it counts as external memory and triggers garbage
+ * collection.
+ */
+function freeBuffer({ buffer, length }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
 }
 
-/** `client` is the caller's until the rows are read or the connection is destroyed. */
+/**
+ * Runs the COPY statement `text`. The client must not be used for anything else until all rows are read or the connection is destroyed.
+ * Rejects with PostgreSQL's error while `pieces` are read.
+ */
 export function copyOut(client: PoolClient, text: string): CopyOut {
   let source: Readable | undefined;
-  let giveBack: (rest: Buffer) => void = () => undefined;
+  let restoreListener: (rest: Buffer) => void = () => undefined;
   let failure: unknown;
   let counted: number | null = null;
   let wake = (): void => undefined;
-  const { take } = openMessages();
+  const { take } = createCopyDataParser();
   client.query({
     submit(connection: Connection) {
       source = connection.stream;
-      giveBack = standIn(source, () => wake());
+      restoreListener = replaceDataListener(source, () => wake());
       connection.query(text);
     },
     handleError(error: unknown) {
@@ -112,11 +122,11 @@ export function copyOut(client: PoolClient, text: string): CopyOut {
       const { payload, rest } = take(given);
       if (payload.length > 0) yield payload;
       if (rest === undefined) {
-        letGo(given);
+        freeBuffer(given);
         continue;
       }
       over = true;
-      giveBack(rest);
+      restoreListener(rest);
     }
   }
   return { pieces: read(), rowCount: () => counted };

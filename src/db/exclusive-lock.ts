@@ -1,11 +1,14 @@
-// One of a kind at a time: a lock that its connection holds and that goes with it, whatever becomes of the process.
+// Mutual exclusion among processes: an advisory lock held by a connection of its own, which releases it even when the process dies.
 import { Client } from 'pg';
-import { type Address, poolConfig } from './connect.ts';
+import { type DatabaseAddress, poolConfig } from './connect.ts';
 
-/** Keeps others with this name out until the function that it returns is called; undefined when another holds it. */
-export async function holdExclusive(address: Address, name: string): Promise<(() => Promise<void>) | undefined> {
+/**
+ * Takes the lock of this name and returns the function that releases it; undefined when another process holds it. Rejects with
+ * PostgreSQL's or the network's error when the database can't be reached.
+ */
+export async function tryExclusiveLock(address: DatabaseAddress, name: string): Promise<(() => Promise<void>) | undefined> {
   const client = new Client(poolConfig(address, null));
-  // A connection that breaks gives the lock up; what goes on without it must bear a second one beside it.
+  // When the connection breaks, the lock is lost silently: the caller's work must tolerate a second process doing the same.
   client.on('error', () => undefined);
   await client.connect();
   try {

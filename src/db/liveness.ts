@@ -1,122 +1,124 @@
-// A database may fall silent: its host froze, or the network swallows everything. Its connections stay open then, and who asked on one
-// would wait for as long as the system believes in it, a quarter of an hour or for ever. So the server is asked each second on a connection
-// of its own; where no answer comes in time, every connection breaks on which nothing comes any more, and none is made until there
-// is an answer. While it answers, a statement may last as long as it likes.
+// Detects a database that no longer responds although its connections stay open: its host froze, or the network drops all packets. Queries
+// would then wait until the operating system gives the connection up, which takes 15 minutes or never happens. So a connection of its own
+// probes the server each second. When no response arrives in time, every connection without incoming data is broken, and new
+// connections fail until a probe succeeds. While the server responds to the probes, statements may take any time.
 import { Socket } from 'node:net';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import type { Log } from '../core/log.ts';
 
-export type SilenceWatch = {
-  /** For pg's `stream`: the socket of one connection, not connected yet. It breaks with SilentDatabase. */
+export type LivenessMonitor = {
+  /** For pg's option `stream`: the socket of one connection, not yet connected. It breaks with UnresponsiveDatabase. */
   openSocket(): Socket;
-  /** Asks at once; resolves when there is an answer, or will be none. */
-  ask(): Promise<void>;
+  /** Probes now, or joins the probe in progress; resolves when it succeeded or failed. Never rejects. */
+  check(): Promise<void>;
   close(): Promise<void>;
 };
 
-class SilentDatabase extends Error {
-  override readonly name = 'SilentDatabase';
-  /** The system's own word for a connection that it gives up. */
+class UnresponsiveDatabase extends Error {
+  override readonly name = 'UnresponsiveDatabase';
+  /** The code with which the operating system gives up a connection. */
   readonly code = 'ETIMEDOUT';
   constructor() {
-    super('PostgreSQL keeps its connections open and says nothing');
+    super("PostgreSQL is unresponsive: its connections are open, but it doesn't answer");
   }
 }
 
-const usualLookEveryMs = 1_000;
-/** Looks and not time, so that a process that stood still itself blames nobody. */
-const usualPatience = 10;
-/** A new connection is tried so often, as the first packets of one wait ever longer before they are sent again. */
-const patienceWhileSilent = 5;
-const lastMomentMs = 1_000;
-/** A refusal is an answer too; what the own system says of a server that can't be reached is none. */
-const isAnswer = (error: unknown): boolean =>
+const defaultCheckEveryMs = 1_000;
+/** Counted in checks instead of time, so that a process that was suspended itself doesn't blame the database. */
+const maxUnansweredChecks = 10;
+/** Fewer while unresponsive: a new connection attempt is better than an old one, whose SYN packets are resent at growing intervals. */
+const maxUnansweredChecksWhileUnresponsive = 5;
+const closeTimeoutMs = 1_000;
+/** An error from the server is a response too; an error of this machine's network stack about an unreachable server is not. */
+const isResponse = (error: unknown): boolean =>
   error instanceof DatabaseError || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(String((error as { code?: unknown }).code));
 const nothing = (): void => undefined;
 
-type Asker = { readonly client: Client; readonly socket: Socket; readonly connected: Promise<unknown> };
+type Probe = { readonly client: Client; readonly socket: Socket; readonly connected: Promise<unknown> };
 
-/** What is said first on each connection that asks. */
-type Greeting = (client: Client) => Promise<unknown>;
+/** Runs first on each new probe connection. */
+type OnConnect = (client: Client) => Promise<unknown>;
 
-function openAsker(config: ClientConfig, greet: Greeting): Asker {
+function openProbe(config: ClientConfig, onConnect: OnConnect): Probe {
   const socket = new Socket();
   const client = new Client({ ...config, connectionTimeoutMillis: 0, stream: () => socket });
   client.on('error', nothing);
-  return { client, socket, connected: client.connect().then(() => greet(client)) };
+  return { client, socket, connected: client.connect().then(() => onConnect(client)) };
 }
 
-export function watchSilence(
+/** Starts probing the server of `config` every `checkEveryMs`. Sockets from the returned object fail with UnresponsiveDatabase. */
+export function monitorDatabaseLiveness(
   config: ClientConfig,
   log?: Pick<Log, 'warn'>,
-  lookEveryMs = usualLookEveryMs,
-  greet: Greeting = async () => undefined,
-): SilenceWatch {
-  /** With the bytes that had come when it was looked at last. */
+  checkEveryMs = defaultCheckEveryMs,
+  onConnect: OnConnect = async () => undefined,
+): LivenessMonitor {
+  /** Each socket with the number of bytes that it had received when it was last checked. */
   const sockets = new Map<Socket, number>();
-  let silent = false;
-  let asker: Asker | undefined;
-  let asking: Promise<void> | undefined;
-  let looks = 0;
+  let unresponsive = false;
+  let probe: Probe | undefined;
+  let probing: Promise<void> | undefined;
+  let unanswered = 0;
 
-  const note = (isSilent: boolean): void => {
-    if (isSilent === silent) return;
-    silent = isSilent;
-    log?.warn({ connections: sockets.size }, silent ? 'PostgreSQL says nothing: its connections are given up' : 'PostgreSQL speaks again');
+  const setUnresponsive = (value: boolean): void => {
+    if (value === unresponsive) return;
+    unresponsive = value;
+    const message = unresponsive ? 'PostgreSQL is unresponsive: closing its connections' : 'PostgreSQL responds again';
+    log?.warn({ connections: sockets.size }, message);
   };
-  const askOnce = async (): Promise<void> => {
-    asker ??= openAsker(config, greet);
-    const { client, connected } = asker;
-    looks = 0;
+  const probeOnce = async (): Promise<void> => {
+    probe ??= openProbe(config, onConnect);
+    const { client, connected } = probe;
+    unanswered = 0;
     try {
       await connected;
       await client.query('select');
-      note(false);
+      setUnresponsive(false);
     } catch (error) {
-      asker = undefined;
+      probe = undefined;
       void client.end().catch(nothing);
-      if (isAnswer(error)) note(false);
+      if (isResponse(error)) setUnresponsive(false);
     }
   };
-  const ask = (): Promise<void> => {
-    asking ??= askOnce().finally(() => {
-      asking = undefined;
+  const check = (): Promise<void> => {
+    probing ??= probeOnce().finally(() => {
+      probing = undefined;
     });
-    return asking;
+    return probing;
   };
-  const giveUp = (): void => {
-    const quiet = [...sockets].filter(([socket, before]) => socket.bytesRead === before);
-    // On some a word may come still, as where only what was opened before is lost.
-    note(quiet.length === sockets.size);
-    for (const [socket] of quiet) socket.destroy(new SilentDatabase());
-    asker?.socket.destroy(new SilentDatabase());
+  const breakConnections = (): void => {
+    const withoutData = [...sockets].filter(([socket, bytesBefore]) => socket.bytesRead === bytesBefore);
+    // Some connections may still receive data, for example when only those opened earlier were lost.
+    setUnresponsive(withoutData.length === sockets.size);
+    for (const [socket] of withoutData) socket.destroy(new UnresponsiveDatabase());
+    probe?.socket.destroy(new UnresponsiveDatabase());
   };
-  const looking = setInterval(() => {
-    if (asking === undefined) return void ask();
-    looks += 1;
-    const patience = silent ? patienceWhileSilent : usualPatience;
-    // What came right after the question, before the server fell silent, is long past by then.
-    if (looks === Math.floor(patience / 2)) for (const socket of sockets.keys()) sockets.set(socket, socket.bytesRead);
-    if (looks >= patience) giveUp();
-  }, lookEveryMs);
+  const timer = setInterval(() => {
+    if (probing === undefined) return void check();
+    unanswered += 1;
+    const limit = unresponsive ? maxUnansweredChecksWhileUnresponsive : maxUnansweredChecks;
+    // Counting starts halfway, so that bytes that arrived just before the server became unresponsive don't count.
+    if (unanswered === Math.floor(limit / 2)) for (const socket of sockets.keys()) sockets.set(socket, socket.bytesRead);
+    if (unanswered >= limit) breakConnections();
+  }, checkEveryMs);
   return {
     openSocket: () => {
       const socket = new Socket();
       sockets.set(socket, 0);
       socket.once('close', () => sockets.delete(socket));
-      // pg connects it in this very step; nobody need wait to hear what is known.
-      if (silent) process.nextTick(() => socket.destroy(new SilentDatabase()));
+      // pg connects it in the same tick; while the server is known to be unresponsive, the attempt fails right after.
+      if (unresponsive) process.nextTick(() => socket.destroy(new UnresponsiveDatabase()));
       return socket;
     },
-    ask,
+    check,
     close: async () => {
-      clearInterval(looking);
-      if (asker === undefined) return;
-      const { client, socket } = asker;
-      if (asking !== undefined) socket.destroy();
-      const bound = setTimeout(() => socket.destroy(), lastMomentMs);
+      clearInterval(timer);
+      if (probe === undefined) return;
+      const { client, socket } = probe;
+      if (probing !== undefined) socket.destroy();
+      const timeout = setTimeout(() => socket.destroy(), closeTimeoutMs);
       await client.end();
-      clearTimeout(bound);
+      clearTimeout(timeout);
     },
   };
 }

@@ -1,88 +1,88 @@
-// Hears NOTIFY. However many channels a process follows, one connection listens: it is made for the first and closed after the last.
-// A word is only a hint: whoever follows must also look by himself from time to time, because a broken connection is found late and
-// what was said meanwhile is lost.
+// LISTEN/NOTIFY. One connection listens to all channels that a process subscribes to: it opens with the first subscription and closes
+// after the last. A notification is only a hint: subscribers must also poll from time to time, because a broken connection is noticed
+// late and notifications sent in the meantime are lost.
 import type { Client, Notification } from 'pg';
 import type { Ctx, Db } from '../core/ctx.ts';
 
-type Holder = Pick<Ctx, 'db' | 'log'>;
-type OnNotice = (payload?: string) => void;
-type Ear = { follow(channel: string, onNotice: OnNotice): () => Promise<void> };
+type Owner = Pick<Ctx, 'db' | 'log'>;
+type OnNotification = (payload?: string) => void;
+type NotificationListener = { subscribe(channel: string, onNotification: OnNotification): () => Promise<void> };
 
 const reconnectMs = 2_000;
-/** How operators and PostgreSQL's views tell it from the others. */
+/** The connection's name in PostgreSQL's views. */
 const connectionName = 'portal-service listening';
 const nothing = (): void => undefined;
 const listenTo = (channel: string): string => `listen ${channel}`;
 
-/** Kept per database: each service of a process has its own. */
-const ears = new WeakMap<Db, Ear>();
+/** One per database handle, because one process may run several services. */
+const listeners = new WeakMap<Db, NotificationListener>();
 
 /**
- * Calls back at each notification on the channel, with its payload where it has one, and once without whenever the channel begins to be
- * heard, again after a break. Returns how to stop.
+ * Calls back for each notification on the channel, with its payload if it has one, and once without a payload whenever listening starts
+ * or is restored after a break. Returns the function that unsubscribes.
  */
-export function listen(ctx: Holder, channel: string, onNotice: OnNotice): () => Promise<void> {
-  const ear = ears.get(ctx.db) ?? openEar(ctx);
-  ears.set(ctx.db, ear);
-  return ear.follow(channel, onNotice);
+export function subscribeToChannel(ctx: Owner, channel: string, onNotification: OnNotification): () => Promise<void> {
+  const listener = listeners.get(ctx.db) ?? createListener(ctx);
+  listeners.set(ctx.db, listener);
+  return listener.subscribe(channel, onNotification);
 }
 
-function openEar({ db, log }: Holder): Ear {
-  const followers = new Map<string, Set<OnNotice>>();
-  const { hearToo, close } = openConnection({ db, log }, followers);
+function createListener({ db, log }: Owner): NotificationListener {
+  const subscribers = new Map<string, Set<OnNotification>>();
+  const { execute, close } = openConnection({ db, log }, subscribers);
   return {
-    follow: (channel, onNotice) => {
-      const tell: OnNotice = (payload) => onNotice(payload);
-      const ofChannel = (followers.get(channel) ?? new Set()).add(tell);
-      followers.set(channel, ofChannel);
-      hearToo(listenTo(channel), () => ofChannel.has(tell) && tell());
+    subscribe: (channel, onNotification) => {
+      const notify: OnNotification = (payload) => onNotification(payload);
+      const ofChannel = (subscribers.get(channel) ?? new Set()).add(notify);
+      subscribers.set(channel, ofChannel);
+      execute(listenTo(channel), () => ofChannel.has(notify) && notify());
       return async () => {
-        if (!ofChannel.delete(tell) || ofChannel.size > 0) return;
-        followers.delete(channel);
-        if (followers.size > 0) return hearToo(`unlisten ${channel}`, nothing);
-        ears.delete(db);
+        if (!ofChannel.delete(notify) || ofChannel.size > 0) return;
+        subscribers.delete(channel);
+        if (subscribers.size > 0) return execute(`unlisten ${channel}`, nothing);
+        listeners.delete(db);
         await close();
       };
     },
   };
 }
 
-function openConnection({ db, log }: Holder, followers: ReadonlyMap<string, ReadonlySet<OnNotice>>) {
+function openConnection({ db, log }: Owner, subscribers: ReadonlyMap<string, ReadonlySet<OnNotification>>) {
   let closed = false;
   let client: Client | undefined;
   let retry: NodeJS.Timeout | undefined;
-  let turn: Promise<unknown> = Promise.resolve();
+  let lastStatement: Promise<unknown> = Promise.resolve();
 
-  /** A connection of pg takes one statement at a time. */
-  const inTurn = (ask: () => Promise<unknown> | undefined): Promise<unknown> => {
-    const asked = turn.then(ask);
-    turn = asked.catch(nothing);
-    return asked;
+  /** Runs statements one after the other, because a pg connection takes one at a time. */
+  const enqueue = (run: () => Promise<unknown> | undefined): Promise<unknown> => {
+    const result = lastStatement.then(run);
+    lastStatement = result.catch(nothing);
+    return result;
   };
   const connect = async (): Promise<void> => {
-    let made: Client | undefined;
+    let opened: Client | undefined;
     try {
-      made = (await db.control.client.acquireRawConnection()) as Client;
-      made.on('error', nothing);
-      if (closed) return await made.end();
-      client = made;
-      made.on('end', () => again(made));
-      made.on('notification', ({ channel, payload }: Notification) => {
-        for (const tell of followers.get(channel) ?? []) tell(payload === '' ? undefined : payload);
+      opened = (await db.control.client.acquireRawConnection()) as Client;
+      opened.on('error', nothing);
+      if (closed) return await opened.end();
+      client = opened;
+      opened.on('end', () => reconnectLater(opened));
+      opened.on('notification', ({ channel, payload }: Notification) => {
+        for (const notify of subscribers.get(channel) ?? []) notify(payload === '' ? undefined : payload);
       });
-      const listening = made;
-      await inTurn(() =>
-        listening.query([`set application_name = '${connectionName}'`, ...[...followers.keys()].map(listenTo)].join('; ')),
+      const listening = opened;
+      await enqueue(() =>
+        listening.query([`set application_name = '${connectionName}'`, ...[...subscribers.keys()].map(listenTo)].join('; ')),
       );
-      for (const tell of [...followers.values()].flatMap((ofChannel) => [...ofChannel])) tell();
+      for (const notify of [...subscribers.values()].flatMap((ofChannel) => [...ofChannel])) notify();
     } catch (error) {
       if (closed) return;
-      log.warn({ err: error }, 'notifications are not heard for the moment');
-      again(made);
-      await made?.end().catch(nothing);
+      log.warn({ err: error }, 'the connection that listens for notifications failed; reconnecting');
+      reconnectLater(opened);
+      await opened?.end().catch(nothing);
     }
   };
-  const again = (lost: Client | undefined): void => {
+  const reconnectLater = (lost: Client | undefined): void => {
     if (closed || lost !== client) return;
     client = undefined;
     retry = setTimeout(() => {
@@ -91,11 +91,11 @@ function openConnection({ db, log }: Holder, followers: ReadonlyMap<string, Read
   };
   let connecting = connect();
   return {
-    /** While there is no connection there is nothing to do: the next one hears all channels. */
-    hearToo: (statement: string, then: () => unknown): void => {
-      const asked = client;
-      if (asked === undefined) return;
-      inTurn(() => (asked === client ? asked.query(statement).then(then) : undefined)).catch(() => asked.end().catch(nothing));
+    /** Runs a statement and then `onDone`. Does nothing while disconnected: the next connection listens to all channels anyway. */
+    execute: (statement: string, onDone: () => unknown): void => {
+      const current = client;
+      if (current === undefined) return;
+      enqueue(() => (current === client ? current.query(statement).then(onDone) : undefined)).catch(() => current.end().catch(nothing));
     },
     close: async (): Promise<void> => {
       closed = true;

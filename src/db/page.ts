@@ -1,12 +1,12 @@
-// Reads one page of a query and the exact number of rows behind it, in the caller's transaction.
+// Reads one page of a query and the exact total number of rows, in the caller's transaction.
 import type { Knex } from 'knex';
 
-/** Of a parameter that asks for a page where the whole result is the answer; its code is `not_paged`. */
-export const notPaged = (name: string): string => `"${name}" has no meaning here: the answer is the whole result`;
+/** The message for a paging parameter of an operation that returns the whole result; its detail code is `not_paged`. */
+export const notPagedMessage = (name: string): string => `"${name}" is not supported here: the response is the whole result`;
 
 type PageRequest = { readonly page: number; readonly pageSize: number };
 
-/** The query must be ordered by something unique. Rows beyond the end are an empty list with the true total. */
+/** The query must be ordered by something unique. A page beyond the end has no rows, but the correct total. */
 export async function readPage<Row>(query: Knex.QueryBuilder, { page, pageSize }: PageRequest): Promise<{ rows: Row[]; total: number }> {
   const counted = await query.clone().clearSelect().clearOrder().count<{ count: string }[]>({ count: '*' });
   const rows = (await query

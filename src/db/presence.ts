@@ -1,34 +1,39 @@
-// Which processes live beside this one, and which encryption keys they hold. Each says so by advisory locks on a connection that it keeps
-// anyway: they go with it, whatever becomes of the process, and nobody has to tidy up. A lock names a key by its mark, never its bytes.
+// Which processes use this database and which encryption keys they hold. Each process announces itself by advisory locks on its liveness
+// connection, so that they disappear with the process and need no cleanup. A lock identifies a key by its fingerprint, never its bytes.
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
 
 export type Presence = {
-  /** Where an operator finds it, such as `host:pid`. */
+  /** Tells an operator where the process runs, as `host:pid`. */
   readonly name: string;
-  /** Of the keys it holds: see `Keyring`. */
-  readonly marks: readonly number[];
+  /** Of all keys that the process holds; see `Keyring`. */
+  readonly keyFingerprints: readonly number[];
 };
 
-/** The first half of the locks' keys; the second is a key's mark, or 0 for the process itself. */
+/** First half of the lock keys; the second half is a key's fingerprint, or 0 for the process itself. */
 const lockClass = 0x6b657973;
-/** A process that stood still for so long counts as gone, until it asks again: usually it asks each second. */
-const goneAfter = '60s';
-/** PostgreSQL keeps 63 bytes of a name. */
-const longestName = 63 - 'portal-service '.length;
+/** A process that was suspended this long counts as gone until its next query; normally it queries each second. */
+const idleTimeout = '60s';
+/** PostgreSQL truncates names to 63 bytes. */
+const maxNameLength = 63 - 'portal-service '.length;
 
-/** Shows the process for as long as the connection lasts. */
-export async function showPresence(client: Client, { name, marks }: Presence): Promise<void> {
-  const shown = name.replaceAll(/[^\w.:-]/g, '_').slice(-longestName);
+/** Announces the process for as long as the connection lives. Rejects when a statement fails. */
+export async function announcePresence(client: Client, { name, keyFingerprints }: Presence): Promise<void> {
+  const shown = name.replaceAll(/[^\w.:-]/g, '_').slice(-maxNameLength);
   await client.query("select set_config('application_name', $1, false), set_config('idle_session_timeout', $2, false)", [
     `portal-service ${shown}`,
-    goneAfter,
+    idleTimeout,
   ]);
-  await client.query('select pg_advisory_lock_shared($1, held.mark) from unnest($2::integer[]) as held (mark)', [lockClass, [0, ...marks]]);
+  await client.query('select pg_advisory_lock_shared($1, held.fingerprint) from unnest($2::integer[]) as held (fingerprint)', [
+    lockClass,
+    [0, ...keyFingerprints],
+  ]);
 }
 
-/** The names of the processes on this database that don't hold the key of this mark. Those of a version before this one are not seen. */
-export async function findWithoutKey(knex: Knex, mark: number): Promise<string[]> {
+/**
+ * The names of the processes that don't hold the key with this fingerprint. Versions of the service that predate presence are not listed.
+ */
+export async function findProcessesWithoutKey(knex: Knex, fingerprint: number): Promise<string[]> {
   const { rows } = await knex.raw<{ rows: { name: string }[] }>(
     `with held as (
        select pid, objid from pg_locks
@@ -36,8 +41,8 @@ export async function findWithoutKey(knex: Knex, mark: number): Promise<string[]
          and database = (select oid from pg_database where datname = current_database()))
      select replace(a.application_name, 'portal-service ', '') as name from held h join pg_stat_activity a using (pid)
      where h.objid = 0 and not exists (select from held k where k.pid = h.pid and k.objid = ?) order by 1`,
-    // The server keeps both halves without a sign.
-    [lockClass, mark >>> 0],
+    // pg_locks shows both halves as unsigned numbers.
+    [lockClass, fingerprint >>> 0],
   );
   return rows.map(({ name }) => name);
 }

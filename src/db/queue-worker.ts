@@ -1,84 +1,85 @@
-// How one of several processes works on a queue in the database: whatever waits is taken under a lease, a few at a time. It looks when a
-// word comes that something was queued, when something is done, and every few seconds anyway.
+// Processes a queue in the database that several processes share: rows are claimed under a lease and processed with limited concurrency.
+// Polls when a notification reports new work, when a claim is finished, and at a fixed interval.
 import type { Ctx } from '../core/ctx.ts';
-import { keepLease } from '../core/lease.ts';
-import { listen } from './listen.ts';
+import { startLeaseRenewal } from '../core/lease.ts';
+import { subscribeToChannel } from './notifications.ts';
 
 export type Queue<Claim> = {
-  /** As the metrics call it. */
+  /** The queue's name in metrics and logs. */
   readonly name: string;
-  /** Of NOTIFY, where whoever queues something says so. */
+  /** NOTIFY channel on which producers announce new rows. */
   readonly channel?: string;
   readonly pollMs: number;
-  /** So many at once, so that one that takes long holds up few. */
-  readonly lanes: number;
-  /** Takes the next one; undefined when nothing waits. */
+  /** Number of claims processed at the same time; more than one so that a slow claim doesn't block the queue. */
+  readonly concurrency: number;
+  /** Claims the next row; undefined when nothing is due. */
   claim(): Promise<Claim | undefined>;
-  /** Once `stopping` is aborted it gives back what it can't end soon. When it throws, nothing more is taken until the next look. */
+  /** Once `stopping` is aborted, it releases what it can't finish soon. When it rejects, no further row is claimed until the next poll. */
   work(claim: Claim, stopping: AbortSignal): Promise<unknown>;
-  /** What keeps a claim, where its work may outlast its lease. */
+  /** How to renew a claim, for work that may outlast its lease. */
   readonly lease?: { readonly ms: number; renew(claim: Claim): Promise<unknown> };
 };
 
-export type QueueWork = {
-  /** Takes what waits, as far as there are free lanes. Returns at once; work goes on behind it. */
-  look(): void;
-  /** Looks, and resolves once nothing is under way and nothing more waits. Never fails. */
-  settled(): Promise<void>;
-  /** Takes nothing more, lets what is under way know, and resolves when that has ended. */
+export type QueueWorker = {
+  /** Claims due rows up to the concurrency. Returns at once; the work continues in the background. */
+  poll(): void;
+  /** Polls, and resolves once nothing is in progress and nothing is due. Never rejects. */
+  waitUntilIdle(): Promise<void>;
+  /** Claims nothing more, aborts the signal of the work in progress, and resolves when that has ended. */
   stop(): Promise<void>;
 };
 
-/** Begins at once. What fails is logged and tried again at a later look; nothing of it rejects. */
-export function startQueueWork<Claim>(ctx: Pick<Ctx, 'db' | 'log'>, queue: Queue<Claim>): QueueWork {
+/** Starts polling at once. Failures are logged and retried at a later poll; none of the returned promises rejects. */
+export function startQueueWorker<Claim>(ctx: Pick<Ctx, 'db' | 'log'>, queue: Queue<Claim>): QueueWorker {
   const stopping = new AbortController();
   const inFlight = new Set<Promise<void>>();
   let claiming: Promise<void> | undefined;
-  let again = false;
+  let pollAgain = false;
 
   const workOn = async (claim: Claim): Promise<void> => {
     const { lease } = queue;
-    const release = lease && keepLease(lease.ms, () => lease.renew(claim), warn(ctx, queue.name, 'a lease could not be renewed'));
+    const warnOfRenewal = warn(ctx, queue.name, 'could not renew the lease of a claim');
+    const stopRenewal = lease && startLeaseRenewal(lease.ms, () => lease.renew(claim), warnOfRenewal);
     try {
       await queue.work(claim, stopping.signal);
     } finally {
-      release?.();
+      stopRenewal?.();
     }
   };
-  // One claim after the other, so that many looks at once ask no more of the database than one.
+  // Sequential, so that many polls at once cost the database no more than one.
   const claimAll = async (): Promise<void> => {
-    while (!stopping.signal.aborted && inFlight.size < queue.lanes) {
+    while (!stopping.signal.aborted && inFlight.size < queue.concurrency) {
       const claim = await queue.claim();
       if (claim === undefined) return;
       const work = workOn(claim)
         .finally(() => inFlight.delete(work))
-        .then(look, warn(ctx, queue.name, 'what was taken from a queue is left to its lease'));
+        .then(poll, warn(ctx, queue.name, 'processing a claim failed; it is retried when its lease expires'));
       inFlight.add(work);
     }
   };
-  const look = (): void => {
-    again = claiming !== undefined;
-    if (again || stopping.signal.aborted) return;
+  const poll = (): void => {
+    pollAgain = claiming !== undefined;
+    if (pollAgain || stopping.signal.aborted) return;
     claiming = claimAll()
-      .catch(warn(ctx, queue.name, 'a queue could not be looked at'))
+      .catch(warn(ctx, queue.name, 'could not poll a queue'))
       .finally(() => {
         claiming = undefined;
-        if (again) look();
+        if (pollAgain) poll();
       });
   };
-  const settled = async (): Promise<void> => {
-    for (look(); claiming !== undefined || inFlight.size > 0; ) await Promise.all([claiming, ...inFlight]);
+  const waitUntilIdle = async (): Promise<void> => {
+    for (poll(); claiming !== undefined || inFlight.size > 0; ) await Promise.all([claiming, ...inFlight]);
   };
-  const deaf = queue.channel === undefined ? undefined : listen(ctx, queue.channel, look);
-  const timer = setInterval(look, queue.pollMs);
-  look();
+  const unsubscribe = queue.channel === undefined ? undefined : subscribeToChannel(ctx, queue.channel, poll);
+  const timer = setInterval(poll, queue.pollMs);
+  poll();
   return {
-    look,
-    settled,
+    poll,
+    waitUntilIdle,
     stop: async () => {
       clearInterval(timer);
       stopping.abort();
-      await Promise.all([deaf?.(), settled()]);
+      await Promise.all([unsubscribe?.(), waitUntilIdle()]);
     },
   };
 }

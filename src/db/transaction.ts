@@ -1,4 +1,4 @@
-// The one way to work on an organization's configuration: a transaction that row-level security binds to it.
+// The only way to access an organization's configuration: a transaction that row-level security restricts to the organization.
 import type { Knex } from 'knex';
 import type { Pool, PoolClient } from 'pg';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -6,19 +6,20 @@ import type { TenantCtx } from '../core/ctx.ts';
 export type Tx = Knex.Transaction;
 
 /**
- * What a COMMIT promises. `flushed`: it is on disk. `ordered`: it gets there soon, never before what was committed earlier and never
- * after what is committed later; a crash of the server may undo the last moments of it, whole transactions from the end.
+ * What a COMMIT guarantees. `flushed`: the transaction is on disk. `ordered`: it is written soon (synchronous_commit = off), in commit
+ * order; a crash of the server may lose the most recent transactions, always whole ones from the end.
  */
-export type Commit = 'flushed' | 'ordered';
+export type CommitMode = 'flushed' | 'ordered';
 
+/** Runs `work` in a transaction on the pool `control`. Rolls back and rejects when `work` rejects. */
 export function inTransaction<T>(
   ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
   work: (tx: Tx) => Promise<T>,
-  commit: Commit = 'flushed',
+  commit: CommitMode = 'flushed',
 ): Promise<T> {
   return ctx.db.control.transaction(async (tx) => {
-    const more = commit === 'ordered' ? ", set_config('synchronous_commit', 'off', true)" : '';
-    await tx.raw(`select set_config('portal.organization_id', ?, true)${more}`, [ctx.organizationId]);
+    const asynchronous = commit === 'ordered' ? ", set_config('synchronous_commit', 'off', true)" : '';
+    await tx.raw(`select set_config('portal.organization_id', ?, true)${asynchronous}`, [ctx.organizationId]);
     return work(tx);
   });
 }
@@ -26,21 +27,28 @@ export function inTransaction<T>(
 const nothing = (): void => undefined;
 
 /**
- * A transaction on the data pool: it may write one organization's schema and nothing else. When it rejects while committing, the
- * outcome is unknown: whoever asked must look it up before trying again.
+ * Runs `work` in a transaction on the data pool, which may write one organization's schema and nothing else. Rejects with the error of
+ * `work`, or with an Error when a statement had failed although `work` resolved; both roll back. When COMMIT itself fails, the outcome is
+ * unknown: the caller must check it before a retry.
  */
-export async function inDataTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>, commit: Commit = 'flushed'): Promise<T> {
+export async function inDataTransaction<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+  commit: CommitMode = 'flushed',
+): Promise<T> {
   const client = await pool.connect();
-  // A connection may break between two statements; the next one says so. Unheard, the event would end the process.
+  // When the connection breaks between two statements, the next one fails; without a listener the event would end the process.
   client.on('error', nothing);
   let broken: Error | undefined;
   try {
-    const order = commit === 'ordered' ? '; set local synchronous_commit = off' : '';
-    await client.query(`begin; set local statement_timeout = '15min'; set local idle_in_transaction_session_timeout = '5min'${order}`);
+    const asynchronous = commit === 'ordered' ? '; set local synchronous_commit = off' : '';
+    await client.query(
+      `begin; set local statement_timeout = '15min'; set local idle_in_transaction_session_timeout = '5min'${asynchronous}`,
+    );
     const result = await work(client);
     const ended = await client.query('commit');
-    // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK and no error.
-    if (ended.command !== 'COMMIT') throw new Error('the transaction had failed and was rolled back');
+    // For a failed transaction PostgreSQL responds to COMMIT with ROLLBACK and no error.
+    if (ended.command !== 'COMMIT') throw new Error('A statement of the transaction failed, so it was rolled back');
     return result;
   } catch (error) {
     await client.query('rollback').catch((failure: Error) => {

@@ -1,36 +1,36 @@
-// `npm run demo`: everything a newcomer needs to see the service at work, on this machine alone. PostgreSQL from npm, a simulated
-// ERP account with real data, an organization that connects to it, syncs, and publishes v1.
+// `npm run demo`: shows the service at work on this machine alone. Starts PostgreSQL from npm, a simulated ERP account with real data and
+// an identity provider; then an organization connects to the account, syncs its records and publishes v1.
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../config.ts';
 import { systemClock } from '../core/clock.ts';
 import type { Lifecycle } from '../core/lifecycle.ts';
-import { openLog } from '../core/log.ts';
-import { closeDatabase, type OpenDatabase, openDatabase, type Service, startService } from '../service.ts';
+import { createLog } from '../core/log.ts';
+import { closeDatabase, type OpenedDatabase, openDatabase, type Service, startService } from '../service.ts';
 import { type IdentityProviderServer, startIdentityProvider } from './identity-provider/identity-provider.ts';
-import { keptSecrets } from './identity-provider/secrets.ts';
-import { type DemoFile, demoKeys, readDemoFile, writeDemoFile } from './keys.ts';
-import { managementClient } from './management-client.ts';
+import { loadOrCreateSecrets } from './identity-provider/secrets.ts';
+import { type DemoFile, ensureDemoKeys, readDemoFile, writeDemoFile } from './keys.ts';
+import { createManagementClient } from './management-client.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from './netsuite/account.ts';
 import type { DayReport } from './netsuite/replay.ts';
 import { addMembers, demoPeople, owner } from './people.ts';
-import { type Progress, showProgress } from './progress.ts';
+import { createProgressDisplay, type ProgressDisplay } from './progress.ts';
 import { demoEndpoints } from './schema.ts';
-import { connect, makeAgent, publishSchema, readMetadata, setPayUp, syncRecords } from './set-up.ts';
+import { configurePayments, connectNetsuite, ensureAgent, ensureMetadata, publishSchema, syncRecords } from './set-up.ts';
 
 const shippedData = fileURLToPath(new URL('./data', import.meta.url));
 const accountId = 'TSTDRV1234567';
-/** The shipped data's days from here on are held back: business time brings one a minute. Other data are loaded whole. */
+/** The shipped data are held back from this day on; the replay enters one day a minute. Other data (`DEMO_DATA`) are loaded at once. */
 const replayFrom = '2011-08-22';
 
-/** Tells what scheduled runs will bring next; the first days come while the set-up is still talking. */
-function announceDay(day: string, { inserted, daysLeft }: DayReport): void {
-  const left = daysLeft === 0 ? "The shop's days have run out: nothing new comes from now on." : `${daysLeft} days left.`;
-  console.log(`The shop's ${day} came in: ${inserted.transaction} transactions. ${left}`);
+/** Prints what the next scheduled runs will sync. */
+function logDay(day: string, { inserted, daysLeft }: DayReport): void {
+  const left = daysLeft === 0 ? 'That was the last day of the data: no new transactions from now on.' : `${daysLeft} days left.`;
+  console.log(`Entered ${day}: ${inserted.transaction} transactions. ${left}`);
 }
 
-/** At the port of last time when it is free, so that pasted addresses go on working. */
-async function atKnownPort<T>(knownUrl: string | undefined, start: (port: number) => Promise<T>): Promise<T> {
+/** Starts at the port of the previous run if it is free, so that copied addresses keep working; at any free port otherwise. */
+async function startAtPreviousPort<T>(knownUrl: string | undefined, start: (port: number) => Promise<T>): Promise<T> {
   const port = knownUrl === undefined ? 0 : Number(new URL(knownUrl).port);
   return start(port).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error;
@@ -39,32 +39,32 @@ async function atKnownPort<T>(knownUrl: string | undefined, start: (port: number
 }
 
 async function startAccount(
-  opened: OpenDatabase,
+  opened: OpenedDatabase,
   config: Config,
   known: DemoFile | undefined,
-  progress: Progress,
+  progress: ProgressDisplay,
 ): Promise<NetsuiteAccount> {
-  if (opened.embedded === undefined) throw new Error('the demo brings its own PostgreSQL');
-  progress.step('Starting the simulated NetSuite account');
+  if (opened.embedded === undefined) throw new Error('The demo needs its embedded PostgreSQL, which was not started.');
+  progress.startStep('Starting the simulated NetSuite account');
   const options = {
     admin: opened.embedded.connection,
     database: 'netsuite_account',
     dataFolder: config.DEMO_DATA ?? shippedData,
     ...(config.DEMO_DATA === undefined && { replayFrom }),
-    onDay: announceDay,
+    onDay: logDay,
     accountId,
-    onProgress: (_step: string, done: number, total: number) => progress.part(done, total),
+    onProgress: (_step: string, done: number, total: number) => progress.showPart(done, total),
   };
-  return atKnownPort(known?.netsuiteUrl, (port) => startNetsuiteAccount({ ...options, port }));
+  return startAtPreviousPort(known?.netsuiteUrl, (port) => startNetsuiteAccount({ ...options, port }));
 }
 
-async function startSignIn(config: Config, known: DemoFile | undefined): Promise<IdentityProviderServer> {
-  const secrets = await keptSecrets(config.DATA_DIR);
+async function startDemoIdentityProvider(config: Config, known: DemoFile | undefined): Promise<IdentityProviderServer> {
+  const secrets = await loadOrCreateSecrets(config.DATA_DIR);
   const options = { people: demoPeople, agentFor: owner.id, secrets, nowMs: systemClock.monotonicMs };
-  return atKnownPort(known?.identityProviderUrl, (port) => startIdentityProvider({ ...options, port }));
+  return startAtPreviousPort(known?.identityProviderUrl, (port) => startIdentityProvider({ ...options, port }));
 }
 
-function tour(file: DemoFile, { settings, agent, issuer }: IdentityProviderServer, dataDir: string): string {
+function welcomeText(file: DemoFile, { settings, agent, issuer }: IdentityProviderServer, dataDir: string): string {
   const { baseUrl, tenantId, apiKey, managementKey, version, agentId, netsuiteUrl } = file;
   const grant = `-d grant_type=client_credentials -d scope=portal:read -d resource=${settings.audience}`;
   const token = `$(curl -s -u '${agent.id}:${agent.secret}' ${grant} '${agent.tokenUrl}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`;
@@ -79,7 +79,7 @@ The service is at ${baseUrl}
   API key          ${apiKey}   (reads)
   management key   ${managementKey}   (reads and writes)
   simulated ERP    ${netsuiteUrl}
-  sign-in by       ${issuer}   (the demo's identity provider)
+  sign-in          ${issuer}   (the demo's identity provider)
   all of this      ${dataDir}/demo.json
 
 Try it:
@@ -96,13 +96,13 @@ Ask the agent (docs/agents.md has more):
 
 Pay an invoice on a test page: docs/pay.md has the commands.
 
-Mails, invitations for one, are written to ${dataDir}/outbox as .eml files.
+Mails (such as invitations) are written to ${dataDir}/outbox as .eml files.
 
 Sign in as owner@, editor@, viewer@ or newcomer@demo.example, without a password:
 
   ${baseUrl}/auth/login
 
-Or as an agent that reads for the owner, with a token of the identity provider:
+Or as an agent that reads on the owner's behalf, with a token from the identity provider:
 
   curl -H "Authorization: Bearer ${token}" '${baseUrl}/api/platform/v1/whoami'
 
@@ -111,33 +111,37 @@ Reference pages:
   public interface       ${baseUrl}/api/public/openapi/${version}/preview#tenant=${tenantId}
   management interface   ${baseUrl}/api/platform/v1/openapi/preview
 
-Stop with Ctrl-C; the data stay in ${dataDir}.
+Stop with Ctrl-C; the data are kept in ${dataDir}.
 `;
 }
 
-async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile | undefined, progress: Progress) {
+async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile | undefined, progress: ProgressDisplay) {
   const { ctx, url, localUrl } = service;
-  const keys = await demoKeys(ctx, known);
+  const keys = await ensureDemoKeys(ctx, known);
   await addMembers(ctx, keys.tenantId);
-  const call = managementClient(localUrl, keys.managementKey);
-  progress.step('Connecting to the account by OAuth 2.0');
-  await connect(call, account);
-  progress.step('Reading its metadata');
-  await readMetadata(call);
+  const call = createManagementClient(localUrl, keys.managementKey);
+  progress.startStep('Connecting to the account by OAuth 2.0');
+  await connectNetsuite(call, account);
+  progress.startStep('Reading its metadata');
+  await ensureMetadata(call);
   await syncRecords(ctx, keys.tenantId, call, progress);
-  await setPayUp(call);
+  await configurePayments(call);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
-  const agentId = await makeAgent(call, version);
+  const agentId = await ensureAgent(call, version);
   return { baseUrl: url, ...keys, version, resources: demoEndpoints.map(({ name }) => name), agentId, netsuiteUrl: account.url };
 }
 
-/** Serves once v1 answers; prints what to try. What it opens is closed by `life`. */
+/**
+ * Starts everything, sets the organization up until v1 is served, and prints what to try. `life` closes what was opened. Throws an Error
+ * when NODE_ENV is production, and when a start or a set-up step fails.
+ */
 export async function startDemo(config: Config, life: Lifecycle): Promise<void> {
-  if (config.NODE_ENV === 'production') throw new Error('the demo is not for production');
-  const progress = showProgress(process.stdout);
+  if (config.NODE_ENV === 'production')
+    throw new Error('The demo is not for production. Unset NODE_ENV=production, or start the service with npm start.');
+  const progress = createProgressDisplay(process.stdout);
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
   try {
-    progress.step('Starting PostgreSQL');
+    progress.startStep('Starting PostgreSQL');
     const own = { DATA_DIR: config.DATA_DIR, DATABASE_URL: undefined, WAREHOUSE_URL: undefined };
     const opened = await life.open(() => openDatabase(own), closeDatabase);
     const known = await readDemoFile(config.DATA_DIR);
@@ -146,36 +150,36 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
       (running) => running.stop(),
     );
     const identityProvider = await life.open(
-      () => startSignIn(config, known),
+      () => startDemoIdentityProvider(config, known),
       (running) => running.stop(),
     );
-    progress.step('Starting the service');
+    progress.startStep('Starting the service');
     const settings = {
       ...config.settings,
       allowSignup: true,
       oidc: identityProvider.settings,
       erp: { ...config.settings.erp, allowedHosts: [new URL(account.url).host, ...config.settings.erp.allowedHosts] },
-      // A payout a minute, as a day of the shop passes in one.
+      // One payout a minute: the replay enters one day a minute.
       sandbox: { ...config.settings.sandbox, payoutEveryMs: 60_000 },
-      // A demo is one process with its ERP beside it: what a killed one was working on need not wait for another, nor the ERP be spared.
+      // The demo runs alone with its own ERP: a killed process's runs may be resumed within seconds, and the ERP needs no sparing.
       sync: { ...config.settings.sync, leaseMs: 4_000, renewMs: 1_000, retryBaseMs: 500, retryMaxMs: 5_000 },
     };
-    const log = openLog(config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL);
+    const log = createLog(config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL);
     const service = await life.open(
       () => startService({ ...config, ALLOW_PRIVATE_ERP_HOSTS: true, settings }, opened, log),
       (running) => running.stop(),
     );
-    identityProvider.serve(service.ctx.settings.publicUrl);
+    identityProvider.startServing(service.ctx.settings.publicUrl);
     const file: DemoFile = { ...(await setUp(service, account, known, progress)), identityProviderUrl: identityProvider.issuer };
     progress.end();
     await writeDemoFile(config.DATA_DIR, file);
-    console.log(tour(file, identityProvider, config.DATA_DIR));
+    console.log(welcomeText(file, identityProvider, config.DATA_DIR));
     console.log(
       account.daysLeft() === 0
-        ? "The shop's days have run out: nothing new comes from now on.\n"
-        : `A day of the shop passes each minute, and a run of each sync brings it in: ${account.daysLeft()} days to come.\n`,
+        ? 'The data hold no more days: no new transactions from now on.\n'
+        : `The account enters one more day of transactions each minute, and the scheduled syncs load it: ${account.daysLeft()} days to come.\n`,
     );
-    account.startBusinessTime();
+    account.startReplay();
   } finally {
     progress.end();
   }

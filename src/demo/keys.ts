@@ -1,14 +1,14 @@
-// The demo's organization and its two keys. A key's secret exists only in demo.json: when that file is gone, new keys are made
+// The demo's organization and its two API keys. A key's secret exists only in demo.json: when that file is missing, new keys are created
 // and the demo's older ones revoked.
 import { chmod, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
-import { newId } from '../core/id.ts';
+import { createId } from '../core/id.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { findApiKey } from '../identity/api-key.store.ts';
-import { makeApiKey } from '../identity/api-key.ts';
-import { createOrganization } from '../platform/organizations/organizations.service.ts';
+import { generateApiKey } from '../identity/api-key.ts';
+import { provisionOrganization } from '../platform/organizations/organizations.service.ts';
 import { owner } from './people.ts';
 
 const slug = 'demo';
@@ -20,35 +20,36 @@ export const DemoFile = z.object({
   managementKey: z.string(),
   version: z.string(),
   resources: z.array(z.string()),
-  /** Absent in files of a time without one. */
+  /** Absent in files written before the demo had an agent. */
   agentId: z.string().optional(),
   netsuiteUrl: z.string(),
-  /** Absent in files of a time without one. */
+  /** Absent in files written before the demo had an identity provider. */
   identityProviderUrl: z.string().optional(),
 });
 export type DemoFile = z.output<typeof DemoFile>;
 type Keys = Pick<DemoFile, 'tenantId' | 'apiKey' | 'managementKey'>;
 
-const fileIn = (dataDir: string): string => path.join(dataDir, 'demo.json');
+const demoFilePath = (dataDir: string): string => path.join(dataDir, 'demo.json');
 
+/** The file of the previous run; undefined when it is missing or not in this form. */
 export async function readDemoFile(dataDir: string): Promise<DemoFile | undefined> {
   try {
-    const parsed = DemoFile.safeParse(JSON.parse(await readFile(fileIn(dataDir), 'utf8')));
+    const parsed = DemoFile.safeParse(JSON.parse(await readFile(demoFilePath(dataDir), 'utf8')));
     return parsed.success ? parsed.data : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Whole or not at all, and readable by its owner alone. */
+/** Replaces the file atomically, readable by its owner only. Rejects with the file system's error when it can't be written. */
 export async function writeDemoFile(dataDir: string, file: DemoFile): Promise<void> {
-  const fresh = `${fileIn(dataDir)}.${process.pid}`;
+  const fresh = `${demoFilePath(dataDir)}.${process.pid}`;
   await writeFile(fresh, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
   await chmod(fresh, 0o600);
-  await rename(fresh, fileIn(dataDir));
+  await rename(fresh, demoFilePath(dataDir));
 }
 
-async function demoOrganization(ctx: Ctx): Promise<string> {
+async function ensureDemoOrganization(ctx: Ctx): Promise<string> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select id from all_organizations()');
   for (const { id } of rows) {
     const found = await inTransaction({ db: ctx.db, organizationId: id }, (tx) =>
@@ -56,26 +57,29 @@ async function demoOrganization(ctx: Ctx): Promise<string> {
     );
     if (found !== undefined) return id;
   }
-  return (await createOrganization(ctx, { name: 'Demo wholesaler', slug, ownerEmail: owner.email, ownerName: owner.name })).id;
+  return (await provisionOrganization(ctx, { name: 'Demo wholesaler', slug, ownerEmail: owner.email, ownerName: owner.name })).id;
 }
 
-async function stillGood(ctx: Ctx, file: DemoFile): Promise<boolean> {
+async function areKeysValid(ctx: Ctx, file: DemoFile): Promise<boolean> {
   const found = await Promise.all([findApiKey(ctx, file.apiKey), findApiKey(ctx, file.managementKey)]);
   return found.every((key) => key?.organization.id === file.tenantId);
 }
 
-export async function demoKeys(ctx: Ctx, known: DemoFile | undefined): Promise<Keys> {
-  if (known !== undefined && (await stillGood(ctx, known))) {
+/**
+ * The known keys if both still work; otherwise creates the organization if necessary, revokes the demo's older keys and creates new ones.
+ */
+export async function ensureDemoKeys(ctx: Ctx, known: DemoFile | undefined): Promise<Keys> {
+  if (known !== undefined && (await areKeysValid(ctx, known))) {
     return { tenantId: known.tenantId, apiKey: known.apiKey, managementKey: known.managementKey };
   }
-  const tenantId = await demoOrganization(ctx);
-  const reading = makeApiKey();
-  const managing = makeApiKey();
+  const tenantId = await ensureDemoOrganization(ctx);
+  const reading = generateApiKey();
+  const managing = generateApiKey();
   await inTransaction({ db: ctx.db, organizationId: tenantId }, async (tx) => {
     const first = await tx('memberships').orderBy('joined_at').first<{ user_id: string }>('user_id');
     await tx('api_keys').where('name', 'like', 'Demo: %').whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
     const row = (name: string, key: typeof reading, permissions: string[]) => ({
-      id: newId(),
+      id: createId(),
       organization_id: tenantId,
       name,
       prefix: key.prefix,

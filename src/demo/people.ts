@@ -1,6 +1,6 @@
-// The demo's people, by their part in it. The identity provider signs them in; the newcomer finds out what sign-up is like.
+// The demo's people, one per role. The identity provider signs them in; the newcomer has no organization and can try sign-up.
 import type { Ctx } from '../core/ctx.ts';
-import { newId } from '../core/id.ts';
+import { createId } from '../core/id.ts';
 import type { BuiltInRole } from '../core/permissions.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { DemoPerson } from './identity-provider/identity-provider.ts';
@@ -17,7 +17,7 @@ const members: readonly (readonly [DemoPerson, BuiltInRole])[] = [
   [viewer, 'viewer'],
 ];
 
-/** Brings editor and viewer into the organization; whoever is there keeps the role they have. */
+/** Adds the editor and the viewer to the organization; existing members keep their role. */
 export const addMembers = (ctx: Ctx, organizationId: string): Promise<void> =>
   inTransaction({ db: ctx.db, organizationId }, async (tx) => {
     for (const [{ email, name }, role] of members) {
@@ -25,7 +25,7 @@ export const addMembers = (ctx: Ctx, organizationId: string): Promise<void> =>
         `insert into memberships (organization_id, user_id, role_id)
          select r.organization_id, ensure_user(?, ?, ?), r.id from roles r where r.organization_id = ? and r.built_in and r.name = ?
          on conflict do nothing`,
-        [newId(), email, name, organizationId, role],
+        [createId(), email, name, organizationId, role],
       );
     }
   });

@@ -1,17 +1,17 @@
-// Shows a newcomer what is going on: one bar that is drawn over on a terminal, plain lines elsewhere.
+// Shows the progress of the demo's start: one bar that is redrawn on a terminal, plain lines elsewhere.
 
-export type Progress = {
-  /** A step begins. */
-  step(text: string): void;
-  /** How far the step is; drawn only on a terminal. */
-  part(done: number, total: number): void;
-  /** The last step is done. */
+export type ProgressDisplay = {
+  /** Ends the previous step and starts this one. */
+  startStep(text: string): void;
+  /** Progress within the step; drawn only on a terminal. */
+  showPart(done: number, total: number): void;
+  /** Ends the last step. */
   end(): void;
 };
 
 const width = 24;
 
-export function showProgress(out: NodeJS.WriteStream): Progress {
+export function createProgressDisplay(out: NodeJS.WriteStream): ProgressDisplay {
   let current = '';
   let startedMs = 0;
   const finish = () => {
@@ -21,13 +21,13 @@ export function showProgress(out: NodeJS.WriteStream): Progress {
     current = '';
   };
   return {
-    step: (text) => {
+    startStep: (text) => {
       finish();
       current = text;
       startedMs = performance.now();
       out.write(out.isTTY ? `… ${text}` : `${text}\n`);
     },
-    part: (done, total) => {
+    showPart: (done, total) => {
       if (!out.isTTY || total <= 0) return;
       const filled = Math.round((Math.min(done, total) / total) * width);
       out.write(`\r\x1b[K… ${current} [${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${done}/${total}`);

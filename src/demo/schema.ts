@@ -1,4 +1,5 @@
-// What the demo publishes as v1: customers, items, invoices and credit memos with their lines, named as a customer of the wholesaler would name them.
+// What the demo publishes as v1: customers, items, invoices and credit memos with their lines, under names that the wholesaler's customers
+// would use.
 
 const text = ['eq', 'contains', 'starts_with'];
 const range = ['eq', 'gte', 'lte', 'gt', 'lt'];

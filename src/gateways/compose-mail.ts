@@ -1,5 +1,5 @@
-// From a mail's parts to the bytes that leave. Nothing a person typed can add a header: line breaks and other control characters
-// become spaces in texts and are refused in addresses, ids and links.
+// Composes a mail's MIME message from its parts. User input can't inject a header: line breaks and other control characters become spaces
+// in texts and are refused in addresses, ids and links.
 import { AppError } from '../core/errors.ts';
 
 export type Attachment = { readonly filename: string; readonly contentType: string; readonly content: Buffer };
@@ -9,10 +9,10 @@ export type Mail = {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
-  /** Fixed by whoever sends, with its angle brackets, so that every attempt carries the same one. */
+  /** With its angle brackets. Set by the caller, so that every attempt has the same one. */
   readonly messageId: string;
   readonly date: Date;
-  /** Answers a POST without asking anything, as RFC 8058 has it; an https address. */
+  /** An http(s) address that unsubscribes with a single POST (one-click, RFC 8058). */
   readonly unsubscribeUrl?: string | undefined;
   readonly attachments?: readonly Attachment[] | undefined;
 };
@@ -24,34 +24,44 @@ export type ComposedMail = {
   readonly raw: Buffer;
 };
 
-const longestAddress = 254;
+const maxAddressLength = 254;
 const address = /^[^\s\p{C}<>()[\],;:"\\@]{1,64}@[^\s\p{C}<>()[\],;:"\\@]{1,253}$/u;
 const bracketedId = /^<[\x21-\x3b\x3d\x3f-\x7e]{1,240}@[A-Za-z0-9.-]{1,253}>$/;
 const contentType = /^[a-z0-9.+-]+\/[a-z0-9.+-]+$/i;
 
-/** The mail itself is at fault: no server would do better with it. */
-const unfit = (what: string): AppError =>
-  new AppError('VALIDATION_ERROR', `The mail cannot be sent: ${what}`, { details: [{ path: '', code: 'unfit_mail', message: what }] });
+/** 422: the mail itself is invalid, so that no mail server would accept it. */
+const invalidMail = (problem: string): AppError =>
+  new AppError('VALIDATION_ERROR', `The mail cannot be sent: ${problem}`, {
+    details: [{ path: '', code: 'unfit_mail', message: problem }],
+  });
 
 const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
-function checkUnsubscribe(url: string): void {
+function assertUnsubscribeUrl(url: string): void {
   const legal = /^[\x21-\x3b\x3d\x3f-\x7e]{1,900}$/.test(url) && /^https?:$/.test(URL.parse(url)?.protocol ?? '');
-  if (!legal) throw unfit('its unsubscribe address is none');
+  if (!legal) throw invalidMail('the unsubscribe address is not a valid http(s) URL');
 }
 
-/** Throws for what no server would take, so that a caller hears of it while the request still runs. */
-export function checkMail(mail: Pick<Mail, 'to' | 'messageId' | 'unsubscribeUrl' | 'attachments'>): void {
-  if (!address.test(mail.to.address) || mail.to.address.length > longestAddress) throw unfit('its address is none');
-  if (!bracketedId.test(mail.messageId)) throw unfit('its Message-ID is none');
-  if (mail.unsubscribeUrl !== undefined) checkUnsubscribe(mail.unsubscribeUrl);
-  for (const attachment of mail.attachments ?? []) if (!contentType.test(attachment.contentType)) throw unfit('an attachment has no type');
+/**
+ * Throws 422 `unfit_mail` for a recipient address, Message-ID, unsubscribe address or attachment type that no mail server would accept.
+ * Call it before queueing, so that the caller's request fails instead of the delivery.
+ */
+export function assertDeliverable(mail: Pick<Mail, 'to' | 'messageId' | 'unsubscribeUrl' | 'attachments'>): void {
+  if (!address.test(mail.to.address) || mail.to.address.length > maxAddressLength)
+    throw invalidMail('the recipient address is not a valid mail address');
+  if (!bracketedId.test(mail.messageId)) throw invalidMail('the Message-ID is not valid');
+  if (mail.unsubscribeUrl !== undefined) assertUnsubscribeUrl(mail.unsubscribeUrl);
+  for (const attachment of mail.attachments ?? [])
+    if (!contentType.test(attachment.contentType)) throw invalidMail('the content type of an attachment is not valid');
 }
 
-/** `from` as in `Portal Service <portal@example.org>`. Throws an Error when it names no address. */
+/**
+ * `from` is the MAIL_FROM setting, such as `Portal Service <portal@example.org>`. Throws an Error when it contains no mail address, and 422
+ * as `assertDeliverable`.
+ */
 export async function composeMail(from: string, mail: Mail): Promise<ComposedMail> {
-  checkMail(mail);
-  // Loaded with the first mail: a start needs none of it.
+  assertDeliverable(mail);
+  // Loaded with the first mail, to keep the start fast.
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composed = new MailComposer({
     from: oneLine(from),
@@ -73,6 +83,6 @@ export async function composeMail(from: string, mail: Mail): Promise<ComposedMai
     disableUrlAccess: true,
   }).compile();
   const sender = composed.getEnvelope().from;
-  if (typeof sender !== 'string' || !address.test(sender)) throw new Error('MAIL_FROM names no address');
+  if (typeof sender !== 'string' || !address.test(sender)) throw new Error('MAIL_FROM contains no valid mail address');
   return { messageId: mail.messageId, date: mail.date, envelope: { from: sender, to: [mail.to.address] }, raw: await composed.build() };
 }

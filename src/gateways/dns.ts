@@ -1,24 +1,24 @@
-// Looks TXT records up. What the network does becomes a typed answer and is never thrown; no look-up takes longer than its limit.
+// Looks up TXT records. Network failures become a typed answer and are never thrown; no lookup takes longer than its timeout.
 import { Resolver } from 'node:dns/promises';
 import type { Settings } from '../core/settings.ts';
 
 export type TxtAnswer =
-  /** The records at the name, or at the one it is an alias of; the strings of one record are joined. */
+  /** The records at the name or, for an alias (CNAME), at its target; the strings of one record are joined. */
   | { readonly kind: 'found'; readonly values: readonly string[] }
-  /** The DNS says that there is no such name, or no TXT record at it. */
+  /** The DNS answered that there is no such name, or no TXT record at it. */
   | { readonly kind: 'absent' }
-  /** Nobody could say. */
+  /** No server gave a usable answer. */
   | { readonly kind: 'unavailable'; readonly reason: string };
 
-export type LookUpOptions = { readonly signal?: AbortSignal; readonly withinMs?: number };
+export type ResolveOptions = { readonly signal?: AbortSignal; readonly timeoutMs?: number };
 
-/** Below the five seconds that a caller of the interface is made to wait at most. */
-const defaultWithinMs = 4_500;
-const mostServers = 3;
+/** Below the five seconds that an API request may take at most. */
+const defaultTimeoutMs = 4_500;
+const maxServers = 3;
 const rounds = 2;
-/** More than anyone keeps at one name; an answer may hold up to 64 KiB. */
-const mostValues = 100;
-const longestValue = 4_096;
+/** Bounds a hostile answer, which may have up to 64 KiB; real names have far fewer records. */
+const maxValues = 100;
+const maxValueLength = 4_096;
 
 const reasons: Readonly<Record<string, string>> = {
   ETIMEOUT: 'no answer in time',
@@ -34,19 +34,19 @@ function answerFor(error: unknown): TxtAnswer {
   return { kind: 'unavailable', reason: reasons[code] ?? 'no usable answer' };
 }
 
-/** One question to one server, by UDP, and by TCP where the answer doesn't fit. */
-async function ask(server: string, name: string, withinMs: number, signal: AbortSignal | undefined): Promise<TxtAnswer> {
-  const resolver = new Resolver({ timeout: withinMs, tries: 1 });
+/** One query to one server: by UDP, and by TCP where the answer doesn't fit. */
+async function queryServer(server: string, name: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<TxtAnswer> {
+  const resolver = new Resolver({ timeout: timeoutMs, tries: 1 });
   const cancel = (): void => resolver.cancel();
-  const deadline = setTimeout(cancel, withinMs);
+  const deadline = setTimeout(cancel, timeoutMs);
   signal?.addEventListener('abort', cancel);
   try {
     resolver.setServers([server]);
     const records = await resolver.resolveTxt(name);
-    // An alias that leads to nothing is an answer without records.
+    // An alias without a target is answered without records.
     if (records.length === 0) return { kind: 'absent' };
-    const values = records.map((strings) => strings.join('')).filter((value) => value.length <= longestValue);
-    return { kind: 'found', values: values.slice(0, mostValues) };
+    const values = records.map((strings) => strings.join('')).filter((value) => value.length <= maxValueLength);
+    return { kind: 'found', values: values.slice(0, maxValues) };
   } catch (error) {
     return answerFor(error);
   } finally {
@@ -56,27 +56,28 @@ async function ask(server: string, name: string, withinMs: number, signal: Abort
 }
 
 /**
- * Asks the servers in turn until one knows. One that doesn't answer is asked a second time, as a datagram may be lost; one that
- * says it can't is not.
+ * Queries the configured servers (the system's if none are configured) one after the other until one has an answer. A server that times out
+ * is queried a second time, because a datagram may be lost; one that reports a failure is not. `timeoutMs` bounds the whole lookup. Never
+ * rejects: an aborted signal gives `unavailable`, too.
  */
-export async function lookUpTxt(
+export async function resolveTxt(
   settings: Pick<Settings, 'dnsServers'>,
   name: string,
-  { signal, withinMs = defaultWithinMs }: LookUpOptions = {},
+  { signal, timeoutMs = defaultTimeoutMs }: ResolveOptions = {},
 ): Promise<TxtAnswer> {
   const configured = settings.dnsServers.length > 0 ? settings.dnsServers : new Resolver().getServers();
-  let waiting = configured.slice(0, mostServers);
-  const eachMs = Math.max(1, Math.floor(withinMs / (rounds * Math.max(1, waiting.length))));
-  let last: TxtAnswer = { kind: 'unavailable', reason: 'no DNS server is known' };
+  let remaining = configured.slice(0, maxServers);
+  const perQueryMs = Math.max(1, Math.floor(timeoutMs / (rounds * Math.max(1, remaining.length))));
+  let last: TxtAnswer = { kind: 'unavailable', reason: 'no DNS server is configured' };
   for (let round = 1; round <= rounds; round += 1) {
-    const silent: string[] = [];
-    for (const server of waiting) {
-      if (signal?.aborted === true) return { kind: 'unavailable', reason: 'given up' };
-      last = await ask(server, name, eachMs, signal);
+    const timedOut: string[] = [];
+    for (const server of remaining) {
+      if (signal?.aborted === true) return { kind: 'unavailable', reason: 'aborted' };
+      last = await queryServer(server, name, perQueryMs, signal);
       if (last.kind !== 'unavailable') return last;
-      if (last.reason === reasons['ETIMEOUT']) silent.push(server);
+      if (last.reason === reasons['ETIMEOUT']) timedOut.push(server);
     }
-    waiting = silent;
+    remaining = timedOut;
   }
   return last;
 }

@@ -1,37 +1,37 @@
-// What became of handing a mail over, and in which words it is told.
+// The outcome of handing a mail over, the options of doing so, and the redaction of mail servers' replies.
 
 export type MailOutcome =
   | { readonly kind: 'sent' }
-  /** For good: the server wants neither this mail now nor later. */
+  /** Refused permanently: trying again can't help. */
   | { readonly kind: 'refused'; readonly error: string }
-  /** Certainly not delivered: may be tried again. */
+  /** Certainly not delivered: may be retried. */
   | { readonly kind: 'deferred'; readonly error: string }
-  /** Perhaps delivered: never to be sent again by itself. */
+  /** Perhaps delivered: must never be retried automatically. */
   | { readonly kind: 'unknown'; readonly error: string };
 
 export type SmtpLimits = {
   readonly connectMs: number;
-  /** For everything up to the server's wish for the message. */
+  /** For everything until the server asks for the message (its reply to DATA). */
   readonly envelopeMs: number;
-  /** For the message and the server's word on it, which may take a scanner minutes. */
+  /** For the message and the server's final reply, which may take minutes where messages are scanned. */
   readonly dataMs: number;
-  /** How long a message under way may still take when the process stops. */
+  /** For a message that is under way when the process stops. */
   readonly stopMs: number;
 };
 
 export type SendOptions = {
-  /** Awaited once the server wants the message and before its first byte leaves; when it throws, the mail is deferred. */
+  /** Awaited when the server asks for the message and before its first byte is sent; if it throws, the mail is deferred. */
   readonly beforeData: () => Promise<void>;
-  /** Ends it early: at once while nothing has left, after `limits.stopMs` when the message is under way. */
+  /** Ends the delivery early: at once before the message is under way, otherwise after `limits.stopMs`. */
   readonly stop?: AbortSignal;
   readonly limits?: Partial<SmtpLimits>;
 };
 
 /**
- * Words of a server for an operator's eyes. A server may quote the message it refuses, links included: whatever looks like a link
- * or a secret is cut out.
+ * A mail server's reply, made safe for operators. A server may quote the message that it refuses, links included: everything that looks
+ * like a link or a secret is removed. At most 300 characters.
  */
-export const withoutSecrets = (text: string): string =>
+export const redactSecrets = (text: string): string =>
   text
     .replaceAll(/[\p{C}\s]+/gu, ' ')
     .replaceAll(/\S*(:\/\/|#)\S*/g, '[…]')

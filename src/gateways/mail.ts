@@ -1,12 +1,12 @@
-// Hands one mail over: by SMTP, or as a file where no server is named. It never says more than it knows: a mail is `sent` when
-// the server said so, and `unknown` when the message was under way and the server's word never came.
+// Hands one mail over: by SMTP, or as a file where no SMTP server is configured. The outcome claims no more than is known: `sent` when the
+// server accepted the message, `unknown` when the message was under way and the server's final reply never came.
 import type { Settings } from '../core/settings.ts';
 import { composeMail, type Mail } from './compose-mail.ts';
-import { type MailOutcome, type SendOptions, withoutSecrets } from './mail-outcome.ts';
+import { type MailOutcome, redactSecrets, type SendOptions } from './mail-outcome.ts';
 import { writeToOutbox } from './outbox.ts';
-import { deliver } from './smtp.ts';
+import { deliverBySmtp } from './smtp.ts';
 
-/** Never throws; every wait in it is bounded. */
+/** Never rejects: every failure is a MailOutcome. Every wait has a timeout. */
 export async function sendMail(
   settings: Pick<Settings['mail'], 'smtpUrl' | 'from' | 'outboxFolder'>,
   mail: Mail,
@@ -14,10 +14,10 @@ export async function sendMail(
 ): Promise<MailOutcome> {
   try {
     const composed = await composeMail(settings.from, mail);
-    if (settings.smtpUrl !== null) return await deliver(settings.smtpUrl, composed, options);
+    if (settings.smtpUrl !== null) return await deliverBySmtp(settings.smtpUrl, composed, options);
     await writeToOutbox(settings.outboxFolder, composed);
     return { kind: 'sent' };
   } catch (error) {
-    return { kind: 'deferred', error: withoutSecrets(error instanceof Error ? error.message : String(error)) };
+    return { kind: 'deferred', error: redactSecrets(error instanceof Error ? error.message : String(error)) };
   }
 }

@@ -1,22 +1,24 @@
-// One mail over one SMTP connection. The message is a stream that nodemailer first reads when the server has answered DATA with
-// "go ahead", so the first read is the moment between "certainly not sent" and "perhaps sent". After it only a reply of the
-// server, or the lack of one, decides.
+// Delivers one mail over one SMTP connection. The message is a stream that nodemailer reads only after the server accepted the DATA command
+// (reply 354), so the first read separates "certainly not sent" from "perhaps sent". From then on only the server's final reply, or the
+// lack of one, decides.
 import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
-import { causeOf } from '../core/errors.ts';
+import { errorMessage } from '../core/errors.ts';
 import type { ComposedMail } from './compose-mail.ts';
-import { type MailOutcome, type SendOptions, type SmtpLimits, withoutSecrets } from './mail-outcome.ts';
+import { type MailOutcome, redactSecrets, type SendOptions, type SmtpLimits } from './mail-outcome.ts';
 
-const usualLimits: SmtpLimits = { connectMs: 15_000, envelopeMs: 60_000, dataMs: 300_000, stopMs: 6_000 };
-const goodbyeMs = 2_000;
+const defaultLimits: SmtpLimits = { connectMs: 15_000, envelopeMs: 60_000, dataMs: 300_000, stopMs: 6_000 };
+const quitTimeoutMs = 2_000;
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 
 type Server = { options: ConstructorParameters<typeof SMTPConnection>[0]; auth: { user: string; pass: string } | null };
 
-/** smtps:// is encrypted from the start, smtp:// by STARTTLS where offered; a password leaves this machine only encrypted. */
-function readAddress(smtpUrl: string, { connectMs, envelopeMs, dataMs }: SmtpLimits): Server {
+/**
+ * smtps:// uses TLS from the start, smtp:// uses STARTTLS where offered. A password is only ever sent encrypted, except to this machine.
+ */
+function parseSmtpUrl(smtpUrl: string, { connectMs, envelopeMs, dataMs }: SmtpLimits): Server {
   const url = new URL(smtpUrl);
   const host = url.hostname.replaceAll(/^\[|\]$/g, '');
   const auth = url.username === '' ? null : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) };
@@ -32,7 +34,7 @@ function readAddress(smtpUrl: string, { connectMs, envelopeMs, dataMs }: SmtpLim
       connectionTimeout: connectMs,
       greetingTimeout: connectMs,
       dnsTimeout: connectMs,
-      // Ours end earlier; these hold even if ours did not.
+      // A safety net: our own deadlines are earlier.
       socketTimeout: envelopeMs + dataMs,
       socketCloseTimeout: 1_000,
     },
@@ -41,56 +43,61 @@ function readAddress(smtpUrl: string, { connectMs, envelopeMs, dataMs }: SmtpLim
 
 type Failure = { readonly code?: string; readonly command?: string; readonly responseCode?: number };
 
-/** Replies that speak of this service's login or encryption, which an operator can mend, and not of the mail. */
-const aboutAccess = new Set([530, 534, 535, 538]);
+/** Replies about this service's login or encryption, which an operator can fix, and not about the mail. */
+const accessReplies = new Set([530, 534, 535, 538]);
 
-/** What a failure means while the server can not have the message. */
-function judgeBefore(error: Error & Failure): MailOutcome {
-  const words = withoutSecrets(error.message);
-  const ofMail = /^(MAIL FROM|RCPT TO|DATA)$/.test(error.command ?? '') && !aboutAccess.has(error.responseCode ?? 0);
+/** Classifies a failure before the message was under way: the server can't have it. */
+function classifyBeforeData(error: Error & Failure): MailOutcome {
+  const text = redactSecrets(error.message);
+  const concernsMail = /^(MAIL FROM|RCPT TO|DATA)$/.test(error.command ?? '') && !accessReplies.has(error.responseCode ?? 0);
   const tooLarge = error.code === 'EMESSAGE' && error.responseCode === undefined;
-  return (ofMail && (error.responseCode ?? 0) >= 500) || tooLarge ? { kind: 'refused', error: words } : { kind: 'deferred', error: words };
+  const isPermanent = (concernsMail && (error.responseCode ?? 0) >= 500) || tooLarge;
+  return { kind: isPermanent ? 'refused' : 'deferred', error: text };
 }
 
-/** What a failure means once the message was under way: only a refusal by the server says that it does not have it. */
-function judgeAfter(error: Error & Failure): MailOutcome {
+/** Classifies a failure once the message was under way: only a refusal by the server proves that it doesn't have the message. */
+function classifyAfterData(error: Error & Failure): MailOutcome {
   const reply = error.responseCode ?? 0;
-  const words = withoutSecrets(error.message);
-  if (reply >= 500) return { kind: 'refused', error: words };
-  if (reply >= 400) return { kind: 'deferred', error: words };
-  return { kind: 'unknown', error: `The server's answer never came: ${words}` };
+  const text = redactSecrets(error.message);
+  if (reply >= 500) return { kind: 'refused', error: text };
+  if (reply >= 400) return { kind: 'deferred', error: text };
+  return { kind: 'unknown', error: `No final reply from the server: ${text}` };
 }
 
-/** Takes leave of the server, which need not answer. */
-function leave(connection: SMTPConnection): void {
+/** Ends the session politely, and closes the connection if the server doesn't reply in time. */
+function quit(connection: SMTPConnection): void {
   connection.quit();
-  setTimeout(() => connection.close(), goodbyeMs).unref();
+  setTimeout(() => connection.close(), quitTimeoutMs).unref();
 }
 
-export async function deliver(smtpUrl: string, mail: ComposedMail, given: SendOptions): Promise<MailOutcome> {
-  const limits = { ...usualLimits, ...given.limits };
-  const { options, auth } = readAddress(smtpUrl, limits);
+/**
+ * SMTP and network failures are outcomes, not rejections. Rejects only before the connection is opened: for an SMTP URL that can't be
+ * parsed (`sendMail` turns that into `deferred`).
+ */
+export async function deliverBySmtp(smtpUrl: string, mail: ComposedMail, options: SendOptions): Promise<MailOutcome> {
+  const limits = { ...defaultLimits, ...options.limits };
+  const { options: connectionOptions, auth } = parseSmtpUrl(smtpUrl, limits);
   const { default: Connection } = await import('nodemailer/lib/smtp-connection');
-  const connection = new Connection(options);
-  let underWay = false;
+  const connection = new Connection(connectionOptions);
+  let dataStarted = false;
   let ended = false;
   let timer: NodeJS.Timeout | undefined;
   const { promise, resolve } = Promise.withResolvers<MailOutcome>();
   const fail = (error: unknown): void => {
-    const failure = error instanceof Error ? error : new Error(causeOf(error));
-    resolve(underWay ? judgeAfter(failure) : judgeBefore(failure));
+    const failure = error instanceof Error ? error : new Error(errorMessage(error));
+    resolve(dataStarted ? classifyAfterData(failure) : classifyBeforeData(failure));
   };
-  const allow = (ms: number, reason: string): void => {
+  const setDeadline = (ms: number, reason: string): void => {
     clearTimeout(timer);
     timer = setTimeout(() => fail(new Error(reason)), ms);
   };
-  const stop = (): void => (underWay ? allow(limits.stopMs, 'the service stopped') : fail(new Error('the service stopped')));
+  const stop = (): void => (dataStarted ? setDeadline(limits.stopMs, 'the service stopped') : fail(new Error('the service stopped')));
   const message = Readable.from(
     (async function* () {
-      await given.beforeData();
-      if (ended || given.stop?.aborted === true) throw new Error('the service stopped');
-      underWay = true;
-      allow(limits.dataMs, 'it took too long');
+      await options.beforeData();
+      if (ended || options.stop?.aborted === true) throw new Error('the service stopped');
+      dataStarted = true;
+      setDeadline(limits.dataMs, 'timed out');
       yield mail.raw;
     })(),
     { objectMode: false },
@@ -100,20 +107,20 @@ export async function deliver(smtpUrl: string, mail: ComposedMail, given: SendOp
     connection.send(envelope, message, (error) => (error === null ? resolve({ kind: 'sent' }) : fail(error)));
   };
 
-  given.stop?.addEventListener('abort', stop);
-  allow(limits.envelopeMs, 'The server took too long');
+  options.stop?.addEventListener('abort', stop);
+  setDeadline(limits.envelopeMs, 'The server took too long to respond');
   connection.on('error', fail);
   connection.connect((refused) => {
     if (refused !== undefined) return fail(refused);
     if (auth === null) return send();
     connection.login(auth, (error) => (error === null ? send() : fail(error)));
   });
-  if (given.stop?.aborted === true) stop();
+  if (options.stop?.aborted === true) stop();
   const outcome = await promise;
   ended = true;
   clearTimeout(timer);
-  given.stop?.removeEventListener('abort', stop);
-  if (outcome.kind === 'sent') leave(connection);
+  options.stop?.removeEventListener('abort', stop);
+  if (outcome.kind === 'sent') quit(connection);
   else connection.close();
   message.destroy();
   return outcome;

@@ -1,5 +1,5 @@
-// Finds out who calls and hands the routes a CallerCtx. Failed attempts are counted per address. A session's cookie travels by
-// itself, so a request that changes something must also come from a page of this service.
+// Authenticates the caller and hands the routes a CallerCtx. Failed attempts are counted per network. Browsers send a session's cookie by
+// themselves, so a request with a session that changes something must also come from a page of this service (CSRF protection).
 import { isIP } from 'node:net';
 import { parse as parseCookies } from 'cookie';
 import type { Request, RequestHandler, Response } from 'express';
@@ -9,30 +9,33 @@ import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { identify } from '../identity/principal.ts';
 import { requestIdOf } from './errors.ts';
-import { countFailure } from './rate-limit.ts';
+import { countFailedAuthentication } from './rate-limit.ts';
 
 const headerText = (value: string | string[] | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** The caller's address. Behind proxies it is a header's word, so whatever is no address is none. */
+/** The caller's IP address, or `unknown`: behind proxies it comes from a header, which may hold anything. */
 export function callerAddress(req: Request): string {
   const ip = (req.ip ?? req.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(ip) === 0 ? 'unknown' : ip;
 }
 
-/** Whom failures count against: an IPv4 address, or the /64 of an IPv6 one, since one person holds all of it. */
+/** What failures are counted by: an IPv4 address, or the /64 network of an IPv6 address, since one person controls all of it. */
 export const networkOf = (ip: string): string => (isIP(ip) === 6 ? ipKeyGenerator(ip, 64) : ip);
 
 /**
- * A cookie or a token in a link that is not known may be a guess. Throws 429 once one network made too many; until then whoever holds an
- * old one is answered.
+ * Counts an unknown cookie or link token, which may be a guess. Throws 429 once its network has made too many; until then the caller may
+ * hold an old one and gets an ordinary response.
  */
 export async function countGuess(ctx: Ctx, req: Request): Promise<void> {
-  const counted = await countFailure(ctx, networkOf(callerAddress(req)), new AppError('UNAUTHORIZED', 'Not known'));
+  const counted = await countFailedAuthentication(ctx, networkOf(callerAddress(req)), new AppError('UNAUTHORIZED', 'Not known'));
   if (counted.status === 429) throw counted;
 }
 
 export const sessionCookieName = 'portal_session';
-/** Of two that differ none can be trusted: a neighbouring host may have set one. The empty text is no credential's. */
+/**
+ * The value of a cookie. Of two that differ neither can be trusted, since a sibling domain may have set one: then it is the empty string,
+ * which is no valid credential.
+ */
 export function cookieOf(req: Request, name: string): string | undefined {
   const given = (req.headers.cookie ?? '').split(';').map((pair) => parseCookies(pair)[name]);
   const values = new Set(given.filter((value) => value !== undefined));
@@ -43,14 +46,19 @@ export const sessionCookie = (req: Request): string | undefined => cookieOf(req,
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Throws 403 for a request that may change something and does not come from a page of this service. */
-export function refuseForeignOrigin(req: Request, publicUrl: string): void {
+export function assertSameOrigin(req: Request, publicUrl: string): void {
   if (safeMethods.has(req.method) || req.headers.origin === new URL(publicUrl).origin) return;
-  throw new AppError('FORBIDDEN', 'A session only acts for pages of this service', {
-    details: [{ path: 'origin', code: 'foreign_origin', message: 'Send the Origin of this service, or use a key or token' }],
+  throw new AppError('FORBIDDEN', 'A session may only be used by pages of this service', {
+    details: [
+      { path: 'origin', code: 'foreign_origin', message: "Send this service's own Origin, or authenticate with an API key or a token" },
+    ],
   });
 }
 
-/** Without `sessions` a cookie is no credential. */
+/**
+ * Middleware that identifies the caller and sets `callerCtx`. Without `sessions` cookies are ignored. Throws 401 for a missing or invalid
+ * credential, and 429 once the caller's network has failed too often.
+ */
 export function authenticate(ctx: Ctx, verify: VerifyToken, { sessions } = { sessions: true }): RequestHandler {
   return async (req, res, next) => {
     const ip = callerAddress(req);
@@ -64,33 +72,33 @@ export function authenticate(ctx: Ctx, verify: VerifyToken, { sessions } = { ses
         organization: headerText(req.headers['x-organization-id']),
         session: sessions ? sessionCookie(req) : undefined,
       };
-      const again = () => identify(ctx, given, verify);
-      const caller = await again();
+      const identifyCaller = () => identify(ctx, given, verify);
+      const caller = await identifyCaller();
       const requestId = requestIdOf(res);
-      const callerCtx: CallerCtx = { ...ctx, log: ctx.log.child({ requestId }), caller, requestId, ip, gone: left.signal };
+      const callerCtx: CallerCtx = { ...ctx, log: ctx.log.child({ requestId }), caller, requestId, ip, disconnected: left.signal };
       res.locals['ctx'] = callerCtx;
-      res.locals['callerAgain'] = again;
+      res.locals['identifyCaller'] = identifyCaller;
       res.locals['logged'] = { organizationId: caller.principal?.organization.id, credential: caller.credential };
     } catch (error) {
-      if (error instanceof AppError && error.status === 401) throw await countFailure(ctx, networkOf(ip), error);
+      if (error instanceof AppError && error.status === 401) throw await countFailedAuthentication(ctx, networkOf(ip), error);
       throw error;
     }
     next();
   };
 }
 
-/** The ctx that `authenticate` made. */
+/** The ctx that `authenticate` created. Throws 401 without it. */
 export function callerCtx(res: Response): CallerCtx {
   const held: unknown = res.locals['ctx'];
   if (held === undefined) throw new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
   return held as CallerCtx;
 }
 
-/** Who calls, by the same credential looked at anew: 401 once it no longer holds. */
-export const callerAgain = (res: Response): Promise<Caller> => (res.locals['callerAgain'] as () => Promise<Caller>)();
+/** Identifies the caller again by the same credential. Rejects with 401 once it is no longer valid. */
+export const reidentifyCaller = (res: Response): Promise<Caller> => (res.locals['identifyCaller'] as () => Promise<Caller>)();
 
-/** Whose budget a request counts against: a key's own, or that of the person behind a token or session. */
-export const budgetKey = (res: Response): string => {
+/** What the rate limit counts by: the API key, or the person behind a token or session. Throws 401 before `authenticate` has run. */
+export const rateLimitKey = (res: Response): string => {
   const { credential, user } = callerCtx(res).caller;
   return credential.kind === 'api-key' ? `key:${credential.id}` : `user:${user.id}`;
 };

@@ -1,12 +1,12 @@
-// How much a body may hold beside its bytes. A megabyte can be three hundred thousand empty objects, and whoever looks at each of them
-// takes some microseconds for it, in which nobody else is answered.
+// Limits how many values a body may hold, in addition to its size in bytes. A megabyte can be three hundred thousand empty objects, and
+// validating each takes some microseconds during which the process serves no other request.
 
-/** Entries of lists and members of objects, at every depth together. */
-const mostValues = 50_000;
-export const holdsTooMuchText = `holds more than ${mostValues} values`;
+/** Array entries and object members, summed over all depths. */
+const maxValues = 50_000;
+export const tooManyValuesText = `must not contain more than ${maxValues} values`;
 
-/** A loop, because nesting may be deeper than the stack. */
-export function holdsTooMuch(raw: unknown): boolean {
+/** A loop, because the nesting may be deeper than the stack. */
+export function hasTooManyValues(raw: unknown): boolean {
   const waiting: unknown[] = [raw];
   let seen = 0;
   while (waiting.length > 0) {
@@ -14,7 +14,7 @@ export function holdsTooMuch(raw: unknown): boolean {
     if (typeof value !== 'object' || value === null) continue;
     const inner: unknown[] = Array.isArray(value) ? value : Object.values(value);
     seen += inner.length;
-    if (seen > mostValues) return true;
+    if (seen > maxValues) return true;
     for (const item of inner) if (typeof item === 'object') waiting.push(item);
   }
   return false;

@@ -1,16 +1,16 @@
-// How a connection ends where its caller doesn't do its part: one that goes on sending what nobody wants, and one that doesn't take
-// its answer. An answer that lies ready holds memory, so it does so only for a time; streams keep their own time while they last.
+// Closes the connections of misbehaving clients: those that keep sending a refused body, and those that don't read their response. An
+// unread response holds memory, so it is kept for a limited time only. Event streams have their own timeout while they are open.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../core/log.ts';
 
-/** Of a request's body. */
+/** Limit for a request's body. */
 export const maxBodyBytes = 1024 * 1024;
-/** How long a refused caller may go on sending: a connection that is closed on unread bytes is reset, and the answer lost with it. */
+/** How long a refused client may keep sending: closing a connection that has unread bytes resets it, and the response is lost. */
 export const lingerMs = 1_000;
 
-/** Once the answer is sent, the connection is closed for writing alone, and wholly a moment later. The answer must close it. */
-export function closeSoftly({ socket }: Pick<IncomingMessage, 'socket'>): void {
+/** After the response, closes the connection for writing at once and completely after `lingerMs`. The response must close it. */
+export function lingeringClose({ socket }: Pick<IncomingMessage, 'socket'>): void {
   socket.destroySoon = () => {
     socket.end();
     const ending = setTimeout(() => socket.destroy(), lingerMs);
@@ -18,50 +18,50 @@ export function closeSoftly({ socket }: Pick<IncomingMessage, 'socket'>): void {
   };
 }
 
-export type TakeLimits = {
-  readonly lookEveryMs: number;
-  /** How long a whole answer may lie ready, however short. */
-  readonly takeMs: number;
-  /** Longer ones have time enough for a caller who takes this much. */
-  readonly slowestBytesPerSecond: number;
+export type SlowClientLimits = {
+  readonly checkEveryMs: number;
+  /** How long a completed response may stay unread, however short it is. */
+  readonly readTimeoutMs: number;
+  /** Longer responses get more time: as much as a client that reads at this rate needs. */
+  readonly minBytesPerSecond: number;
 };
 
-export type Exchange = { readonly req: IncomingMessage; readonly res: ServerResponse };
+export type HttpExchange = { readonly req: IncomingMessage; readonly res: ServerResponse };
 
 type Connection = {
-  /** The last request, for as long as it is not answered. */
-  last: Exchange | undefined;
+  /** The last request, until its response is complete. */
+  last: HttpExchange | undefined;
   unanswered: number;
-  /** Looks that are left to a caller who takes nothing of what is ready; the time that a look is late is the caller's. */
-  looksLeft: number | undefined;
+  /** Checks left before a client that reads nothing is cut off. Counted in checks, so a late check is to the client's benefit. */
+  checksLeft: number | undefined;
 };
-/** Those that are open. */
+/** The open connections. */
 export type Connections = Map<Duplex, Connection>;
 
 /**
- * Cuts off callers who don't take what is ready, and tells the log of connections beyond the most there may be. Where requests came ahead
- * of their answers, one answer that is taken is enough to go on.
+ * Closes connections whose client doesn't read its response, and logs how many connections were refused at the limit. With pipelined
+ * requests, reading one response restarts the time.
  */
-export function watchAnswers(server: Server, connections: Connections, log: Log, limits: TakeLimits): void {
+export function closeSlowClients(server: Server, connections: Connections, log: Log, limits: SlowClientLimits): void {
   let dropped = 0;
-  const looksFor = (bytes: number): number =>
-    Math.ceil((limits.takeMs + (bytes * 1000) / limits.slowestBytesPerSecond) / limits.lookEveryMs);
-  const look = (): void => {
-    if (dropped > 0) log.warn({ connections: dropped }, 'connections were closed at once: too many are open');
+  const checksFor = (bytes: number): number =>
+    Math.ceil((limits.readTimeoutMs + (bytes * 1000) / limits.minBytesPerSecond) / limits.checkEveryMs);
+  const check = (): void => {
+    if (dropped > 0) log.warn({ connections: dropped }, 'connections refused: too many are open');
     dropped = 0;
     for (const [socket, connection] of connections) {
       if (connection.last?.res.writableEnded !== true) continue;
-      const looks = connection.looksLeft ?? looksFor(socket.writableLength);
-      if (looks > 0) connection.looksLeft = looks - 1;
+      const checks = connection.checksLeft ?? checksFor(socket.writableLength);
+      if (checks > 0) connection.checksLeft = checks - 1;
       else {
-        log.info({ bytes: socket.writableLength }, 'a caller did not take its answer');
+        log.info({ bytes: socket.writableLength }, 'connection closed: the client did not read its response');
         socket.destroy();
       }
     }
   };
-  const looking = setInterval(look, limits.lookEveryMs);
-  looking.unref();
-  server.once('close', () => clearInterval(looking));
+  const checking = setInterval(check, limits.checkEveryMs);
+  checking.unref();
+  server.once('close', () => clearInterval(checking));
   server.on('drop', () => {
     dropped += 1;
   });

@@ -1,56 +1,59 @@
-// Sends an operation's whole result as a file. Until its first byte a failure is an ordinary error answer; after that the
-// connection breaks, so that what ends cleanly is complete.
+// Sends an operation's complete result as a file. A failure before the first byte is an ordinary error response; after it, the connection
+// is broken off, so that a file that ends cleanly is complete.
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
-import { notPaged } from '../db/page.ts';
+import { notPagedMessage } from '../db/page.ts';
 import type { Route } from './route.ts';
 
-/** A name that every system can keep: no path, no control characters, not too long. */
+/** A file name that is valid on every operating system: no path, no control characters, not too long. */
 const safeName = (name: string): string => {
   const [, stem = '', ending = ''] = /^(.*?)(\.[a-z]+)?$/su.exec(name) ?? [];
   const kept = stem.replaceAll(/[^\p{L}\p{N} _-]+/gu, '-').replaceAll(/^[\s-]+|[\s-]+$/gu, '');
   return `${kept.slice(0, 100) || 'records'}${ending}`;
 };
 
-function refusePages(query: Request['query']): void {
+function assertNotPaged(query: Request['query']): void {
   const details = ['page', 'pageSize']
     .filter((name) => name in query)
-    .map((name) => ({ path: name, code: 'not_paged', message: notPaged(name) }));
+    .map((name) => ({ path: name, code: 'not_paged', message: notPagedMessage(name) }));
   if (details.length > 0) throw new AppError('BAD_REQUEST', 'The query is not valid', { details });
 }
 
-/** Resolves when everything is sent, or nobody is there any more. `input` as it was parsed after the caller was authorized. */
+/**
+ * Resolves when everything is sent or the client has gone. `input` is already authorized and parsed. Throws 400 for `page` and `pageSize`,
+ * which a file doesn't have, and what the operation throws before or after the first byte.
+ */
 export async function sendDownload(route: Route, ctx: CallerCtx, input: unknown, req: Request, res: Response): Promise<void> {
   const { download } = route;
   if (download === undefined) throw new Error(`${route.id} has no download`);
-  refusePages(req.query);
-  const left = new AbortController();
-  res.once('close', () => left.abort());
-  if (res.closed) left.abort();
+  assertNotPaged(req.query);
+  const gone = new AbortController();
+  res.once('close', () => gone.abort());
+  if (res.closed) gone.abort();
   let failure: unknown;
   try {
-    const { fileName, headers, bytes, cut } = await download.open(ctx, input, left.signal);
+    const { fileName, headers, bytes, cut } = await download.open(ctx, input, gone.signal);
     res.attachment(safeName(fileName));
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
     res.setHeader('Content-Type', `${download.mediaType}; charset=utf-8; header=present`);
     res.setHeader('Cache-Control', 'no-store');
-    const noted = async function* (): AsyncGenerator<Buffer> {
+    const observed = async function* (): AsyncGenerator<Buffer> {
       try {
         yield* bytes;
       } catch (error) {
-        if (!left.signal.aborted) failure = error;
+        if (!gone.signal.aborted) failure = error;
         throw error;
       }
     };
-    await pipeline(noted, res, { signal: cut }).catch((error: unknown) => {
-      // Why it was cut off stands in the log already.
+    await pipeline(observed, res, { signal: cut }).catch((error: unknown) => {
+      // The reason for the cut is already logged.
       if (!cut.aborted) throw error;
       failure = undefined;
     });
   } catch (error) {
-    // Whoever left is told nothing; a failure closes the connection, which looks the same.
-    if (failure !== undefined || !left.signal.aborted) throw failure ?? error;
+    // A client that left needs no error. A failure closes the connection too, so `failure` tells the two apart.
+    if (failure !== undefined || !gone.signal.aborted) throw failure ?? error;
   }
 }

@@ -1,11 +1,11 @@
-// Turns anything thrown into the one error body. A caller sees the words of an AppError; of any other error it sees nothing
-// but the request id, under which the log holds the cause.
+// Turns anything thrown into the one error body. A caller sees the message of an AppError; of any other error only the request id, under
+// which the log has the cause.
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { ZodError } from 'zod';
 import { AppError, type ErrorDetail } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import { isNotNow } from '../db/pg-errors.ts';
-import { settleHeaders } from './first-headers.ts';
+import { isTransientError } from '../db/pg-errors.ts';
+import { applyPendingHeaders } from './pending-headers.ts';
 
 export type ErrorBody = { error: { code: string; message: string; details?: readonly ErrorDetail[]; requestId: string } };
 
@@ -19,8 +19,8 @@ const bodyParserProblems: Readonly<Record<string, AppError>> = {
   }),
   'encoding.unsupported': new AppError('BAD_REQUEST', 'The content encoding is not supported', { status: 415 }),
   'charset.unsupported': new AppError('BAD_REQUEST', 'The charset is not supported; send UTF-8', { status: 415 }),
-  'request.aborted': new AppError('BAD_REQUEST', 'The request was cut short'),
-  'request.size.invalid': new AppError('BAD_REQUEST', 'The body does not have the announced length'),
+  'request.aborted': new AppError('BAD_REQUEST', 'The request ended before its body was complete'),
+  'request.size.invalid': new AppError('BAD_REQUEST', 'The length of the body does not match Content-Length'),
 };
 
 const typeOf = (error: unknown): string => {
@@ -28,27 +28,31 @@ const typeOf = (error: unknown): string => {
   return typeof type === 'string' ? type : '';
 };
 
-/** What Express and its body parser blame on the caller: broken compression, a malformed escape, an impossible length. */
+/** Errors of Express and its body parser that are the caller's: broken compression, a malformed escape, an impossible length. */
 const isUnreadable = (error: unknown): boolean => {
   const status = error instanceof Error && 'expose' in error && error.expose === true && 'status' in error ? error.status : 0;
   return typeof status === 'number' && status >= 400 && status < 500;
 };
 
-/** The AppError that a caller may see for any thrown value. */
+/** Messages of 500 and 503 responses, which the OpenAPI document quotes as examples. */
+export const internalErrorText = 'Internal error; quote the request id when you report it';
+export const unavailableText = 'The service is busy or its database is unavailable; try again';
+
+/** The AppError to show to the caller for any thrown value. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
-  if (error instanceof URIError) return new AppError('BAD_REQUEST', 'The address holds a malformed escape');
+  if (error instanceof URIError) return new AppError('BAD_REQUEST', 'The URL contains a malformed percent-encoding');
   const parser = bodyParserProblems[typeOf(error)];
   if (parser !== undefined) return parser;
-  if (isUnreadable(error)) return new AppError('BAD_REQUEST', "The request can't be read", { cause: error });
-  if (isNotNow(error)) {
-    return new AppError('INTERNAL_ERROR', 'The service is busy or its database is away; try again', {
+  if (isUnreadable(error)) return new AppError('BAD_REQUEST', 'The request is malformed', { cause: error });
+  if (isTransientError(error)) {
+    return new AppError('INTERNAL_ERROR', unavailableText, {
       status: 503,
       headers: { 'Retry-After': '2' },
       cause: error,
     });
   }
-  return new AppError('INTERNAL_ERROR', 'Something went wrong here; the request id helps to find out what', { cause: error });
+  return new AppError('INTERNAL_ERROR', internalErrorText, { cause: error });
 }
 
 export const requestIdOf = (res: Response): string => String(res.locals['requestId'] ?? '');
@@ -58,14 +62,14 @@ export const errorBody = ({ code, message, details }: AppError, requestId: strin
 });
 
 export function sendError(res: Response, error: AppError): void {
-  settleHeaders(res);
+  applyPendingHeaders(res);
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
   if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer');
   res.setHeader('Cache-Control', 'no-store');
   res.status(error.status).json(errorBody(error, requestIdOf(res)));
 }
 
-/** Failures of the service itself go to the log with their cause; that it is busy has none, and callers can make it so. */
+/** Logs 5xx errors with their cause. A 503 without a cause is a warning only: callers can provoke it, and it needs no stack trace. */
 export function logFailure(log: Log, requestId: string, shown: AppError, error: unknown): void {
   if (shown.status < 500) return;
   if (shown.status === 503 && error === shown && shown.cause === undefined) {
@@ -74,7 +78,7 @@ export function logFailure(log: Log, requestId: string, shown: AppError, error: 
   }
   const cause = error instanceof AppError ? (error.cause ?? error) : error;
   log.error(
-    { requestId, err: cause instanceof ZodError ? new Error(`an answer broke its schema: ${cause.message}`) : cause },
+    { requestId, err: cause instanceof ZodError ? new Error(`a response does not match its schema: ${cause.message}`) : cause },
     shown.message,
   );
 }
@@ -91,7 +95,7 @@ export function errorHandler(log: Log): ErrorRequestHandler {
   };
 }
 
-/** Every address that no route answers. */
-export const unknownAddress: RequestHandler = () => {
+/** Throws 404 for a path that no route serves. */
+export const notFoundHandler: RequestHandler = () => {
   throw new AppError('NOT_FOUND', 'There is nothing at this address');
 };

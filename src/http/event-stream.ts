@@ -1,64 +1,64 @@
-// Serves an operation as server-sent events. Until its first event a failure is an ordinary error answer; after that an `error`
-// event, and the end. A stream ends at once when the client is gone, when the service stops, and soon after its credential stops
-// holding; one that can be gone on with ends after a while anyway. Whoever comes back names the last event that he saw.
+// Serves an operation as server-sent events. A failure before the first event is an ordinary error response; after it, an `error` event
+// that ends the stream. A stream ends at once when the client disconnects or the service stops, and soon after its credential becomes
+// invalid; a resumable stream also ends after `maxOpenMs`. A client resumes by sending the id of the last event it saw.
 import type { Response } from 'express';
 import type { CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
-import { budgetKey, callerAgain } from './authenticate.ts';
+import { rateLimitKey, reidentifyCaller } from './authenticate.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
-import { type Notices, openNotices } from './notices.ts';
 import { authorize, type EventChannel, type Route } from './route.ts';
+import { createTopicNotifications, type TopicNotifications } from './topic-notifications.ts';
 
 export type StreamOptions = {
   readonly heartbeatMs?: number;
-  /** How often news is looked for without a word of it. */
+  /** How often a stream polls for changes, in case a notification was lost. */
   readonly pollMs?: number;
-  /** How often the credential is looked at again. */
+  /** How often the credential is checked again. */
   readonly recheckMs?: number;
-  /** How long a client may take to read what was sent. */
+  /** How long a client may take to read what was sent before the stream is closed. */
   readonly stallMs?: number;
   /**
-   * How long a stream is open that its client can go on with. One whose client vanished without a word is known by nothing else for a
-   * quarter of an hour: what is sent, heartbeats too, the system takes and sends again and again.
+   * How long a resumable stream stays open. Nothing else reveals a client that vanished without closing its connection: for about a
+   * quarter of an hour the operating system accepts what is sent to it, heartbeats included, and retransmits.
    */
-  readonly mostOpenMs?: number;
-  /** Streams that one credential may hold open in one process. */
+  readonly maxOpenMs?: number;
+  /** How many streams one credential may hold open in one process. */
   readonly perCredential?: number;
-  /** Ends every stream; new ones are answered 503. */
+  /** Once aborted, every stream ends and new ones get 503. */
   readonly stopping?: AbortSignal;
 };
 type Limits = Required<Omit<StreamOptions, 'stopping'>>;
-const usual: Limits = {
+const defaultLimits: Limits = {
   heartbeatMs: 15_000,
   pollMs: 10_000,
   recheckMs: 2_000,
   stallMs: 30_000,
-  mostOpenMs: 120_000,
+  maxOpenMs: 120_000,
   perCredential: 10,
 };
 
-/** Why a stream ends without anything being wrong. */
+/** The reason when a stream ends normally. */
 class StreamEnded extends Error {
   override readonly name = 'StreamEnded';
 }
 
-const tooMany = (most: number): AppError =>
+const tooManyStreams = (limit: number): AppError =>
   new AppError('RATE_LIMIT_EXCEEDED', 'Too many open streams', {
     headers: { 'Retry-After': '5' },
-    details: [{ path: '', code: 'too_many_streams', message: `Close one of the ${most} that this credential holds open` }],
+    details: [{ path: '', code: 'too_many_streams', message: `This credential may hold ${limit} streams open; close one first` }],
   });
 
 function lastEventIdOf(header: string | string[] | undefined): string | null {
   if (header === undefined || header === '') return null;
   if (typeof header === 'string' && /^[\x21-\x7e]{1,100}$/.test(header)) return header;
-  throw new AppError('BAD_REQUEST', 'The header Last-Event-ID is not valid', {
-    details: [{ path: 'last-event-id', code: 'bad_event_id', message: 'Send the id of the last event, or no such header' }],
+  throw new AppError('BAD_REQUEST', 'The Last-Event-ID header is not valid', {
+    details: [{ path: 'last-event-id', code: 'bad_event_id', message: 'Send the id of the last event received, or omit the header' }],
   });
 }
 
 type Stream = {
   readonly limits: Limits;
-  readonly notices: Notices;
+  readonly notices: TopicNotifications;
   readonly route: Route;
   readonly ctx: CallerCtx;
   readonly res: Response;
@@ -66,7 +66,7 @@ type Stream = {
   readonly lastEventId: string | null;
 };
 
-/** What was written has to be read some time: memory is not the place to keep it. */
+/** Waits until the client has read what was written, so that unread events don't pile up in memory. */
 const drained = ({ res, abort, limits }: Stream): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {
@@ -76,7 +76,7 @@ const drained = ({ res, abort, limits }: Stream): Promise<void> =>
       resolve();
     };
     const timer = setTimeout(() => {
-      abort.abort(new StreamEnded('the client does not read'));
+      abort.abort(new StreamEnded('the client stopped reading'));
       res.destroy();
     }, limits.stallMs);
     res.once('drain', done);
@@ -86,7 +86,7 @@ const drained = ({ res, abort, limits }: Stream): Promise<void> =>
 function writeHead(res: Response): void {
   res.status(200).setHeader('Content-Type', 'text/event-stream; charset=utf-8');
   res.setHeader('Cache-Control', 'no-store');
-  // Proxies must hand on each event as it comes.
+  // Proxies must pass each event on at once.
   res.setHeader('X-Accel-Buffering', 'no');
   res.flushHeaders();
 }
@@ -94,12 +94,12 @@ function writeHead(res: Response): void {
 const eventText = (event: string, data: unknown, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 
-function openChannel(stream: Stream): EventChannel {
+function createChannel(stream: Stream): EventChannel {
   const { res, route, notices, abort } = stream;
   return {
     signal: abort.signal,
     lastEventId: stream.lastEventId,
-    follow: (topic) => notices.follow(topic, abort.signal),
+    subscribe: (topic) => notices.subscribe(topic, abort.signal),
     send: async ({ event, data, id }) => {
       abort.signal.throwIfAborted();
       const schema = route.stream?.events[event];
@@ -112,10 +112,10 @@ function openChannel(stream: Stream): EventChannel {
   };
 }
 
-/** A database that is away says nothing about the credential: it is looked at again the next time. */
+/** Aborts the stream when the credential is no longer valid. An unavailable database proves nothing: the next check decides. */
 async function recheck({ ctx, route, res, abort }: Stream): Promise<void> {
   try {
-    const caller = await callerAgain(res);
+    const caller = await reidentifyCaller(res);
     authorize(route, { ...ctx, caller });
     if (caller.principal?.organization.id !== ctx.caller.principal?.organization.id)
       throw new AppError('FORBIDDEN', 'The credential now acts for another organization');
@@ -124,7 +124,7 @@ async function recheck({ ctx, route, res, abort }: Stream): Promise<void> {
   }
 }
 
-/** Looks after the stream while it runs; returns how to stop that. */
+/** Sends heartbeats, rechecks the credential and notices a disconnect while the stream runs. Returns a function that stops this. */
 function watch(stream: Stream): () => void {
   const { res, limits, abort, route } = stream;
   let checking = false;
@@ -138,13 +138,11 @@ function watch(stream: Stream): () => void {
       checking = false;
     });
   }, limits.recheckMs);
-  const gone = (): void => abort.abort(new StreamEnded('the client is gone'));
+  const gone = (): void => abort.abort(new StreamEnded('the client disconnected'));
   res.once('close', gone);
-  // What else is streamed, an answer as it is made, can't be gone on with, and has a time of its own.
+  // A POST streams a response while it is produced: it can't be resumed and has its own time limit.
   const over =
-    route.method === 'GET'
-      ? setTimeout(() => abort.abort(new StreamEnded('its client is to show that it is there')), limits.mostOpenMs)
-      : undefined;
+    route.method === 'GET' ? setTimeout(() => abort.abort(new StreamEnded('its client has to reconnect')), limits.maxOpenMs) : undefined;
   return () => {
     clearTimeout(over);
     clearInterval(heart);
@@ -153,7 +151,7 @@ function watch(stream: Stream): () => void {
   };
 }
 
-function endWith(stream: Stream, error: unknown): void {
+function endStream(stream: Stream, error: unknown): void {
   const { ctx, res } = stream;
   if (error instanceof StreamEnded) {
     if (!res.headersSent) writeHead(res);
@@ -169,12 +167,12 @@ function endWith(stream: Stream, error: unknown): void {
 async function run(stream: Stream, input: unknown): Promise<unknown> {
   const stop = watch(stream);
   try {
-    const answer = await stream.route.stream?.follow(stream.ctx, input, openChannel(stream));
-    if (stream.abort.signal.aborted) endWith(stream, stream.abort.signal.reason);
+    const result = await stream.route.stream?.run(stream.ctx, input, createChannel(stream));
+    if (stream.abort.signal.aborted) endStream(stream, stream.abort.signal.reason);
     else stream.res.end();
-    return answer;
+    return result;
   } catch (error) {
-    endWith(stream, stream.abort.signal.aborted ? stream.abort.signal.reason : error);
+    endStream(stream, stream.abort.signal.aborted ? stream.abort.signal.reason : error);
   } finally {
     stop();
   }
@@ -182,33 +180,35 @@ async function run(stream: Stream, input: unknown): Promise<unknown> {
 
 export type Streams = {
   /**
-   * `input` as it was parsed after the caller was authorized. Resolves when the stream has ended, with what its operation answered;
-   * undefined where it broke off.
+   * Streams to `res`; `input` is already authorized and parsed. Resolves with the operation's result when the stream has ended, or with
+   * undefined when it ended early. Rejects, as long as no event was sent: 400 for a malformed Last-Event-ID, 429 above the limit of
+   * streams, 503 while the service stops, and with the operation's own errors.
    */
   serve(route: Route, ctx: CallerCtx, input: unknown, lastEventId: string | string[] | undefined, res: Response): Promise<unknown>;
 };
 
-/** The kept answer of a repeated request, as a stream of its last event. */
-export function replayStream(route: Route, answer: unknown, res: Response): void {
+/** Sends the stored response of a repeated request as a stream of one event. */
+export function replayStream(route: Route, body: unknown, res: Response): void {
   writeHead(res);
-  res.end(eventText(route.stream?.last ?? 'message', answer));
+  res.end(eventText(route.stream?.resultEvent ?? 'message', body));
 }
 
-export function openStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = {}): Streams {
-  const limits: Limits = { ...usual, ...given };
-  const notices = openNotices(ctx, limits.pollMs);
+/** `serve` of the result rejects as `Streams` says. */
+export function createStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = {}): Streams {
+  const limits: Limits = { ...defaultLimits, ...given };
+  const notices = createTopicNotifications(ctx, limits.pollMs);
   const open = new Map<string, number>();
   return {
     serve: async (route, caller, input, header, res) => {
       const lastEventId = lastEventIdOf(header);
       if (stopping?.aborted === true) throw unavailable('The service is stopping', 2);
-      const key = budgetKey(res);
+      const key = rateLimitKey(res);
       const held = open.get(key) ?? 0;
-      if (held >= limits.perCredential) throw tooMany(limits.perCredential);
+      if (held >= limits.perCredential) throw tooManyStreams(limits.perCredential);
       open.set(key, held + 1);
       const abort = new AbortController();
       const onStop = (): void =>
-        abort.abort(res.headersSent ? new StreamEnded('the service stops') : unavailable('The service is stopping', 2));
+        abort.abort(res.headersSent ? new StreamEnded('the service is stopping') : unavailable('The service is stopping', 2));
       stopping?.addEventListener('abort', onStop, { once: true });
       try {
         return await run({ limits, notices, route, ctx: caller, res, abort, lastEventId }, input);

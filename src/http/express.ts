@@ -1,18 +1,28 @@
-// Reads route values into an Express router: request-log → authenticate → rate-limit → invoke.
+// Builds an Express router from route values: request-log → authenticate → rate-limit → invoke.
 import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError, notFound } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
-import { authenticate, budgetKey, callerAddress, callerCtx, networkOf, refuseForeignOrigin } from './authenticate.ts';
+import { assertSameOrigin, authenticate, callerAddress, callerCtx, networkOf, rateLimitKey } from './authenticate.ts';
 import { maxBodyBytes } from './connections.ts';
 import { sendDownload } from './download.ts';
-import { openStreams, replayStream, type Streams } from './event-stream.ts';
+import { createStreams, replayStream, type Streams } from './event-stream.ts';
 import { invokeOnce, streamOnce } from './idempotency.ts';
-import { countFailure, requestBudget } from './rate-limit.ts';
-import { type Answer, type AnyRoute, admit, goodStatus, type PublicRoute, type RawInput, type Route, refuseQuery } from './route.ts';
+import { countFailedAuthentication, rateLimitRequests } from './rate-limit.ts';
+import {
+  type AnyRoute,
+  assertNoQuery,
+  authorizeAndParse,
+  type PublicRoute,
+  type RawInput,
+  type Route,
+  type RouteResponse,
+  successStatus,
+} from './route.ts';
+import { platformBase, recordServed } from './served.ts';
 
-function send(res: Response, { status, body }: Answer): void {
+function send(res: Response, { status, body }: RouteResponse): void {
   res.setHeader('Cache-Control', 'no-store');
   if (body === undefined) res.status(status).end();
   else res.status(status).json(body);
@@ -20,38 +30,36 @@ function send(res: Response, { status, body }: Answer): void {
 
 const expressPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
 
-/** Comes after the budget: every request of a known caller counts. */
-const ownPagesOnly =
+/** Throws 403 for a session used by a page of another origin. Runs after the rate limit, since every request of a known caller counts. */
+const assertSessionOrigin =
   (ctx: Ctx): RequestHandler =>
   (req, res, next) => {
-    if (callerCtx(res).caller.credential.kind === 'session') refuseForeignOrigin(req, ctx.settings.publicUrl);
+    if (callerCtx(res).caller.credential.kind === 'session') assertSameOrigin(req, ctx.settings.publicUrl);
     next();
   };
 
-/** A body must say that it is JSON; one that says nothing and holds nothing is no body. */
-import { noteServed, platformBase } from './served.ts';
-
-export const jsonOnly: RequestHandler = (req, _res, next) => {
+/** Middleware that throws 415 when a request has a body that isn't application/json. A request without a body needs no Content-Type. */
+export const assertJsonBody: RequestHandler = (req, _res, next) => {
   const hasBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
   if (hasBody && req.is('application/json') === false) {
     throw new AppError('BAD_REQUEST', 'The body must be application/json', {
       status: 415,
-      details: [{ path: 'content-type', code: 'unsupported_media_type', message: 'Send application/json' }],
+      details: [{ path: 'content-type', code: 'unsupported_media_type', message: 'Set Content-Type: application/json' }],
     });
   }
   next();
 };
 
-/** Broken UTF-8 would be stored as replacement characters, in silence. */
-function refuseBrokenText(_req: unknown, _res: unknown, body: Buffer): void {
+/** Throws 400 for malformed UTF-8, which would otherwise silently become replacement characters. */
+function assertUtf8(_req: unknown, _res: unknown, body: Buffer): void {
   if (isUtf8(body)) return;
   throw new AppError('BAD_REQUEST', 'The body is not UTF-8', {
-    details: [{ path: '', code: 'malformed_text', message: 'Send UTF-8' }],
+    details: [{ path: '', code: 'malformed_text', message: 'Encode the body as UTF-8' }],
   });
 }
 
-/** JSON unless the caller rather has one of the other forms; HEAD tells of JSON alone. */
-function wantedType(req: Request, { stream, download }: Route): string {
+/** The media type to send: JSON unless the client prefers another one that the route offers; always JSON for HEAD. Throws 406. */
+function negotiateType(req: Request, { stream, download }: Route): string {
   const offered = [
     'application/json',
     ...(stream === undefined ? [] : ['text/event-stream']),
@@ -59,7 +67,7 @@ function wantedType(req: Request, { stream, download }: Route): string {
   ];
   const type = req.accepts(offered);
   if (type !== false) return req.method === 'HEAD' ? 'application/json' : type;
-  throw new AppError('BAD_REQUEST', 'None of the accepted media types is offered', {
+  throw new AppError('BAD_REQUEST', 'None of the accepted media types is available', {
     status: 406,
     details: [{ path: 'accept', code: 'not_acceptable', message: `Accept ${offered.join(' or ')}` }],
   });
@@ -67,50 +75,50 @@ function wantedType(req: Request, { stream, download }: Route): string {
 
 async function serveStream(route: Route, streams: Streams, raw: RawInput, key: string | undefined, req: Request, res: Response) {
   const ctx = callerCtx(res);
-  const kept = await streamOnce(route, ctx, raw, key, (input, held) =>
-    streams.serve(route, held, input, req.headers['last-event-id'], res),
+  const stored = await streamOnce(route, ctx, raw, key, (input, keyCtx) =>
+    streams.serve(route, keyCtx, input, req.headers['last-event-id'], res),
   );
-  if (kept === null) return;
+  if (stored === null) return;
   res.setHeader('Idempotency-Replayed', 'true');
-  if (kept.status >= 400) send(res, kept);
-  else replayStream(route, kept.body, res);
+  if (stored.status >= 400) send(res, stored);
+  else replayStream(route, stored.body, res);
 }
 
 function serve(route: Route, streams: Streams): RequestHandler {
   const [served, streamed] = (['platform', 'stream'] as const).map((kind) => ({ route: `${platformBase}${route.path}`, kind }));
   return async (req: Request, res: Response) => {
-    if (served !== undefined) noteServed(res, served);
+    if (served !== undefined) recordServed(res, served);
     const ctx = callerCtx(res);
     const raw = { params: req.params, query: req.query, body: req.body as unknown };
     const given = req.headers['idempotency-key'];
     const key = typeof given === 'string' ? given : undefined;
     if (route.stream !== undefined || route.download !== undefined) {
       res.vary('Accept');
-      const type = wantedType(req, route);
+      const type = negotiateType(req, route);
       if (type === 'text/event-stream') {
-        if (streamed !== undefined) noteServed(res, streamed);
+        if (streamed !== undefined) recordServed(res, streamed);
         return serveStream(route, streams, raw, key, req, res);
       }
-      if (type !== 'application/json') return sendDownload(route, ctx, admit(route, ctx, raw), req, res);
+      if (type !== 'application/json') return sendDownload(route, ctx, authorizeAndParse(route, ctx, raw), req, res);
     }
-    const { answer, replayed } = await invokeOnce(route, ctx, raw, key);
+    const { response, replayed } = await invokeOnce(route, ctx, raw, key);
     if (replayed) res.setHeader('Idempotency-Replayed', 'true');
-    send(res, answer);
+    send(res, response);
   };
 }
 
 const servePublic =
   (ctx: Ctx, route: PublicRoute): RequestHandler =>
   async (req, res) => {
-    refuseQuery(req.query);
-    send(res, { status: goodStatus(route), body: await route.handler(ctx, { params: {}, rawBody: Buffer.alloc(0), headers: {} }) });
+    assertNoQuery(req.query);
+    send(res, { status: successStatus(route), body: await route.handler(ctx, { params: {}, rawBody: Buffer.alloc(0), headers: {} }) });
   };
 
-const isRefused = (error: unknown): error is AppError => error instanceof AppError && (error.status === 400 || error.status === 404);
+const isRejected = (error: unknown): error is AppError => error instanceof AppError && (error.status === 400 || error.status === 404);
 
-/** Takes any content type, and no compressed body: what is signed are the bytes. */
+/** Accepts any content type but no compressed body: the signature covers the bytes as received. */
 function serveWebhook(ctx: Ctx, route: PublicRoute, maxBytes: number): RequestHandler[] {
-  const answer: RequestHandler = async (req, res) => {
+  const handle: RequestHandler = async (req, res) => {
     try {
       const params = route.params?.safeParse(req.params);
       if (params?.success !== true) throw notFound('Webhook');
@@ -123,24 +131,24 @@ function serveWebhook(ctx: Ctx, route: PublicRoute, maxBytes: number): RequestHa
         rawBody: Buffer.isBuffer(rawBody) ? rawBody : Buffer.alloc(0),
         headers,
       };
-      send(res, { status: goodStatus(route), body: route.response.parse(await route.handler(ctx, call)) });
+      send(res, { status: successStatus(route), body: route.response.parse(await route.handler(ctx, call)) });
     } catch (error) {
-      throw isRefused(error) ? await countFailure(ctx, networkOf(callerAddress(req)), error) : error;
+      throw isRejected(error) ? await countFailedAuthentication(ctx, networkOf(callerAddress(req)), error) : error;
     }
   };
-  return [express.raw({ type: () => true, limit: maxBytes, inflate: false }), answer];
+  return [express.raw({ type: () => true, limit: maxBytes, inflate: false }), handle];
 }
 
 const methods = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const;
 
-/** Answers 405 with `Allow` where the address is known and the method isn't. */
-function refuseOtherMethods(routes: readonly AnyRoute[]): RequestHandler {
+/** Throws 405 with `Allow` when the path has routes but none for the method. */
+function assertKnownMethod(routes: readonly AnyRoute[]): RequestHandler {
   const known = routes.map(({ path, method }) => ({ method, form: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`) }));
   return (req, _res, next) => {
     const methods = known.filter(({ form }) => form.test(req.path)).map(({ method }) => method);
     if (methods.length === 0) return next();
     const allowed = [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : [])])].join(', ');
-    throw new AppError('BAD_REQUEST', `${req.method} is not allowed here`, {
+    throw new AppError('BAD_REQUEST', `${req.method} is not allowed for this path`, {
       status: 405,
       headers: { Allow: allowed },
       details: [{ path: '', code: 'method_not_allowed', message: `Allowed: ${allowed}` }],
@@ -148,10 +156,11 @@ function refuseOtherMethods(routes: readonly AnyRoute[]): RequestHandler {
   };
 }
 
-/** Addresses without parameters go first, so that `/whoami/organizations` is never taken for an id. */
+/** Paths without parameters go first, so that `organizations` in `/whoami/organizations` is never taken for an id. */
 const literalFirst = (a: AnyRoute, b: AnyRoute): number => a.path.split('{').length - b.path.split('{').length;
 
-export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: VerifyToken, streams = openStreams(ctx)): Router {
+/** Serves the routes: public ones and webhooks first, all others behind authentication and the rate limit. */
+export function createRouteRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: VerifyToken, streams = createStreams(ctx)): Router {
   const router = Router({ caseSensitive: true });
   for (const route of routes) {
     if (route.access !== 'public') continue;
@@ -161,15 +170,15 @@ export function routeRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: Verif
   const guarded = Router({ caseSensitive: true });
   guarded.use(
     authenticate(ctx, verify),
-    requestBudget(ctx, (_req, res) => budgetKey(res)),
-    ownPagesOnly(ctx),
-    jsonOnly,
-    express.json({ limit: maxBodyBytes, strict: true, verify: refuseBrokenText }),
+    rateLimitRequests(ctx, (_req, res) => rateLimitKey(res)),
+    assertSessionOrigin(ctx),
+    assertJsonBody,
+    express.json({ limit: maxBodyBytes, strict: true, verify: assertUtf8 }),
   );
   for (const route of [...routes].sort(literalFirst)) {
     if (route.access !== 'public') guarded[methods[route.method]](expressPath(route.path), serve(route, streams));
   }
-  guarded.use(refuseOtherMethods(routes));
+  guarded.use(assertKnownMethod(routes));
   router.use(guarded);
   return router;
 }

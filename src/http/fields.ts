@@ -1,7 +1,7 @@
-// The fields that many operations share, each with the form it has on the wire.
+// Schemas of fields that many operations share, each with its representation in JSON, paths and queries.
 import { z } from 'zod';
 
-/** Query and path values arrive as text; `openapi` in the metadata says how the description shows them. */
+/** Query and path values arrive as strings; `openapi` in the metadata is the schema that the OpenAPI document shows. */
 const wire = (schema: Record<string, unknown>) => ({ openapi: schema });
 
 export const Id = z
@@ -23,40 +23,42 @@ export const queryInteger = (bounds: { min: number; max: number; default: number
     .transform((value) => value ?? bounds.default)
     .meta(wire({ type: 'integer', minimum: bounds.min, maximum: bounds.max, default: bounds.default }));
 
-/** An instant that a caller gives: RFC 3339 with a zone, from the years that RFC 3339 can write in UTC, exact to the millisecond. */
+/** A timestamp from a caller: RFC 3339 with a time zone, within the years that RFC 3339 can express in UTC, in milliseconds. */
+const timestampMessage = 'must be an RFC 3339 timestamp with a time zone';
 const givenInstant = z.iso
-  .datetime({ offset: true, error: 'must be an RFC 3339 instant with a zone' })
-  .max(40, 'must be an RFC 3339 instant with a zone')
+  .datetime({ offset: true, error: timestampMessage })
+  .max(40, timestampMessage)
   .transform((text) => new Date(text))
-  .refine((at) => /^(?!0000)\d{4}-/.test(at.toISOString()), 'must lie in the years 1 to 9999');
+  .refine((at) => /^(?!0000)\d{4}-/.test(at.toISOString()), 'must be in the years 1 to 9999');
 
 export const queryInstant = givenInstant.meta(wire({ type: 'string', format: 'date-time' }));
-/** A day of the calendar, in UTC where it stands for a span of time. */
+/** A calendar day, in UTC where it means a span of time. */
 export const Day = z.iso
   .date({ error: 'must be a date such as 2026-01-31' })
-  .refine((text) => !text.startsWith('0000'), 'must lie in the years 1 to 9999')
+  .refine((text) => !text.startsWith('0000'), 'must be in the years 1 to 9999')
   .meta(wire({ type: 'string', format: 'date' }));
 
-/** In a body: goes on as text in UTC. */
+/** In a body: parsed into a string in UTC. */
 export const bodyInstant = givenInstant
   .transform((at) => at.toISOString())
   .nullable()
   .meta(wire({ type: 'string', format: 'date-time', nullable: true }));
 
-/** Text a person typed: trimmed, no control characters. */
+/** A single line typed by a person: trimmed, not empty, without control characters. */
 export const shortText = (max: number) =>
   z
     .string()
     .trim()
     .min(1)
     .max(max)
-    .refine((text) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u.test(text), 'must not hold control characters')
-    .refine((text) => text === '' || /[^\p{Cf}\p{Mn}\p{Z}]/u.test(text), 'must show something');
+    .refine((text) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u.test(text), 'must not contain control characters')
+    .refine((text) => text === '' || /[^\p{Cf}\p{Mn}\p{Z}]/u.test(text), 'must contain a visible character');
+/** Text of several lines. */
 export const longText = (max: number) =>
   z
     .string()
     .max(max)
-    .refine((text) => /^[^\0\p{Cs}]*$/u.test(text), 'must not hold NUL or broken characters');
+    .refine((text) => /^[^\0\p{Cs}]*$/u.test(text), 'must not contain NUL or unpaired surrogates');
 
 export const Email = z
   .email()
@@ -65,9 +67,9 @@ export const Email = z
   .transform((text) => text.toLowerCase())
   .meta(wire({ type: 'string', format: 'email', maxLength: 254 }));
 
-/** What is wrong with something that is answered all the same; `path` as in an error's details. */
+/** A problem reported in a success response; `path` as in an error's details. */
 export const Problem = z.object({ path: z.string(), code: z.string(), message: z.string() });
 
-/** A date of the database or the process as the wire shows it. */
+/** Formats a date as responses show it: RFC 3339 in UTC, without milliseconds when they are zero. */
 export const instant = (at: Date): string => at.toISOString().replace(/\.\d{3}Z$/, 'Z');
 export const instantOrNull = (at: Date | null): string | null => (at === null ? null : instant(at));

@@ -1,9 +1,9 @@
-// Answers probes before anything else looks at a request: who asks whether the service lives must not wait for what keeps it busy.
-// Open to everyone, so it says nothing that helps a stranger, and writes no line unless the log is told to.
+// Health checks, answered before any middleware runs so that a probe doesn't wait for what keeps the service busy. They need no
+// credential, so they reveal nothing that would help an attacker, and are logged at debug level only.
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Log } from '../core/log.ts';
 
-/** `checks` by name: `ok`, or in few words why not. */
+/** `checks` by name: `ok`, or a short reason. */
 export type Readiness = { readonly ready: boolean; readonly checks: Readonly<Record<string, string>> };
 
 function send(res: ServerResponse, status: number, body: object): void {
@@ -20,24 +20,24 @@ function send(res: ServerResponse, status: number, body: object): void {
 }
 
 /**
- * `/healthz`: 200 as long as the process turns its event loop. `/readyz`: 200, or 503 with the checks that failed. Everything else is
- * the application's.
+ * `/healthz`: 200 as long as the event loop runs. `/readyz`: 200, or 503 with the state of every check. `app` handles every other
+ * request.
  */
-export function answerProbes(readiness: () => Promise<Readiness>, log: Log, app: RequestListener): RequestListener {
+export function serveProbes(readiness: () => Promise<Readiness>, log: Log, app: RequestListener): RequestListener {
   return (req, res) => {
     const { url, method } = req;
     if (url !== '/healthz' && url !== '/readyz') return app(req, res);
-    const answered = (status: number, body: object): void => {
+    const respond = (status: number, body: object): void => {
       send(res, status, body);
       log.debug({ method, path: url, status }, 'probe');
     };
-    if (method !== 'GET' && method !== 'HEAD') return answered(405, { status: 'only GET is allowed here' });
-    if (url === '/healthz') return answered(200, { status: 'alive' });
+    if (method !== 'GET' && method !== 'HEAD') return respond(405, { status: 'only GET is allowed here' });
+    if (url === '/healthz') return respond(200, { status: 'alive' });
     readiness().then(
-      ({ ready, checks }) => answered(ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', checks }),
+      ({ ready, checks }) => respond(ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', checks }),
       (error: unknown) => {
-        log.error({ err: error }, 'readiness could not be told');
-        answered(503, { status: 'not ready', checks: {} });
+        log.error({ err: error }, 'readiness check failed');
+        respond(503, { status: 'not ready', checks: {} });
       },
     );
   };

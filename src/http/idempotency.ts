@@ -1,39 +1,41 @@
-// A POST repeated with the same Idempotency-Key is answered from the first one's stored answer. Kept 24 h per organization,
-// credential and route. 401, 403, 429 and 5xx are never stored: trying again is then the right thing to do. Who works on a key holds it
-// under a lease; each write is noted with the key in its own transaction, so that nobody repeats what a lost process had done.
+// A POST repeated with the same Idempotency-Key gets the stored response of the first one. Stored for 24 h per organization, credential
+// and route. 401, 403, 429 and 5xx are never stored, since retrying is then the right thing to do. The process that works on a key holds
+// it under a lease, and each write records itself with the key in its own transaction, so that no retry repeats what a crashed process
+// had already done.
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import type { CallerCtx, KeyClaim } from '../core/ctx.ts';
+import type { CallerCtx, IdempotencyClaim } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
-import { newId } from '../core/id.ts';
-import { keepLease } from '../core/lease.ts';
-import { isNotNow } from '../db/pg-errors.ts';
+import { createId } from '../core/id.ts';
+import { startLeaseRenewal } from '../core/lease.ts';
+import { isTransientError } from '../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
-import { type Answer, admit, goodStatus, invoke, type RawInput, type Route } from './route.ts';
+import { authorizeAndParse, invoke, type RawInput, type Route, type RouteResponse, successStatus } from './route.ts';
 
-/** How long a key belongs to a process that says nothing more. */
+/** How long a key stays claimed by a process that no longer renews its lease. */
 const leaseMs = 15_000;
-/** Longer than the lease: who asks again at once after a process was lost gets an answer. */
+/** Longer than the lease: a client that retries at once after a process crashed still gets a response. */
 const waitMs = 20_000;
 const pollMs = 100;
-const keepAgainMs = 500;
+const saveRetryMs = 500;
 const acceptable = /^[\x21-\x7e]{1,255}$/;
 
 type Done = { action: string; target: { type: string; id: string | null } };
-type Held = { request_hash: Buffer; status: number | null; body: unknown; done: Done | null; locked: boolean; old: boolean };
-type Claim = { readonly kind: 'mine' } | { readonly kind: 'stored'; readonly answer: Answer } | { readonly kind: 'busy' };
+type KeyRow = { request_hash: Buffer; status: number | null; body: unknown; done: Done | null; locked: boolean; old: boolean };
+type Claim = { readonly kind: 'mine' } | { readonly kind: 'stored'; readonly response: RouteResponse } | { readonly kind: 'busy' };
 
-const sameKeyOtherBody = (): AppError =>
+const keyReused = (): AppError =>
   invalid('This Idempotency-Key was used with another body', [
-    { path: 'Idempotency-Key', code: 'key_reused', message: 'Use a new key for a new request' },
+    { path: 'Idempotency-Key', code: 'key_reused', message: 'Use a new key for each new request' },
   ]);
 
-const answerLost = ({ action, target }: Done): AppError =>
-  invalid('The first request with this Idempotency-Key was carried out, but its answer was lost', [
-    { path: 'Idempotency-Key', code: 'answer_lost', message: `It was done once: ${action} ${target.id ?? target.type}` },
+const responseLost = ({ action, target }: Done): AppError =>
+  invalid('The first request with this Idempotency-Key was carried out, but its response was lost', [
+    { path: 'Idempotency-Key', code: 'answer_lost', message: `Already done: ${action} ${target.id ?? target.type}` },
   ]);
 
+/** JSON with sorted keys, so that equal bodies have equal text. */
 function stableText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stableText).join()}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
@@ -41,7 +43,7 @@ function stableText(value: unknown): string {
   return `{${entries.map(([key, held]) => `${JSON.stringify(key)}:${stableText(held)}`).join()}}`;
 }
 
-/** Whose answers these are: the organization's, or the person's own for what concerns no organization. */
+/** Whose stored responses these are: the organization's, or the person's own for operations outside an organization. */
 const scopeOf = ({ caller }: CallerCtx, route: Route): string =>
   route.access === 'person' || caller.principal === undefined ? caller.user.id : caller.principal.organization.id;
 const inScope = <T>(ctx: CallerCtx, route: Route, work: (tx: Tx) => Promise<T>): Promise<T> =>
@@ -58,8 +60,8 @@ async function claim(ctx: CallerCtx, route: Route, key: string, hash: Buffer, cl
       [...where, hash, claimId, leaseMs],
     );
     if (rowCount === 1) return { kind: 'mine' };
-    // Locked by the transaction that writes, or by who takes it over just now.
-    const { rows } = await tx.raw<{ rows: Held[] }>(
+    // A locked row is skipped: a transaction is writing it, or another process is taking the key over.
+    const { rows } = await tx.raw<{ rows: KeyRow[] }>(
       `select request_hash, status, body, done, locked_until > clock_timestamp() as locked, created_at < now() - interval '24 hours' as old
        from idempotency_keys where ${ofKey} for update skip locked`,
       where,
@@ -68,13 +70,13 @@ async function claim(ctx: CallerCtx, route: Route, key: string, hash: Buffer, cl
     if (held === undefined) return { kind: 'busy' };
     const isLost = held.status === null && !held.locked;
     if (!held.old && !(isLost && held.done === null)) {
-      if (!held.request_hash.equals(hash)) throw sameKeyOtherBody();
-      if (held.status !== null) return { kind: 'stored', answer: { status: held.status, body: held.body ?? undefined } };
+      if (!held.request_hash.equals(hash)) throw keyReused();
+      if (held.status !== null) return { kind: 'stored', response: { status: held.status, body: held.body ?? undefined } };
       if (!isLost || held.done === null) return { kind: 'busy' };
-      const answer = storable(answerLost(held.done), ctx.requestId);
-      if (answer === null) throw answerLost(held.done);
-      await keepAnswer(tx, where, answer.status, answer.body);
-      return { kind: 'stored', answer };
+      const response = storable(responseLost(held.done), ctx.requestId);
+      if (response === null) throw responseLost(held.done);
+      await saveResponse(tx, where, response.status, response.body);
+      return { kind: 'stored', response };
     }
     await tx.raw(
       `update idempotency_keys set request_hash = ?, claim_id = ?, locked_until = clock_timestamp() + ? * interval '1 millisecond',
@@ -85,7 +87,7 @@ async function claim(ctx: CallerCtx, route: Route, key: string, hash: Buffer, cl
   });
 }
 
-/** Not while the write itself holds the row: it is as good as a lease then. */
+/** Skips the row while the handler's own write locks it: the lock then protects the key as a lease does. */
 const renew = (ctx: CallerCtx, route: Route, claimId: string): Promise<unknown> =>
   inScope(ctx, route, (tx) =>
     tx.raw(
@@ -95,38 +97,38 @@ const renew = (ctx: CallerCtx, route: Route, claimId: string): Promise<unknown> 
     ),
   );
 
-const keepAnswer = (tx: Tx, where: readonly string[], status: number, body: unknown): Promise<unknown> =>
+const saveResponse = (tx: Tx, where: readonly string[], status: number, body: unknown): Promise<unknown> =>
   tx.raw(`update idempotency_keys set status = ?, body = ?::jsonb, locked_until = null, done = null where ${ofKey}`, [
     status,
     body === undefined ? null : JSON.stringify(body),
     ...where,
   ]);
 
-/** `again`: nothing was answered, and the request may be made again, unless it wrote something. */
-type End = { readonly answer: Answer | null } | 'again';
+/** `retry`: there is no response to store, and the request may be repeated unless it wrote something. */
+type Outcome = { readonly response: RouteResponse | null } | 'retry';
 
-async function settle(ctx: CallerCtx, route: Route, key: string, claimId: string, end: End): Promise<void> {
+async function saveOutcome(ctx: CallerCtx, route: Route, key: string, claimId: string, outcome: Outcome): Promise<void> {
   const where = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
   await inScope(ctx, route, async (tx) => {
-    // A COMMIT whose answer was lost may still be under way: its row is waited for.
+    // A COMMIT whose confirmation was lost may still be in progress: wait for its row lock.
     const { rows } = await tx.raw<{ rows: { done: Done | null }[] }>('select done from idempotency_keys where claim_id = ? for update', [
       claimId,
     ]);
     const [held] = rows;
     if (held === undefined) return;
-    if (end === 'again' && held.done !== null) await tx.raw(`update idempotency_keys set locked_until = now() where ${ofKey}`, where);
-    else if (end === 'again' || end.answer === null) await tx.raw(`delete from idempotency_keys where ${ofKey}`, where);
+    if (outcome === 'retry' && held.done !== null) await tx.raw(`update idempotency_keys set locked_until = now() where ${ofKey}`, where);
+    else if (outcome === 'retry' || outcome.response === null) await tx.raw(`delete from idempotency_keys where ${ofKey}`, where);
     else {
-      const { status, body } = end.answer;
-      const once = status < 300 ? (route.writeOnce ?? []) : [];
+      const { status, body } = outcome.response;
+      const once = status < 300 ? (route.shownOnce ?? []) : [];
       const secrets = Object.fromEntries(once.map((name) => [name, null]));
-      await keepAnswer(tx, where, status, body === undefined ? undefined : { ...body, ...secrets });
+      await saveResponse(tx, where, status, body === undefined ? undefined : { ...body, ...secrets });
     }
   });
 }
 
-/** An error that says something about the request itself is an answer like any other, and is kept. */
-function storable(error: unknown, requestId: string): Answer | null {
+/** Errors about the request itself are stored like any other response. Null for those that a retry may change. */
+function storable(error: unknown, requestId: string): RouteResponse | null {
   if (!(error instanceof AppError) || error.status >= 500 || [401, 403, 429].includes(error.status)) return null;
   return {
     status: error.status,
@@ -135,17 +137,18 @@ function storable(error: unknown, requestId: string): Answer | null {
 }
 
 /**
- * Runs the handler once per key, or gives the stored answer. `replayed` tells the caller which it was. Null is no answer: the request
- * may be made again under its key.
+ * Runs the handler once per key, or returns the stored response; `replayed` tells which. A null response means that the request may be
+ * repeated under its key. Throws 400 for a malformed key, 422 when the key was used with another body (`key_reused`), when the first
+ * request still runs after 20 s (`still_running`) or its response was lost (`answer_lost`), and what the handler throws.
  */
-export async function once(
+export async function runOnce(
   ctx: CallerCtx,
   route: Route,
   key: string,
   body: unknown,
   params: unknown,
-  handle: (ctx: CallerCtx) => Promise<Answer | null>,
-): Promise<{ answer: Answer | null; replayed: boolean }> {
+  handle: (ctx: CallerCtx) => Promise<RouteResponse | null>,
+): Promise<{ response: RouteResponse | null; replayed: boolean }> {
   if (!acceptable.test(key)) {
     throw new AppError('BAD_REQUEST', 'Idempotency-Key must be 1 to 255 visible ASCII characters', {
       details: [{ path: 'Idempotency-Key', code: 'malformed', message: 'must be 1 to 255 visible ASCII characters' }],
@@ -154,84 +157,86 @@ export async function once(
   const hash = createHash('sha256')
     .update(stableText([params, body ?? null]))
     .digest();
-  const claimId = newId();
+  const claimId = createId();
   const deadlineMs = ctx.clock.monotonicMs() + waitMs;
   for (;;) {
     const state = await claim(ctx, route, key, hash, claimId);
-    if (state.kind === 'stored') return { answer: state.answer, replayed: true };
+    if (state.kind === 'stored') return { response: state.response, replayed: true };
     if (state.kind === 'mine') break;
     if (ctx.clock.monotonicMs() >= deadlineMs) {
       throw invalid('A request with this Idempotency-Key is still running', [
-        { path: 'Idempotency-Key', code: 'still_running', message: 'Wait for the first request to end' },
+        { path: 'Idempotency-Key', code: 'still_running', message: 'Wait until the first request has finished, then try again' },
       ]);
     }
     await delay(pollMs);
   }
-  const answer = await holding(ctx, route, key, claimId, handle);
-  return { answer, replayed: false };
+  const response = await runUnderLease(ctx, route, key, claimId, handle);
+  return { response, replayed: false };
 }
 
-/** Runs the handler under the lease of its key, and keeps what it answers. */
-async function holding(
+/** Runs the handler under the lease of its key and stores its response. */
+async function runUnderLease(
   ctx: CallerCtx,
   route: Route,
   key: string,
   claimId: string,
-  handle: (ctx: CallerCtx) => Promise<Answer | null>,
-): Promise<Answer | null> {
-  // What was done is done: an answer that can't be stored is still given, and who asks again is told that it was done.
-  const keep = (end: End): Promise<void> =>
-    settle(ctx, route, key, claimId, end).catch((error: unknown) => {
-      ctx.log.warn({ err: error }, 'an answer could not be kept for repetition');
-      if (isNotNow(error)) setTimeout(() => void (ctx.clock.monotonicMs() < lostMs ? keep(end) : undefined), keepAgainMs).unref();
+  handle: (ctx: CallerCtx) => Promise<RouteResponse | null>,
+): Promise<RouteResponse | null> {
+  // A response that can't be stored is still sent; a retry then gets `answer_lost`.
+  const save = (outcome: Outcome): Promise<void> =>
+    saveOutcome(ctx, route, key, claimId, outcome).catch((error: unknown) => {
+      ctx.log.warn({ err: error }, 'a response could not be stored under its Idempotency-Key');
+      if (isTransientError(error))
+        setTimeout(() => void (ctx.clock.monotonicMs() < leaseEndMs ? save(outcome) : undefined), saveRetryMs).unref();
     });
   let isHeld = true;
-  /** When nobody waits for this process any more. */
-  let lostMs = Number.POSITIVE_INFINITY;
-  const kept: KeyClaim = { id: claimId, isHeld: () => isHeld };
-  const release = keepLease(
+  /** When the lease ends and another process may take the key over. */
+  let leaseEndMs = Number.POSITIVE_INFINITY;
+  const keyClaim: IdempotencyClaim = { id: claimId, isHeld: () => isHeld };
+  const release = startLeaseRenewal(
     leaseMs,
     () => renew(ctx, route, claimId),
     (error) => ctx.log.warn({ err: error }, 'the lease of an Idempotency-Key could not be renewed'),
   );
   try {
-    const answer = await handle({ ...ctx, claim: kept });
+    const response = await handle({ ...ctx, claim: keyClaim });
     isHeld = false;
-    lostMs = ctx.clock.monotonicMs() + leaseMs;
-    await keep({ answer });
-    return answer;
+    leaseEndMs = ctx.clock.monotonicMs() + leaseMs;
+    await save({ response });
+    return response;
   } catch (error) {
     isHeld = false;
-    lostMs = ctx.clock.monotonicMs() + leaseMs;
-    const answer = storable(error, ctx.requestId);
-    await keep(answer === null ? 'again' : { answer });
+    leaseEndMs = ctx.clock.monotonicMs() + leaseMs;
+    const response = storable(error, ctx.requestId);
+    await save(response === null ? 'retry' : { response });
     throw error;
   } finally {
     release();
   }
 }
 
-/** `invoke`, with the stored answer where a POST is repeated under the same key. */
+/** `invoke`, which replays the stored response when a POST is repeated under the same key. Throws as `invoke` and `runOnce` do. */
 export async function invokeOnce(
   route: Route,
   ctx: CallerCtx,
   raw: RawInput,
   key: string | undefined,
-): Promise<{ answer: Answer; replayed: boolean }> {
+): Promise<{ response: RouteResponse; replayed: boolean }> {
   let replayed = false;
-  const answer = await invoke(route, ctx, raw, async (handle) => {
+  const response = await invoke(route, ctx, raw, async (handle) => {
     if (route.method !== 'POST' || key === undefined) return handle(ctx);
-    const kept = await once(ctx, route, key, raw.body, raw.params, handle);
-    replayed = kept.replayed;
-    if (kept.answer === null) throw new Error('an operation gave no answer');
-    return kept.answer;
+    const result = await runOnce(ctx, route, key, raw.body, raw.params, handle);
+    replayed = result.replayed;
+    if (result.response === null) throw new Error('an operation returned no response');
+    return result.response;
   });
-  return { answer, replayed };
+  return { response, replayed };
 }
 
 /**
- * The same for an answer that `serve` streams: it gives what is to be kept, or undefined where the stream broke off. Gives the stored
- * answer of a repeated request, which was not served, and null otherwise.
+ * The same for a response that `serve` streams; it resolves with the result to store, or undefined when the stream ended early. Returns
+ * the stored response of a repeated request, for which `serve` is not called, and null otherwise. Throws what authorizing,
+ * parsing, `serve` and `runOnce` throw.
  */
 export async function streamOnce(
   route: Route,
@@ -239,27 +244,27 @@ export async function streamOnce(
   raw: RawInput,
   key: string | undefined,
   serve: (input: unknown, ctx: CallerCtx) => Promise<unknown>,
-): Promise<Answer | null> {
-  const input = admit(route, ctx, raw);
+): Promise<RouteResponse | null> {
+  const input = authorizeAndParse(route, ctx, raw);
   if (route.method !== 'POST' || key === undefined) {
     await serve(input, ctx);
     return null;
   }
-  const { answer, replayed } = await once(ctx, route, key, raw.body, raw.params, async (held) => {
-    const served = await serve(input, held);
-    return served === undefined ? null : { status: goodStatus(route), body: route.response?.parse(served) };
+  const { response, replayed } = await runOnce(ctx, route, key, raw.body, raw.params, async (keyCtx) => {
+    const served = await serve(input, keyCtx);
+    return served === undefined ? null : { status: successStatus(route), body: route.response?.parse(served) };
   });
-  return replayed ? answer : null;
+  return replayed ? response : null;
 }
 
 /**
- * Frees the keys of requests that had begun by then and have no answer yet: what had written nothing may be made again, and of what had, its
- * write is known. Says how many. For the owner of the tables alone.
+ * Releases the keys of requests that started by then and have no response yet: a request that had written nothing may be repeated, and a
+ * retry of one that had gets `answer_lost`. Returns their number. Needs the role that owns the tables.
  */
-export async function freeBegunRequests(owner: Knex, before: Date): Promise<number> {
-  const begun = () => owner('idempotency_keys').whereNull('status').where('created_at', '<=', before);
-  const written = await begun()
+export async function releaseUnfinishedRequests(owner: Knex, before: Date): Promise<number> {
+  const unfinished = () => owner('idempotency_keys').whereNull('status').where('created_at', '<=', before);
+  const written = await unfinished()
     .whereNotNull('done')
     .update({ locked_until: owner.raw('clock_timestamp()') });
-  return written + (await begun().whereNull('done').delete());
+  return written + (await unfinished().whereNull('done').delete());
 }

@@ -1,17 +1,17 @@
-// The page behind the link in an invitation's mail: one static shell for every invitation. The token stands in the address's
-// fragment, which never reaches this or any other server by itself; the page sends it once, when the person accepts.
+// The page behind the link in an invitation mail: one static shell for every invitation. The token is in the URL fragment, which browsers
+// never send to a server; the page's script sends it once, when the person accepts.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RequestHandler } from 'express';
-import { readAsset, serveAssets, servePage, versionOf } from './static-page.ts';
+import { assetsVersion, readAsset, serveAssets, servePage } from './static-page.ts';
 
 const folder = fileURLToPath(new URL('./invitation-assets/', import.meta.url));
 const files = ['accept.js', 'accept.css'];
 
-/** `assets` is to be mounted at /invitation-assets; the page answers GET /invitations/accept. Other small pages look as it does. */
-export function invitationPage(): { assets: RequestHandler; page: RequestHandler; stylesheet: string } {
+/** Mount `assets` at /invitation-assets and `page` for GET /invitations/accept. Other small pages share `stylesheet`. */
+export function createInvitationPage(): { assets: RequestHandler; page: RequestHandler; stylesheet: string } {
   const assets = new Map(files.map((name) => [name, readAsset(path.join(folder, name))]));
-  const version = versionOf(assets);
+  const version = assetsVersion(assets);
   const address = `/invitation-assets/${version}`;
   return {
     assets: serveAssets(assets, version),

@@ -1,12 +1,12 @@
-// Requests and responses that are born as Express wants them. Express gives each a new prototype when it comes in, which V8 takes
-// for a change of the object's shape; where the prototype is right already, that does nothing.
+// Request and response classes that already have the prototypes Express wants. Express replaces the prototype of each incoming message,
+// which V8 treats as a change of the object's shape; when the prototype is already right, the replacement costs nothing.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 
-export type Messages = { readonly IncomingMessage: typeof IncomingMessage; readonly ServerResponse: typeof ServerResponse };
+export type MessageClasses = { readonly IncomingMessage: typeof IncomingMessage; readonly ServerResponse: typeof ServerResponse };
 
-/** For `createServer`, before there is an application. */
-export function openMessages(): Messages {
+/** Options for Node's `createServer`, which needs the classes before the application exists. */
+export function createMessageClasses(): MessageClasses {
   class ExpressRequest extends IncomingMessage {}
   class ExpressResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
   Object.setPrototypeOf(ExpressRequest.prototype, express.request);
@@ -14,8 +14,8 @@ export function openMessages(): Messages {
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
 }
 
-/** The application takes them as its own. One application for each. */
-export function adoptMessages(app: Express, messages: Messages): void {
+/** Makes the classes the application's own. Each pair of classes serves one application only. */
+export function adoptMessageClasses(app: Express, messages: MessageClasses): void {
   const own = { request: messages.IncomingMessage.prototype, response: messages.ServerResponse.prototype };
   for (const prototype of Object.values(own)) Object.defineProperty(prototype, 'app', { value: app, configurable: true, writable: true });
   Object.assign(app, own);

@@ -1,5 +1,5 @@
-// A value that a schema of the description allows, made from the schema alone, so that every answer has an example without anybody
-// keeping one by hand. A schema may say a better one itself: `meta({ example })`.
+// Generates an example value from a schema of the OpenAPI document, so that every response has an example without hand-written ones. A
+// schema may give a better one itself: `meta({ example })`.
 import type { ReferenceObject, SchemaObject } from 'openapi3-ts/oas30';
 
 export type Components = ReadonlyMap<string, SchemaObject>;
@@ -14,7 +14,7 @@ const byFormat: Readonly<Record<string, string>> = {
   url: 'https://portal.acme.example',
   hostname: 'portal.acme.example',
 };
-/** Where a field's name says more than its type. */
+/** By field name, where it says more than the type. */
 const byName: Readonly<Record<string, string>> = {
   email: 'owner@acme.example',
   hostname: 'portal.acme.example',
@@ -30,10 +30,10 @@ const byName: Readonly<Record<string, string>> = {
   version: 'v1',
   code: 'example',
 };
-/** Tried in turn where a pattern must be met. */
+/** Tried in order when the value must match a pattern. */
 const candidates = ['v1', 'acme', 'invoice', 'Acme', '1234567', '1', '0.02', 'owner:read', 'portal.acme.example', '12:00', '#336699'];
 
-const deepest = 12;
+const maxDepth = 12;
 
 function exampleText(schema: SchemaObject, name: string): string {
   const first = byFormat[schema.format ?? ''] ?? byName[name] ?? 'text';
@@ -42,7 +42,8 @@ function exampleText(schema: SchemaObject, name: string): string {
     text.length >= (schema.minLength ?? 0) &&
     text.length <= (schema.maxLength ?? Number.POSITIVE_INFINITY);
   const found = [first, ...candidates, 'x'.repeat(schema.minLength ?? 0)].find(fits);
-  if (found === undefined) throw new Error(`no example is known for ${name} (${schema.pattern ?? 'text'}); give one by meta({ example })`);
+  if (found === undefined)
+    throw new Error(`no example can be generated for ${name} (${schema.pattern ?? 'text'}); add meta({ example }) to its schema`);
   return found;
 }
 
@@ -56,15 +57,16 @@ function exampleObject(schema: SchemaObject, components: Components, depth: numb
   return Object.fromEntries(Object.entries(schema.properties ?? {}).map(of));
 }
 
+/** A value that the schema allows. Throws when a reference is unknown, or when no candidate fits a string's pattern and length. */
 export function exampleOf(schema: SchemaObject | ReferenceObject, components: Components, name = '', depth = 0): unknown {
   if ('$ref' in schema) {
     const held = components.get(schema.$ref.replace('#/components/schemas/', ''));
-    if (held === undefined) throw new Error(`${schema.$ref} is not described`);
+    if (held === undefined) throw new Error(`unknown schema reference ${schema.$ref}`);
     return exampleOf(held, components, name, depth + 1);
   }
   if (schema.example !== undefined) return schema.example;
   if (schema.enum !== undefined) return schema.enum[0];
-  if (depth > deepest && schema.nullable === true) return null;
+  if (depth > maxDepth && schema.nullable === true) return null;
   const [choice] = schema.oneOf ?? schema.anyOf ?? [];
   if (choice !== undefined) return exampleOf(choice, components, name, depth + 1);
   if (schema.allOf !== undefined) {
@@ -75,7 +77,7 @@ export function exampleOf(schema: SchemaObject | ReferenceObject, components: Co
   if (schema.type === 'integer' || schema.type === 'number') return exampleNumber(schema);
   if (schema.type === 'boolean') return true;
   if (schema.type === 'array')
-    return depth > deepest || schema.items === undefined || schema.maxItems === 0
+    return depth > maxDepth || schema.items === undefined || schema.maxItems === 0
       ? []
       : [exampleOf(schema.items, components, name, depth + 1)];
   return exampleObject(schema, components, depth);

@@ -1,41 +1,46 @@
-// What every operation of the description shares: headers, error answers, and the words for who may call and what parameters mean.
+// What all operations of the OpenAPI document share: headers, error responses, and the texts about permissions and parameters.
 import type { HeadersObject, ReferenceObject, ResponseObject, SchemaObject } from 'openapi3-ts/oas30';
-import { type ErrorCode, errorStatus } from '../core/errors.ts';
+import { type ZodType, z } from 'zod';
+import { type ErrorCode, errorStatus, notFound } from '../core/errors.ts';
+import { internalErrorText, unavailableText } from './errors.ts';
+import { shortText } from './fields.ts';
 import { exampleId } from './openapi-example.ts';
-import type { AnyRoute, Route } from './route.ts';
+import { PageQuery } from './page.ts';
+import { type AnyRoute, forbiddenText, type Route, toErrorDetails } from './route.ts';
+import { validationMessage } from './validation-messages.ts';
 
-export const headers: HeadersObject = {
+export const componentHeaders: HeadersObject = {
   'X-Request-Id': {
-    description: 'Names this request in the logs of the service and in the audit log.',
+    description: "Identifies this request in the service's logs and in the audit log.",
     schema: { type: 'string' },
     example: exampleId,
   },
   RateLimit: {
-    description: 'What is left of the budget (`r`), and in how many seconds it is whole again (`t`).',
+    description: 'Requests remaining in the current window (`r`), and seconds until the window resets (`t`).',
     schema: { type: 'string' },
     example: '"60-in-1min"; r=59; t=60',
   },
   'RateLimit-Policy': {
-    description: 'The budget: requests (`q`) in a window of seconds (`w`).',
+    description: 'The rate limit: requests (`q`) per window, and the length of the window in seconds (`w`).',
     schema: { type: 'string' },
     example: '"60-in-1min"; q=60; w=60',
   },
   'Idempotency-Replayed': {
-    description: '`true` where this is the stored answer of an earlier request with the same Idempotency-Key.',
+    description: '`true` when this is the stored response of an earlier request with the same Idempotency-Key.',
     schema: { type: 'string', enum: ['true'] },
   },
-  'Retry-After': { description: 'Seconds to wait before trying again.', schema: { type: 'integer' }, example: 30 },
-  'WWW-Authenticate': { description: 'How to authenticate.', schema: { type: 'string' }, example: 'Bearer' },
+  'Retry-After': { description: 'Seconds to wait before retrying.', schema: { type: 'integer' }, example: 30 },
+  'WWW-Authenticate': { description: 'The authentication scheme to use.', schema: { type: 'string' }, example: 'Bearer' },
 };
 type HeaderName = 'X-Request-Id' | 'RateLimit' | 'RateLimit-Policy' | 'Idempotency-Replayed' | 'Retry-After' | 'WWW-Authenticate';
 const headerRefs = (names: readonly HeaderName[]): HeadersObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-const counted: readonly HeaderName[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
+const rateLimitedHeaders: readonly HeaderName[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
 
-export function goodHeaders(route: AnyRoute): HeadersObject {
+export function successHeaders(route: AnyRoute): HeadersObject {
   if (route.access === 'public') return headerRefs(['X-Request-Id']);
-  return headerRefs([...counted, ...(route.method === 'POST' ? ['Idempotency-Replayed' as const] : [])]);
+  return headerRefs([...rateLimitedHeaders, ...(route.method === 'POST' ? ['Idempotency-Replayed' as const] : [])]);
 }
 
 export const errorSchema: SchemaObject = {
@@ -47,20 +52,20 @@ export const errorSchema: SchemaObject = {
       required: ['code', 'message', 'requestId'],
       properties: {
         code: { type: 'string', enum: Object.keys(errorStatus) },
-        message: { type: 'string', description: 'For people; may change' },
+        message: { type: 'string', description: 'A message for people. It may change, so do not parse it.' },
         details: {
           type: 'array',
           items: {
             type: 'object',
             required: ['path', 'code', 'message'],
             properties: {
-              path: { type: 'string', description: 'The field, parameter or header it is about; empty for the request as a whole' },
-              code: { type: 'string', description: 'The fine reason; stable' },
-              message: { type: 'string' },
+              path: { type: 'string', description: 'The field, parameter or header with the problem; empty for the request as a whole' },
+              code: { type: 'string', description: 'A stable, machine-readable reason' },
+              message: { type: 'string', description: 'What is wrong, for people' },
             },
           },
         },
-        requestId: { type: 'string' },
+        requestId: { type: 'string', description: 'The value of the X-Request-Id header' },
       },
     },
   },
@@ -74,18 +79,28 @@ function errorResponse(description: string, code: ErrorCode, message: string, de
     headers: headerRefs(names),
     content: {
       'application/json': {
-        schema: { $ref: '#/components/schemas/Error' },
+        schema: { $ref: '#/components/schemas/ErrorResponse' },
         example: { error: { code, message, ...(details.length > 0 && { details }), requestId: exampleId } },
       },
     },
   } satisfies ResponseObject;
 }
 
-const unknownParameter = { path: 'color', code: 'unknown_field', message: 'color is not known here' };
+/** The details with which the service really answers an invalid value, so that the examples can't become outdated. */
+function detailsOf(schema: ZodType, value: unknown): readonly Detail[] {
+  const { error } = schema.safeParse(value, { error: validationMessage });
+  return error === undefined ? [] : toErrorDetails(error);
+}
 
-/** Error answers that are the same for every operation, by their name among the components. */
-export const sharedResponses: Readonly<Record<string, ResponseObject>> = {
-  BadRequest: errorResponse("The request can't be read", 'BAD_REQUEST', 'The query is not valid', [unknownParameter], counted),
+/** Error responses that are the same for every operation, by their component name. */
+export const componentResponses: Readonly<Record<string, ResponseObject>> = {
+  BadRequest: errorResponse(
+    'The request is malformed',
+    'BAD_REQUEST',
+    'The query is not valid',
+    detailsOf(PageQuery, { color: 'red' }),
+    rateLimitedHeaders,
+  ),
   Unauthorized: errorResponse(
     'Missing or invalid authentication',
     'UNAUTHORIZED',
@@ -93,76 +108,76 @@ export const sharedResponses: Readonly<Record<string, ResponseObject>> = {
     [],
     ['X-Request-Id', 'WWW-Authenticate'],
   ),
-  NotFound: errorResponse('It does not exist, or belongs to another organization', 'NOT_FOUND', 'It was not found', [], counted),
+  NotFound: errorResponse(
+    'The object does not exist, or belongs to another organization',
+    'NOT_FOUND',
+    notFound('Organization').message,
+    [],
+    rateLimitedHeaders,
+  ),
   NotAcceptable: errorResponse(
-    'None of the accepted media types is offered',
+    'None of the accepted media types is available',
     'BAD_REQUEST',
-    'None of the accepted media types is offered',
-    [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json or another type that is offered' }],
-    counted,
+    'None of the accepted media types is available',
+    [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json or text/event-stream' }],
+    rateLimitedHeaders,
   ),
   TooLarge: errorResponse(
-    'The body is larger than a megabyte',
+    'The body exceeds the size limit, which is 1 MiB unless the operation states another',
     'BAD_REQUEST',
     'The body is too large',
     [{ path: '', code: 'too_large', message: 'The body is too large' }],
-    counted,
+    rateLimitedHeaders,
   ),
   UnsupportedMediaType: errorResponse(
-    'The body is not JSON',
+    'The body is not application/json',
     'BAD_REQUEST',
     'The body must be application/json',
-    [{ path: 'content-type', code: 'unsupported_media_type', message: 'Send application/json' }],
-    counted,
+    [{ path: 'content-type', code: 'unsupported_media_type', message: 'Set Content-Type: application/json' }],
+    rateLimitedHeaders,
   ),
   ValidationError: errorResponse(
-    'The body breaks a rule, or the state forbids it',
+    'The body is invalid, or the current state does not allow the operation',
     'VALIDATION_ERROR',
     'The body is not valid',
-    [{ path: 'name', code: 'too_small', message: 'Too small: expected string to have >=1 characters' }],
-    counted,
+    detailsOf(z.strictObject({ name: shortText(120) }), { name: '' }),
+    rateLimitedHeaders,
   ),
   TooManyRequests: errorResponse(
-    'Too many requests',
+    'The rate limit is exceeded',
     'RATE_LIMIT_EXCEEDED',
     'Too many requests; try again in 30 s',
     [],
-    [...counted, 'Retry-After'],
+    [...rateLimitedHeaders, 'Retry-After'],
   ),
-  InternalError: errorResponse(
-    'Something went wrong here',
-    'INTERNAL_ERROR',
-    'Something went wrong here; the request id helps to find out what',
-    [],
-    counted,
-  ),
+  InternalError: errorResponse('Internal error', 'INTERNAL_ERROR', internalErrorText, [], rateLimitedHeaders),
   Unavailable: errorResponse(
-    'Something that this service needs is away for the moment',
+    'The service, or something that it depends on, is temporarily unavailable',
     'INTERNAL_ERROR',
-    'The service is busy or its database is away; try again',
+    unavailableText,
     [],
-    [...counted, 'Retry-After'],
+    [...rateLimitedHeaders, 'Retry-After'],
   ),
 };
-const shared = (name: keyof typeof sharedResponses & string): ReferenceObject => ({ $ref: `#/components/responses/${name}` });
+const shared = (name: keyof typeof componentResponses & string): ReferenceObject => ({ $ref: `#/components/responses/${name}` });
 
-const refusals: Readonly<Record<string, string>> = {
-  any: 'You belong to no organization',
-  authenticated: 'A key restricted to versions or resources may only call GET /whoami here',
-  'signed-in': 'Only a signed-in person may do this',
+const forbiddenMessages: Readonly<Record<string, string>> = {
+  any: forbiddenText.noOrganization,
+  authenticated: forbiddenText.restrictedKey,
+  'signed-in': forbiddenText.apiKey,
 };
 const forbidden = ({ permission }: Route): ResponseObject =>
   errorResponse(
-    permission in refusals ? 'This caller may not do this' : `The permission ${permission} is missing`,
+    permission in forbiddenMessages ? 'The caller may not call this operation' : `The caller lacks the permission ${permission}`,
     'FORBIDDEN',
-    refusals[permission] ?? `Missing required permission: ${permission}`,
+    forbiddenMessages[permission] ?? `Missing required permission: ${permission}`,
     [],
-    counted,
+    rateLimitedHeaders,
   );
 
 export function errorResponses(route: AnyRoute): Record<string, ResponseObject | ReferenceObject> {
   if (route.access === 'public') {
-    const taking = {
+    const webhookErrors = {
       404: shared('NotFound'),
       413: shared('TooLarge'),
       415: shared('UnsupportedMediaType'),
@@ -170,11 +185,11 @@ export function errorResponses(route: AnyRoute): Record<string, ResponseObject |
     };
     return {
       400: shared('BadRequest'),
-      ...(route.maxBodyBytes !== undefined && { ...taking, 503: shared('Unavailable') }),
+      ...(route.maxBodyBytes !== undefined && { ...webhookErrors, 503: shared('Unavailable') }),
       500: shared('InternalError'),
     };
   }
-  const also = new Set(route.alsoAnswers ?? []);
+  const also = new Set(route.additionalErrors ?? []);
   return {
     400: shared('BadRequest'),
     401: shared('Unauthorized'),
@@ -189,40 +204,40 @@ export function errorResponses(route: AnyRoute): Record<string, ResponseObject |
   };
 }
 
-function whoMayCall(route: AnyRoute): string {
-  if (route.access === 'public') return 'Needs no credential.';
-  if (route.permission === 'any') return 'Any valid credential may call it.';
-  if (route.permission === 'authenticated') return 'Any valid credential may call it, except a key restricted to versions or resources.';
-  if (route.permission === 'signed-in') return 'Only a signed-in person may call it, with a token or a session; an API key may not.';
-  return `Needs the permission \`${route.permission}\`.`;
+function permissionSentence(route: AnyRoute): string {
+  if (route.access === 'public') return 'Requires no authentication.';
+  if (route.permission === 'any') return 'Accepts any valid credential.';
+  if (route.permission === 'authenticated') return 'Accepts any valid credential except an API key restricted to versions or resources.';
+  if (route.permission === 'signed-in') return 'Requires a signed-in person: an access token or a session, not an API key.';
+  return `Requires the permission \`${route.permission}\`.`;
 }
 
-/** What a route says of itself, and what follows from its kind. */
-export function describeOperation(route: AnyRoute): string {
-  const sentences = [whoMayCall(route)];
-  if (route.access !== 'public' && 'pageSize' in (route.query?.shape ?? {})) sentences.push('The answer is one page of the list.');
-  if (route.method === 'POST' && route.access !== 'public') sentences.push('With an `Idempotency-Key` it may be repeated safely.');
-  if (route.writeOnce !== undefined)
-    sentences.push(`A repeated answer shows ${route.writeOnce.map((name) => `\`${name}\``).join(', ')} as null.`);
+/** The route's own description, followed by what is derived from the route. */
+export function operationDescription(route: AnyRoute): string {
+  const sentences = [permissionSentence(route)];
+  if (route.access !== 'public' && 'pageSize' in (route.query?.shape ?? {})) sentences.push('Returns one page of the list.');
+  if (route.method === 'POST' && route.access !== 'public') sentences.push('Send an `Idempotency-Key` to retry safely.');
+  if (route.shownOnce !== undefined)
+    sentences.push(`A replayed response shows ${route.shownOnce.map((name) => `\`${name}\``).join(', ')} as null.`);
   return [...(route.description === undefined ? [] : [route.description]), sentences.join(' ')].join('\n\n');
 }
 
 const commonParameters: Readonly<Record<string, string>> = {
-  page: 'Which page, from 1',
-  pageSize: 'How many on a page',
-  q: 'Only those whose name holds this text, in upper or lower case',
-  status: 'Only those in this state',
-  after: 'Only those after this instant',
-  before: 'Only those before this instant',
+  page: 'Page number, starting at 1',
+  pageSize: 'Number of objects per page',
+  q: 'Only objects whose name contains this text, ignoring case',
+  status: 'Only objects with this status',
+  after: 'Only objects after this time',
+  before: 'Only objects before this time',
 };
-const inWords = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+const spaced = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** For a parameter whose schema has no description of its own. */
-export function describeParameter(place: 'path' | 'query', name: string): string {
-  const common = place === 'query' ? commonParameters[name] : undefined;
+/** The description of a parameter whose schema has none. */
+export function parameterDescription(location: 'path' | 'query', name: string): string {
+  const common = location === 'query' ? commonParameters[name] : undefined;
   if (common !== undefined) return common;
-  if (name === 'id') return 'Its id';
+  if (name === 'id') return 'Id of the object';
   if (name.endsWith('Id'))
-    return place === 'path' ? `Id of the ${inWords(name.slice(0, -2))}` : `Only those of the ${inWords(name.slice(0, -2))} with this id`;
-  return place === 'path' ? `Name of the ${inWords(name)}` : `Only those with this ${inWords(name)}`;
+    return location === 'path' ? `Id of the ${spaced(name.slice(0, -2))}` : `Only objects of the ${spaced(name.slice(0, -2))} with this id`;
+  return location === 'path' ? `Name of the ${spaced(name)}` : `Only objects with this ${spaced(name)}`;
 }

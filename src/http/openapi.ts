@@ -1,21 +1,21 @@
-// Reads route values into an OpenAPI 3.0.3 document. A shape that names itself (`meta({id})`) becomes a component.
+// Generates an OpenAPI 3.0.3 document from route values. A schema with an id (`meta({ id })`) becomes a component.
 import { OpenApiBuilder, type OperationObject, type ParameterObject, type ResponsesObject, type SchemaObject } from 'openapi3-ts/oas30';
 import { z } from 'zod';
 import { exampleOf } from './openapi-example.ts';
 import {
-  describeOperation,
-  describeParameter,
+  componentHeaders,
+  componentResponses,
   errorResponses,
   errorSchema,
-  goodHeaders,
-  headers,
-  sharedResponses,
+  operationDescription,
+  parameterDescription,
+  successHeaders,
 } from './openapi-parts.ts';
-import { type AnyRoute, goodStatus, type PublicRoute, type RouteGroup } from './route.ts';
+import { type AnyRoute, type PublicRoute, type RouteGroup, successStatus } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-/** Where a field says how it looks on the wire, that wins over what zod makes of its transforms. */
+/** A field's own `openapi` metadata replaces what zod generates for its transforms. */
 function tidy(schema: Json): void {
   const wire = schema['openapi'];
   if (typeof wire === 'object' && wire !== null) {
@@ -27,12 +27,12 @@ function tidy(schema: Json): void {
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
 }
 
-/** Moves named parts to the components and points at them there. */
+/** Moves named schemas to the components and replaces them with references. */
 function hoist(value: unknown, components: Map<string, SchemaObject>): unknown {
   if (Array.isArray(value)) return value.map((item) => hoist(item, components));
   if (typeof value !== 'object' || value === null) return value;
   const { $defs, definitions, ...rest } = value as Json;
-  // OpenAPI 3.0 lets only a typed schema be null; what is named here is always an object.
+  // OpenAPI 3.0 allows `nullable` only together with `type`; the named schemas are all objects.
   if (rest['nullable'] === true && rest['allOf'] !== undefined) rest['type'] ??= 'object';
   for (const [name, part] of Object.entries({ ...(definitions as Json | undefined), ...($defs as Json | undefined) })) {
     if (!components.has(name)) components.set(name, hoist(part, components) as SchemaObject);
@@ -49,29 +49,36 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Map<str
     unrepresentable: 'any',
     override: ({ jsonSchema }) => tidy(jsonSchema as Json),
   });
-  // An answer may grow new fields: a client must not refuse them.
-  return hoist(io === 'output' ? withoutClosing(made) : made, components) as SchemaObject;
+  // Responses may get new fields, so clients must not reject unknown ones.
+  return hoist(io === 'output' ? withOpenObjects(made) : made, components) as SchemaObject;
 }
 
-function withoutClosing(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutClosing);
+function withOpenObjects(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withOpenObjects);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key, item]) => !(key === 'additionalProperties' && item === false))
-      .map(([key, item]) => [key, withoutClosing(item)]),
+      .map(([key, item]) => [key, withOpenObjects(item)]),
   );
 }
 
-function parameters(place: 'path' | 'query', shape: z.ZodObject | undefined, components: Map<string, SchemaObject>): ParameterObject[] {
+function parameters(location: 'path' | 'query', shape: z.ZodObject | undefined, components: Map<string, SchemaObject>): ParameterObject[] {
   return Object.entries(shape?.shape ?? {}).map(([name, field]) => {
     const { description, ...schema } = toSchema(field as z.ZodType, 'input', components);
-    const example = place === 'path' ? { example: exampleOf(schema, components, name) } : {};
-    return { name, in: place, required: place === 'path', description: description ?? describeParameter(place, name), schema, ...example };
+    const example = location === 'path' ? { example: exampleOf(schema, components, name) } : {};
+    return {
+      name,
+      in: location,
+      required: location === 'path',
+      description: description ?? parameterDescription(location, name),
+      schema,
+      ...example,
+    };
   });
 }
 
-/** The form of an event stream is told in words and by an example: OpenAPI 3.0 has no schema for its events. */
+/** Describes an event stream in words and by an example, since OpenAPI 3.0 has no schema for events. */
 function streamContent(route: AnyRoute, components: Map<string, SchemaObject>) {
   if (route.access === 'public' || route.stream === undefined) return {};
   const { description, events } = route.stream;
@@ -82,8 +89,8 @@ function streamContent(route: AnyRoute, components: Map<string, SchemaObject>) {
   const example = Object.entries(events).map(
     ([event, schema]) => `event: ${event}\ndata: ${JSON.stringify(exampleOf(toSchema(schema, 'output', components), components))}\n\n`,
   );
-  const words = `${description} Events: ${names.join(', ')}; \`error\` (Error) where it breaks off.`;
-  return { 'text/event-stream': { schema: { type: 'string' as const, description: words }, example: example.join('') } };
+  const text = `${description} Events: ${names.join(', ')}; \`error\` (ErrorResponse) when the stream fails.`;
+  return { 'text/event-stream': { schema: { type: 'string' as const, description: text }, example: example.join('') } };
 }
 
 function downloadContent(route: AnyRoute) {
@@ -92,25 +99,27 @@ function downloadContent(route: AnyRoute) {
   return { [mediaType]: { schema: { type: 'string' as const, description }, example } };
 }
 
+const successTexts: Readonly<Record<number, string>> = { 201: 'Created', 202: 'Accepted; processing continues' };
+
 function responses(route: AnyRoute, components: Map<string, SchemaObject>): ResponsesObject {
   const errors = errorResponses(route);
-  if (route.response === undefined) return { 204: { description: 'Done', headers: goodHeaders(route) }, ...errors };
+  if (route.response === undefined) return { 204: { description: 'Success; no content', headers: successHeaders(route) }, ...errors };
   const schema = toSchema(route.response, 'output', components);
   const example = route.responseExample ?? exampleOf(schema, components);
   return {
-    [goodStatus(route)]: {
-      description: goodStatus(route) === 202 ? 'Begun; it goes on behind this answer' : 'Good answer',
-      headers: goodHeaders(route),
+    [successStatus(route)]: {
+      description: successTexts[successStatus(route)] ?? 'Success',
+      headers: successHeaders(route),
       content: { 'application/json': { schema, example }, ...streamContent(route, components), ...downloadContent(route) },
     },
     ...errors,
   };
 }
 
-/** What a webhook takes; its body is the sender's own. */
-function openInputs({ params, maxBodyBytes }: PublicRoute, components: Map<string, SchemaObject>) {
+/** The inputs of a webhook; the sender defines its body. */
+function webhookInputs({ params, maxBodyBytes }: PublicRoute, components: Map<string, SchemaObject>) {
   if (maxBodyBytes === undefined) return {};
-  const schema = { type: 'object' as const, description: `In the words of who sends it, at most ${maxBodyBytes} bytes` };
+  const schema = { type: 'object' as const, description: `The event as the sender defines it, at most ${maxBodyBytes} bytes` };
   return {
     parameters: parameters('path', params, components),
     requestBody: { required: true, content: { 'application/json': { schema, example: {} } } },
@@ -121,11 +130,11 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
   const common = {
     operationId: route.id,
     summary: route.summary,
-    description: describeOperation(route),
+    description: operationDescription(route),
     tags: [route.group],
   };
   if (route.access === 'public')
-    return { ...common, ...openInputs(route, components), security: [], responses: responses(route, components) };
+    return { ...common, ...webhookInputs(route, components), security: [], responses: responses(route, components) };
   const inputs = [...parameters('path', route.params, components), ...parameters('query', route.query, components)];
   if (route.method === 'POST') {
     inputs.push({
@@ -133,7 +142,7 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
       in: 'header',
       required: false,
       schema: { type: 'string', maxLength: 255 },
-      description: 'The same key and body give the stored answer for 24 h',
+      description: 'Makes retries safe: for 24 hours, a request with the same key and body gets the stored response of the first one.',
     });
   }
   if (route.method === 'GET' && route.stream !== undefined) {
@@ -142,7 +151,7 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
       in: 'header',
       required: false,
       schema: { type: 'string', maxLength: 100 },
-      description: 'Where a stream goes on: the id of the last event that was seen',
+      description: 'Resumes a stream: the id of the last event received',
     });
   }
   return {
@@ -164,6 +173,7 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
   };
 }
 
+/** The OpenAPI document of the routes. Throws when no example can be generated for a schema. */
 export function describeRoutes(
   routes: readonly AnyRoute[],
   base: { title: string; version: string; description: string; serverUrl: string; groups: Readonly<Record<RouteGroup, string>> },
@@ -183,11 +193,12 @@ export function describeRoutes(
       type: 'apiKey',
       in: 'cookie',
       name: 'portal_session',
-      description: 'The cookie of a person who signed in at /auth/login. Requests that change something need the `Origin` of this service.',
+      description:
+        'The session cookie set by signing in at /auth/login. Requests that change something must send the `Origin` of this service.',
     })
-    .addSchema('Error', errorSchema);
-  for (const [name, header] of Object.entries(headers)) builder.addHeader(name, header);
-  for (const [name, response] of Object.entries(sharedResponses)) builder.addResponse(name, response);
+    .addSchema('ErrorResponse', errorSchema);
+  for (const [name, header] of Object.entries(componentHeaders)) builder.addHeader(name, header);
+  for (const [name, response] of Object.entries(componentResponses)) builder.addResponse(name, response);
   const used = new Set(routes.map(({ group }) => group));
   for (const [name, description] of Object.entries(base.groups)) {
     if (used.has(name as RouteGroup)) builder.addTag({ name, description });

@@ -1,4 +1,4 @@
-// The pagination of every list: the query that asks for a page, and the envelope that holds it.
+// Pagination, the same for every list: the query parameters that request a page, and the envelope that holds it.
 import { z } from 'zod';
 import { queryInteger } from './fields.ts';
 
@@ -14,7 +14,7 @@ export type PageQuery = { readonly page: number; readonly pageSize: number };
 
 export const Pagination = z
   .object({
-    total: z.int().describe('Number of records in all, exact'),
+    total: z.int().describe('Exact number of objects on all pages'),
     page: z.int(),
     pageSize: z.int(),
     totalPages: z.int(),

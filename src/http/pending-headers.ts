@@ -1,46 +1,46 @@
-// The headers that every answer has, and when they are set. Setting thirty headers one by one costs Node.js several times what
-// writing them all at once does, so a request begins with a list of them: the public interface adds its own and writes the list;
-// for everyone else it is set, header by header, before they begin, and before an error is answered.
+// The headers that every response has, and when they are set. Setting thirty headers one by one costs Node.js several times as much as
+// writing them all at once, so a request starts with a list of pending headers. The public interface adds its own and writes the list at
+// once; for everything else it is applied header by header before routing, and before an error response.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { RequestHandler, Response } from 'express';
 import helmet from 'helmet';
 
-/** Names and values in turns, as `writeHead` takes them. */
+/** Names and values alternate, as `writeHead` takes them. */
 export type HeaderList = string[];
 
 const policy = { useDefaults: false, directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] } };
 
 /**
- * The headers that keep browsers from doing more with an answer than they should. They are the same for every answer, so helmet is
- * asked once, when the application is made. A page with scripts of its own sets its own policy afterwards.
+ * The security headers that helmet sets. They are the same for every response, so helmet runs once, when the application is created. A
+ * page with its own scripts replaces the Content-Security-Policy later. Throws when helmet fails or sets fewer headers than expected.
  */
-export function safeHeaders(): readonly string[] {
-  const asked = new IncomingMessage(new Socket());
-  const answer = new ServerResponse(asked);
-  helmet({ contentSecurityPolicy: policy })(asked, answer, (problem) => {
+export function createSecurityHeaders(): readonly string[] {
+  const req = new IncomingMessage(new Socket());
+  const res = new ServerResponse(req);
+  helmet({ contentSecurityPolicy: policy })(req, res, (problem) => {
     if (problem !== undefined) throw problem;
   });
-  const headers = Object.entries(answer.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
-  if (headers.length < 20) throw new Error('helmet has not said its headers');
+  const headers = Object.entries(res.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
+  if (headers.length < 20) throw new Error('helmet set fewer headers than expected');
   return headers;
 }
 
-export function beginHeaders(res: Response, headers: HeaderList): void {
+export function setPendingHeaders(res: Response, headers: HeaderList): void {
   res.locals['headers'] = headers;
 }
 
-/** The list so far, for whoever writes it; empty when it was set before. */
-export const headersOf = (res: Response): HeaderList => (res.locals['headers'] as HeaderList | undefined) ?? [];
+/** The list, for code that writes it itself; empty once it has been applied. */
+export const pendingHeaders = (res: Response): HeaderList => (res.locals['headers'] as HeaderList | undefined) ?? [];
 
-export function settleHeaders(res: Response): void {
-  const headers = headersOf(res);
+export function applyPendingHeaders(res: Response): void {
+  const headers = pendingHeaders(res);
   res.locals['headers'] = undefined;
   if (res.headersSent) return;
   for (let index = 0; index < headers.length; index += 2) res.appendHeader(headers[index] ?? '', headers[index + 1] ?? '');
 }
 
-export const settled: RequestHandler = (_req, res, next) => {
-  settleHeaders(res);
+export const pendingHeadersMiddleware: RequestHandler = (_req, res, next) => {
+  applyPendingHeaders(res);
   next();
 };

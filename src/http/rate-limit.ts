@@ -1,5 +1,5 @@
-// The request budget of the management interface: a fixed window of 60 s by the database's clock, opened by the first request,
-// counted in PostgreSQL so that several processes agree.
+// The rate limit of the management interface: a fixed window of 60 s by the database's clock, started by the first request and counted in
+// PostgreSQL so that all processes agree.
 import type { Request, RequestHandler, Response } from 'express';
 import { type ClientRateLimitInfo, rateLimit, type Store } from 'express-rate-limit';
 import { systemClock } from '../core/clock.ts';
@@ -7,12 +7,12 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 
 export const windowSeconds = 60;
-const failuresPerMinute = 20;
+const maxFailuresPerMinute = 20;
 
 type Window = { hits: number; seconds_left: number };
 
-/** Counts hits in the key's window; says how many there are and how long the window still lasts. */
-async function hit(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<{ hits: number; secondsLeft: number }> {
+/** Counts hits in the key's window. Returns their total and how long the window still lasts. */
+async function countHits(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<{ hits: number; secondsLeft: number }> {
   const { rows } = await ctx.db.control.raw<{ rows: Window[] }>(
     `insert into rate_limits as held (key, hits, resets_at) values (?, ?, clock_timestamp() + make_interval(secs => ?))
      on conflict (key) do update set
@@ -22,16 +22,16 @@ async function hit(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<{ hits
     [key, count, windowSeconds],
   );
   const row = rows[0];
-  if (row === undefined) throw new Error('the rate limit was not counted');
+  if (row === undefined) throw new Error('the rate limit query returned no row');
   return { hits: row.hits, secondsLeft: row.seconds_left };
 }
 
-/** The library measures with this machine's clock, so it gets the end of the window in that clock's time. */
+/** The library uses this machine's clock, so the end of the window is converted to it. */
 function databaseStore(ctx: Pick<Ctx, 'db'>): Store {
   return {
     localKeys: false,
     increment: async (key): Promise<ClientRateLimitInfo> => {
-      const { hits, secondsLeft } = await hit(ctx, key);
+      const { hits, secondsLeft } = await countHits(ctx, key);
       return { totalHits: hits, resetTime: new Date(systemClock.now().getTime() + secondsLeft * 1000) };
     },
     decrement: async (key) => {
@@ -43,13 +43,13 @@ function databaseStore(ctx: Pick<Ctx, 'db'>): Store {
   };
 }
 
-const exceeded = (retryAfterSeconds: number): AppError =>
+const rateLimitExceeded = (retryAfterSeconds: number): AppError =>
   new AppError('RATE_LIMIT_EXCEEDED', `Too many requests; try again in ${retryAfterSeconds} s`, {
     headers: { 'Retry-After': String(retryAfterSeconds) },
   });
 
-/** Limits by the credential, or by the user of a token or session, which `keyOf` names. */
-export function requestBudget(ctx: Ctx, keyOf: (req: Request, res: Response) => string): RequestHandler {
+/** Middleware that limits requests per `keyOf`. Passes a 429 with Retry-After to the error handler. */
+export function rateLimitRequests(ctx: Ctx, keyOf: (req: Request, res: Response) => string): RequestHandler {
   return rateLimit({
     windowMs: windowSeconds * 1000,
     limit: ctx.settings.rateLimitPerMinute,
@@ -59,20 +59,20 @@ export function requestBudget(ctx: Ctx, keyOf: (req: Request, res: Response) => 
     keyGenerator: keyOf,
     validate: false,
     handler: (_req, res, next) => {
-      next(exceeded(Number(res.getHeader('Retry-After') ?? windowSeconds)));
+      next(rateLimitExceeded(Number(res.getHeader('Retry-After') ?? windowSeconds)));
     },
   });
 }
 
-/** Takes as many more requests from the budget that a request has opened. Throws 429. */
-export async function spendMore(ctx: Ctx, key: string, count: number): Promise<void> {
-  const { hits, secondsLeft } = await hit(ctx, key, count);
-  if (hits > ctx.settings.rateLimitPerMinute) throw exceeded(Math.max(1, Math.ceil(secondsLeft)));
+/** Counts `count` more requests against the rate limit of a request. Throws 429 when they exceed it. */
+export async function consumeRateLimit(ctx: Ctx, key: string, count: number): Promise<void> {
+  const { hits, secondsLeft } = await countHits(ctx, key, count);
+  if (hits > ctx.settings.rateLimitPerMinute) throw rateLimitExceeded(Math.max(1, Math.ceil(secondsLeft)));
 }
 
-/** A failed authentication: 401 for the first few of a minute from one address, 429 after. */
-export async function countFailure(ctx: Pick<Ctx, 'db'>, network: string, refusal: AppError): Promise<AppError> {
-  const { hits, secondsLeft } = await hit(ctx, `failed-authentication:${network}`);
-  if (hits <= failuresPerMinute) return refusal;
-  return exceeded(Math.max(1, Math.ceil(secondsLeft)));
+/** Counts a failed authentication. Returns `refusal` for the first 20 per minute and network, a 429 after that. */
+export async function countFailedAuthentication(ctx: Pick<Ctx, 'db'>, network: string, refusal: AppError): Promise<AppError> {
+  const { hits, secondsLeft } = await countHits(ctx, `failed-authentication:${network}`);
+  if (hits <= maxFailuresPerMinute) return refusal;
+  return rateLimitExceeded(Math.max(1, Math.ceil(secondsLeft)));
 }

@@ -1,10 +1,10 @@
-// The interactive reference pages and the files they load. A page is one static shell, the same bytes for everyone and every
-// version label: it holds no tenant's data and shows no existence; what it shows it fetches with the reader's own credentials.
+// The interactive reference pages and the files they load. A page is one static shell with the same bytes for every reader and every
+// version label: it holds no tenant's data and doesn't reveal what exists. It fetches its content with the reader's own credentials.
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RequestHandler } from 'express';
-import { type Asset, readAsset, serveAssets, servePage, versionOf } from './static-page.ts';
+import { type Asset, assetsVersion, readAsset, serveAssets, servePage } from './static-page.ts';
 
 const assetsBase = '/reference-assets';
 const ownFolder = fileURLToPath(new URL('./reference-assets/', import.meta.url));
@@ -19,7 +19,7 @@ const publicFiles = [
   'request-form.js',
   'request-panel.js',
   'samples.js',
-  'answer.js',
+  'response-view.js',
   'json-text.js',
   'model.js',
   'prose.js',
@@ -53,10 +53,10 @@ function readAssets(): ReadonlyMap<string, Asset> {
   ]);
 }
 
-/** `assets` is to be mounted at /reference-assets; each page answers GET at the description's own address plus `/preview`. */
-export function referencePages(): { assets: RequestHandler; platform: RequestHandler; public: RequestHandler } {
+/** Mount `assets` at /reference-assets, and each page for GET at the address of its OpenAPI document plus `/preview`. */
+export function createReferencePages(): { assets: RequestHandler; platform: RequestHandler; public: RequestHandler } {
   const assets = readAssets();
-  const version = versionOf(assets);
+  const version = assetsVersion(assets);
   const page = (name: string): RequestHandler => servePage(path.join(ownFolder, `${name}.html`), `${assetsBase}/${version}`);
   return { assets: serveAssets(assets, version), platform: page('platform'), public: page('public') };
 }

@@ -1,31 +1,31 @@
-// Gives every request an id and one log line of its own when the answer is done. Query values are left out: they may hold data.
+// Gives every request an id, and writes one log line when its response is complete. Queries are left out: they may hold personal data.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
 import type { Clock } from '../core/clock.ts';
 import { AppError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import { closeSoftly, maxBodyBytes } from './connections.ts';
-import { beginHeaders } from './first-headers.ts';
+import { lingeringClose, maxBodyBytes } from './connections.ts';
+import { setPendingHeaders } from './pending-headers.ts';
 import { knownMethod, type OnServed, servedOf } from './served.ts';
 
 const acceptable = /^[A-Za-z0-9._-]{8,64}$/;
 
-/** What a caller of another kind would show of a secret: an id that looks like one is not taken. */
+/** A client's request id that looks like an API key or a token is not used, so that no secret is logged. */
 const secretive = /psk_|eyJ/i;
 
 /**
- * `headers` are those of every answer, names and values in turns; the request's id joins them. `onServed` hears of each answer once it is
- * done; a status `cut` is that of one which its caller has no whole of.
+ * `headers` are sent with every response: names and values alternate, and the request id is added. `onServed` is called for each finished
+ * response; its status is `cut` when the client didn't receive all of it.
  */
 export function requestLog(log: Log, clock: Clock, headers: readonly string[] = [], onServed?: OnServed): RequestHandler {
-  // Every name in these lines is given below, so there is nothing to look through; looking costs more than writing the line.
+  // Every field of these lines is given below, so none needs redaction; searching for secrets costs more than writing the line.
   const lines = log.child({}, { redact: [] });
   return (req, res, next) => {
     const given = req.headers['x-request-id'];
     const requestId = typeof given === 'string' && acceptable.test(given) && !secretive.test(given) ? given : randomUUID();
     res.locals['requestId'] = requestId;
-    beginHeaders(res, ['X-Request-Id', requestId, ...headers]);
+    setPendingHeaders(res, ['X-Request-Id', requestId, ...headers]);
     const startedMs = clock.monotonicMs();
     const { originalUrl } = req;
     const queryAt = originalUrl.indexOf('?');
@@ -53,10 +53,10 @@ export function requestLog(log: Log, clock: Clock, headers: readonly string[] = 
 }
 
 const tooLarge = 'The body is too large';
-/** Refused by its announced length, before anything of it is read. */
-function refuseLargeBody(req: IncomingMessage): void {
+/** Throws 413 by the announced length, before any of the body is read. */
+function assertBodySize(req: IncomingMessage): void {
   if (Number(req.headers['content-length'] ?? 0) <= maxBodyBytes) return;
-  closeSoftly(req);
+  lingeringClose(req);
   throw new AppError('BAD_REQUEST', tooLarge, {
     status: 413,
     details: [{ path: '', code: 'too_large', message: tooLarge }],
@@ -64,25 +64,28 @@ function refuseLargeBody(req: IncomingMessage): void {
   });
 }
 
-/** Headers that may stand once: of two, whoever reads the first and whoever reads the last would see different callers. */
+/** Headers that may occur once: with two, code that reads the first and code that reads the last would see different callers. */
 const single = ['authorization', 'host', 'idempotency-key'];
 const singleLengths = new Set(single.map(({ length }) => length));
 
-/** What HTTP asks of every request's headers, and ours. */
-export const checkHeaders: RequestHandler = (req, _res, next) => {
+/**
+ * Middleware that checks every request's headers. Throws 400 for a missing Host or a repeated header that may occur once, 413 for a
+ * Content-Length above the limit, 417 for an unsupported Expect.
+ */
+export const assertHeaders: RequestHandler = (req, _res, next) => {
   if (req.headers.host === undefined && req.httpVersion === '1.1') {
-    throw new AppError('BAD_REQUEST', 'The header host is missing', {
-      details: [{ path: 'host', code: 'missing', message: 'Send it' }],
+    throw new AppError('BAD_REQUEST', 'The Host header is required', {
+      details: [{ path: 'host', code: 'missing', message: 'Send the Host header' }],
       headers: { Connection: 'close' },
     });
   }
   if (req.headers.expect !== undefined && !/^100-continue$/i.test(req.headers.expect)) {
-    throw new AppError('BAD_REQUEST', 'What the header expect asks for is not done here', {
+    throw new AppError('BAD_REQUEST', 'The Expect header is not supported', {
       status: 417,
-      details: [{ path: 'expect', code: 'unmet_expectation', message: 'Leave it out, or send 100-continue' }],
+      details: [{ path: 'expect', code: 'unmet_expectation', message: 'Omit the header, or send 100-continue' }],
     });
   }
-  refuseLargeBody(req);
+  assertBodySize(req);
   const { rawHeaders } = req;
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -92,8 +95,8 @@ export const checkHeaders: RequestHandler = (req, _res, next) => {
     const place = single.indexOf(name);
     if (place === -1) continue;
     if ((seen & (1 << place)) !== 0) {
-      throw new AppError('BAD_REQUEST', `The header ${name} stands twice`, {
-        details: [{ path: name, code: 'repeated', message: 'Send it once' }],
+      throw new AppError('BAD_REQUEST', `The header ${name} was sent more than once`, {
+        details: [{ path: name, code: 'repeated', message: 'Send the header once' }],
       });
     }
     seen |= 1 << place;

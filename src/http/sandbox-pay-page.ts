@@ -1,16 +1,16 @@
-// The page on which a payer approves or declines a payment at the sandbox, the built-in payment provider. Test cards are chosen by name:
-// there is no field that a card number could be typed into. The token in the address is the only right; it stays out of the request log.
-// No script, no cookie; the page leads to the two addresses that came with the checkout and nowhere else.
+// The page on which a payer approves or declines a payment at the sandbox, the built-in payment provider. Test cards are chosen by name;
+// there is no field into which a card number could be typed. The token in the URL is the only credential, so the request log omits it.
+// No script, no cookie; the page links only to the checkout's success and cancel URLs.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { escapeHtml } from '../core/escape-html.ts';
 import { countGuess } from './authenticate.ts';
-import { forThisAlone, smallPage } from './small-page.ts';
-import { readAsset, serveAssets, versionOf } from './static-page.ts';
+import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
+import { assetsVersion, readAsset, serveAssets } from './static-page.ts';
 
-/** Amounts are decimal text; addresses are those of the checkout. */
+/** Amounts are decimal strings; the URLs are those of the checkout. */
 type Session = {
   readonly payee: string;
   readonly title: string;
@@ -23,20 +23,20 @@ type Session = {
   readonly expiresAt: Date;
   readonly successUrl: string;
   readonly cancelUrl: string;
-  readonly cards: readonly { readonly id: string; readonly last4: string; readonly title: string; readonly says: string }[];
+  readonly cards: readonly { readonly id: string; readonly last4: string; readonly title: string; readonly description: string }[];
 };
-type Answer = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: Session };
+type PayResult = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: Session };
 
-/** What the page can do; each answers undefined for a token that is not known. */
+/** What the page can do. Each method resolves with undefined for an unknown token. */
 export type PaySessions = {
-  look(ctx: Ctx, token: string): Promise<Session | undefined>;
-  pay(ctx: Ctx, token: string, cardId: string): Promise<Answer | undefined>;
-  giveUp(ctx: Ctx, token: string): Promise<Answer | undefined>;
+  find(ctx: Ctx, token: string): Promise<Session | undefined>;
+  pay(ctx: Ctx, token: string, cardId: string): Promise<PayResult | undefined>;
+  cancel(ctx: Ctx, token: string): Promise<PayResult | undefined>;
 };
 
 const folder = fileURLToPath(new URL('./pay-assets/', import.meta.url));
 
-/** Digits as the currency has them, exactly: the text never becomes a number. */
+/** Formats the amount with exactly the decimal places that it has; the string is never converted to a number. */
 const shownAmount = (amount: string, currency: string): string => {
   const digits = amount.split('.')[1]?.length ?? 0;
   const format = new Intl.NumberFormat('en-GB', {
@@ -49,7 +49,7 @@ const shownAmount = (amount: string, currency: string): string => {
 };
 
 const document = (title: string, body: string, stylesheets: readonly string[]): string =>
-  smallPage({
+  renderSmallPage({
     title: `${title} · Sandbox`,
     header: '<p>Sandbox payments</p><p class="test">Test mode: no money moves</p>',
     body,
@@ -71,10 +71,10 @@ ${items.map(row).join('\n')}
 
 function form(session: Session): string {
   const { payee, amount, currency, failure, last4, expiresAt, cards } = session;
-  const choice = ({ id, last4: digits, title, says }: Session['cards'][number], index: number) => `        <div class="card">
+  const choice = ({ id, last4: digits, title, description }: Session['cards'][number], index: number) => `        <div class="card">
           <input type="radio" name="card" value="${id}" id="card-${id}" aria-describedby="says-${id}" required${index === 0 ? ' checked' : ''}>
           <label for="card-${id}">${escapeHtml(title)} <span class="digits">ends in ${digits}</span></label>
-          <p id="says-${id}">${escapeHtml(says)}</p>
+          <p id="says-${id}">${escapeHtml(description)}</p>
         </div>`;
   const problem =
     failure === null
@@ -97,17 +97,21 @@ ${cards.map(choice).join('\n')}
 
 type Ending = { readonly heading: string; says(session: Session): string; readonly isPaid: boolean };
 const endings: Readonly<Record<Exclude<Session['state'], 'open'>, Ending>> = {
-  paid: { heading: 'This payment is made', says: ({ last4 }) => `It was paid by the card that ends in ${last4 ?? ''}.`, isPaid: true },
+  paid: { heading: 'Payment complete', says: ({ last4 }) => `It was paid with the card that ends in ${last4 ?? ''}.`, isPaid: true },
   processing: {
     heading: 'This payment is being processed',
-    says: () => 'You need do nothing more. It will not be charged again.',
+    says: () => 'There is nothing more to do. The card will not be charged again.',
     isPaid: true,
   },
   failed: { heading: 'This payment failed', says: ({ failure }) => `${failure ?? ''} Nothing was paid.`, isPaid: false },
-  canceled: { heading: 'This payment was canceled', says: () => 'Nothing was paid. Begin again where you came from.', isPaid: false },
+  canceled: {
+    heading: 'This payment was canceled',
+    says: () => 'Nothing was paid. To try again, go back to where you started the payment.',
+    isPaid: false,
+  },
   expired: {
     heading: 'This page has expired',
-    says: () => 'Nothing was paid, and nobody can pay here any more. Begin again where you came from.',
+    says: () => 'Nothing was paid. To pay, go back to where you started the payment.',
     isPaid: false,
   },
 };
@@ -121,16 +125,16 @@ ${bill(session)}
 }
 
 function contentPolicy(session: Session | undefined): string {
-  // A browser that follows the answer to a form checks its address against the same list.
+  // Browsers check the redirect after a form submission against the same list.
   const targets = session === undefined ? [] : [session.successUrl, session.cancelUrl].map((address) => new URL(address).origin);
   const form = [...new Set(["'self'", ...targets])].join(' ');
   return `default-src 'none'; style-src 'self'; img-src data:; form-action ${form}; base-uri 'none'; frame-ancestors 'none'`;
 }
 
-/** The address is the right to pay: other sites don't learn it, while forms of this page say where they come from. */
-const setHeaders = (res: Response, session: Session | undefined): void => forThisAlone(res, contentPolicy(session), 'same-origin');
+/** The URL is the credential: other sites must not learn it, while this page's own forms must send their origin. */
+const setHeaders = (res: Response, session: Session | undefined): void => setPrivatePageHeaders(res, contentPolicy(session), 'same-origin');
 
-/** By what a browser says of itself; whoever says nothing is no page that lured somebody here. */
+/** Judged by the headers that browsers set. A client that sends neither is no browser, so no other page can have caused the request. */
 function comesFromHere(req: Request, publicUrl: string): boolean {
   const site = req.headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
@@ -139,10 +143,10 @@ function comesFromHere(req: Request, publicUrl: string): boolean {
 
 const tokenOf = ({ params }: Request): string => String(params['token']);
 
-/** `pages` answers below /pay/sandbox; `stylesheet` is the one that small pages share. */
-export function sandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: string): { pages: Router; assets: RequestHandler } {
+/** Mount `pages` at /pay/sandbox and `assets` at /pay-assets; `stylesheet` is the URL of the one that small pages share. */
+export function createSandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: string): { pages: Router; assets: RequestHandler } {
   const assets = new Map([['pay.css', readAsset(path.join(folder, 'pay.css'))]]);
-  const version = versionOf(assets);
+  const version = assetsVersion(assets);
   const stylesheets = [stylesheet, `/pay-assets/${version}/pay.css`];
 
   const refuse = (res: Response, status: number, heading: string, text: string): void => {
@@ -152,7 +156,7 @@ export function sandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: str
   };
   const unknown = async (req: Request, res: Response): Promise<void> => {
     await countGuess(ctx, req);
-    refuse(res, 404, 'This payment page is not known', 'Its address may not be whole. Begin again where you came from.');
+    refuse(res, 404, 'Unknown payment page', 'The address may be incomplete. Go back to where you started the payment.');
   };
 
   const pages = Router({ caseSensitive: true });
@@ -162,7 +166,7 @@ export function sandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: str
     next();
   });
   address.get(async (req, res) => {
-    const session = await sessions.look(ctx, tokenOf(req));
+    const session = await sessions.find(ctx, tokenOf(req));
     if (session === undefined) return unknown(req, res);
     setHeaders(res, session);
     const { state } = session;
@@ -171,19 +175,24 @@ export function sandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: str
   });
   address.post(express.urlencoded({ extended: false, limit: 4_096, parameterLimit: 10 }), async (req, res) => {
     if (!comesFromHere(req, ctx.settings.publicUrl))
-      return refuse(res, 403, 'This does not come from the payment page', 'Nothing was paid. Open the payment page and choose there.');
+      return refuse(
+        res,
+        403,
+        'This request did not come from the payment page',
+        'Nothing was paid. Open the payment page and choose a card there.',
+      );
     const given: Record<string, unknown> = req.body ?? {};
-    const isGivingUp = given['do'] === 'cancel';
-    const answer = isGivingUp ? await sessions.giveUp(ctx, tokenOf(req)) : await sessions.pay(ctx, tokenOf(req), String(given['card']));
-    if (answer === undefined) return unknown(req, res);
-    setHeaders(res, answer.session);
-    // After a decline, or where nothing could be done any more, the page itself says how it stands; a reload sends nothing again.
-    if (answer.outcome !== 'done') return res.redirect(303, req.originalUrl);
-    return res.redirect(303, isGivingUp ? answer.session.cancelUrl : answer.session.successUrl);
+    const isCanceling = given['do'] === 'cancel';
+    const result = isCanceling ? await sessions.cancel(ctx, tokenOf(req)) : await sessions.pay(ctx, tokenOf(req), String(given['card']));
+    if (result === undefined) return unknown(req, res);
+    setHeaders(res, result.session);
+    // After a decline, or when the session can no longer be paid, the page shows its state; reloading it submits nothing again.
+    if (result.outcome !== 'done') return res.redirect(303, req.originalUrl);
+    return res.redirect(303, isCanceling ? result.session.cancelUrl : result.session.successUrl);
   });
   address.all((_req, res) => {
     res.setHeader('Allow', 'GET, HEAD, POST');
-    refuse(res, 405, 'This is not done here', 'A payment page is looked at and sent, nothing else.');
+    refuse(res, 405, 'Method not allowed', 'A payment page can only be opened and submitted.');
   });
   return { pages, assets: serveAssets(assets, version) };
 }

@@ -1,14 +1,14 @@
-// Whoever answers a request notes in its response what was asked for. Where nobody came so far, the beginning of the address says what
-// it would have been.
+// Which route served a request, recorded in its response for the log and the metrics. A request that ended before it reached a route is
+// classified by the prefix of its path.
 import type { Response } from 'express';
-import type { Served } from '../core/served.ts';
+import type { ServedRoute } from '../core/served-route.ts';
 
-export type OnServed = (served: Served, method: string, status: string, seconds: number) => void;
+export type OnServed = (served: ServedRoute, method: string, status: string, seconds: number) => void;
 
 export const platformBase = '/api/platform/v1';
 
-/** The longer ones first. */
-const beginnings: readonly (readonly [string, Served])[] = [
+/** Longer prefixes first. */
+const prefixes: readonly (readonly [string, ServedRoute])[] = [
   [`${platformBase}/`, { route: `${platformBase}/*`, kind: 'platform' }],
   ['/api/public/', { route: '/api/public/*', kind: 'public' }],
   ['/mcp', { route: '/mcp', kind: 'mcp' }],
@@ -19,14 +19,14 @@ const beginnings: readonly (readonly [string, Served])[] = [
   ['/unsubscribe', { route: '/unsubscribe', kind: 'page' }],
   ['/.well-known/', { route: '/.well-known/*', kind: 'other' }],
 ];
-const unknown: Served = { route: '*', kind: 'other' };
+const unknownServed: ServedRoute = { route: '*', kind: 'other' };
 
-export function noteServed(res: Response, served: Served): void {
+export function recordServed(res: Response, served: ServedRoute): void {
   res.locals['served'] = served;
 }
 
-export const servedOf = (res: Response, path: string): Served =>
-  (res.locals['served'] as Served | undefined) ?? beginnings.find(([beginning]) => path.startsWith(beginning))?.[1] ?? unknown;
+export const servedOf = (res: Response, path: string): ServedRoute =>
+  (res.locals['served'] as ServedRoute | undefined) ?? prefixes.find(([prefix]) => path.startsWith(prefix))?.[1] ?? unknownServed;
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 export const knownMethod = (method: string): string => (methods.has(method) ? method : 'other');

@@ -1,58 +1,58 @@
-// The HTTP server under the application. What Node refuses by itself, before there is a request to answer, gets the same error body and
-// request id as everything else.
+// The HTTP server below the application. Requests that Node.js rejects itself, before the application sees them, get the same error body
+// and request id as every other error.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { AppError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import { type Connections, type Exchange, lingerMs, type TakeLimits, watchAnswers } from './connections.ts';
+import { type Connections, closeSlowClients, type HttpExchange, lingerMs, type SlowClientLimits } from './connections.ts';
 import { errorBody } from './errors.ts';
-import type { Messages } from './messages.ts';
+import type { MessageClasses } from './message-classes.ts';
 
 /** Times in milliseconds. */
-export type ServerLimits = TakeLimits & {
+export type ServerLimits = SlowClientLimits & {
   readonly maxConnections: number;
-  /** How long a connection may rest between requests. */
+  /** How long a connection may stay idle between requests. */
   readonly keepAliveTimeout: number;
-  /** How long the first line and the headers may take, from the connection or the end of the request before. */
+  /** How long the request line and the headers may take, from connecting or from the end of the previous request. */
   readonly headersTimeout: number;
-  /** How long a whole request may take to come in. */
+  /** How long a complete request may take to arrive. */
   readonly requestTimeout: number;
-  /** How often it is looked for those who took longer. */
+  /** How often these two timeouts are checked. */
   readonly connectionsCheckingInterval: number;
-  /** Bytes of the first line and the headers together. */
+  /** Bytes of the request line and the headers together. */
   readonly maxHeaderSize: number;
 };
 
-const usual: ServerLimits = {
+const defaultLimits: ServerLimits = {
   maxConnections: 10_000,
   keepAliveTimeout: 65_000,
   headersTimeout: 20_000,
   requestTimeout: 60_000,
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 16_384,
-  lookEveryMs: 5_000,
-  takeMs: 60_000,
-  slowestBytesPerSecond: 16_384,
+  checkEveryMs: 5_000,
+  readTimeoutMs: 60_000,
+  minBytesPerSecond: 16_384,
 };
-/** Requests of one connection that are sent before the answers to those before are there: Node.js begins with all that have come in. */
-const mostUnanswered = 100;
-/** The system asks connections that say nothing whether anyone is there, so that those whose caller vanished end. */
-const askQuiet = { keepAlive: true, keepAliveInitialDelay: 60_000 };
+/** Pipelined requests of one connection that have no response yet. Node.js starts each as soon as it arrives. */
+const maxUnanswered = 100;
+/** TCP keep-alive: the operating system probes idle connections, so those of vanished clients are closed. */
+const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 60_000 };
 
-const refuse = (message: string, code: string, status?: 408 | 413 | 431): AppError =>
+const requestError = (message: string, code: string, status?: 408 | 413 | 431): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message }], ...(status !== undefined && { status }) });
 
-/** By Node's and its parser's codes. */
+/** By the error codes of Node.js and its HTTP parser. */
 const refusals: Readonly<Record<string, AppError>> = {
-  HPE_HEADER_OVERFLOW: refuse('The address and the headers are too large together', 'headers_too_large', 431),
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: refuse('The chunk extensions of the body are too large', 'too_large', 413),
-  ERR_HTTP_REQUEST_TIMEOUT: refuse('The request did not arrive in time', 'request_timeout', 408),
+  HPE_HEADER_OVERFLOW: requestError('The request line and the headers are too large', 'headers_too_large', 431),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: requestError('The chunk extensions of the body are too large', 'too_large', 413),
+  ERR_HTTP_REQUEST_TIMEOUT: requestError('The request did not arrive in time', 'request_timeout', 408),
 };
-const unreadable = refuse("The request can't be read as HTTP", 'malformed_request');
+const unreadable = requestError("The request can't be read as HTTP", 'malformed_request');
 
-/** The whole answer, after which the connection ends: nobody knows where the next request would begin. */
-function answerText(error: AppError, requestId: string): string {
+/** The complete response. The connection is closed after it, since the start of a next request can't be determined. */
+function responseText(error: AppError, requestId: string): string {
   const body = JSON.stringify(errorBody(error, requestId));
   return [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
@@ -67,82 +67,92 @@ function answerText(error: AppError, requestId: string): string {
   ].join('\r\n');
 }
 
-/** What is known of the open connections of a server. */
+/** The open connections of each server. */
 const connectionsOf = new WeakMap<Server, Connections>();
 
-/** Not listening yet, and answering nothing until `serveBy`. */
-export function openServer(log: Log, messages: Partial<Messages> = {}, given: Partial<ServerLimits> = {}): Server {
-  const { lookEveryMs, takeMs, slowestBytesPerSecond, maxConnections, ...times } = { ...usual, ...given };
-  // Host is asked for by the application, which answers as it does everything.
-  const server = createServer({ ...messages, ...times, ...askQuiet, requireHostHeader: false });
+/** Creates a server that doesn't listen yet and serves no request before `attachApp`. */
+export function createHttpServer(log: Log, messages: Partial<MessageClasses> = {}, given: Partial<ServerLimits> = {}): Server {
+  const {
+    checkEveryMs: lookEveryMs,
+    readTimeoutMs: takeMs,
+    minBytesPerSecond: slowestBytesPerSecond,
+    maxConnections,
+    ...times
+  } = { ...defaultLimits, ...given };
+  // The application checks the Host header, so that a missing one gets the usual error body.
+  const server = createServer({ ...messages, ...times, ...keepAliveProbes, requireHostHeader: false });
   server.maxConnections = maxConnections;
   const connections: Connections = new Map();
   connectionsOf.set(server, connections);
-  watchAnswers(server, connections, log, { lookEveryMs, takeMs, slowestBytesPerSecond });
-  const refused = new WeakSet<Duplex>();
+  closeSlowClients(server, connections, log, {
+    checkEveryMs: lookEveryMs,
+    readTimeoutMs: takeMs,
+    minBytesPerSecond: slowestBytesPerSecond,
+  });
+  const rejected = new WeakSet<Duplex>();
   server.on('connection', (socket) => {
-    connections.set(socket, { last: undefined, unanswered: 0, looksLeft: undefined });
+    connections.set(socket, { last: undefined, unanswered: 0, checksLeft: undefined });
     socket.once('close', () => connections.delete(socket));
   });
-  // What each request adds to it is kept by its connection: a collection of all answers cost each of them some 40 µs of collecting garbage.
-  const note = (req: IncomingMessage, res: ServerResponse): void => {
+  // Requests are tracked per connection: one collection of all responses cost each of them some 40 µs of garbage collection.
+  const track = (req: IncomingMessage, res: ServerResponse): void => {
     const connection = connections.get(req.socket);
     if (connection === undefined) return;
     const exchange = { req, res };
     connection.last = exchange;
     connection.unanswered += 1;
-    if (connection.unanswered > mostUnanswered && !req.socket.destroyed) {
-      log.info({ requests: connection.unanswered }, 'a connection was closed: too many requests at once');
+    if (connection.unanswered > maxUnanswered && !req.socket.destroyed) {
+      log.info({ requests: connection.unanswered }, 'connection closed: too many pipelined requests');
       req.socket.destroy();
     }
     res.once('close', () => {
       connection.unanswered -= 1;
-      connection.looksLeft = undefined;
+      connection.checksLeft = undefined;
       if (connection.last === exchange) connection.last = undefined;
     });
   };
-  server.on('request', note);
-  server.on('checkExpectation', note);
+  server.on('request', track);
+  server.on('checkExpectation', track);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') return void socket.destroy();
-    // What else comes on such a connection can be read no better, and must not cost its caller the answer that is on its way.
-    if (refused.has(socket)) return;
+    // More input on such a connection can't be parsed either, and must not cost the client the error response that is being sent.
+    if (rejected.has(socket)) return;
     if (!socket.writable) return void socket.destroy();
-    refused.add(socket);
+    rejected.add(socket);
     const before = connections.get(socket)?.last;
-    const refuseRest = (requestId: string = randomUUID()): void => {
+    const rejectRest = (requestId: string = randomUUID()): void => {
       if (!socket.writable) return;
       const shown = refusals[error.code ?? ''] ?? unreadable;
-      log.info({ requestId, status: shown.status, reason: error.code }, 'a request could not be read');
-      socket.end(answerText(shown, requestId));
+      log.info({ requestId, status: shown.status, reason: error.code }, 'a request could not be parsed');
+      socket.end(responseText(shown, requestId));
       const ending = setTimeout(() => socket.destroy(), lingerMs);
       socket.once('close', () => clearTimeout(ending));
     };
-    if (before === undefined) return refuseRest();
-    // An earlier request is still being answered: what is wrong came after it, and is told after it.
-    if (before.req.complete) return void before.res.once('close', () => refuseRest());
-    // It is that request's own body that can't be read: one answer, or none when another one has begun or stands before it.
+    if (before === undefined) return rejectRest();
+    // An earlier request is still being served: the malformed input came after it, so the error response follows that response.
+    if (before.req.complete) return void before.res.once('close', () => rejectRest());
+    // That request's own body can't be parsed: send one error response, or none when its response, or one before it, has started.
     if (before.res.headersSent || before.res.socket !== socket) return void socket.destroy();
-    refuseRest(String(before.res.getHeader('X-Request-Id') ?? randomUUID()));
+    rejectRest(String(before.res.getHeader('X-Request-Id') ?? randomUUID()));
   });
   return server;
 }
 
-/** What proxies may send before the path. Express answers by itself, in HTML, what it can't read there as a host. */
+/** The scheme and host of an absolute-form request target, as proxies send it. Express would answer an invalid host itself, in HTML. */
 const beforePath = /^[a-z]+:\/\/[^/?#]*/i;
 
-/** The path and the query of an address, which may be a whole one. */
+/** The path and query of a request target in origin form or absolute form. */
 function pathOf(url: string): string {
   if (url.startsWith('/')) return url;
   const path = url.replace(beforePath, '');
   return path.startsWith('/') || path === '*' ? path : `/${path}`;
 }
 
-/** From now on the application answers, also whoever expects what no server of ours does. */
-export function serveBy(server: Server, app: RequestListener): void {
+/** From now on the application serves every request, including those with an Expect header. */
+export function attachApp(server: Server, app: RequestListener): void {
   const serve: RequestListener = (req, res) => {
     req.url = pathOf(req.url ?? '/');
-    // Of a piece that came in before its connection was closed the rest is read all the same.
+    // Node.js still parses the rest of a chunk that arrived before its connection was closed.
     if (!req.socket.destroyed) app(req, res);
   };
   server.on('request', serve);
@@ -150,27 +160,27 @@ export function serveBy(server: Server, app: RequestListener): void {
 }
 
 const sweepEveryMs = 50;
-/** A request whose headers are still on their way has so long to arrive. */
+/** During shutdown: how long a request whose headers are still arriving may take. */
 const arrivalMs = 1_000;
 
 /**
- * Takes nothing new and answers what is under way, as the last on its connection. Connections on which nothing is asked are closed,
- * whether or not their callers meant to use them again; at the deadline all are. Resolves when none is left, with how many requests
- * were cut.
+ * Graceful shutdown: accepts no new connections and finishes the requests in progress, each as the last on its connection. Idle
+ * connections are closed at once, and every connection at the deadline. Resolves when none is left, with the number of requests that
+ * were cut off.
  */
 export async function closeServer(server: Server, deadline: AbortSignal): Promise<{ readonly cut: number }> {
   const connections: Connections = connectionsOf.get(server) ?? new Map();
-  const waiting = (): Exchange[] => [...connections.values()].flatMap(({ last }) => last ?? []);
-  const last = (_req: IncomingMessage, res: ServerResponse): void => {
+  const waiting = (): HttpExchange[] => [...connections.values()].flatMap(({ last }) => last ?? []);
+  const markLast = (_req: IncomingMessage, res: ServerResponse): void => {
     res.shouldKeepAlive = false;
   };
-  server.prependListener('request', last);
-  server.prependListener('checkExpectation', last);
+  server.prependListener('request', markLast);
+  server.prependListener('checkExpectation', markLast);
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   for (const { res } of waiting()) if (!res.headersSent) res.shouldKeepAlive = false;
   const sweep = setInterval(() => server.closeIdleConnections(), sweepEveryMs);
-  const silent = setTimeout(() => {
-    for (const [socket, { last: asked }] of connections) if (asked === undefined) socket.destroy();
+  const arrival = setTimeout(() => {
+    for (const [socket, { last }] of connections) if (last === undefined) socket.destroy();
   }, arrivalMs);
   let cut = 0;
   const cutOff = (): void => {
@@ -181,6 +191,6 @@ export async function closeServer(server: Server, deadline: AbortSignal): Promis
   else deadline.addEventListener('abort', cutOff, { once: true });
   await closed;
   clearInterval(sweep);
-  clearTimeout(silent);
+  clearTimeout(arrival);
   return { cut };
 }

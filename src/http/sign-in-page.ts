@@ -1,5 +1,5 @@
-// The small page that tells a person in a browser why a sign-in went no further. Plain HTML: no script, one style, and of what
-// came from elsewhere nothing is shown.
+// The page that tells a person in a browser why signing in failed. Plain HTML without scripts; it shows nothing that the request or the
+// identity provider sent.
 import { createHash } from 'node:crypto';
 import type { Response } from 'express';
 import type { AppError } from '../core/errors.ts';
@@ -23,14 +23,14 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** A second try: as somebody else where this person is not let in, and none where nobody can sign in. */
-function againOf({ status }: AppError): string {
+/** A link to try again: as someone else when this person has no access; no link when sign-in isn't configured. */
+function retryLink({ status }: AppError): string {
   if (status === 404) return '';
   if (status === 403) return '<p><a class="main" href="/auth/login?prompt=login">Sign in as someone else</a></p>';
   return '<p><a class="main" href="/auth/login">Sign in again</a></p>';
 }
 
-export function sendSignInProblem(res: Response, problem: AppError): void {
+export function sendSignInError(res: Response, problem: AppError): void {
   const reason = problem.details[0]?.code === 'unavailable' ? undefined : problem.details[0]?.message;
   for (const [name, value] of Object.entries(problem.headers)) res.setHeader(name, value);
   res.setHeader('Content-Security-Policy', policy);
@@ -50,8 +50,8 @@ export function sendSignInProblem(res: Response, problem: AppError): void {
 <body>
 <main>
 <h1>${escapeHtml(problem.message)}</h1>
-${reason === undefined ? '' : `<p>${escapeHtml(reason)}</p>\n`}${againOf(problem)}
-<p><a href="/">To the start page</a></p>
+${reason === undefined ? '' : `<p>${escapeHtml(reason)}</p>\n`}${retryLink(problem)}
+<p><a href="/">Go to the start page</a></p>
 <small>Request ${escapeHtml(requestIdOf(res))}</small>
 </main>
 </body>

@@ -1,30 +1,30 @@
-// The addresses of sign-in, below /auth. Cookies are set and read here alone: the sealed attempt for ten minutes and for /auth,
-// the session for every address. People in a browser get a page where programs get the error body.
+// The sign-in endpoints below /auth. Only this file sets cookies: the encrypted sign-in attempt, valid for ten minutes and for /auth only,
+// and the session, valid for every path. Browsers get errors as an HTML page, programs as the usual error body.
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { isLoopbackHttp } from '../core/loopback.ts';
-import { type IdentityProvider, openIdentityProvider, prompts } from '../identity/provider.ts';
+import { createIdentityProvider, type IdentityProvider, prompts } from '../identity/provider.ts';
 import { findSession } from '../identity/sessions.store.ts';
-import { attemptMs, beginSignIn, finishSignIn, signOut, type Visitor } from '../identity/sign-in.ts';
-import { membershipsOf, workingMembership } from '../identity/users.store.ts';
-import { callerAddress, cookieOf, countGuess, networkOf, refuseForeignOrigin, sessionCookie, sessionCookieName } from './authenticate.ts';
+import { attemptTtlMs, type ClientInfo, finishSignIn, signOut, startSignIn } from '../identity/sign-in.ts';
+import { activeMembership, findMemberships } from '../identity/users.store.ts';
+import { assertSameOrigin, callerAddress, cookieOf, countGuess, networkOf, sessionCookie, sessionCookieName } from './authenticate.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
-import { plainWords } from './plain-words.ts';
-import { countFailure } from './rate-limit.ts';
-import { toDetails } from './route.ts';
-import { sendSignInProblem } from './sign-in-page.ts';
+import { countFailedAuthentication } from './rate-limit.ts';
+import { toErrorDetails } from './route.ts';
+import { sendSignInError } from './sign-in-page.ts';
+import { validationMessage } from './validation-messages.ts';
 
 const attemptCookieName = 'portal_sign_in';
 const LoginQuery = z.strictObject({
-  returnTo: z.string('must stand once').default('/'),
+  returnTo: z.string('must be given once').default('/'),
   prompt: z.enum(prompts).optional(),
 });
 
 const wantsPage = (req: Request): boolean => req.accepts(['json', 'html']) === 'html';
 
-const visitorOf = (req: Request, res: Response): Visitor => ({
+const visitorOf = (req: Request, res: Response): ClientInfo => ({
   ip: callerAddress(req),
   userAgent: req.headers['user-agent'] ?? null,
   requestId: requestIdOf(res),
@@ -35,21 +35,21 @@ const queryOf = (req: Request): URLSearchParams => {
   return new URLSearchParams(start === -1 ? '' : req.originalUrl.slice(start));
 };
 
-/** Failures of /auth as a page for people; programs get the usual body from whoever comes next. */
-function problemPage(ctx: Ctx): ErrorRequestHandler {
+/** Renders errors of /auth as an HTML page for browsers; for programs the next error handler sends the usual body. */
+function errorPage(ctx: Ctx): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     res.vary('Accept');
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
     logFailure(ctx.log, requestIdOf(res), shown, error);
-    sendSignInProblem(res, shown);
+    sendSignInError(res, shown);
   };
 }
 
-const onlyMethod =
+const methodNotAllowed =
   (allowed: string): RequestHandler =>
   (req) => {
-    throw new AppError('BAD_REQUEST', `${req.method} is not allowed here`, {
+    throw new AppError('BAD_REQUEST', `${req.method} is not allowed for this path`, {
       status: 405,
       headers: { Allow: allowed },
       details: [{ path: '', code: 'method_not_allowed', message: `Allowed: ${allowed}` }],
@@ -63,23 +63,23 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
   const attemptCookie = { httpOnly: true, sameSite: 'lax', secure, path: '/auth' } as const;
   const heldCookie = { httpOnly: true, sameSite: 'lax', secure, path: '/' } as const;
 
-  /** Null while the provider can't say: whoever signs out here is signed out here. */
-  const farewell = (): Promise<URL | null> => provider.endSessionUrl().catch(() => null);
+  /** Null while the provider is unreachable: then the person is signed out of this service only. */
+  const findEndSessionUrl = (): Promise<URL | null> => provider.endSessionUrl().catch(() => null);
 
   return {
     async login(req, res) {
-      const query = LoginQuery.safeParse(req.query, { error: plainWords });
-      if (!query.success) throw new AppError('BAD_REQUEST', 'The query is not valid', { details: toDetails(query.error) });
-      const { url, box } = await beginSignIn(ctx, provider, { returnTo: query.data.returnTo, prompt: query.data.prompt });
-      res.cookie(attemptCookieName, box, { ...attemptCookie, maxAge: attemptMs });
+      const query = LoginQuery.safeParse(req.query, { error: validationMessage });
+      if (!query.success) throw new AppError('BAD_REQUEST', 'The query is not valid', { details: toErrorDetails(query.error) });
+      const { url, cookie } = await startSignIn(ctx, provider, { returnTo: query.data.returnTo, prompt: query.data.prompt });
+      res.cookie(attemptCookieName, cookie, { ...attemptCookie, maxAge: attemptTtlMs });
       res.redirect(302, url);
     },
 
     async callback(req, res) {
-      const given = { answer: queryOf(req), box: cookieOf(req, attemptCookieName), session: sessionCookie(req) };
+      const given = { query: queryOf(req), cookie: cookieOf(req, attemptCookieName), session: sessionCookie(req) };
       const visitor = visitorOf(req, res);
       const { token, returnTo } = await finishSignIn(ctx, provider, given, visitor).catch(async (error: unknown) => {
-        throw error instanceof AppError && error.status < 500 ? await countFailure(ctx, networkOf(visitor.ip), error) : error;
+        throw error instanceof AppError && error.status < 500 ? await countFailedAuthentication(ctx, networkOf(visitor.ip), error) : error;
       });
       res.clearCookie(attemptCookieName, attemptCookie);
       res.cookie(sessionCookieName, token, { ...heldCookie, maxAge: ctx.settings.session.absoluteMs });
@@ -87,51 +87,52 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
     },
 
     async logout(req, res) {
-      refuseForeignOrigin(req, ctx.settings.publicUrl);
+      assertSameOrigin(req, ctx.settings.publicUrl);
       const token = sessionCookie(req);
       if (token !== undefined) await signOut(ctx, token, visitorOf(req, res));
       res.clearCookie(sessionCookieName, heldCookie);
-      const next = await farewell();
+      const next = await findEndSessionUrl();
       if (wantsPage(req)) return res.redirect(303, next?.href ?? '/');
-      // A script reads it here: a redirect would hide it.
+      // Scripts read the address from the header: they can't see the target of a redirect.
       if (next !== null) res.setHeader('Location', next.href);
       res.status(204).end();
     },
   };
 }
 
-/** Whether one can sign in here, and who is. Needs no credential, so that a page may ask before there is one. */
-const whoIsHere =
+/** Whether sign-in is configured, and who is signed in. Needs no credential, so that a page may call it before sign-in. */
+const serveSession =
   (ctx: Ctx): RequestHandler =>
   async (req, res) => {
     const token = sessionCookie(req);
     const session = token === undefined ? undefined : await findSession(ctx, token);
     if (token !== undefined && session === undefined) await countGuess(ctx, req);
-    const memberships = session === undefined ? [] : await membershipsOf(ctx, session.user.id);
-    const organization = workingMembership(memberships, session?.organizationId ?? null)?.organization ?? null;
+    const memberships = session === undefined ? [] : await findMemberships(ctx, session.user.id);
+    const organization = activeMembership(memberships, session?.organizationId ?? null)?.organization ?? null;
     const client = ctx.settings.oidc?.client ?? null;
     res.json({ signIn: client !== null, session: session === undefined ? null : { user: session.user, organization } });
   };
 
-export function signInRouter(ctx: Ctx): Router {
+/** Mount it at /auth. Without an identity provider its sign-in endpoints throw 404. */
+export function createSignInRouter(ctx: Ctx): Router {
   const router = Router({ caseSensitive: true });
   const { oidc } = ctx.settings;
   router.use((_req, res, next) => {
     res.setHeader('Cache-Control', 'no-store');
     next();
   });
-  router.get('/session', whoIsHere(ctx));
-  router.all('/session', onlyMethod('GET, HEAD'));
+  router.get('/session', serveSession(ctx));
+  router.all('/session', methodNotAllowed('GET, HEAD'));
   if (oidc === null || oidc.client === null) {
     router.use(['/login', '/callback', '/logout'], () => {
-      throw new AppError('NOT_FOUND', 'Nobody can sign in here: no identity provider is configured');
+      throw new AppError('NOT_FOUND', 'Sign-in is not available: no identity provider is configured');
     });
   } else {
-    const { login, callback, logout } = handlersOf(ctx, openIdentityProvider(ctx, oidc, oidc.client));
-    router.get('/login', login).all('/login', onlyMethod('GET, HEAD'));
-    router.get('/callback', callback).all('/callback', onlyMethod('GET, HEAD'));
-    router.post('/logout', logout).all('/logout', onlyMethod('POST'));
+    const { login, callback, logout } = handlersOf(ctx, createIdentityProvider(ctx, oidc, oidc.client));
+    router.get('/login', login).all('/login', methodNotAllowed('GET, HEAD'));
+    router.get('/callback', callback).all('/callback', methodNotAllowed('GET, HEAD'));
+    router.post('/logout', logout).all('/logout', methodNotAllowed('POST'));
   }
-  router.use(problemPage(ctx));
+  router.use(errorPage(ctx));
   return router;
 }

@@ -1,5 +1,5 @@
-// Static pages and the files they load, each read once at the start. No other file is ever served, and the policy lets no request
-// leave this origin and no script or style stand in the page itself.
+// Static pages and the files they load, each read once at start-up. No other file is ever served. The Content-Security-Policy forbids
+// requests to other origins and inline scripts and styles.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -34,8 +34,8 @@ export const readAsset = (file: string): Asset => ({
   gzipped: null,
 });
 
-/** Changes whenever any of the files does: it stands in every asset's address, so that answers may be kept for good. */
-export function versionOf(assets: ReadonlyMap<string, Asset>): string {
+/** A hash over all files. It is part of every asset's URL, so responses may be cached forever. */
+export function assetsVersion(assets: ReadonlyMap<string, Asset>): string {
   const hash = createHash('sha256');
   for (const [name, { plain }] of assets) hash.update(`${name} ${plain.length}\n`).update(plain);
   return hash.digest('hex').slice(0, 16);
@@ -51,7 +51,7 @@ function setPolicy(res: Response, cacheControl: string): void {
 
 const compress = promisify(gzip);
 
-/** Answers GET below the address that it is mounted at, with the version as the first part of the path. */
+/** Serves GET and HEAD below its mount path; the first path segment must be `version`. Everything else goes to the next handler. */
 export function serveAssets(assets: ReadonlyMap<string, Asset>, version: string): RequestHandler {
   const prefix = `/${version}/`;
   return async (req, res, next) => {
@@ -71,7 +71,7 @@ export function serveAssets(assets: ReadonlyMap<string, Asset>, version: string)
   };
 }
 
-/** The file with `{{assets}}` replaced by the address of its assets. */
+/** Serves the file with `{{assets}}` replaced by the base URL of its assets. Throws when the file can't be read. */
 export function servePage(file: string, assetsAddress: string): RequestHandler {
   const page = Buffer.from(readFileSync(file, 'utf8').replaceAll('{{assets}}', assetsAddress));
   return (_req, res) => {

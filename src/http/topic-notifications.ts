@@ -1,67 +1,71 @@
-// Words that something which callers follow has changed. However many follow in this process, one connection listens: it is opened
-// for the first and closed after the last. A word may be lost with its connection, so whoever follows also looks by himself.
+// Notifications that something which streams follow has changed. However many subscribers this process has, one connection listens: it is
+// opened for the first and closed after the last. A notification may be lost with its connection, so subscribers also poll.
 import type { Ctx } from '../core/ctx.ts';
-import { listen } from '../db/listen.ts';
+import { subscribeToChannel } from '../db/notifications.ts';
 
-/** Its payload is the topic, such as `sync-run:<id>`. */
+/** The NOTIFY channel; its payload is the topic, such as `sync-run:<id>`. */
 const channel = 'streams';
 
-export type Following = {
-  /** Resolves when there may be news since the last call, at the latest after the slow poll. Rejects once the signal is aborted. */
+export type TopicSubscription = {
+  /**
+   * Resolves when something may have changed since the last call, after the poll interval at the latest. Rejects once the signal is
+   * aborted.
+   */
   next(): Promise<void>;
   end(): void;
 };
-export type Notices = { follow(topic: string, signal: AbortSignal): Following };
+export type TopicNotifications = { subscribe(topic: string, signal: AbortSignal): TopicSubscription };
 
-type Follower = { news: boolean; wake: () => void };
-const asleep = (): void => undefined;
+type Subscriber = { pending: boolean; wake: () => void };
+const noop = (): void => undefined;
 
-export function openNotices(ctx: Pick<Ctx, 'db' | 'log'>, pollMs: number): Notices {
-  const topics = new Map<string, Set<Follower>>();
-  let deaf: (() => Promise<void>) | undefined;
+/** `next` of a subscription rejects with the signal's reason once the signal is aborted. */
+export function createTopicNotifications(ctx: Pick<Ctx, 'db' | 'log'>, pollMs: number): TopicNotifications {
+  const topics = new Map<string, Set<Subscriber>>();
+  let unlisten: (() => Promise<void>) | undefined;
 
-  const tell = (topic: string | undefined): void => {
-    const told = topic === undefined ? [...topics.values()] : [topics.get(topic) ?? []];
-    for (const follower of told.flatMap((followers) => [...followers])) {
-      follower.news = true;
-      follower.wake();
+  const notify = (topic: string | undefined): void => {
+    const notified = topic === undefined ? [...topics.values()] : [topics.get(topic) ?? []];
+    for (const subscriber of notified.flatMap((subscribers) => [...subscribers])) {
+      subscriber.pending = true;
+      subscriber.wake();
     }
   };
-  const leave = (topic: string, follower: Follower): void => {
-    topics.get(topic)?.delete(follower);
+  const unsubscribe = (topic: string, subscriber: Subscriber): void => {
+    topics.get(topic)?.delete(subscriber);
     if (topics.get(topic)?.size === 0) topics.delete(topic);
-    if (topics.size > 0 || deaf === undefined) return;
-    deaf().catch((error: unknown) => ctx.log.warn({ err: error }, 'a listening connection could not be closed'));
-    deaf = undefined;
+    if (topics.size > 0 || unlisten === undefined) return;
+    unlisten().catch((error: unknown) => ctx.log.warn({ err: error }, 'a listening connection could not be closed'));
+    unlisten = undefined;
   };
 
   return {
-    follow: (topic, signal) => {
-      const follower: Follower = { news: false, wake: asleep };
-      topics.set(topic, (topics.get(topic) ?? new Set()).add(follower));
-      deaf ??= listen(ctx, channel, tell);
+    subscribe: (topic, signal) => {
+      const subscriber: Subscriber = { pending: false, wake: noop };
+      topics.set(topic, (topics.get(topic) ?? new Set()).add(subscriber));
+      unlisten ??= subscribeToChannel(ctx, channel, notify);
       return {
         next: async () => {
           signal.throwIfAborted();
-          if (!follower.news) await wait(follower, signal, pollMs);
+          if (!subscriber.pending) await wait(subscriber, signal, pollMs);
           signal.throwIfAborted();
-          follower.news = false;
+          subscriber.pending = false;
         },
-        end: () => leave(topic, follower),
+        end: () => unsubscribe(topic, subscriber),
       };
     },
   };
 }
 
-const wait = (follower: Follower, signal: AbortSignal, atMostMs: number): Promise<void> =>
+const wait = (subscriber: Subscriber, signal: AbortSignal, maxMs: number): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', done);
-      follower.wake = asleep;
+      subscriber.wake = noop;
       resolve();
     };
-    const timer = setTimeout(done, atMostMs);
+    const timer = setTimeout(done, maxMs);
     signal.addEventListener('abort', done, { once: true });
-    follower.wake = done;
+    subscriber.wake = done;
   });

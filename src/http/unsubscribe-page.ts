@@ -1,12 +1,12 @@
-// The pages behind the link of a subscription's mail. GET only shows, since programs that look through mails open every link; POST to
-// the same address ends it, whatever its body holds, as RFC 8058 has it: no sign-in, no cookie, no redirect, no script.
+// The pages behind the unsubscribe link of a subscription's mails. GET only shows a page, since mail scanners open every link; POST to the
+// same address unsubscribes whatever its body holds, as RFC 8058 demands: no sign-in, no cookie, no redirect, no script.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { escapeHtml } from '../core/escape-html.ts';
 import { countGuess } from './authenticate.ts';
-import { forThisAlone, smallPage } from './small-page.ts';
+import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
 
-/** `ended`: the address was taken off the list by whoever made it. */
+/** `ended`: the organization removed the address from the list. */
 export type LinkState = {
   readonly email: string;
   readonly title: string;
@@ -15,9 +15,9 @@ export type LinkState = {
 };
 export type LinkCaller = { readonly ip: string; readonly requestId: string };
 
-/** What the links mean; each answers undefined for a token that is not known. */
+/** What the pages can do. Each method resolves with undefined for an unknown token. */
 export type UnsubscribeLinks = {
-  look(ctx: Ctx, token: string): Promise<LinkState | undefined>;
+  find(ctx: Ctx, token: string): Promise<LinkState | undefined>;
   unsubscribe(ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined>;
   resubscribe(ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined>;
 };
@@ -26,16 +26,16 @@ const contentPolicy = "default-src 'none'; style-src 'self'; img-src data:; form
 
 type Page = {
   readonly heading: string;
-  readonly words: readonly string[];
+  readonly paragraphs: readonly string[];
   readonly button?: { readonly label: string; readonly path: string };
 };
 
-const render = ({ heading, words, button }: Page, token: string, stylesheet: string): string =>
-  smallPage({
+const render = ({ heading, paragraphs, button }: Page, token: string, stylesheet: string): string =>
+  renderSmallPage({
     title: `${heading} · Portal Service`,
     header: '<p>Portal Service</p>',
     body: `    <h1>${heading}</h1>
-${words.map((text) => `    <p>${escapeHtml(text)}</p>`).join('\n')}
+${paragraphs.map((text) => `    <p>${escapeHtml(text)}</p>`).join('\n')}
 ${
   button === undefined
     ? ''
@@ -49,35 +49,38 @@ const undo = { label: 'Subscribe again', path: '/unsubscribe/undo' };
 function pageOf(found: LinkState | undefined): Page {
   if (found === undefined)
     return {
-      heading: 'This link is not known',
-      words: ['It may not be whole, or the mails that it belongs to have ended. Use the link in the latest mail.'],
+      heading: 'Unknown link',
+      paragraphs: ['The link may be incomplete, or its subscription was deleted. Use the link in the latest mail.'],
     };
   const { email, title, organizationName, state } = found;
   if (state === 'active')
     return {
       heading: 'Unsubscribe',
-      words: [`${organizationName} sends mails like “${title}” to ${email}.`, 'Press the button to get no more of them.'],
+      paragraphs: [`${organizationName} sends mails like “${title}” to ${email}.`, 'Press the button to stop receiving them.'],
       button: { label: 'Unsubscribe', path: '/unsubscribe' },
     };
   if (state === 'ended')
-    return { heading: 'No more mails', words: [`${organizationName} has taken ${email} off the list for mails like “${title}”.`] };
+    return { heading: 'No more mails', paragraphs: [`${organizationName} has removed ${email} from the list for mails like “${title}”.`] };
   return {
     heading: 'You are unsubscribed',
-    words: [`${email} gets no more mails like “${title}” from ${organizationName}.`, 'If that was a mistake, take it back:'],
+    paragraphs: [
+      `${email} will receive no more mails like “${title}” from ${organizationName}.`,
+      'If that was a mistake, subscribe again:',
+    ],
     button: undo,
   };
 }
 
 function send(res: Response, found: LinkState | undefined, token: string, stylesheet: string): void {
-  forThisAlone(res, contentPolicy, 'no-referrer');
+  setPrivatePageHeaders(res, contentPolicy, 'no-referrer');
   res.status(found === undefined ? 404 : 200).type('html');
   res.send(render(pageOf(found), token, stylesheet));
 }
 
 const tokenOf = ({ query }: Request): string => (typeof query['token'] === 'string' ? query['token'] : '');
 
-/** Below /unsubscribe: GET and POST of the address itself, and POST of /undo; all with `?token=`, which stays out of the request log there. */
-export function unsubscribePages(ctx: Ctx, links: UnsubscribeLinks, stylesheet: string): Router {
+/** Mount it at /unsubscribe: GET and POST of the path itself, and POST of /undo, all with `?token=`. The request log omits the query. */
+export function createUnsubscribePages(ctx: Ctx, links: UnsubscribeLinks, stylesheet: string): Router {
   const callerOf = (req: Request, res: Response): LinkCaller => ({ ip: req.ip ?? '', requestId: String(res.locals['requestId']) });
   const page =
     (find: (ctx: Ctx, token: string, caller: LinkCaller) => Promise<LinkState | undefined>): RequestHandler =>
@@ -88,7 +91,7 @@ export function unsubscribePages(ctx: Ctx, links: UnsubscribeLinks, stylesheet: 
       send(res, found, token, stylesheet);
     };
   const pages = Router({ caseSensitive: true });
-  pages.get('/', page(links.look));
+  pages.get('/', page(links.find));
   pages.post('/', page(links.unsubscribe));
   pages.post('/undo', page(links.resubscribe));
   return pages;

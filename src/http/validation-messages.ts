@@ -1,24 +1,25 @@
-// Says in plain sentences what a caller's value breaks. Rules with words of their own keep them; the validator's own never go out.
+// Messages for values that break a schema, written for API callers. A rule with its own message keeps it; zod's default messages are never
+// sent.
 import type { z } from 'zod';
 
 type Raw = z.core.$ZodRawIssue;
 type Issue = z.core.$ZodIssue;
 
 const kinds: Readonly<Record<string, string>> = {
-  string: 'text',
+  string: 'a string',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
   object: 'an object',
   record: 'an object',
-  array: 'a list',
+  array: 'an array',
   null: 'null',
   date: 'a date',
 };
 const formats: Readonly<Record<string, string>> = {
   email: 'an e-mail address',
   url: 'a URL',
-  datetime: 'an RFC 3339 instant with a zone',
+  datetime: 'an RFC 3339 timestamp with a time zone',
   date: 'a date such as 2026-01-31',
   uuid: 'a UUID',
 };
@@ -26,7 +27,7 @@ const shown = (value: unknown): string => (typeof value === 'string' ? `"${value
 const oneOf = (values: readonly unknown[]): string =>
   values.length === 1 ? `must be ${shown(values[0])}` : `must be one of: ${values.map(String).join(', ')}`;
 
-/** `at least 3 characters`, `at most 10 entries`, `more than 0`. */
+/** Such as `must have at least 3 characters`, `must have at most 10 entries`, `must be more than 0`. */
 function boundText(origin: string, bound: number | bigint, { side, inclusive }: { side: 'least' | 'most'; inclusive: boolean }): string {
   const one = bound === 1 || bound === 1n;
   if (origin === 'string') return `must have at ${side} ${bound} ${one ? 'character' : 'characters'}`;
@@ -35,39 +36,39 @@ function boundText(origin: string, bound: number | bigint, { side, inclusive }: 
   return side === 'least' ? `must be more than ${bound}` : `must be less than ${bound}`;
 }
 
-/** To be given to a schema's `safeParse` as its `error`. */
-export function plainWords(issue: Raw): string {
+/** The message for one issue, without its path. For the `error` option of a schema's `safeParse`. */
+export function validationMessage(issue: Raw): string {
   const options: unknown = 'options' in issue ? issue.options : undefined;
   switch (issue.code) {
     case 'invalid_type':
-      return issue.input === undefined ? 'is missing' : `must be ${kinds[issue.expected] ?? 'of another kind'}`;
+      return issue.input === undefined ? 'is required' : `must be ${kinds[issue.expected] ?? 'of another type'}`;
     case 'invalid_value':
-      return issue.input === undefined ? 'is missing' : oneOf(issue.values);
+      return issue.input === undefined ? 'is required' : oneOf(issue.values);
     case 'too_small':
       return boundText(issue.origin, issue.minimum, { side: 'least', inclusive: issue.inclusive !== false });
     case 'too_big':
       return boundText(issue.origin, issue.maximum, { side: 'most', inclusive: issue.inclusive !== false });
     case 'invalid_format':
-      return formats[issue.format] === undefined ? 'does not have the right form' : `must be ${formats[issue.format]}`;
+      return formats[issue.format] === undefined ? 'has an invalid format' : `must be ${formats[issue.format]}`;
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`;
     case 'invalid_union':
-      return Array.isArray(options) ? oneOf(options) : 'has none of the forms that it may have';
+      return Array.isArray(options) ? oneOf(options) : 'matches none of the allowed types';
     default:
       return 'is not valid';
   }
 }
 
-const isWrongKind = ({ code, path }: Issue): boolean => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value');
+const isWrongType = ({ code, path }: Issue): boolean => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value');
 
 /**
- * What a value that may have several forms lacks: where it has the kind of one of them, that one's problems; otherwise one problem that
- * names them all. Every other problem is itself.
+ * Expands the issue of a union. If the value has the type of one alternative, returns that alternative's issues; otherwise one issue that
+ * names all alternatives. Returns every other issue unchanged.
  */
-export function pickForms(issue: Issue): Issue[] {
+export function expandUnionIssue(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
-  const meant = issue.errors.find((problems) => !problems.some(isWrongKind));
-  if (meant !== undefined) return meant.flatMap((problem) => pickForms({ ...problem, path: [...issue.path, ...problem.path] }));
+  const meant = issue.errors.find((problems) => !problems.some(isWrongType));
+  if (meant !== undefined) return meant.flatMap((problem) => expandUnionIssue({ ...problem, path: [...issue.path, ...problem.path] }));
   const messages = [...new Set(issue.errors.flat().map(({ message }) => message))];
   return [{ ...issue, message: messages.map((text, index) => (index === 0 ? text : text.replace(/^must be /, ''))).join(' or ') }];
 }

@@ -1,5 +1,5 @@
-// Verifies OAuth 2.0 access tokens (JWT) of the configured identity provider. The algorithm list is closed, keys come from the
-// provider's JWKS alone, and an ID token is no access token: its audience is a client, ours is this service.
+// Verifies OAuth 2.0 access tokens (JWT) of the configured identity provider. Only the listed algorithms are accepted, keys come only from
+// the provider's JWKS, and ID tokens are rejected: their audience is a client, that of access tokens is this service.
 import jwt, { type JwtHeader, type JwtPayload } from 'jsonwebtoken';
 import { JwksClient, JwksRateLimitError } from 'jwks-rsa';
 import type { Ctx } from '../core/ctx.ts';
@@ -10,19 +10,19 @@ import type { Settings } from '../core/settings.ts';
 export type TokenClaims = {
   readonly issuer: string;
   readonly subject: string;
-  /** Only what the token itself, or else the issuer's userinfo, calls verified. */
+  /** The e-mail address that the token itself, or else the issuer's userinfo endpoint, states to be verified. Never rejects. */
   verifiedEmail(): Promise<string | null>;
-  /** A scope naming portal:read bounds the token to reading. */
+  /** The scope portal:read restricts a token to reading. */
   readonly readOnly: boolean;
 };
 
-/** Undefined for any token that must not be believed. Throws 503 while the provider's keys can't be had. */
+/** Resolves with undefined for an invalid token. Rejects with 503 while the provider's keys are unavailable. */
 export type VerifyToken = (token: string) => Promise<TokenClaims | undefined>;
 
 type Oidc = NonNullable<Settings['oidc']>;
 
 const algorithms: jwt.Algorithm[] = ['RS256', 'PS256', 'ES256'];
-/** Many providers say plain JWT or nothing at all; the audience tells their ID tokens apart. */
+/** Many providers use plain JWT or omit the type; their ID tokens are recognized by the audience. */
 const accessTokenTypes = new Set(['at+jwt', 'application/at+jwt', 'jwt']);
 const clockToleranceSeconds = 5;
 const providerTimeoutMs = 5_000;
@@ -34,8 +34,8 @@ const verifiedEmailIn = (claims: Record<string, unknown>): string | null =>
 const scopesOf = (payload: JwtPayload): string[] =>
   [payload['scope'], payload['scp']].flat().flatMap((value) => (typeof value === 'string' ? value.split(' ') : []));
 
-/** The e-mail by the provider's userinfo; null when it has none for this token or can't be asked. */
-async function askUserinfo(uri: string, token: string, subject: string, log: Log): Promise<string | null> {
+/** The verified e-mail address from the provider's userinfo; null when it returns none for this token or the request fails. */
+async function fetchUserinfo(uri: string, token: string, subject: string, log: Log): Promise<string | null> {
   try {
     const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
     const response = await fetch(uri, { headers, redirect: 'error', signal: AbortSignal.timeout(providerTimeoutMs) });
@@ -45,7 +45,7 @@ async function askUserinfo(uri: string, token: string, subject: string, log: Log
     const claims = body as Record<string, unknown>;
     return claims['sub'] === subject ? verifiedEmailIn(claims) : null;
   } catch (error) {
-    log.warn({ err: error }, "the identity provider's userinfo could not be asked");
+    log.warn({ err: error }, "the request to the identity provider's userinfo endpoint failed");
     return null;
   }
 }
@@ -57,12 +57,12 @@ function toClaims(payload: JwtPayload, token: string, oidc: Oidc, log: Log): Tok
     issuer,
     subject,
     verifiedEmail: async () =>
-      verifiedEmailIn(payload) ?? (oidc.userinfoUri === null ? null : askUserinfo(oidc.userinfoUri, token, subject, log)),
+      verifiedEmailIn(payload) ?? (oidc.userinfoUri === null ? null : fetchUserinfo(oidc.userinfoUri, token, subject, log)),
     readOnly: scopesOf(payload).includes('portal:read'),
   };
 }
 
-/** The header of a token that may be worth a look at the keys. */
+/** The header, if the token could be valid according to it; the signature isn't verified yet. */
 function usableHeader(token: string): (JwtHeader & { kid: string }) | undefined {
   let header: JwtHeader | undefined;
   try {
@@ -77,12 +77,15 @@ function usableHeader(token: string): (JwtHeader & { kid: string }) | undefined 
   return { ...header, kid };
 }
 
-const keysAreAway = (error: unknown): boolean =>
+const areKeysUnavailable = (error: unknown): boolean =>
   error instanceof JwksRateLimitError ||
   (error instanceof Error && 'isEndpointUnavailable' in error && error.isEndpointUnavailable === true);
 
-/** `alsoFor` are other names of this service as a resource, beside the configured audience. */
-export function openTokenVerifier(
+/**
+ * Creates the verifier; without `oidc` it rejects all tokens. `alsoFor` are further accepted audiences: other names of this service as a
+ * resource. Rejects with 503, from the returned function, while the provider's keys are unavailable.
+ */
+export function createTokenVerifier(
   oidc: Settings['oidc'],
   { clock, log }: Pick<Ctx, 'clock' | 'log'>,
   alsoFor: readonly string[] = [],
@@ -111,8 +114,9 @@ export function openTokenVerifier(
       });
       return typeof payload === 'string' ? undefined : toClaims(payload, token, oidc, log);
     } catch (error) {
-      if (keysAreAway(error)) throw unavailable("The identity provider's keys can't be had; try again", 10, error);
-      log.debug({ err: error }, 'a token was refused');
+      if (areKeysUnavailable(error))
+        throw unavailable("The identity provider's signing keys are unavailable. Try again in a few seconds.", 10, error);
+      log.debug({ err: error }, 'an access token was rejected');
       return undefined;
     }
   };

@@ -1,6 +1,6 @@
-// Finds the key behind a secret, across organizations: the one question asked before an organization is known.
+// Looks up API keys by their secret, across organizations, because the key determines the organization.
 import type { Ctx } from '../core/ctx.ts';
-import { hashApiKey, isApiKey } from './api-key.ts';
+import { hasApiKeyFormat, hashApiKey } from './api-key.ts';
 
 export type FoundApiKey = {
   readonly id: string;
@@ -8,12 +8,12 @@ export type FoundApiKey = {
   /** Empty lists mean no restriction; empty permissions mean read. */
   readonly scopes: { readonly versions: readonly string[]; readonly resources: readonly string[]; readonly permissions: readonly string[] };
   readonly creator: { readonly id: string; readonly email: string; readonly name: string };
-  /** Null when the creator left the organization: the key then reads publicly, but manages nothing. */
+  /** Null when the creator left the organization: the key then works on the public interface only. */
   readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] } | null;
-  /** What it could do when it was handed to another person, and never more than that; null when it never was. */
+  /** The permissions that the key had when it was reassigned to another person, as an upper limit; null when it never was. */
   readonly ceiling: readonly string[] | null;
-  /** Its use was noted within the last minute. */
-  readonly useNoted: boolean;
+  /** Whether its use was recorded within the last minute. */
+  readonly useRecorded: boolean;
 };
 
 type FoundRow = {
@@ -35,9 +35,9 @@ type FoundRow = {
   use_noted: boolean;
 };
 
-/** The living key with this secret; undefined when malformed, unknown, expired or revoked, by the database's clock. */
+/** The active key with this secret; undefined when malformed, unknown, expired (by the database's clock) or revoked. */
 export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<FoundApiKey | undefined> {
-  if (!isApiKey(secret)) return undefined;
+  if (!hasApiKeyFormat(secret)) return undefined;
   const { rows } = await ctx.db.control.raw<{ rows: FoundRow[] }>(
     'select * from find_api_key(?) where revoked_at is null and (expires_at is null or expires_at > seen_at)',
     [hashApiKey(secret)],
@@ -54,13 +54,13 @@ export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<
         ? null
         : { id: row.role_id, name: row.role_name ?? '', builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] },
     ceiling: row.ceiling,
-    useNoted: row.use_noted,
+    useRecorded: row.use_noted,
   };
 }
 
-/** Notes that the key was used, at most once a minute; never holds up the request. */
-export function touchApiKey(ctx: Pick<Ctx, 'db' | 'log'>, key: Pick<FoundApiKey, 'id' | 'organization' | 'useNoted'>): void {
-  if (key.useNoted) return;
+/** Records that the key was used, at most once a minute. Runs in the background and never rejects. */
+export function recordApiKeyUse(ctx: Pick<Ctx, 'db' | 'log'>, key: Pick<FoundApiKey, 'id' | 'organization' | 'useRecorded'>): void {
+  if (key.useRecorded) return;
   ctx.db.control
     .transaction(async (tx) => {
       await tx.raw("select set_config('portal.organization_id', ?, true)", [key.organization.id]);
@@ -69,5 +69,5 @@ export function touchApiKey(ctx: Pick<Ctx, 'db' | 'log'>, key: Pick<FoundApiKey,
         [key.id],
       );
     })
-    .catch((error: unknown) => ctx.log.warn({ err: error }, 'could not note the use of a key'));
+    .catch((error: unknown) => ctx.log.warn({ err: error }, 'could not record the use of an API key'));
 }

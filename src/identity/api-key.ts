@@ -1,13 +1,13 @@
-// The form of an API key and what is stored of it. `psk_` + 43 base62 digits (32 random bytes) + 6 base62 digits (CRC-32 of
-// what stands before), so that a mistyped key is refused without a look-up. Only the SHA-256 of a key is ever stored.
+// The format of API keys: `psk_` + 43 base62 digits (32 random bytes) + 6 base62 digits (CRC-32 of everything before), so that a mistyped
+// key is rejected without a lookup. Only the SHA-256 of a key is ever stored.
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const prefix = 'psk_';
-const form = /^psk_[0-9A-Za-z]{49}$/;
-/** How much of a key may be shown again: enough to tell keys apart, far too little to guess one. */
-const shownLength = 12;
+const pattern = /^psk_[0-9A-Za-z]{49}$/;
+/** Length of the prefix that is stored and displayed: enough to distinguish keys, far too little to guess one. */
+const prefixLength = 12;
 
 function base62(value: bigint, length: number): string {
   let text = '';
@@ -15,22 +15,23 @@ function base62(value: bigint, length: number): string {
   return text;
 }
 
-/** As base62 would write it; asked for with every request, and whole numbers of this size need no bigint. */
+/** Like `base62`, but without bigint, which these small numbers don't need: it runs with every request. */
 function checksum(body: string): string {
   let text = '';
   for (let rest = crc32(body); text.length < 6; rest = Math.floor(rest / 62)) text = (digits[rest % 62] ?? '') + text;
   return text;
 }
 
-export type NewApiKey = { readonly secret: string; readonly prefix: string; readonly hash: Buffer };
+export type GeneratedApiKey = { readonly secret: string; readonly prefix: string; readonly hash: Buffer };
 
 export const hashApiKey = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
-export function makeApiKey(): NewApiKey {
+/** `secret` is shown once and never stored; `prefix` and `hash` are stored. */
+export function generateApiKey(): GeneratedApiKey {
   const body = prefix + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), 43);
   const secret = body + checksum(body);
-  return { secret, prefix: secret.slice(0, shownLength), hash: hashApiKey(secret) };
+  return { secret, prefix: secret.slice(0, prefixLength), hash: hashApiKey(secret) };
 }
 
-/** Whether the text has the form of a key and its checksum fits; says nothing about whether such a key exists. */
-export const isApiKey = (text: string): boolean => form.test(text) && text.slice(-6) === checksum(text.slice(0, -6));
+/** Whether the text is formatted like an API key and its checksum is correct; doesn't look up whether the key exists. */
+export const hasApiKeyFormat = (text: string): boolean => pattern.test(text) && text.slice(-6) === checksum(text.slice(0, -6));

@@ -1,8 +1,8 @@
-// The append-only record of who changed what: one row per write, in the transaction of the write. Secrets never enter it:
-// `changes` names only what the caller may see again.
-import type { KeyClaim } from '../core/ctx.ts';
+// The audit log: append-only, one row per write, inserted in the transaction of the write. It never contains secrets: `changes` holds only
+// what the caller may read again.
+import type { IdempotencyClaim } from '../core/ctx.ts';
 import { unavailable } from '../core/errors.ts';
-import { newId } from '../core/id.ts';
+import { createId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 
 export type AuditEntry = {
@@ -12,7 +12,7 @@ export type AuditEntry = {
   readonly changes?: Readonly<Record<string, unknown>>;
 };
 
-/** Who did it; the ctx of a request is one. */
+/** Who made a change; the ctx of a request is an Author. */
 export type Author = {
   readonly organizationId: string;
   readonly principal: {
@@ -21,21 +21,25 @@ export type Author = {
   };
   readonly ip: string | null;
   readonly requestId: string | null;
-  readonly claim?: KeyClaim | undefined;
+  readonly claim?: IdempotencyClaim | undefined;
 };
 
-/** The service itself, which nobody asked. */
-export const serviceItself = (organizationId: string): Author => ({
+/** The author of changes that the service makes by itself. */
+export const systemAuthor = (organizationId: string): Author => ({
   organizationId,
   principal: { user: { id: null, email: null }, credential: { kind: 'system', id: null } },
   ip: null,
   requestId: null,
 });
 
+/**
+ * Inserts an audit row, and records the write under the request's Idempotency-Key if it has one. Rejects with 503 when another request
+ * has taken over that key; the transaction must then roll back.
+ */
 export async function writeAudit(tx: Tx, ctx: Author, entry: AuditEntry): Promise<void> {
   const { user, credential } = ctx.principal;
   await tx('audit_log').insert({
-    id: newId(),
+    id: createId(),
     organization_id: ctx.organizationId,
     actor_id: user.id,
     actor_email: user.email,
@@ -48,14 +52,15 @@ export async function writeAudit(tx: Tx, ctx: Author, entry: AuditEntry): Promis
     ip: ctx.ip,
     request_id: ctx.requestId,
   });
-  if (ctx.claim?.isHeld() === true) await noteWrite(tx, ctx.claim, entry);
+  if (ctx.claim?.isHeld() === true) await recordWrite(tx, ctx.claim, entry);
 }
 
-/** Throws 503, and the write is undone, when another request has the Idempotency-Key by now. */
-async function noteWrite(tx: Tx, claim: KeyClaim, { action, target }: AuditEntry): Promise<void> {
+/** Rejects with 503, so that the transaction rolls back, when another request has taken over the Idempotency-Key. */
+async function recordWrite(tx: Tx, claim: IdempotencyClaim, { action, target }: AuditEntry): Promise<void> {
   const { rows } = await tx.raw<{ rows: { held: boolean }[] }>('select note_write(?, ?::jsonb) as held', [
     claim.id,
     JSON.stringify({ action, target }),
   ]);
-  if (rows[0]?.held !== true) throw unavailable('Another request took over this Idempotency-Key; ask again with it', 1);
+  if (rows[0]?.held !== true)
+    throw unavailable('Another request has taken over this Idempotency-Key. Repeat the request with the same key.', 1);
 }

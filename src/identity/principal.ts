@@ -1,5 +1,5 @@
-// From a credential to the one identity it stands for. Unknown, malformed, expired and revoked credentials are told apart by
-// nobody: all are 401. An organization is only asked for once the person is known.
+// Resolves credentials to callers. Unknown, malformed, expired and revoked credentials get the same 401, so that clients can't tell them
+// apart. The organization is determined after the person.
 import type { Caller, Ctx, Principal } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import {
@@ -11,36 +11,42 @@ import {
   signUpPermission,
 } from '../core/permissions.ts';
 import type { VerifyToken } from './access-token.ts';
-import { type FoundApiKey, findApiKey, touchApiKey } from './api-key.store.ts';
-import { findSession, touchSession } from './sessions.store.ts';
-import { findUserByToken, type Membership, membershipsOf, noteActivity, workingMembership } from './users.store.ts';
+import { type FoundApiKey, findApiKey, recordApiKeyUse } from './api-key.store.ts';
+import { findSession, recordSessionUse } from './sessions.store.ts';
+import { activeMembership, findMemberships, findUserByToken, type Membership, recordActivity } from './users.store.ts';
 
 export const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
 
-/** What a role holds: a built-in role's permissions come with the code, a custom role's with its row. */
-export function rolePermissions(role: { name: string; builtIn: boolean; permissions: readonly string[] }): readonly Permission[] {
+/** The permissions of a role: those of a built-in role are in the code, those of a custom role in its row. */
+export function permissionsOfRole(role: { name: string; builtIn: boolean; permissions: readonly string[] }): readonly Permission[] {
   if (role.builtIn) return builtInRoles[role.name as BuiltInRole] ?? [];
   return role.permissions.filter(isRolePermission);
 }
 
-/** A key's power here: its creator's permissions, bounded by its access level and, once it was handed over, by what it could do then. */
+/**
+ * An API key's permissions: its creator's, limited by the key's access level and, if it was reassigned, by what it could do at that time.
+ */
 export function keyPermissions({ role, scopes, ceiling }: Pick<FoundApiKey, 'role' | 'scopes' | 'ceiling'>): ReadonlySet<Permission> {
-  const held = role === null ? [] : rolePermissions(role);
-  const reached = scopes.permissions.includes('write') ? held : held.filter(isReadPermission);
-  return new Set(ceiling === null ? reached : reached.filter((permission) => ceiling.includes(permission)));
+  const ofRole = role === null ? [] : permissionsOfRole(role);
+  const inScope = scopes.permissions.includes('write') ? ofRole : ofRole.filter(isReadPermission);
+  return new Set(ceiling === null ? inScope : inScope.filter((permission) => ceiling.includes(permission)));
 }
 
 const mismatch = (): AppError =>
-  new AppError('BAD_REQUEST', 'The credential belongs to another organization than x-organization-id names', {
+  new AppError('BAD_REQUEST', 'The credential belongs to a different organization than the one named by the header x-organization-id', {
     details: [
-      { path: 'x-organization-id', code: 'organization_mismatch', message: 'Only a token chooses its organization by this header' },
+      {
+        path: 'x-organization-id',
+        code: 'organization_mismatch',
+        message: 'Only OAuth access tokens select their organization with this header.',
+      },
     ],
   });
 
-async function fromApiKey(ctx: Ctx, secret: string, wantedOrganization: string | undefined): Promise<Caller> {
+async function fromApiKey(ctx: Ctx, secret: string, requestedId: string | undefined): Promise<Caller> {
   const key = await findApiKey(ctx, secret);
   if (key === undefined) throw unauthorized();
-  touchApiKey(ctx, key);
+  recordApiKeyUse(ctx, key);
   const credential = { kind: 'api-key', id: key.id } as const;
   const identityOnly = key.scopes.versions.length > 0 || key.scopes.resources.length > 0;
   const principal: Principal = {
@@ -53,35 +59,35 @@ async function fromApiKey(ctx: Ctx, secret: string, wantedOrganization: string |
     reads: { versions: key.scopes.versions, resources: key.scopes.resources },
     handedOver: key.ceiling !== null,
   };
-  const refusal = wantedOrganization === undefined || wantedOrganization === key.organization.id ? undefined : mismatch();
+  const refusal = requestedId === undefined || requestedId === key.organization.id ? undefined : mismatch();
   return { user: key.creator, credential, readOnly: false, principal, refusal };
 }
 
-const choose = (message: string, code: string): AppError =>
+const selectionNeeded = (message: string, code: string): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: 'x-organization-id', code, message }] });
 const severalOrganizations = (): AppError =>
-  choose('You belong to several organizations: name one in the header x-organization-id', 'organization_needed');
-const noneChosen = (): AppError =>
-  new AppError('BAD_REQUEST', 'No organization is chosen', {
-    details: [{ path: '', code: 'organization_needed', message: 'Choose one by POST /whoami/active-organization' }],
+  selectionNeeded('You belong to several organizations. Name one in the header x-organization-id.', 'organization_needed');
+const noneSelected = (): AppError =>
+  new AppError('BAD_REQUEST', 'No organization is selected', {
+    details: [{ path: '', code: 'organization_needed', message: 'Select one with POST /whoami/active-organization.' }],
   });
 const notAMember = (): AppError => new AppError('FORBIDDEN', 'You do not belong to that organization');
 const noOrganization = (): AppError =>
   new AppError('FORBIDDEN', 'You belong to no organization', {
-    details: [{ path: '', code: 'no_organization', message: 'Accept an invitation, or make an organization' }],
+    details: [{ path: '', code: 'no_organization', message: 'Accept an invitation or create an organization.' }],
   });
 
 type Person = Pick<Caller, 'user' | 'credential' | 'readOnly'>;
 
-/** The one place where a person becomes a principal, whether a token or a session said who it is. */
+/** Turns a person into a principal, for tokens and sessions alike. Also records the person as active in this month. */
 function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
-  noteActivity(ctx, membership.organization.id, person.user.id);
-  const held: Permission[] = [...rolePermissions(membership.role), ...(ctx.settings.allowSignup ? [signUpPermission] : [])];
+  recordActivity(ctx, membership.organization.id, person.user.id);
+  const permissions: Permission[] = [...permissionsOfRole(membership.role), ...(ctx.settings.allowSignup ? [signUpPermission] : [])];
   return {
     user: person.user,
     organization: membership.organization,
     role: { id: membership.role.id, name: membership.role.name },
-    permissions: new Set(person.readOnly ? held.filter(isReadPermission) : held),
+    permissions: new Set(person.readOnly ? permissions.filter(isReadPermission) : permissions),
     credential: person.credential,
     identityOnly: false,
     reads: { versions: [], resources: [] },
@@ -89,32 +95,33 @@ function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
   };
 }
 
-async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, wanted: string | undefined): Promise<Caller> {
+async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, requestedId: string | undefined): Promise<Caller> {
   const claims = await verify(token);
   const user = claims === undefined ? undefined : await findUserByToken(ctx, claims);
   if (claims === undefined || user === undefined) throw unauthorized();
   const person = { user, credential: { kind: 'oauth', id: user.id }, readOnly: claims.readOnly } as const;
-  const memberships = await membershipsOf(ctx, user.id);
-  const chosen = wanted === undefined ? memberships[0] : memberships.find(({ organization }) => organization.id === wanted);
-  if (wanted === undefined && memberships.length > 1) return { ...person, principal: undefined, refusal: severalOrganizations() };
+  const memberships = await findMemberships(ctx, user.id);
+  const chosen = requestedId === undefined ? memberships[0] : memberships.find(({ organization }) => organization.id === requestedId);
+  if (requestedId === undefined && memberships.length > 1) return { ...person, principal: undefined, refusal: severalOrganizations() };
   if (chosen === undefined) return { ...person, principal: undefined, refusal: memberships.length === 0 ? noOrganization() : notAMember() };
   return { ...person, principal: asMember(ctx, person, chosen), refusal: undefined };
 }
 
-/** The person behind a session's cookie, in the organization that the session works in. Throws UNAUTHORIZED. */
-export async function fromSession(ctx: Ctx, token: string, wanted: string | undefined): Promise<Caller> {
+/** The person of a session cookie, in the session's active organization. Rejects with 401 when the session is unknown or has expired. */
+export async function callerFromSession(ctx: Ctx, token: string, requestedId: string | undefined): Promise<Caller> {
   const session = await findSession(ctx, token);
   if (session === undefined) throw unauthorized();
-  touchSession(ctx, session);
+  recordSessionUse(ctx, session);
   const person = { user: session.user, credential: { kind: 'session', id: session.id }, readOnly: false } as const;
-  const memberships = await membershipsOf(ctx, session.user.id);
-  const chosen = workingMembership(memberships, session.organizationId);
-  if (chosen === undefined) return { ...person, principal: undefined, refusal: memberships.length === 0 ? noOrganization() : noneChosen() };
-  const refusal = wanted === undefined || wanted === chosen.organization.id ? undefined : mismatch();
+  const memberships = await findMemberships(ctx, session.user.id);
+  const chosen = activeMembership(memberships, session.organizationId);
+  if (chosen === undefined)
+    return { ...person, principal: undefined, refusal: memberships.length === 0 ? noOrganization() : noneSelected() };
+  const refusal = requestedId === undefined || requestedId === chosen.organization.id ? undefined : mismatch();
   return { ...person, principal: asMember(ctx, person, chosen), refusal };
 }
 
-/** What may carry a credential or choose an organization. */
+/** The parts of a request that may carry a credential or select an organization. */
 export type Credentials = {
   readonly authorization: string | undefined;
   readonly organization: string | undefined;
@@ -122,9 +129,12 @@ export type Credentials = {
   readonly session: string | undefined;
 };
 
-/** Throws UNAUTHORIZED. An `Authorization` header, even a bad one, wins over a cookie. */
+/**
+ * Resolves the credential of a request. An `Authorization` header, even an invalid one, takes precedence over a cookie. Rejects with 401
+ * for a missing or invalid credential, and with 503 while the identity provider's keys are unavailable.
+ */
 export async function identify(ctx: Ctx, given: Credentials, verify: VerifyToken): Promise<Caller> {
-  if (given.authorization === undefined && given.session !== undefined) return fromSession(ctx, given.session, given.organization);
+  if (given.authorization === undefined && given.session !== undefined) return callerFromSession(ctx, given.session, given.organization);
   const bearer = /^Bearer ([\x21-\x7e]{1,8192})$/i.exec(given.authorization ?? '')?.[1];
   if (bearer === undefined) throw unauthorized();
   return bearer.startsWith('psk_') ? fromApiKey(ctx, bearer, given.organization) : fromAccessToken(ctx, bearer, verify, given.organization);

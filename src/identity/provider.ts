@@ -1,5 +1,5 @@
-// This service as a client of the identity provider: authorization code with PKCE, state and nonce. What the provider says about
-// itself is asked when it is first needed and again after an hour; a failure is forgotten, so that the next attempt asks anew.
+// This service as an OpenID Connect client of the identity provider: authorization code flow with PKCE, state and nonce. The provider's
+// metadata is discovered on first use and again after an hour; a failed discovery isn't cached, so that the next attempt repeats it.
 import * as client from 'openid-client';
 import { systemClock } from '../core/clock.ts';
 import type { Ctx } from '../core/ctx.ts';
@@ -7,23 +7,26 @@ import { AppError, unavailable } from '../core/errors.ts';
 import { isLoopbackHttp } from '../core/loopback.ts';
 import type { Settings } from '../core/settings.ts';
 
-/** What ties the provider's answer to the browser that asked; secret until the answer is in. */
-export type Attempt = { readonly state: string; readonly nonce: string; readonly verifier: string };
+/** Ties the provider's response to the browser that started the sign-in; secret until the response has been checked. */
+export type SignInAttempt = { readonly state: string; readonly nonce: string; readonly verifier: string };
 
 export const prompts = ['login', 'select_account'] as const;
 export type Prompt = (typeof prompts)[number];
 
 export type Profile = { readonly verifiedEmail: string | null; readonly name: string | null };
 
-/** Who the provider says it is. `profile` may ask its userinfo. */
-export type Proven = { readonly issuer: string; readonly subject: string; profile(): Promise<Profile> };
+/** The identity that the provider confirmed. `profile` may request the userinfo endpoint, and rejects with 400 or 503 when that fails. */
+export type ProvenIdentity = { readonly issuer: string; readonly subject: string; profile(): Promise<Profile> };
 
 export type IdentityProvider = {
-  /** With a prompt the provider asks who it is even where it knows. */
-  begin(prompt: Prompt | undefined): Promise<{ attempt: Attempt; url: URL }>;
-  /** `answer` is the query of the callback. Throws 400 or 403 when it proves nothing, 503 while the provider is away. */
-  finish(attempt: Attempt, answer: URLSearchParams): Promise<Proven>;
-  /** Where the person signs out of the provider too; null when it has no such address. */
+  /** `prompt` makes the provider ask for the identity even when it has a session. Rejects with 503 while the provider is unreachable. */
+  start(prompt: Prompt | undefined): Promise<{ attempt: SignInAttempt; url: URL }>;
+  /**
+   * `callbackQuery` is what the provider added to the redirect URL. Rejects with 400 `provider_refused` or `not_confirmed` when it
+   * doesn't prove an identity, and with 503 while the provider is unreachable.
+   */
+  finish(attempt: SignInAttempt, callbackQuery: URLSearchParams): Promise<ProvenIdentity>;
+  /** The URL that signs the person out of the provider too; null if it has none. Rejects with 503 while the provider is unreachable. */
   endSessionUrl(): Promise<URL | null>;
 };
 
@@ -32,11 +35,11 @@ type Client = NonNullable<Oidc['client']>;
 type ProviderCtx = Pick<Ctx, 'settings' | 'clock' | 'log'>;
 
 const timeoutSeconds = 5;
-const keepMs = 3_600_000;
-const mostSkewSeconds = 5;
+const metadataTtlMs = 3_600_000;
+const maxSkewChangeSeconds = 5;
 const retryAfterSeconds = 10;
 
-/** As the provider prefers; Basic is what every provider must know unless it says otherwise. */
+/** Uses a method that the provider supports; client_secret_basic is the default when its metadata doesn't list any. */
 function clientAuthentication({ secret }: Client): client.ClientAuth {
   if (secret === null) return client.None();
   return (server, metadata, body, headers) => {
@@ -46,27 +49,33 @@ function clientAuthentication({ secret }: Client): client.ClientAuth {
   };
 }
 
-async function discover({ issuer }: Oidc, us: Client, skewSeconds: number): Promise<client.Configuration> {
+async function discover({ issuer }: Oidc, registration: Client, skewSeconds: number): Promise<client.Configuration> {
   const execute = [client.enableNonRepudiationChecks, ...(isLoopbackHttp(issuer) ? [client.allowInsecureRequests] : [])];
-  const found = await client.discovery(new URL(issuer), us.id, { [client.clockSkew]: skewSeconds }, clientAuthentication(us), {
-    execute,
-    timeout: timeoutSeconds,
-  });
-  // The same text as in its access tokens, or one person would be two.
-  if (found.serverMetadata().issuer !== issuer) throw new Error('the provider names itself otherwise than OIDC_ISSUER does');
+  const found = await client.discovery(
+    new URL(issuer),
+    registration.id,
+    { [client.clockSkew]: skewSeconds },
+    clientAuthentication(registration),
+    {
+      execute,
+      timeout: timeoutSeconds,
+    },
+  );
+  // It must be the same text as in access tokens, or one person would become two users.
+  if (found.serverMetadata().issuer !== issuer) throw new Error("the issuer in the provider's metadata differs from OIDC_ISSUER");
   return found;
 }
 
 const refused = (code: string, message: string): AppError =>
-  new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message: 'Start again from /auth/login' }] });
+  new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message: 'Start again at /auth/login.' }] });
 
-/** Errors of the library may hold codes and tokens: only their kind goes on. */
+/** Errors of the library may contain codes and tokens, so only their name and code are logged. */
 const kindOf = (error: unknown): string => {
   const { name, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { name: 'unknown', code: undefined };
   return `${name} ${typeof code === 'string' ? code : ''}`.trim();
 };
 
-const providerIsAway = (error: unknown): boolean => {
+const isProviderUnavailable = (error: unknown): boolean => {
   if (error instanceof client.ResponseBodyError) return error.status >= 500;
   if (error instanceof client.ClientError)
     return ['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_PARSE_ERROR'].includes(
@@ -79,14 +88,14 @@ function toRefusal(error: unknown, { log }: ProviderCtx): AppError {
   const kind = kindOf(error);
   if (error instanceof client.AuthorizationResponseError)
     return refused('provider_refused', 'The identity provider ended the sign-in without signing you in');
-  if (providerIsAway(error))
+  if (isProviderUnavailable(error))
     return unavailable(
-      'The identity provider can not be reached; try again',
+      'The identity provider cannot be reached. Try again in a few seconds.',
       retryAfterSeconds,
       new Error(`the identity provider: ${kind}`),
     );
   const reason = error instanceof client.ResponseBodyError ? error.error.slice(0, 100) : kind;
-  log.warn({ reason }, 'a sign-in was not confirmed by the identity provider');
+  log.warn({ reason }, 'the identity provider did not confirm a sign-in');
   return refused('not_confirmed', 'The identity provider did not confirm this sign-in');
 }
 
@@ -100,28 +109,33 @@ const profileIn = (claims: Claims): Profile => ({
   name: textIn(claims, 'name'),
 });
 
-export function openIdentityProvider(ctx: ProviderCtx, oidc: Oidc, us: Client): IdentityProvider {
-  let held: { readonly found: Promise<client.Configuration>; readonly untilMs: number; readonly skewSeconds: number } | undefined;
+/**
+ * Creates the client. Rejects with 503 from its methods while the provider is unreachable, and with 400 from `finish`: see
+ * `IdentityProvider`.
+ */
+export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registration: Client): IdentityProvider {
+  let cached: { readonly found: Promise<client.Configuration>; readonly untilMs: number; readonly skewSeconds: number } | undefined;
 
-  /** Several requests at once share one question. */
+  /** Concurrent callers share one discovery. */
   async function configuration(): Promise<client.Configuration> {
-    // The library reads this machine's clock, and takes the difference with what it keeps.
+    // The library reads this machine's clock; it takes the difference to the database's clock as an option.
     const skewSeconds = Math.round((ctx.clock.now().getTime() - systemClock.now().getTime()) / 1000);
-    if (held === undefined || held.untilMs <= ctx.clock.monotonicMs() || Math.abs(held.skewSeconds - skewSeconds) > mostSkewSeconds)
-      held = { found: discover(oidc, us, skewSeconds), untilMs: ctx.clock.monotonicMs() + keepMs, skewSeconds };
-    const asked = held;
+    const nowMs = ctx.clock.monotonicMs();
+    if (cached === undefined || cached.untilMs <= nowMs || Math.abs(cached.skewSeconds - skewSeconds) > maxSkewChangeSeconds)
+      cached = { found: discover(oidc, registration, skewSeconds), untilMs: nowMs + metadataTtlMs, skewSeconds };
+    const current = cached;
     try {
-      return await asked.found;
+      return await current.found;
     } catch (error) {
-      if (held === asked) held = undefined;
+      if (cached === current) cached = undefined;
       const cause = new Error(`discovery of the identity provider: ${error instanceof client.ClientError ? kindOf(error) : String(error)}`);
-      throw unavailable('The identity provider can not be reached; try again', retryAfterSeconds, cause);
+      throw unavailable('The identity provider cannot be reached. Try again in a few seconds.', retryAfterSeconds, cause);
     }
   }
 
   const redirectUri = `${ctx.settings.publicUrl}/auth/callback`;
 
-  async function askUserinfo(found: client.Configuration, accessToken: string, subject: string): Promise<Profile> {
+  async function fetchProfile(found: client.Configuration, accessToken: string, subject: string): Promise<Profile> {
     if (found.serverMetadata().userinfo_endpoint === undefined) return { verifiedEmail: null, name: null };
     const claims = await client.fetchUserInfo(found, accessToken, subject).catch((error: unknown) => {
       throw toRefusal(error, ctx);
@@ -130,7 +144,7 @@ export function openIdentityProvider(ctx: ProviderCtx, oidc: Oidc, us: Client): 
   }
 
   return {
-    async begin(prompt) {
+    async start(prompt) {
       const found = await configuration();
       const attempt = { state: client.randomState(), nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };
       const url = client.buildAuthorizationUrl(found, {
@@ -145,10 +159,10 @@ export function openIdentityProvider(ctx: ProviderCtx, oidc: Oidc, us: Client): 
       return { attempt, url };
     },
 
-    async finish({ state, nonce, verifier }, answer) {
+    async finish({ state, nonce, verifier }, callbackQuery) {
       const found = await configuration();
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
-      const url = new URL(`${redirectUri}?${answer}`);
+      const url = new URL(`${redirectUri}?${callbackQuery}`);
       const tokens = await client.authorizationCodeGrant(found, url, checks).catch((error: unknown) => {
         throw toRefusal(error, ctx);
       });
@@ -160,8 +174,8 @@ export function openIdentityProvider(ctx: ProviderCtx, oidc: Oidc, us: Client): 
         subject: claims.sub,
         profile: async () => {
           if (inToken.verifiedEmail !== null && inToken.name !== null) return inToken;
-          const asked = await askUserinfo(found, tokens.access_token, claims.sub);
-          return { verifiedEmail: inToken.verifiedEmail ?? asked.verifiedEmail, name: inToken.name ?? asked.name };
+          const fetched = await fetchProfile(found, tokens.access_token, claims.sub);
+          return { verifiedEmail: inToken.verifiedEmail ?? fetched.verifiedEmail, name: inToken.name ?? fetched.name };
         },
       };
     },

@@ -1,32 +1,32 @@
-// Sessions of signed-in people. The cookie holds 32 random bytes; only their SHA-256 is stored. A session belongs to a person, not
-// to an organization: its rows are bound to `portal.user_id`, and only the look-up by hash sees across people.
+// Sessions of signed-in people. The cookie holds 32 random bytes; only their SHA-256 is stored. A session belongs to a person, not to an
+// organization: row-level security restricts its rows to `portal.user_id`, and only the lookup by hash works across people.
 import type { Knex } from 'knex';
 import type { Ctx } from '../core/ctx.ts';
-import { newId } from '../core/id.ts';
-import { hashSecretToken, newSecretToken, secretTokenForm } from '../core/secret-token.ts';
+import { createId } from '../core/id.ts';
+import { createSecretToken, hashSecretToken, secretTokenPattern } from '../core/secret-token.ts';
 import { readPage } from '../db/page.ts';
 import type { Tx } from '../db/transaction.ts';
 import type { User } from './users.store.ts';
 
 export type Session = { readonly id: string; readonly user: User; readonly organizationId: string | null };
 
-/** A transaction that row-level security binds to one person's own rows. */
-export function inPersonTransaction<T>(ctx: Pick<Ctx, 'db'>, userId: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+/** Runs `work` in a transaction that row-level security restricts to one person's own rows. Rolls back and rejects when `work` rejects. */
+export function inUserTransaction<T>(ctx: Pick<Ctx, 'db'>, userId: string, work: (tx: Tx) => Promise<T>): Promise<T> {
   return ctx.db.control.transaction(async (tx) => {
     await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
     return work(tx);
   });
 }
 
-/** Lets the transaction of a person also write to an organization that the person belongs to: its audit log. */
-export const enterOrganization = (tx: Tx, organizationId: string) =>
+/** Lets a person's transaction also write to an organization that the person belongs to, for its audit log. */
+export const bindOrganization = (tx: Tx, organizationId: string) =>
   tx.raw("select set_config('portal.organization_id', ?, true)", [organizationId]);
 
 type FoundRow = { id: string; user_id: string; user_email: string; user_name: string; active_organization_id: string | null };
 
-/** The living session behind a cookie, by the database's clock; undefined when malformed, unknown, idle for too long or too old. */
+/** The active session of a cookie; undefined when malformed, unknown, idle for too long or too old, by the database's clock. */
 export async function findSession(ctx: Pick<Ctx, 'db' | 'settings'>, token: string): Promise<Session | undefined> {
-  if (!secretTokenForm.test(token)) return undefined;
+  if (!secretTokenPattern.test(token)) return undefined;
   const { idleMs, absoluteMs } = ctx.settings.session;
   const { rows } = await ctx.db.control.raw<{ rows: FoundRow[] }>(
     `select * from find_session(?) where last_seen_at > seen_at - ? * interval '1 millisecond' and created_at > seen_at - ? * interval '1 millisecond'`,
@@ -41,11 +41,11 @@ export async function findSession(ctx: Pick<Ctx, 'db' | 'settings'>, token: stri
   };
 }
 
-/** Notes that the session is in use, at most once a minute; never holds up the request. */
-export function touchSession(ctx: Pick<Ctx, 'db' | 'log'>, session: Session): void {
-  inPersonTransaction(ctx, session.user.id, (tx) =>
+/** Records that the session is in use, at most once a minute. Runs in the background and never rejects. */
+export function recordSessionUse(ctx: Pick<Ctx, 'db' | 'log'>, session: Session): void {
+  inUserTransaction(ctx, session.user.id, (tx) =>
     tx.raw("update sessions set last_seen_at = now() where id = ? and last_seen_at < now() - interval '1 minute'", [session.id]),
-  ).catch((error: unknown) => ctx.log.warn({ err: error }, 'could not note the use of a session'));
+  ).catch((error: unknown) => ctx.log.warn({ err: error }, 'could not record the use of a session'));
 }
 
 type NewSession = {
@@ -55,26 +55,26 @@ type NewSession = {
   readonly userAgent: string | null;
 };
 
-const longestUserAgent = 300;
+const maxUserAgentLength = 300;
 
-/** The token leaves here once and is nowhere else. */
+/** Returns the only copy of the token: the database stores its hash. */
 export async function insertSession(tx: Tx, session: NewSession): Promise<{ id: string; token: string }> {
-  const token = newSecretToken();
-  const id = newId();
+  const token = createSecretToken();
+  const id = createId();
   await tx('sessions').insert({
     id,
     token_hash: hashSecretToken(token),
     user_id: session.userId,
     active_organization_id: session.organizationId,
     ip: session.ip,
-    user_agent: session.userAgent?.slice(0, longestUserAgent) ?? null,
+    user_agent: session.userAgent?.slice(0, maxUserAgentLength) ?? null,
   });
   return { id, token };
 }
 
 export type EndedSession = { readonly id: string; readonly organizationId: string | null };
 
-/** Ends one session of the person, or all but one, for good; says which. */
+/** Deletes one session of the person, or all except one, and returns the deleted ones. */
 export async function deleteSessions(tx: Tx, userId: string, which: { only: string } | { except: string | null }): Promise<EndedSession[]> {
   const query = tx('sessions').where('user_id', userId);
   if ('only' in which) query.where('id', which.only);
@@ -86,8 +86,8 @@ export async function deleteSessions(tx: Tx, userId: string, which: { only: stri
   return rows.map((row) => ({ id: row.id, organizationId: row.active_organization_id }));
 }
 
-/** False when the session has ended meanwhile. */
-export const chooseOrganization = async (tx: Tx, userId: string, sessionId: string, organizationId: string): Promise<boolean> =>
+/** False when the session has ended in the meantime. */
+export const setActiveOrganization = async (tx: Tx, userId: string, sessionId: string, organizationId: string): Promise<boolean> =>
   (await tx('sessions').where({ user_id: userId, id: sessionId }).update({ active_organization_id: organizationId })) === 1;
 
 export type SessionRow = {
@@ -99,7 +99,7 @@ export type SessionRow = {
   user_agent: string | null;
 };
 
-/** The person's living sessions, newest first; `expires_at` is when each ends if it isn't used again. */
+/** The person's active sessions, newest first; `expires_at` is when a session ends if it isn't used again. */
 export function listSessions(
   tx: Tx,
   userId: string,
@@ -121,6 +121,6 @@ export function listSessions(
   return readPage<SessionRow>(query, page);
 }
 
-/** Ends every session that began by then, of whomever; for the owner of the tables alone. Says how many. */
+/** Deletes all people's sessions that were created until then, and returns how many. Needs a connection as the tables' owner. */
 export const endSessionsBefore = (owner: Knex, before: Date): Promise<number> =>
   owner('sessions').where('created_at', '<=', before).delete();

@@ -1,6 +1,6 @@
-// The people behind tokens and sessions, looked up before an organization is known.
+// Looks up the users of tokens and sessions, before the organization is known.
 import type { Ctx } from '../core/ctx.ts';
-import { newId } from '../core/id.ts';
+import { createId } from '../core/id.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import type { TokenClaims } from './access-token.ts';
 
@@ -10,52 +10,58 @@ export type Membership = {
   readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] };
 };
 
-type Asking = { readonly db: Pick<Ctx['db'], 'control'> };
+type LookupCtx = { readonly db: Pick<Ctx['db'], 'control'> };
 
-export async function findLinked(ctx: Asking, { issuer, subject }: Pick<TokenClaims, 'issuer' | 'subject'>): Promise<User | undefined> {
+export async function findLinkedUser(
+  ctx: LookupCtx,
+  { issuer, subject }: Pick<TokenClaims, 'issuer' | 'subject'>,
+): Promise<User | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: User[] }>('select id, email, name from find_identity(?, ?)', [issuer, subject]);
   return rows[0];
 }
 
-/** The user linked to the token's subject; at first sight linked by an e-mail that the issuer verified. */
+/** The user linked to the token's subject. On first use the user is linked by an e-mail address that the issuer verified. */
 export async function findUserByToken(
   ctx: Pick<Ctx, 'db'>,
   claims: Pick<TokenClaims, 'issuer' | 'subject' | 'verifiedEmail'>,
 ): Promise<User | undefined> {
-  const linked = await findLinked(ctx, claims);
+  const linked = await findLinkedUser(ctx, claims);
   if (linked !== undefined) return linked;
   const email = await claims.verifiedEmail();
   if (email === null) return undefined;
-  const made = await ctx.db.control.raw<{ rows: User[] }>('select id, email, name from link_identity(?, ?, ?)', [
+  const linking = await ctx.db.control.raw<{ rows: User[] }>('select id, email, name from link_identity(?, ?, ?)', [
     claims.issuer,
     claims.subject,
     email,
   ]);
-  // Nobody was linked: another request of the same person may have been faster.
-  return made.rows[0] ?? findLinked(ctx, claims);
+  // When no user was linked, a concurrent request of the same person may have done it.
+  return linking.rows[0] ?? findLinkedUser(ctx, claims);
 }
 
-type Newcomer = { readonly issuer: string; readonly subject: string; readonly email: string; readonly name: string };
+type NewUser = { readonly issuer: string; readonly subject: string; readonly email: string; readonly name: string };
 
 /**
- * A person nobody knew, made and linked at once. Undefined when someone with that e-mail is already linked to another subject of
- * the issuer: an address that changed hands opens nobody's account.
+ * Creates and links a user in one transaction. Undefined when the user with that e-mail address is already linked to another subject of the
+ * issuer: an address that was reassigned to another person must not give access to the previous owner's account.
  */
-export const makeUser = (ctx: Pick<Ctx, 'db'>, { issuer, subject, email, name }: Newcomer): Promise<User | undefined> =>
+export const createUser = (ctx: Pick<Ctx, 'db'>, { issuer, subject, email, name }: NewUser): Promise<User | undefined> =>
   ctx.db.control.transaction(async (tx) => {
-    await tx.raw('select ensure_user(?, ?, ?)', [newId(), email, name]);
+    await tx.raw('select ensure_user(?, ?, ?)', [createId(), email, name]);
     const { rows } = await tx.raw<{ rows: User[] }>('select id, email, name from link_identity(?, ?, ?)', [issuer, subject, email]);
-    return rows[0] ?? findLinked({ db: { control: tx } }, { issuer, subject });
+    return rows[0] ?? findLinkedUser({ db: { control: tx } }, { issuer, subject });
   });
 
-/** Whether an invitation for this e-mail waits to be accepted. */
-export async function isInvited(ctx: Pick<Ctx, 'db'>, email: string): Promise<boolean> {
+/** Whether an invitation for this e-mail address is pending. */
+export async function hasInvitation(ctx: Pick<Ctx, 'db'>, email: string): Promise<boolean> {
   const { rows } = await ctx.db.control.raw<{ rows: { invited: boolean }[] }>('select invited(?) as invited', [email]);
   return rows[0]?.invited === true;
 }
 
-/** Whoever was known by the e-mail alone gets a name; a name that was given stays. For a transaction bound to that person. */
-export const nameUser = (tx: Tx, userId: string, name: string) =>
+/**
+ * Sets the name of a user whose name is still the e-mail address; an existing name stays. Returns the number of changed rows. Needs a
+ * transaction from `inUserTransaction`.
+ */
+export const setUserName = (tx: Tx, userId: string, name: string) =>
   tx('users').where('id', userId).whereRaw('lower(name) = lower(email)').update({ name });
 
 type MembershipRow = {
@@ -68,8 +74,8 @@ type MembershipRow = {
   role_permissions: string[];
 };
 
-/** Oldest organization first. */
-export async function membershipsOf(ctx: Pick<Ctx, 'db'>, userId: string): Promise<Membership[]> {
+/** All memberships of the user, the oldest organization first. */
+export async function findMemberships(ctx: Pick<Ctx, 'db'>, userId: string): Promise<Membership[]> {
   const { rows } = await ctx.db.control.raw<{ rows: MembershipRow[] }>('select * from memberships_of(?)', [userId]);
   return rows.map((row) => ({
     organization: { id: row.organization_id, slug: row.organization_slug, name: row.organization_name },
@@ -78,14 +84,14 @@ export async function membershipsOf(ctx: Pick<Ctx, 'db'>, userId: string): Promi
 }
 
 /**
- * Where a session works: in the organization that it chose, or in the only one while none was chosen. Undefined where that one is gone:
- * what was meant for it must not happen in another.
+ * The membership in which a session works: the selected organization, or the only one while none is selected. Undefined when the person
+ * no longer belongs to the selected one: a request meant for it must not take effect in another organization.
  */
-export const workingMembership = (memberships: readonly Membership[], chosenId: string | null): Membership | undefined =>
+export const activeMembership = (memberships: readonly Membership[], chosenId: string | null): Membership | undefined =>
   chosenId === null && memberships.length === 1 ? memberships[0] : memberships.find(({ organization }) => organization.id === chosenId);
 
-/** Counts the person among this month's active users; never holds up the request. */
-export function noteActivity(ctx: Pick<Ctx, 'db' | 'log'>, organizationId: string, userId: string): void {
+/** Counts the person among this month's active users. Runs in the background and never rejects. */
+export function recordActivity(ctx: Pick<Ctx, 'db' | 'log'>, organizationId: string, userId: string): void {
   inTransaction({ db: ctx.db, organizationId }, async (tx) => {
     await tx.raw(
       "insert into user_activity (organization_id, user_id, month) values (?, ?, date_trunc('month', now() at time zone 'UTC')::date) on conflict do nothing",
@@ -95,5 +101,5 @@ export function noteActivity(ctx: Pick<Ctx, 'db' | 'log'>, organizationId: strin
       "update memberships set last_active_at = now() where user_id = ? and (last_active_at is null or last_active_at < now() - interval '1 minute')",
       [userId],
     );
-  }).catch((error: unknown) => ctx.log.warn({ err: error }, 'could not note a user as active'));
+  }).catch((error: unknown) => ctx.log.warn({ err: error }, 'could not record a user as active'));
 }

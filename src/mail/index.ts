@@ -1,17 +1,17 @@
-// The door of outgoing mail: what other parts may use of it. A feature lays a mail out, queues it in its own transaction, and
-// reads what became of it in the row of `outgoing_mails` that it remembers by id.
+// The public interface of outgoing mail. A feature lays out a mail, queues it in its own transaction, and keeps the mail's id, by which it
+// reads the delivery status from `outgoing_mails`.
 export type { Attachment } from '../gateways/compose-mail.ts';
 export {
   attachmentBinding,
-  countMailsOfDay,
+  cancelQueuedMail,
+  countMailsInLastDay,
   enqueueMail,
   mailBinding,
   messageIdFor,
   type NewMail,
-  recallMail,
   storeAttachment,
 } from './enqueue.ts';
 export { layoutMail, type MailContent, withSmallPrint } from './layout.ts';
-export { giveUpUnsent } from './outgoing-mails.store.ts';
-export { type RecordTable, rowsThatFit } from './record-table.ts';
+export { markUnsentUnknown } from './outgoing-mails.store.ts';
+export { countRowsThatFit, type RecordTable } from './record-table.ts';
 export { startMailSender } from './sender.ts';

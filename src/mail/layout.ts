@@ -1,20 +1,20 @@
-// The one look of all mails of the service: a text and an HTML part from the same words. Everything is escaped here; styles stand
-// in the elements, since many readers drop style sheets, and the dark ones are added for readers that keep them.
+// The layout of all mails: a text part and an HTML part from the same content. All content is escaped here. Styles are inline because many
+// mail clients drop style sheets; the dark styles are in a style sheet, for clients that keep it.
 import { escapeHtml } from '../core/escape-html.ts';
 import { type RecordTable, recordTableHtml, recordTableStyles, recordTableText } from './record-table.ts';
 import { font, wrap } from './style.ts';
 
 export type MailContent = {
-  /** The heading, and what a reader shows beside the subject. */
+  /** The heading, and the title of the HTML document. */
   readonly title: string;
   readonly paragraphs: readonly string[];
   /** Below the paragraphs, in a wider card. */
   readonly table?: RecordTable;
-  /** The one thing to do. */
+  /** The one thing that the recipient should do, as a button. */
   readonly action?: { readonly label: string; readonly url: string };
-  /** Small print below: why this mail came, how to be rid of it. */
+  /** Small print below: why the recipient gets this mail, how to stop it. */
   readonly notes?: readonly string[];
-  /** The last line of the small print, such as how to be rid of these mails. */
+  /** The last line of the small print, such as an unsubscribe link. */
   readonly smallLink?: { readonly label: string; readonly url: string };
 };
 
@@ -68,7 +68,7 @@ function toText({ title, paragraphs, table, action, notes = [], smallLink }: Mai
   return `${[title, ...paragraphs, ...records, ...link(action), ...(small.length > 0 ? ['-- '] : []), ...small].join('\n\n')}\n`;
 }
 
-/** A page of somebody else's, such as an organization's template, with our small print at its end. */
+/** Appends our small print to HTML that this service didn't write, such as an organization's template. */
 export function withSmallPrint(html: string, { notes = [], smallLink }: Pick<MailContent, 'notes' | 'smallLink'>): string {
   const print = `<hr style="border:0;border-top:1px solid #d5dae1;margin:24px 0 12px">
 ${[...notes.map(note), ...(smallLink === undefined ? [] : [smallLinkHtml(smallLink)])].join('\n')}
@@ -77,5 +77,5 @@ ${[...notes.map(note), ...(smallLink === undefined ? [] : [smallLinkHtml(smallLi
   return end === undefined ? `${html}\n${print}` : `${html.slice(0, end)}${print}${html.slice(end)}`;
 }
 
-/** Both parts of a mail. */
+/** The text and the HTML part of a mail. */
 export const layoutMail = (content: MailContent): { text: string; html: string } => ({ text: toText(content), html: toHtml(content) });

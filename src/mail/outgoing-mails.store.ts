@@ -1,11 +1,11 @@
-// Rows of outgoing_mails and of what they share; their only writer. A row moves queued → sending → sent, failed or unknown, or back to queued; whoever
-// sends holds a lease and writes nothing once it was lost.
+// The only writer of `outgoing_mails` and `mail_attachments`. A mail moves queued → sending → sent, failed or unknown, or back to queued. A
+// sender holds a lease on the mail and can't update the row once it has lost the lease.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 
 export const mailChannel = 'outgoing_mails';
 
-export type Claim = { readonly id: string; readonly organizationId: string; readonly leaseId: string };
+export type MailClaim = { readonly id: string; readonly organizationId: string; readonly leaseId: string };
 
 type NewRow = {
   id: string;
@@ -21,7 +21,7 @@ export type AttachmentRow = { id: string; filename: string; content_type: string
 export const insertAttachment = (tx: Tx, organizationId: string, row: AttachmentRow) =>
   tx('mail_attachments').insert({ ...row, organization_id: organizationId });
 
-/** False when a mail with this Message-ID is there already. */
+/** False when a mail with this Message-ID already exists. Wakes the senders on commit. */
 export async function insertMail(tx: Tx, organizationId: string, row: NewRow): Promise<boolean> {
   const { rowCount } = await tx.raw<{ rowCount: number }>(
     `insert into outgoing_mails (id, organization_id, kind, recipient, message_id, subject, body, attachment_id)
@@ -36,21 +36,22 @@ export const findMailId = async (tx: Tx, organizationId: string, messageId: stri
   (await tx('outgoing_mails').where({ organization_id: organizationId, message_id: messageId }).first<{ id: string } | undefined>('id'))
     ?.id;
 
-/** Of the last 24 hours, those that wait included; counts no further than `most`. */
-export async function countMailsOfDay(tx: Tx, organizationId: string, kind: string, most: number): Promise<number> {
+/** Counts the mails queued in the last 24 hours, whatever their status, and no further than `max`. */
+export async function countMailsInLastDay(tx: Tx, organizationId: string, kind: string, max: number): Promise<number> {
   const { rows } = await tx.raw<{ rows: { count: number }[] }>(
     `select count(*)::int as count from (
        select from outgoing_mails where organization_id = ? and created_at > now() - interval '24 hours' and kind = ? limit ?) m`,
-    [organizationId, kind, most],
+    [organizationId, kind, max],
   );
   return rows[0]?.count ?? 0;
 }
 
-/** One that is being sent is past recalling. */
+/** Returns the number of deleted rows: 0 when the mail is no longer queued. */
 export const deleteQueued = (tx: Tx, organizationId: string, id: string) =>
   tx('outgoing_mails').where({ organization_id: organizationId, id, status: 'queued' }).delete();
 
-export async function claimMail(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseMs: number): Promise<Claim | undefined> {
+/** Claims the next due mail of any organization under a new lease; undefined when none is due. */
+export async function claimMail(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseMs: number): Promise<MailClaim | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string; organization_id: string }[] }>(
     "select organization_id, id from claim_outgoing_mail(?, ? * interval '1 millisecond')",
     [leaseId, leaseMs],
@@ -70,14 +71,14 @@ export type MailRow = {
   created_at: Date;
 };
 
-const held = (tx: Tx, { id, organizationId, leaseId }: Claim) =>
+const leasedRow = (tx: Tx, { id, organizationId, leaseId }: MailClaim) =>
   tx('outgoing_mails').where({ id, organization_id: organizationId, lease_id: leaseId });
 
 export type ClaimedMail = { readonly row: MailRow; readonly shared: AttachmentRow | undefined };
 
-export const findClaimed = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<ClaimedMail | undefined> =>
+export const findClaimed = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<ClaimedMail | undefined> =>
   inTransaction({ db: ctx.db, organizationId: claim.organizationId }, async (tx) => {
-    const row = await held(tx, claim)
+    const row = await leasedRow(tx, claim)
       .where({ status: 'sending' })
       .first<MailRow | undefined>('id', 'recipient', 'message_id', 'subject', 'body', 'attachment_id', 'attempts', 'created_at');
     if (row === undefined) return undefined;
@@ -90,49 +91,59 @@ export const findClaimed = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<Claimed
     return { row, shared };
   });
 
-const change = (ctx: Pick<TenantCtx, 'db'>, claim: Claim, statuses: readonly string[], columns: (tx: Tx) => object): Promise<boolean> =>
+const updateLeased = (
+  ctx: Pick<TenantCtx, 'db'>,
+  claim: MailClaim,
+  statuses: readonly string[],
+  columns: (tx: Tx) => object,
+): Promise<boolean> =>
   inTransaction({ db: ctx.db, organizationId: claim.organizationId }, async (tx) => {
-    const changed = await held(tx, claim).whereIn('status', statuses).update(columns(tx));
+    const changed = await leasedRow(tx, claim).whereIn('status', statuses).update(columns(tx));
     return changed === 1;
   });
 
-export const renewMailLease = (ctx: Pick<Ctx, 'db'>, claim: Claim, leaseMs: number): Promise<boolean> =>
-  change(ctx, claim, ['sending'], (tx) => ({ lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) }));
+export const renewMailLease = (ctx: Pick<Ctx, 'db'>, claim: MailClaim, leaseMs: number): Promise<boolean> =>
+  updateLeased(ctx, claim, ['sending'], (tx) => ({ lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) }));
 
-/** False when the lease was lost: another sender may have the mail, so this one must not let it leave. */
-export const markDataBegun = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> =>
-  change(ctx, claim, ['sending'], (tx) => ({ data_begun_at: tx.raw('clock_timestamp()') }));
+/** False when the lease was lost: another sender may have claimed the mail, so this one must not send it. */
+export const markDataStarted = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<boolean> =>
+  updateLeased(ctx, claim, ['sending'], (tx) => ({ data_begun_at: tx.raw('clock_timestamp()') }));
 
-const released = { data_begun_at: null, lease_id: null, lease_until: null };
+const withoutLease = { data_begun_at: null, lease_id: null, lease_until: null };
 
-/** The server's word is the truth, also when it comes after somebody had given the sender up. */
-export const settleSent = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> =>
-  change(ctx, claim, ['sending', 'unknown'], (tx) => ({
+/** The mail server's reply counts even when the mail was marked `unknown` in the meantime because its lease had expired. */
+export const markSent = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<boolean> =>
+  updateLeased(ctx, claim, ['sending', 'unknown'], (tx) => ({
     status: 'sent',
     body: null,
     last_error: null,
     sent_at: tx.raw('clock_timestamp()'),
   }));
 
-export const settleEnded = (ctx: Pick<Ctx, 'db'>, claim: Claim, status: 'failed' | 'unknown', error: string): Promise<boolean> =>
-  change(ctx, claim, ['sending', 'unknown'], () => ({ status, body: null, last_error: error }));
+/** Ends the attempts for good. */
+export const markEnded = (ctx: Pick<Ctx, 'db'>, claim: MailClaim, status: 'failed' | 'unknown', error: string): Promise<boolean> =>
+  updateLeased(ctx, claim, ['sending', 'unknown'], () => ({ status, body: null, last_error: error }));
 
-export const settleAgain = (ctx: Pick<Ctx, 'db'>, claim: Claim, error: string, delayMs: number): Promise<boolean> =>
-  change(ctx, claim, ['sending'], (tx) => ({
-    ...released,
+/** Queues the mail again, due after `delayMs`. */
+export const scheduleRetry = (ctx: Pick<Ctx, 'db'>, claim: MailClaim, error: string, delayMs: number): Promise<boolean> =>
+  updateLeased(ctx, claim, ['sending'], (tx) => ({
+    ...withoutLease,
     status: 'queued',
     last_error: error,
     next_attempt_at: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [delayMs]),
   }));
 
-/** As if it had never been claimed. */
-export const handBack = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> =>
-  change(ctx, claim, ['sending'], (tx) => ({ ...released, status: 'queued', attempts: tx.raw('greatest(attempts - 1, 0)') }));
+/** Queues the mail again as if it had never been claimed: the attempt isn't counted. */
+export const releaseClaim = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<boolean> =>
+  updateLeased(ctx, claim, ['sending'], (tx) => ({ ...withoutLease, status: 'queued', attempts: tx.raw('greatest(attempts - 1, 0)') }));
 
-/** What the backup of a restored database held as unsent may have left after it: it is not sent again. Says how many. */
-export const giveUpUnsent = (tx: Tx, organizationId: string, before: Date): Promise<number> =>
+/**
+ * After a restore from a backup: mails that were unsent in the backup may have been sent after it, so they are marked `unknown` instead of
+ * being sent again. Returns how many.
+ */
+export const markUnsentUnknown = (tx: Tx, organizationId: string, before: Date): Promise<number> =>
   tx('outgoing_mails')
     .where('organization_id', organizationId)
     .whereIn('status', ['queued', 'sending'])
     .where('created_at', '<=', before)
-    .update({ status: 'unknown', body: null, last_error: 'The database was restored from a backup: the mail may have left before' });
+    .update({ status: 'unknown', body: null, last_error: 'The database was restored from a backup: the mail may have been sent before' });

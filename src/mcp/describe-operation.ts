@@ -1,4 +1,4 @@
-// One operation out of the OpenAPI description, with just the shared shapes that it needs.
+// Describes one operation from the OpenAPI document, with only the component schemas that it refers to.
 import type { Route } from '../http/route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -15,29 +15,33 @@ function collectRefs(value: unknown, found: Set<string>): void {
   for (const part of Object.values(value)) collectRefs(part, found);
 }
 
-/** The shapes that are pointed at from there, and from those. */
-function shapesFor(parts: unknown, document: Json): Record<string, unknown> {
+/** The component schemas that `parts` refers to, directly or indirectly. */
+function schemasFor(parts: unknown, document: Json): Record<string, unknown> {
   const names = new Set<string>();
   collectRefs(parts, names);
-  // A set that grows while it is walked is walked to its new end.
+  // A Set's iteration also visits values added while it runs.
   for (const name of names) collectRefs(at(document, 'components', 'schemas', name), names);
   return Object.fromEntries([...names].map((name) => [name, at(document, 'components', 'schemas', name)]));
 }
 
 const isParameter = (value: unknown): value is { readonly in: string } => isObject(value) && typeof value['in'] === 'string';
 
-/** `document` is the description of the interface that the route belongs to. */
+/** `document` is the OpenAPI document that contains the route. */
 export function describeOperation({ id, method, path, permission, summary }: Route, document: Json): Json {
   const operation = at(document, 'paths', path, method.toLowerCase());
   const responses = Object.entries((at(operation, 'responses') ?? {}) as Json);
-  const [good] = responses.filter(([status]) => status.startsWith('2'));
-  const jsonOf = (place: unknown) => at(place, 'content', 'application/json');
+  const [success] = responses.filter(([status]) => status.startsWith('2'));
+  const jsonOf = (part: unknown) => at(part, 'content', 'application/json');
   const parameters = ((at(operation, 'parameters') ?? []) as readonly unknown[]).filter(
     (parameter) => isParameter(parameter) && parameter.in !== 'header',
   );
   const body = jsonOf(at(operation, 'requestBody'));
-  const parts = { parameters, ...(body !== undefined && { body }), answer: { status: Number(good?.[0]), ...(jsonOf(good?.[1]) as Json) } };
-  const shapes = shapesFor(parts, document);
+  const parts = {
+    parameters,
+    ...(body !== undefined && { body }),
+    answer: { status: Number(success?.[0]), ...(jsonOf(success?.[1]) as Json) },
+  };
+  const schemas = schemasFor(parts, document);
   return {
     id,
     method,
@@ -47,6 +51,6 @@ export function describeOperation({ id, method, path, permission, summary }: Rou
     permission,
     ...parts,
     errors: responses.map(([status]) => Number(status)).filter((status) => status >= 400),
-    ...(Object.keys(shapes).length > 0 && { components: { schemas: shapes } }),
+    ...(Object.keys(schemas).length > 0 && { components: { schemas } }),
   };
 }

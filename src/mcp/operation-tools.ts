@@ -1,18 +1,18 @@
-// The management interface through three tools, whatever the number of its operations. A call is the operation's own `invoke`, so
-// permission, validation, audit and idempotency are those of the REST interface. Operations with a stream answer as JSON here.
+// Exposes the management interface through three tools, however many operations it has. A call runs the operation's own `invoke`, so
+// authorization, validation, audit and idempotency are those of the REST interface. Operations that can stream return JSON here.
 import { z } from 'zod';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
-import { boundedList, frontOf } from '../core/output-bound.ts';
+import { takeWholeItems, truncatedList } from '../core/truncate-list.ts';
 import { invokeOnce } from '../http/idempotency.ts';
 import { authorize, type Route } from '../http/route.ts';
 import { describeOperation } from './describe-operation.ts';
-import { openSearch } from './search-operations.ts';
-import { defineTool, mostCharacters, type Tool } from './tool.ts';
+import { createOperationSearch } from './search-operations.ts';
+import { defineTool, maxCharacters, type Tool } from './tool.ts';
 
 const OperationId = z.string().max(100).describe('Operation id, from search_operations');
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
-const mostFound = 50;
+const maxFound = 50;
 
 function mayCall(route: Route, ctx: CallerCtx): boolean {
   try {
@@ -25,45 +25,45 @@ function mayCall(route: Route, ctx: CallerCtx): boolean {
 }
 
 const unknownOperation = (): AppError =>
-  new AppError('NOT_FOUND', 'There is no operation of this id', {
-    details: [{ path: 'id', code: 'unknown_operation', message: 'Find one by search_operations' }],
+  new AppError('NOT_FOUND', 'There is no operation with this id', {
+    details: [{ path: 'id', code: 'unknown_operation', message: 'Find an id with search_operations' }],
   });
 
-/** An address holds texts. */
-const asTexts = (given: Readonly<Record<string, z.output<typeof scalar> | readonly z.output<typeof scalar>[]>> | undefined) =>
+/** Path and query values are strings in a URL. */
+const asStrings = (given: Readonly<Record<string, z.output<typeof scalar> | readonly z.output<typeof scalar>[]>> | undefined) =>
   Object.fromEntries(
     Object.entries(given ?? {}).map(([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)] as const),
   );
 
-/** What was answered, within bounds: of a list whole items, of anything else the beginning of its text. */
-export function answerText(status: number, body: unknown, replayed: boolean): string {
+/** The response as JSON text of bounded length: a list is cut after whole items, anything else to the beginning of its text. */
+export function responseText(status: number, body: unknown, replayed: boolean): string {
   const head = JSON.stringify({ status, ...(replayed && { replayed }) }).slice(0, -1);
   const text = JSON.stringify(body ?? null);
-  if (text.length <= mostCharacters) return `${head},"body":${text}}`;
+  if (text.length <= maxCharacters) return `${head},"body":${text}}`;
   const { data, ...rest } = (Array.isArray(body) ? { data: body } : body) as Readonly<Record<string, unknown>>;
   const items = Array.isArray(data) ? data : [];
   const joined = items.map((item) => JSON.stringify(item)).join();
-  if (frontOf(joined, mostCharacters / 2).count > 0) {
-    const advice = 'ask with a smaller `pageSize`';
-    const list = { name: 'data', items: joined, of: items.length, rest, most: mostCharacters, advice, path: 'query' };
-    return `${head},"body":${boundedList(list)}}`;
+  if (takeWholeItems(joined, maxCharacters / 2).count > 0) {
+    const advice = 'use a smaller `pageSize`';
+    const list = { name: 'data', items: joined, of: items.length, rest, maxChars: maxCharacters, advice, path: 'query' };
+    return `${head},"body":${truncatedList(list)}}`;
   }
-  const cut = { characters: text.length, message: 'Too long: only the beginning is shown, as text' };
-  return `${head},"cut":${JSON.stringify(cut)},"bodyStart":${JSON.stringify(text.slice(0, mostCharacters / 2).toWellFormed())}}`;
+  const cut = { characters: text.length, message: 'The response is too long: only its beginning is shown, as text' };
+  return `${head},"cut":${JSON.stringify(cut)},"bodyStart":${JSON.stringify(text.slice(0, maxCharacters / 2).toWellFormed())}}`;
 }
 
 type Find = (id: string) => Route;
 
 const searchTool = (routes: readonly Route[]): Tool => {
-  const search = openSearch(routes);
+  const search = createOperationSearch(routes);
   return defineTool({
     name: 'search_operations',
     title: 'Search operations',
     description:
-      'Finds operations of the management interface (organizations, members, teams, domains, ERP connection, syncs, API keys, API versions, views and more) by words. `allowed` says whether you may call it.',
+      'Finds operations of the management interface (organizations, members, teams, domains, ERP connection, syncs, API keys, API versions, views and more) by keywords. `allowed` says whether you may call the operation.',
     input: z.strictObject({
-      words: z.string().min(1).max(200).describe('Such as: list sync runs'),
-      limit: z.int().min(1).max(mostFound).optional().describe('10 unless given'),
+      words: z.string().min(1).max(200).describe('Keywords, such as: list sync runs'),
+      limit: z.int().min(1).max(maxFound).optional().describe('Maximum number of results; 10 by default'),
     }),
     writes: false,
     run: async (ctx, { words, limit = 10 }) => {
@@ -82,7 +82,7 @@ const describeTool = (find: Find, describeAll: () => Readonly<Record<string, unk
   defineTool({
     name: 'describe_operation',
     title: 'Describe an operation',
-    description: 'Parameters, body, answer and an example of one operation. Read this before calling it.',
+    description: 'Parameters, request body, response and examples of one operation. Read this before calling it.',
     input: z.strictObject({ id: OperationId }),
     writes: false,
     run: async (ctx, { id }) => {
@@ -96,23 +96,23 @@ const callTool = (find: Find): Tool =>
     name: 'call_operation',
     title: 'Call an operation',
     description:
-      'Calls one operation with your permissions and answers {status, body}. It may change or delete things: ask the person first unless they asked for it. A secret that is shown once is shown here once.',
+      'Calls one operation with your permissions and returns {status, body}. It may change or delete data: ask the person first unless they requested it. Secrets that are shown only once are shown here.',
     input: z.strictObject({
       id: OperationId,
       path: z.record(z.string().max(100), scalar).optional().describe('Path parameters by name'),
       query: z.record(z.string().max(100), z.union([scalar, z.array(scalar).max(100)])).optional(),
       body: z.unknown().optional().describe('JSON body'),
-      idempotencyKey: z.string().max(255).optional().describe('For POST: repeating it gives the first answer again'),
+      idempotencyKey: z.string().max(255).optional().describe('For POST: repeating a call with the same key returns the stored response'),
     }),
     writes: true,
     run: async (ctx, { id, path, query, body, idempotencyKey }) => {
-      const raw = { params: asTexts(path), query: asTexts(query), body };
-      const { answer, replayed } = await invokeOnce(find(id), ctx, raw, idempotencyKey);
-      return answerText(answer.status, answer.body, replayed);
+      const raw = { params: asStrings(path), query: asStrings(query), body };
+      const { response, replayed } = await invokeOnce(find(id), ctx, raw, idempotencyKey);
+      return responseText(response.status, response.body, replayed);
     },
   });
 
-/** `describeAll` gives the OpenAPI description that the routes stand in. */
+/** `describeAll` returns the OpenAPI document that contains the routes. The tools throw 404 for an unknown operation id. */
 export function operationTools(routes: readonly Route[], describeAll: () => Readonly<Record<string, unknown>>): readonly Tool[] {
   const find: Find = (id) => {
     const found = routes.find((route) => route.id === id);

@@ -1,4 +1,4 @@
-// Finds operations by words. Pure. An operation's id and address say most about it, its summary less, its description least.
+// Finds operations by keywords. Pure. Matches in an operation's id and path weigh most, in its summary less, in its description least.
 import type { Route } from '../http/route.ts';
 
 const wordsOf = (text: string): string[] =>
@@ -18,7 +18,7 @@ function weightsOf(route: Route): Weights {
     [route.permission, 2],
     [route.summary, 3],
     [`${route.id} ${route.path}`, 4],
-    // What it does: ids begin with a verb.
+    // The verb: ids start with one.
     [/^[a-z]+/.exec(route.id)?.[0] ?? '', 6],
   ];
   for (const [text, weight] of parts) for (const word of wordsOf(text)) weights.set(word, weight);
@@ -26,7 +26,7 @@ function weightsOf(route: Route): Weights {
 }
 
 const rootLength = 5;
-/** Words of one root, such as invite and invitation, count half. */
+/** Words with a common root, such as invite and invitation, count half. */
 const isRelated = (word: string, known: string): boolean =>
   word.length >= 3 && (known.startsWith(word) || (word.length >= rootLength && known.startsWith(word.slice(0, rootLength))));
 
@@ -39,8 +39,8 @@ function weightOf(word: string, weights: Weights): number {
 
 const emptyWords = new Set(['a', 'an', 'and', 'for', 'in', 'of', 'on', 'the', 'to']);
 
-/** Those that fit best first: a word that few operations know says more than one that many know. */
-export function openSearch(routes: readonly Route[]): (text: string) => readonly Route[] {
+/** Best matches first. A keyword that matches few operations weighs more than one that matches many. */
+export function createOperationSearch(routes: readonly Route[]): (text: string) => readonly Route[] {
   const indexed = routes.map(weightsOf);
   return (text) => {
     const wanted = [...new Set(wordsOf(text))].filter((word) => !emptyWords.has(word)).slice(0, 20);

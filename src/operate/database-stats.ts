@@ -1,35 +1,36 @@
-// Numbers that only the database knows. However many ask at once, it is asked once, and again after a few seconds at the earliest.
+// Statistics from the database for the metrics. Concurrent callers share one query, and its result is cached for a few seconds.
 import type { Pool } from 'pg';
 import type { Clock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 
-export type Figure = { readonly figure: string; readonly label: string; readonly value: number };
+/** A row of the SQL function operational_figures(). */
+export type DatabaseStat = { readonly figure: string; readonly label: string; readonly value: number };
 
-const trustMs = 5_000;
+const ttlMs = 5_000;
 
-/** Resolves with nothing while the database can't be asked; never rejects. */
-export function openFigures(
+/** The returned function resolves with undefined when the query fails; it never rejects. */
+export function createDatabaseStats(
   pool: Pick<Pool, 'query'>,
   clock: Pick<Clock, 'monotonicMs'>,
   log: Log,
-): () => Promise<readonly Figure[] | undefined> {
-  let asking: Promise<readonly Figure[] | undefined> | undefined;
-  let answer: { readonly atMs: number; readonly figures: readonly Figure[] } | undefined;
-  const ask = async (): Promise<readonly Figure[] | undefined> => {
+): () => Promise<readonly DatabaseStat[] | undefined> {
+  let querying: Promise<readonly DatabaseStat[] | undefined> | undefined;
+  let cached: { readonly atMs: number; readonly stats: readonly DatabaseStat[] } | undefined;
+  const query = async (): Promise<readonly DatabaseStat[] | undefined> => {
     try {
-      const { rows } = await pool.query<Figure>('select figure, label, value from operational_figures()');
-      answer = { atMs: clock.monotonicMs(), figures: rows };
+      const { rows } = await pool.query<DatabaseStat>('select figure, label, value from operational_figures()');
+      cached = { atMs: clock.monotonicMs(), stats: rows };
       return rows;
     } catch (error) {
-      log.warn({ err: error }, 'the figures of the database could not be read');
+      log.warn({ err: error }, 'the database statistics could not be read');
       return undefined;
     } finally {
-      asking = undefined;
+      querying = undefined;
     }
   };
   return async () => {
-    if (answer !== undefined && clock.monotonicMs() - answer.atMs < trustMs) return answer.figures;
-    asking ??= ask();
-    return asking;
+    if (cached !== undefined && clock.monotonicMs() - cached.atMs < ttlMs) return cached.stats;
+    querying ??= query();
+    return querying;
   };
 }

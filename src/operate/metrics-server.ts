@@ -1,10 +1,10 @@
-// Where Prometheus fetches its numbers: a port of its own, which callers never reach and which stays open while the process stops.
+// The HTTP server for Prometheus, on a port of its own: not reachable for API clients, and open until the end of a shutdown.
 import { createServer, type Server } from 'node:http';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Not listening yet. Scrapes are answered one after the other; whoever has to wait is few. */
-export function metricsServer({ text, contentType }: Pick<Metrics, 'text' | 'contentType'>, log: Log): Server {
+/** Creates the server without listening. At most 32 connections. */
+export function createMetricsServer({ text, contentType }: Pick<Metrics, 'text' | 'contentType'>, log: Log): Server {
   const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 5_000, requestTimeout: 5_000 }, (req, res) => {
     const end = (status: number, type: string, body: string): void => {
       res.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
@@ -14,8 +14,8 @@ export function metricsServer({ text, contentType }: Pick<Metrics, 'text' | 'con
     text().then(
       (body) => end(200, contentType, body),
       (error: unknown) => {
-        log.error({ err: error }, 'the metrics could not be told');
-        end(500, 'text/plain', 'the metrics could not be told\n');
+        log.error({ err: error }, 'the metrics could not be collected');
+        end(500, 'text/plain', 'The metrics could not be collected.\n');
       },
     );
   });

@@ -1,24 +1,25 @@
-// How a process ends: in order, and in time. Whatever does not end by the deadline is left behind, which costs nothing that was
-// promised: requests are cut, and what works under leases is taken up elsewhere when those run out.
+// Limits the duration of a shutdown. Work that hasn't ended by the deadline is abandoned, which breaks no guarantee: requests are cut off,
+// and work under a lease is taken over by another process when the lease expires.
 import type { Log } from '../core/log.ts';
 
-export type Deadline = {
-  /** Aborted when the time is over. */
+export type ShutdownDeadline = {
+  /** Aborted at the deadline. */
   readonly signal: AbortSignal;
-  /** Waits for `work`, but not past the deadline and a moment more; says in the log what is left behind. Never throws. */
+  /** Waits for `work`, at most until one second after the deadline, and logs when it is abandoned or fails. Never rejects. */
   within(what: string, work: Promise<unknown>): Promise<void>;
   clear(): void;
 };
 
-/** What was cut at the deadline gets so long to end. */
-const lastMomentMs = 1_000;
+/** Time for aborted work to end after the deadline. */
+const gracePeriodMs = 1_000;
 
-export function openDeadline(afterMs: number, log: Log): Deadline {
+/** Starts the countdown of `afterMs`; `clear` cancels it. */
+export function startShutdownDeadline(afterMs: number, log: Log): ShutdownDeadline {
   const ending = new AbortController();
   const over = Promise.withResolvers<false>();
   let timer = setTimeout(() => {
     ending.abort();
-    timer = setTimeout(() => over.resolve(false), lastMomentMs);
+    timer = setTimeout(() => over.resolve(false), gracePeriodMs);
   }, afterMs);
   return {
     signal: ending.signal,
@@ -26,11 +27,11 @@ export function openDeadline(afterMs: number, log: Log): Deadline {
       const ended = work.then(
         () => true,
         (error: unknown) => {
-          log.error({ err: error, what }, 'something did not end well');
+          log.error({ err: error, what }, 'a part of the shutdown failed');
           return true;
         },
       );
-      if (!(await Promise.race([ended, over.promise]))) log.warn({ what }, 'the time to stop is over: left behind');
+      if (!(await Promise.race([ended, over.promise]))) log.warn({ what }, 'shutdown deadline exceeded: work abandoned');
     },
     clear: () => clearTimeout(timer),
   };

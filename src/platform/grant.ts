@@ -1,24 +1,27 @@
-// Nobody grants what they do not hold: not by a role, not by an invitation.
+// Callers can grant only permissions that they hold themselves, whether by a role, a membership or an invitation.
 import type { RequestCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { Permission } from '../core/permissions.ts';
 
 /**
- * A key that was handed over is still known to whoever left: it stays within its bound, and gives nobody anything, which would have
- * no bound. Throws 403.
+ * The former owner of a transferred key may still know its secret, so such a key must not grant anything: the grant would outlive the
+ * key's ceiling. Throws 403 `handed_over` for a transferred key.
  */
-export function refuseHandedOver({ principal }: Pick<RequestCtx, 'principal'>): void {
+export function assertNotHandedOver({ principal }: Pick<RequestCtx, 'principal'>): void {
   if (!principal.handedOver) return;
   throw new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
-    details: [{ path: '', code: 'handed_over', message: 'This key was handed over: use a credential of your own' }],
+    details: [{ path: '', code: 'handed_over', message: 'This key was transferred from another member. Use a credential of your own.' }],
   });
 }
 
-/** Throws 403 unless the caller holds every one of these; `path` names the field that asks for them. */
-export function checkGrant(ctx: Pick<RequestCtx, 'principal'>, permissions: Iterable<Permission>, path = 'roleId'): void {
-  refuseHandedOver(ctx);
+/**
+ * Throws 403 `escalation` unless the caller holds all of these permissions, and 403 `handed_over` for a transferred key. `path` names
+ * the request field that grants them.
+ */
+export function assertCanGrant(ctx: Pick<RequestCtx, 'principal'>, permissions: Iterable<Permission>, path = 'roleId'): void {
+  assertNotHandedOver(ctx);
   if ([...permissions].every((permission) => ctx.principal.permissions.has(permission))) return;
   throw new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
-    details: [{ path, code: 'escalation', message: 'The role would be able to do more than you may' }],
+    details: [{ path, code: 'escalation', message: 'The role has permissions that you do not have' }],
   });
 }

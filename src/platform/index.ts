@@ -1,10 +1,10 @@
-// The table of contents of the management interface: every group, in the order of its description.
+// Table of contents of the management interface: every route group, in the order of its OpenAPI description.
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
-import { openStreams, type StreamOptions } from '../http/event-stream.ts';
-import { routeRouter } from '../http/express.ts';
+import { createStreams, type StreamOptions } from '../http/event-stream.ts';
+import { createRouteRouter } from '../http/express.ts';
 import { describeRoutes } from '../http/openapi.ts';
-import { type AnyRoute, checkRoutes, definePublicRoute, type RouteGroup } from '../http/route.ts';
+import { type AnyRoute, assertRoutes, definePublicRoute, type RouteGroup } from '../http/route.ts';
 import { platformBase } from '../http/served.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { agentRoutes } from './agents/agents.routes.ts';
@@ -32,22 +32,22 @@ import { whoamiRoutes } from './whoami/whoami.routes.ts';
 const description = `Configuration of the portal service: who may do what, where the records come from, when they are synced, and in which
 shape they are published.
 
-Every list is \`{data, pagination}\`; every error is \`{error: {code, message, details, requestId}}\`. By default 60 requests a minute are
-answered per key or person; the RateLimit headers say what is left.`;
+Every list is \`{data, pagination}\`; every error is \`{error: {code, message, details, requestId}}\`. The default rate limit is 60 requests
+per minute for each key or person; the RateLimit headers report what remains.`;
 
 const groups: Readonly<Record<RouteGroup, string>> = {
-  Identity: 'Who is calling, for which organization, with which permissions',
+  Identity: 'The caller, their organization, permissions and sessions',
   Organizations: 'Members, invitations and roles',
   Teams: 'Teams and their members',
-  Domains: 'Hostnames of an organization, and the proof that they are its own',
-  Syncs: 'Which records are read from the ERP, when, and what became of it',
+  Domains: 'Hostnames of an organization and their verification',
+  Syncs: 'Which records are read from the ERP, when, and the result of each run',
   Views: 'Saved views and e-mail subscriptions',
-  'API Keys': 'Keys, and the versions of the public interface that they read',
+  'API Keys': 'API keys, and the versions of the public interface that they read',
   Agents: 'AI agents and conversations',
   Pay: 'Payments and payouts',
   'Portal Config': 'Field mappings, sidebar, pages and templates',
-  'ERP connection': 'How to reach the ERP, and what it holds',
-  Description: 'This interface itself',
+  'ERP connection': 'Connection to the ERP, and its record types',
+  Description: 'This API description',
 };
 
 const groupRoutes: readonly AnyRoute[] = [
@@ -82,8 +82,9 @@ export const platformRoutes: readonly AnyRoute[] = [
     group: 'Description',
     method: 'GET',
     path: '/openapi',
-    summary: 'This description',
-    description: 'OpenAPI 3.0.3, made from the same definitions that answer. `GET /openapi/preview` is its reference page.',
+    summary: 'Retrieve this description',
+    description:
+      'OpenAPI 3.0.3, generated from the route definitions that serve the requests. `GET /openapi/preview` is its reference page.',
     response: z.record(z.string(), z.unknown()),
     responseExample: { openapi: '3.0.3', info: { title: 'Portal Service: management interface', version: '1.0.0' }, paths: {} },
     handler: async (ctx) => describePlatform(ctx.settings.publicUrl),
@@ -92,22 +93,23 @@ export const platformRoutes: readonly AnyRoute[] = [
 
 const described = new Map<string, Record<string, unknown>>();
 
-/** Made once per address: anyone may ask for it, without a credential. */
+/** Generated once per public URL and cached: the document is served without authentication. */
 export function describePlatform(publicUrl: string): Record<string, unknown> {
-  const held = described.get(publicUrl);
-  if (held !== undefined) return held;
-  const made = describeRoutes(platformRoutes, {
+  const cached = described.get(publicUrl);
+  if (cached !== undefined) return cached;
+  const document = describeRoutes(platformRoutes, {
     title: 'Portal Service: management interface',
     version: '1.0.0',
     description,
     serverUrl: `${publicUrl}${platformBase}`,
     groups,
   });
-  described.set(publicUrl, made);
-  return made;
+  described.set(publicUrl, document);
+  return document;
 }
 
-export function platformRouter(ctx: Ctx, verify: VerifyToken, streams: StreamOptions): ReturnType<typeof routeRouter> {
-  checkRoutes(platformRoutes);
-  return routeRouter(ctx, platformRoutes, verify, openStreams(ctx, streams));
+/** The Express router of the management interface. Throws when the route definitions are inconsistent, such as duplicate ids or paths. */
+export function platformRouter(ctx: Ctx, verify: VerifyToken, streams: StreamOptions): ReturnType<typeof createRouteRouter> {
+  assertRoutes(platformRoutes);
+  return createRouteRouter(ctx, platformRoutes, verify, createStreams(ctx, streams));
 }

@@ -1,11 +1,12 @@
-// How many things of each kind one organization may have, so that none fills the database, or makes what looks at all of them slow.
+// Quotas: how many rows of each kind an organization may have. They keep one tenant from filling the database and keep the
+// queries that read all rows of a kind fast.
 import type { TenantCtx } from '../core/ctx.ts';
 import { invalid } from '../core/errors.ts';
-import type { BoundedKind } from '../core/settings.ts';
+import type { QuotaKind } from '../core/settings.ts';
 import type { Tx } from '../db/transaction.ts';
 
-/** Where things of a kind are kept. What has ended is history and takes no room. */
-const kept: Readonly<Record<BoundedKind, string>> = {
+/** Table and condition per kind. Ended rows (revoked, retired, expired, …) are history and do not count. */
+const countedRows: Readonly<Record<QuotaKind, string>> = {
   members: 'memberships where true',
   invitations: "invitations where status = 'pending' and expires_at > clock_timestamp()",
   roles: 'roles where not built_in',
@@ -25,18 +26,19 @@ const kept: Readonly<Record<BoundedKind, string>> = {
 };
 
 /**
- * To be called before one more is inserted, in the same transaction: whoever inserts another one at once waits for its end, so the
- * bound is exact. Throws 422 `limit_reached`.
+ * Call before inserting a row of this kind, in the same transaction. An advisory lock per organization and kind makes concurrent
+ * inserts wait, so the quota is exact. Throws 422 `limit_reached` when the organization is at its quota.
  */
-export async function makeRoom(tx: Tx, ctx: Pick<TenantCtx, 'organizationId' | 'settings'>, kind: BoundedKind): Promise<void> {
-  const most = ctx.settings.mostPerOrganization[kind];
+export async function assertQuota(tx: Tx, ctx: Pick<TenantCtx, 'organizationId' | 'settings'>, kind: QuotaKind): Promise<void> {
+  const max = ctx.settings.quotas[kind];
   await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`room ${kind} ${ctx.organizationId}`]);
   const { rows } = await tx.raw<{ rows: { count: number }[] }>(
-    `select count(*)::int as count from (select from ${kept[kind]} and organization_id = ? limit ?) as held`,
-    [ctx.organizationId, most],
+    `select count(*)::int as count from (select from ${countedRows[kind]} and organization_id = ? limit ?) as counted`,
+    [ctx.organizationId, max],
   );
-  if ((rows[0]?.count ?? 0) < most) return;
-  throw invalid('The organization has as many of these as it may', [
-    { path: '', code: 'limit_reached', message: `At most ${most} (${kind}): take some away first` },
+  if ((rows[0]?.count ?? 0) < max) return;
+  const things = kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  throw invalid('Quota exceeded', [
+    { path: '', code: 'limit_reached', message: `An organization may have at most ${max} ${things}. Delete one first.` },
   ]);
 }

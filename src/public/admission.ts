@@ -1,105 +1,118 @@
-// What the public interface may take of this process at once. None of it is counted per client: a caller is refused only while the
-// process itself is full, and then at once, with words and a time to come back. So its queues are bounded in number and in time, one
-// organization can't fill them, and what else the process does keeps connections of its own.
+// Limits how much of this process the public interface may use at once. The limits are not per client: a request gets 503 with Retry-After
+// only while the process itself is at its limit. Queues are bounded in length and in time, one organization cannot fill them, and
+// everything else in the process has database connections of its own.
 import { availableParallelism } from 'node:os';
 import type { Ctx } from '../core/ctx.ts';
 import { type AppError, unavailable } from '../core/errors.ts';
-import { half, openTurns, type Turns } from './turns.ts';
+import { createFairQueue, type FairQueue, halfOf } from './fair-queue.ts';
 
 const retryAfterSeconds = 1;
 
-/** Beyond this more statements at once answer no more of them, and whoever asks the database for something else waits among them. */
+/** More concurrent statements than this do not raise throughput; they only delay other users of the database. */
 const readsPerProcessor = 2;
 
 /**
- * Lists, records and changes in turns on the connections for synced records; a part of those stays with syncs and management. A server of
- * our own is on these processors; how many another one has is not known.
+ * Queue for reads of lists, records and changes on the data pool. Part of that pool stays free for syncs and management. The embedded
+ * server runs on this machine's processors, so its limit follows their number; the size of an external server is unknown.
  */
-export function openReadTurns({ db, settings }: Pick<Ctx, 'db' | 'settings'>): Turns {
-  const { requests, waitMs } = settings.publicLoad;
+export function createReadQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>): FairQueue {
+  const { maxRequests, maxWaitMs } = settings.publicLoad;
   const all = db.data.options.max;
-  const useful = db.isOwn ? readsPerProcessor * availableParallelism() + 1 : all;
-  const running = Math.max(1, Math.min(useful, all - Math.max(1, Math.floor(all / 4))));
-  return openTurns({ running, waiting: requests, limitMs: waitMs, ofOne: Math.max(1, running - 1), retryAfterSeconds }, 'reads');
+  const useful = db.isEmbedded ? readsPerProcessor * availableParallelism() + 1 : all;
+  const maxRunning = Math.max(1, Math.min(useful, all - Math.max(1, Math.floor(all / 4))));
+  return createFairQueue(
+    { maxRunning, maxWaiting: maxRequests, maxWaitMs, maxRunningPerOwner: Math.max(1, maxRunning - 1), retryAfterSeconds },
+    'reads',
+  );
 }
 
-/** Runs what asks for keys and versions, in turn. Throws 503 when too many ask. */
-export type LookUp = <T>(owner: string, ask: () => Promise<T>) => Promise<T>;
+/**
+ * Runs a lookup of keys or versions when it gets a permit of the lookup pool. Rejects with 503 when the queue is full or the wait too long.
+ */
+export type RunLookup = <T>(owner: string, lookup: () => Promise<T>) => Promise<T>;
 
-/** The owner of look-ups for callers whom nobody knows yet: together they have one share. */
-export const strangers = '';
+/** Owner of the lookups of callers who are not authenticated yet: together they have one share of the queue. */
+export const unauthenticated = '';
 
-export function openLookUp({ db, settings }: Pick<Ctx, 'db' | 'settings'>): LookUp {
-  const { requests, waitMs } = settings.publicLoad;
-  const turns = openTurns({ running: db.lookups.client.pool.max, waiting: requests, limitMs: waitMs, retryAfterSeconds }, 'look-ups');
-  return async (owner, ask) => {
-    const end = turns.begin(owner) ?? (await turns.await(owner));
+/** The returned function rejects with 503 when too many lookups wait or the wait takes too long, and with the error of the lookup. */
+export function createLookupQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>): RunLookup {
+  const { maxRequests, maxWaitMs } = settings.publicLoad;
+  const queue = createFairQueue(
+    { maxRunning: db.lookups.client.pool.max, maxWaiting: maxRequests, maxWaitMs, retryAfterSeconds },
+    'lookups',
+  );
+  return async (owner, lookup) => {
+    const release = queue.tryAcquire(owner) ?? (await queue.acquire(owner));
     try {
-      return await ask();
+      return await lookup();
     } finally {
-      end();
+      release();
     }
   };
 }
 
-export type Places = {
-  /** Takes a place for a request, until it leaves. Rejects with 503, a moment later, when there is none. */
-  enter(): Place | Promise<never>;
+export type ConcurrencyLimit = {
+  /** Takes a slot for one request. Rejects with 503 after a short delay when none is free. */
+  acquire(): Slot | Promise<never>;
 };
-export type Place = {
-  /** Counts the place as this organization's from now on. Gives it up and rejects with 503, a moment later, when that has its share. */
-  belongsTo(organizationId: string): Promise<never> | undefined;
-  /** May be called again, to no effect. */
-  leave(): void;
+export type Slot = {
+  /**
+   * Counts the slot against this organization from now on. When the organization is at its share, releases the slot and rejects with 503
+   * after a short delay.
+   */
+  assignTo(organizationId: string): Promise<never> | undefined;
+  /** Idempotent. */
+  release(): void;
 };
 
-/** Made once: whoever is full has no time for more. */
-const full = unavailable('Too many requests are under way; try again later', retryAfterSeconds);
-const fullForOne = unavailable('Too many requests of this organization are under way; try again later', retryAfterSeconds);
+/** Preallocated: refusals must be cheap under load. */
+const processFull = unavailable('Too many requests in progress; try again later', retryAfterSeconds);
+const organizationFull = unavailable('Too many requests of this organization in progress; try again later', retryAfterSeconds);
 
 /**
- * Places for requests from their first line to the last byte of their answer, whatever they wait for meanwhile. Whoever is refused and asks
- * again at once would take the time of those who are served, so a refusal is told `refuseAfterMs` later, to as many as there are places.
+ * Slots for requests, held from the first line of the request to the last byte of the response, whatever the request waits for. A client
+ * that retries at once after a refusal would take time from admitted requests, so up to `maxRequests` refusals at a time are delayed by
+ * `refusalDelayMs`. Acquiring a slot, or assigning it to an organization that is at its share (half), rejects with 503.
  */
-export function openPlaces(most: number, refuseAfterMs = 500): Places {
-  const mostOfOne = half(most);
-  const held = new Map<string, number>();
-  let taken = 0;
-  let refusing = 0;
+export function createConcurrencyLimit(maxRequests: number, refusalDelayMs = 500): ConcurrencyLimit {
+  const maxPerOrganization = halfOf(maxRequests);
+  const slotsByOrganization = new Map<string, number>();
+  let inUse = 0;
+  let delayedRefusals = 0;
   const refuse = async (error: AppError): Promise<never> => {
-    if (refusing < most) {
-      refusing += 1;
-      await new Promise((resolve) => setTimeout(resolve, refuseAfterMs));
-      refusing -= 1;
+    if (delayedRefusals < maxRequests) {
+      delayedRefusals += 1;
+      await new Promise((resolve) => setTimeout(resolve, refusalDelayMs));
+      delayedRefusals -= 1;
     }
     throw error;
   };
-  const take = (): Place => {
-    taken += 1;
+  const take = (): Slot => {
+    inUse += 1;
     let owner: string | undefined;
-    let left = false;
-    const leave = (): void => {
-      if (left) return;
-      left = true;
-      taken -= 1;
+    let isReleased = false;
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      inUse -= 1;
       if (owner === undefined) return;
-      const others = (held.get(owner) ?? 1) - 1;
-      if (others === 0) held.delete(owner);
-      else held.set(owner, others);
+      const others = (slotsByOrganization.get(owner) ?? 1) - 1;
+      if (others === 0) slotsByOrganization.delete(owner);
+      else slotsByOrganization.set(owner, others);
     };
     return {
-      leave,
-      belongsTo(organizationId) {
-        const count = held.get(organizationId) ?? 0;
-        if (count >= mostOfOne) {
-          leave();
-          return refuse(fullForOne);
+      release,
+      assignTo(organizationId) {
+        const count = slotsByOrganization.get(organizationId) ?? 0;
+        if (count >= maxPerOrganization) {
+          release();
+          return refuse(organizationFull);
         }
         owner = organizationId;
-        held.set(organizationId, count + 1);
+        slotsByOrganization.set(organizationId, count + 1);
         return undefined;
       },
     };
   };
-  return { enter: () => (taken < most ? take() : refuse(full)) };
+  return { acquire: () => (inUse < maxRequests ? take() : refuse(processFull)) };
 }

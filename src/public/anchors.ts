@@ -1,63 +1,67 @@
-// Anchors of deep pages, remembered per epoch, generation, filter and sort, as long as data don't change. Of several requests that
-// need the same ones, one has them built and the others wait for it.
-import { openTally, type Tally } from '../core/tally.ts';
-import { openByteCache } from './byte-cache.ts';
+// Caches the anchors of deep pages by epoch, generation, filter and sort, for as long as the data does not change. When several requests
+// need the same anchors, one builds them and the others wait for it.
+import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
+import { createByteCache } from './byte-cache.ts';
 import { type ListPlan, sortKey } from './plan.ts';
 import type { Anchor, Anchors } from './ranges.ts';
 
 export type AnchorCache = {
-  /** Rows from one anchor to the next in lists that are not very long; undefined when there is no room for any. */
+  /** Rows between two anchors in lists of ordinary length; undefined when the cache has no capacity. */
   readonly every: number | undefined;
-  held(key: string): Anchors | undefined;
-  /** `build` must give the anchors of the data that the key names; it may find that there are others by now. */
-  get(key: string, build: () => Promise<Built>): Promise<Anchors | undefined>;
+  find(key: string): Anchors | undefined;
+  /**
+   * Returns cached anchors or builds them. `build` must return the anchors of the data it actually read; when that is newer than `key`, the
+   * result is cached under its own key and undefined is returned. Rejects with the error of `build`.
+   */
+  load(key: string, build: () => Promise<BuiltAnchors>): Promise<Anchors | undefined>;
 };
-export type Built = { readonly key: string; readonly anchors: Anchors };
+export type BuiltAnchors = { readonly key: string; readonly anchors: Anchors };
 
-/** Longer lists have them further apart, so that none takes all of the memory. */
-const mostAnchors = 2_000;
-export const spacingFor = (total: number, every: number): number => Math.max(every, Math.ceil(total / mostAnchors));
+/** Longer lists have wider spacing, so that no single list fills the cache. */
+const maxAnchors = 2_000;
+export const spacingFor = (total: number, every: number): number => Math.max(every, Math.ceil(total / maxAnchors));
 
 export const anchorKey = (totalKey: string, { sort }: Pick<ListPlan, 'sort'>): string => `${totalKey} ${sortKey(sort)}`;
 
 type Counted = readonly [count: number, anchors: readonly (readonly [number, string | null, string])[]];
-/** Reads what the statement of sql.ts wrote. */
-export function readAnchors(text: string | null): Anchors['valued'] {
+/** Parses a result column of `anchorsStatement` (sql.ts). */
+export function parseAnchors(text: string | null): Anchors['valued'] {
   if (text === null) return { count: 0, anchors: [] };
   const [count, anchors] = JSON.parse(text) as Counted;
   return { count, anchors: [...anchors].sort(([a], [b]) => a - b).map(([, key, id]): Anchor => ({ key, id })) };
 }
 
-/** Objects and their texts, two bytes a character where it is not Latin. */
+/** Objects and their strings, at two bytes a character. */
 const anchorBytes = 120;
 const bytesOf = ({ valued, nulls }: Anchors): number =>
   [...valued.anchors, ...nulls.anchors].reduce((sum, { key, id }) => sum + anchorBytes + 2 * ((key?.length ?? 0) + id.length), 0);
 
-export function openAnchors(maxBytes: number, every: number, tally: Tally = openTally()): AnchorCache {
-  const cache = openByteCache<Anchors>(maxBytes, bytesOf);
-  const building = new Map<string, Promise<Built>>();
-  const held = (key: string): Anchors | undefined => {
+/** Bounded by `maxBytes`; 0 disables anchors. `every` is the spacing in lists of ordinary length. */
+export function createAnchorCache(maxBytes: number, every: number, counter: HitCounter = createHitCounter()): AnchorCache {
+  const cache = createByteCache<Anchors>(maxBytes, bytesOf);
+  const building = new Map<string, Promise<BuiltAnchors>>();
+  const find = (key: string): Anchors | undefined => {
     const known = cache.get(key);
-    if (known !== undefined) tally.hits += 1;
+    if (known !== undefined) counter.hits += 1;
     return known;
   };
   return {
     every: maxBytes === 0 ? undefined : every,
-    held,
-    async get(key, build) {
-      const known = held(key);
+    find,
+    async load(key, build) {
+      const known = find(key);
       if (known !== undefined) return known;
-      const already = building.get(key);
-      if (already === undefined) tally.misses += 1;
-      else tally.hits += 1;
-      const under = already ?? build();
-      building.set(key, under);
+      const pending = building.get(key);
+      if (pending === undefined) counter.misses += 1;
+      else counter.hits += 1;
+      const shared = pending ?? build();
+      building.set(key, shared);
       try {
-        const built = await under;
+        const built = await shared;
         cache.set(built.key, built.anchors);
         return built.key === key ? built.anchors : undefined;
       } finally {
-        if (building.get(key) === under) building.delete(key);
+        if (building.get(key) === shared) building.delete(key);
       }
     },
   };

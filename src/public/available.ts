@@ -1,20 +1,20 @@
-// Reads what definitions may draw on: every record type with data or columns in the organization's warehouse.
+// Reads which record types and columns a definition can use: everything with data or columns in the warehouse of the organization.
 import type { TenantCtx } from '../core/ctx.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { readColumns } from '../warehouse/columns.ts';
-import { isNotSetUp } from '../warehouse/generation.ts';
+import { readRecordColumns } from '../warehouse/columns.ts';
+import { isNotSetUp } from '../warehouse/record-state.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import type { Available, AvailableRecordType } from './bind.ts';
 
 type StateRow = { record_type: string; id_type: 'integer' | 'text'; has_data: boolean };
 
-/** Empty before the first sync was set up. */
+/** By record type; empty until the first sync is set up. */
 export async function readAvailable(ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise<Available> {
   const schema = tenantSchema(ctx.organizationId);
   const labels = await readLabels(ctx);
   const available: Record<string, AvailableRecordType> = {};
   for (const row of await readStates(ctx, schema)) {
-    const columns = await readColumns(ctx.db.data, schema, row.record_type);
+    const columns = await readRecordColumns(ctx.db.data, schema, row.record_type);
     available[row.record_type] = {
       label: labels.get(row.record_type) ?? row.record_type,
       idType: row.id_type,
@@ -37,7 +37,7 @@ async function readStates(ctx: Pick<TenantCtx, 'db'>, schema: string): Promise<S
   }
 }
 
-/** The same of one record type, under its plain name; undefined when nothing of it was ever set up. */
+/** One record type, labelled with its plain name; undefined when it was never set up. */
 export async function readAvailableType(
   ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
   recordType: string,
@@ -45,11 +45,11 @@ export async function readAvailableType(
   const schema = tenantSchema(ctx.organizationId);
   const [row] = (await readStates(ctx, schema)).filter(({ record_type: name }) => name === recordType);
   if (row === undefined) return undefined;
-  const columns = await readColumns(ctx.db.data, schema, recordType);
+  const columns = await readRecordColumns(ctx.db.data, schema, recordType);
   return { label: recordType, idType: row.id_type, columns, hasData: row.has_data };
 }
 
-/** What the ERP calls its record types. */
+/** Display labels of the record types in the ERP. */
 async function readLabels(ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise<Map<string, string>> {
   const { rows } = await inTransaction(ctx, (tx) =>
     tx.raw<{ rows: { name: string; label: string }[] }>(

@@ -1,4 +1,4 @@
-// Finds the physical column behind each source that a definition names. What it finds at publish is stored for good.
+// Finds the physical column behind each source of a definition. The bindings found at publish time are stored for good.
 import type { ColumnState, RecordColumn } from '../warehouse/columns.ts';
 import type { Bindings, BoundColumn, SchemaDocument } from './schema-document.ts';
 
@@ -14,24 +14,24 @@ export type AvailableRecordType = {
 /** By record type. */
 export type Available = Readonly<Record<string, AvailableRecordType>>;
 
-/** Lookup by own name alone: a record type called `constructor` is no record type. */
+/** Looks up own properties only, so that a record type named `constructor` is not found by accident. */
 export const availableType = (available: Available, recordType: string): AvailableRecordType | undefined =>
   Object.hasOwn(available, recordType) ? available[recordType] : undefined;
 
-/** What a definition may name as `source`: the field, or `<field>.name` for its label, or `lines`. */
+/** The `source` of a column in a definition: the field, `<field>.name` for its label, or `lines`. */
 export const sourceOf = ({ field, part }: Pick<RecordColumn, 'field' | 'part'>): string =>
   part === 'lines' ? 'lines' : part === 'label' ? `${field}.name` : field;
 
 const preference: Readonly<Record<ColumnState, number>> = { live: 0, loading: 1, vanished: 2, replaced: 3 };
 
-/** The column that now stands for the source. One that a change of type replaced no longer does. */
+/** The column that currently holds the source; never one that a type change replaced. */
 export function columnOf(columns: readonly RecordColumn[], source: string): RecordColumn | undefined {
   return columns
     .filter((column) => sourceOf(column) === source && column.state !== 'replaced')
     .sort((a, b) => preference[a.state] - preference[b.state])[0];
 }
 
-/** Binds what can be bound; a definition that validated without problems is bound completely. */
+/** Binds every source that has a column; a definition that validated without problems is bound completely. */
 export function bindDocument(document: SchemaDocument, available: Available): Bindings {
   const bindings: Record<string, { idType: 'integer' | 'text'; columns: Record<string, BoundColumn> }> = {};
   for (const endpoint of document.endpoints) {

@@ -1,44 +1,47 @@
-// An export may last minutes, and all that time it holds a lock on its table that every reader holds. Whoever wants to change or
-// drop that table would wait for it, and every list would wait behind him. So exports are cut off when someone waits for them: for
-// the key of long reads, which comes before the table's own lock, or for that lock itself.
+// An export may run for minutes and holds a shared lock on its table all that time. A writer that wants to alter or drop the table would
+// wait for it, and every list would queue behind that writer. So exports are cut off when someone waits for them: for the advisory lock of
+// long reads, which is taken before the lock of the table, or for the table lock itself.
 import type { Pool } from 'pg';
 import type { Log } from '../core/log.ts';
 
-export type Standing = {
-  /** Watches over the backend of this id until the returned function is called; `cut` is called when someone waits for it. */
+export type BlockedWriters = {
+  /**
+   * Watches the PostgreSQL backend with this process id until the returned function is called; calls `cut` when another backend is blocked
+   * by it.
+   */
   watch(backend: number, cut: () => void): () => void;
 };
 
-const lookEveryMs = 250;
-/** Whoever asks for a lock and gives up within this time, as those do who drop what is no longer read, moves nobody. */
-const patienceMs = 200;
+const pollEveryMs = 250;
+/** Shorter waits are ignored: cleanup drops unused tables with a lock timeout below this. */
+const minBlockedMs = 200;
 
 const blockers = `select distinct b.pid from pg_locks w cross join lateral unnest(pg_blocking_pids(w.pid)) as b(pid)
   where not w.granted and w.locktype in ('relation', 'advisory') and w.waitstart < clock_timestamp() - make_interval(secs => $1) and b.pid = any($2::int[])`;
 
-/** `pool` is asked while something is watched, and never by more than one question at once. */
-export function openStanding(pool: Pick<Pool, 'query'>, log: Log): Standing {
+/** Polls `pool` while at least one backend is watched, with at most one query at a time. */
+export function watchBlockedWriters(pool: Pick<Pool, 'query'>, log: Log): BlockedWriters {
   const watched = new Map<number, () => void>();
-  let looking = false;
-  const lookSoon = (): void => {
-    looking = watched.size > 0;
-    if (looking) setTimeout(look, lookEveryMs);
+  let isPolling = false;
+  const schedulePoll = (): void => {
+    isPolling = watched.size > 0;
+    if (isPolling) setTimeout(poll, pollEveryMs);
   };
-  const look = async (): Promise<void> => {
-    // The last one may have ended since, and the pool with it.
-    if (watched.size === 0) return lookSoon();
+  const poll = async (): Promise<void> => {
+    // The last export may have ended meanwhile, and the pool with it.
+    if (watched.size === 0) return schedulePoll();
     try {
-      const { rows } = await pool.query<{ pid: number }>(blockers, [patienceMs / 1000, [...watched.keys()]]);
+      const { rows } = await pool.query<{ pid: number }>(blockers, [minBlockedMs / 1000, [...watched.keys()]]);
       for (const { pid } of rows) watched.get(pid)?.();
     } catch (error) {
-      log.warn({ err: error }, 'who waits for an export can not be seen for the moment');
+      log.warn({ err: error }, 'could not check for writers blocked by exports');
     }
-    lookSoon();
+    schedulePoll();
   };
   return {
     watch(backend, cut) {
       watched.set(backend, cut);
-      if (!looking) lookSoon();
+      if (!isPolling) schedulePoll();
       return () => {
         watched.delete(backend);
       };

@@ -1,20 +1,20 @@
-// A cache that is bounded by the bytes it takes, whoever fills it: the least recently used goes first. What is too large for all
-// of it is not kept, and a bound of 0 keeps nothing.
+// An LRU cache bounded by the bytes its entries take. A value larger than the whole cache is not stored, and
+// a capacity of 0 stores nothing.
 import { LRUCache } from 'lru-cache';
 
 export type ByteCache<V> = {
   get(key: string): V | undefined;
   set(key: string, value: V): void;
   delete(key: string): void;
-  /** As counted by `bytesOf` and what an entry costs beside it. */
+  /** Current size: `bytesOf` of each value, its key, and a fixed overhead per entry. */
   bytes(): number;
 };
 
-/** What an entry takes beside key and value: objects, list nodes, the slot in the map. */
+/** Overhead of an entry on top of key and value: objects, list nodes, the slot in the map. */
 const entryBytes = 200;
 
-/** `bytesOf` says what a value takes; the key's characters are counted too. */
-export function openByteCache<V extends object | number>(maxBytes: number, bytesOf: (value: V) => number): ByteCache<V> {
+/** `bytesOf` estimates the size of a value; the characters of the key are added. */
+export function createByteCache<V extends object | number>(maxBytes: number, bytesOf: (value: V) => number): ByteCache<V> {
   if (maxBytes === 0) return { get: () => undefined, set: () => undefined, delete: () => undefined, bytes: () => 0 };
   const entries = new LRUCache<string, V>({
     maxSize: maxBytes,

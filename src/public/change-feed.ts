@@ -1,68 +1,67 @@
-// What changed in a resource since a reader last looked: each record once, at its latest change, in the order of commits. Whoever
-// begins with nothing and follows `next` holds what the list holds.
+// Serves the change feed of a resource: each record once, at its latest change, in commit order. A client that starts without `since` and
+// follows `next` ends up with the contents of the list.
 import { AppError } from '../core/errors.ts';
 import { type ChangePlan, type ChangeRow, changesStatement } from './change-sql.ts';
-import { epochMarkOf, readToken, type Standpoint, writeToken } from './change-token.ts';
-import { acceptedType, answerPage, type ReadContext } from './exchange.ts';
+import { type ChangeCursor, decodeChangeToken, encodeChangeToken, epochMarkOf } from './change-token.ts';
+import { negotiateMediaType, type ReadContext, sendPageOrNotModified } from './exchange.ts';
 import { didYouMean } from './nearest.ts';
 import { type Freshness, readRow, type StateRow } from './read.ts';
-import { parameterProblem, type Query, queryTextOf, readQuery, refuseParameters } from './request.ts';
+import { parameterError, parameterProblem, parseQuery, type QueryParameters, queryTextOf } from './request.ts';
 
-const mostChanges = 1_000;
-const usualChanges = 100;
+const maxChanges = 1_000;
+const defaultChanges = 100;
 const known = ['since', 'limit'];
 
-type Wanted = { readonly since: string | null; readonly limit: number };
+type ChangesQuery = { readonly since: string | null; readonly limit: number };
 
-/** Throws 400 with every problem. */
-export function readWanted(query: Query): Wanted {
+/** Throws 400 with every problem of the parameters. */
+export function parseChangesQuery(query: QueryParameters): ChangesQuery {
   const problems = [...query.keys()]
     .filter((name) => !known.includes(name))
     .slice(0, 20)
-    .map((name) =>
-      parameterProblem(
-        name,
-        'unknown_parameter',
-        `There is no parameter of this name here: "${name.slice(0, 80)}".${didYouMean(name, known)}`,
-      ),
-    );
+    .map((name) => parameterProblem(name, 'unknown_parameter', `Unknown parameter "${name.slice(0, 80)}".${didYouMean(name, known)}`));
   for (const name of known) {
     const values = query.get(name);
     if (values !== undefined && values.length > 1)
       problems.push(parameterProblem(name, 'repeated_parameter', `"${name}" may be given only once`));
     else if (values?.[0] === '') problems.push(parameterProblem(name, 'empty_value', `"${name}" must not be empty`));
   }
-  const text = query.get('limit')?.[0] ?? String(usualChanges);
-  const limit = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : mostChanges + 1;
-  if (text !== '' && limit > mostChanges)
-    problems.push(parameterProblem('limit', 'out_of_range', `"limit" must be a whole number from 1 to ${mostChanges}`));
-  if (problems.length > 0) throw refuseParameters(problems);
+  const text = query.get('limit')?.[0] ?? String(defaultChanges);
+  const limit = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : maxChanges + 1;
+  if (text !== '' && limit > maxChanges)
+    problems.push(parameterProblem('limit', 'out_of_range', `"limit" must be a whole number from 1 to ${maxChanges}`));
+  if (problems.length > 0) throw parameterError(problems);
   return { since: query.get('since')?.[0] ?? null, limit };
 }
 
-const startAgain = 'begin again: forget what you hold and ask without "since"';
+const startOver = 'discard your copy and start over without "since"';
 
-function gone(message: string): AppError {
+function tokenExpired(message: string): AppError {
   return new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'since', code: 'token_expired', message }] });
 }
 
-function standpointOf(read: ReadContext, since: string): Standpoint {
+function decodeSince(read: ReadContext, since: string): ChangeCursor {
   const { tenant, version, endpoint } = read;
-  const standpoint = readToken(tenant, { version, resource: endpoint.name }, endpoint.idType, since);
-  if (standpoint !== undefined) return standpoint;
-  throw refuseParameters([
-    parameterProblem('since', 'invalid_token', '"since" must be a `next` that this very address gave; without it you begin at the start'),
+  const cursor = decodeChangeToken(tenant, { version, resource: endpoint.name }, endpoint.idType, since);
+  if (cursor !== undefined) return cursor;
+  throw parameterError([
+    parameterProblem(
+      'since',
+      'invalid_token',
+      '"since" must be the `next` of an earlier response of this URL. Omit it to start from the beginning.',
+    ),
   ]);
 }
 
-/** Throws 410 where what happened since can't be told any more. */
-function assertFollows({ epochMark, floor }: Standpoint, { epoch }: Freshness, pruned: string): void {
-  if (epochMark !== epochMarkOf(epoch)) throw gone(`The records were loaded anew since; ${startAgain}`);
-  if (BigInt(floor) < BigInt(pruned)) throw gone(`Deletions are told for 30 days, and this is older; ${startAgain}`);
+/** Throws 410 when the changes since the cursor can no longer be reported: the data was reloaded, or tombstones were pruned. */
+function assertFollows({ epochMark, floor }: ChangeCursor, { epoch }: Freshness, pruned: string): void {
+  if (epochMark !== epochMarkOf(epoch)) throw tokenExpired(`The records have been reloaded since this token was issued; ${startOver}`);
+  if (BigInt(floor) < BigInt(pruned))
+    throw tokenExpired(`This token is older than 30 days, the time for which deletions are kept; ${startOver}`);
 }
 
-/** Where the reader stands after this page. A page without changes leaves the position where it was. */
-function nextStandpoint(from: Standpoint | null, row: ChangeRow, { epoch, generation }: Freshness): Standpoint {
+/** The cursor after this page. A page without changes keeps the position. */
+function nextCursor(from: ChangeCursor | null, row: ChangeRow, { epoch, generation }: Freshness): ChangeCursor {
   const { last_generation: last, last_kind: kind, last_id: id } = row;
   const start = { generation: '0', kind: 'upsert', id: '0' } as const;
   const position =
@@ -70,16 +69,20 @@ function nextStandpoint(from: Standpoint | null, row: ChangeRow, { epoch, genera
   return { position, floor: row.more ? (from?.floor ?? generation) : generation, epochMark: epochMarkOf(epoch) };
 }
 
+/**
+ * Sends one page of changes, or 304. Rejects with 406 for another media type, 400 for bad parameters, 410 when `since` is too old, and 503
+ * when nothing is synced or the database is unavailable.
+ */
 export async function serveChanges(read: ReadContext): Promise<void> {
   const { tenant, version, endpoint, reader, exchange } = read;
-  acceptedType(exchange.req, ['application/json']);
-  const { since, limit } = readWanted(readQuery(queryTextOf(exchange.req.url ?? '')));
-  const from = since === null ? null : standpointOf(read, since);
-  await answerPage(read, 'changes', JSON.stringify([since, limit]), async () => {
+  negotiateMediaType(exchange.req, ['application/json']);
+  const { since, limit } = parseChangesQuery(parseQuery(queryTextOf(exchange.req.url ?? '')));
+  const from = since === null ? null : decodeSince(read, since);
+  await sendPageOrNotModified(read, 'changes', JSON.stringify([since, limit]), async () => {
     const plan: ChangePlan = { endpoint, after: from?.position ?? null, limit };
-    const { row, freshness } = await readRow<StateRow & ChangeRow>(reader, endpoint.recordType, (place) => changesStatement(place, plan));
+    const { row, freshness } = await readRow<StateRow & ChangeRow>(reader, endpoint.recordType, (table) => changesStatement(table, plan));
     if (from !== null) assertFollows(from, freshness, row.pruned);
-    const next = writeToken(tenant, { version, resource: endpoint.name }, nextStandpoint(from, row, freshness));
+    const next = encodeChangeToken(tenant, { version, resource: endpoint.name }, nextCursor(from, row, freshness));
     const address = `${exchange.baseUrl}/${version}/${endpoint.name}/changes`;
     return {
       text: `{"data":[${row.changes}],"next":"${next}","hasMore":${row.more}}`,

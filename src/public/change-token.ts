@@ -1,43 +1,42 @@
-// Where a reader of changes stands, as a text that he keeps and can't read anything into: signed, and bound to the organization,
-// version and resource it was made for.
+// Encodes the position of a client in the change feed as an opaque token, signed and bound to the organization, version and resource it was
+// issued for.
 import { createHash } from 'node:crypto';
 import type { TenantCtx } from '../core/ctx.ts';
 import { isRecordId } from './values.ts';
 
-/** The last change that was told. Within a generation records come first, then deletions, each by id. */
-export type Position = { readonly generation: string; readonly kind: 'upsert' | 'delete'; readonly id: string };
+/** The last change that was delivered. Within a generation records come first, then deletions, each by id. */
+export type ChangePosition = { readonly generation: string; readonly kind: 'upsert' | 'delete'; readonly id: string };
 
-export type Standpoint = {
-  readonly position: Position;
-  /**
-   * The generation as of which everything was told, or from which the reader began with nothing: deletions up to here are none of
-   * his business.
-   */
+export type ChangeCursor = {
+  readonly position: ChangePosition;
+  /** Everything up to this generation was delivered, or predates the first request of the client: older deletions do not concern it. */
   readonly floor: string;
-  /** Names the table without telling its epoch. */
+  /** Identifies the table without revealing its epoch. */
   readonly epochMark: string;
 };
 
+/** A short digest that identifies a table epoch without revealing it. */
 export const epochMarkOf = (epoch: string): string => createHash('sha256').update(epoch).digest('base64url').slice(0, 12);
 
-type Place = { readonly version: string; readonly resource: string };
-const boundTo = ({ organizationId }: Pick<TenantCtx, 'organizationId'>, { version, resource }: Place): string =>
+type FeedAddress = { readonly version: string; readonly resource: string };
+const bindingOf = ({ organizationId }: Pick<TenantCtx, 'organizationId'>, { version, resource }: FeedAddress): string =>
   JSON.stringify(['changes', organizationId, version, resource]);
 
-export function writeToken(tenant: Pick<TenantCtx, 'organizationId' | 'keyring'>, place: Place, standpoint: Standpoint): string {
-  const { position, floor, epochMark } = standpoint;
+/** The token for `next`: the signed cursor, bound to organization, version and resource. */
+export function encodeChangeToken(tenant: Pick<TenantCtx, 'organizationId' | 'keyring'>, feed: FeedAddress, cursor: ChangeCursor): string {
+  const { position, floor, epochMark } = cursor;
   const text = JSON.stringify([epochMark, floor, position.generation, position.kind === 'delete' ? 1 : 0, position.id]);
-  return tenant.keyring.sign(text, boundTo(tenant, place));
+  return tenant.keyring.sign(text, bindingOf(tenant, feed));
 }
 
-/** Undefined for a text that this service did not write for this place. */
-export function readToken(
+/** Undefined for a token that this service did not issue for this organization, version and resource. */
+export function decodeChangeToken(
   tenant: Pick<TenantCtx, 'organizationId' | 'keyring'>,
-  place: Place,
+  feed: FeedAddress,
   idType: 'integer' | 'text',
   token: string,
-): Standpoint | undefined {
-  const text = tenant.keyring.verify(token, boundTo(tenant, place));
+): ChangeCursor | undefined {
+  const text = tenant.keyring.verify(token, bindingOf(tenant, feed));
   if (text === undefined) return undefined;
   const [epochMark, floor, generation, kind, id] = JSON.parse(text) as [string, string, string, 0 | 1, string];
   // A position among deletions may be any text; one among records is compared with their ids.

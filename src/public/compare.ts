@@ -1,9 +1,9 @@
-// What changes for callers from one version to another, and which of it breaks them. Pure.
+// Compares two versions: what changes for clients, and which changes break them. Pure.
 import type { ColumnType } from '../warehouse/columns.ts';
 import type { Bindings, EndpointDefinition, FieldDefinition } from './schema-document.ts';
 
-export type Change = {
-  /** Resource, then the part of it: `invoices`, `invoices.fields.total`, `invoices.filters.status_not`. */
+export type VersionChange = {
+  /** The resource, then the part of it: `invoices`, `invoices.fields.total`, `invoices.filters.status_not`. */
   readonly path: string;
   readonly code: 'added' | 'removed' | 'changed';
   readonly breaking: boolean;
@@ -12,11 +12,12 @@ export type Change = {
 
 export type Comparable = { readonly endpoints: readonly EndpointDefinition[]; readonly bindings: Bindings };
 
-export function compareVersions(before: Comparable, after: Comparable): Change[] {
+/** Pure. Every change between two versions, with a message for the changelog of the description. */
+export function compareVersions(before: Comparable, after: Comparable): VersionChange[] {
   const earlier = new Map(before.endpoints.map((endpoint) => [endpoint.name, endpoint]));
   const later = new Map(after.endpoints.map((endpoint) => [endpoint.name, endpoint]));
   return [
-    ...compareNames('', 'The resource', [...earlier.keys()], [...later.keys()]),
+    ...compareNames('', (resource) => `The resource ${resource}`, [...earlier.keys()], [...later.keys()]),
     ...[...later.values()].flatMap((endpoint) => {
       const old = earlier.get(endpoint.name);
       return old === undefined ? [] : compareEndpoints(old, before.bindings, endpoint, after.bindings);
@@ -24,12 +25,20 @@ export function compareVersions(before: Comparable, after: Comparable): Change[]
   ];
 }
 
-function compareNames(path: string, thing: string, before: readonly string[], after: readonly string[]): Change[] {
+/** `describe` names the compared thing as the subject of a sentence. */
+function compareNames(
+  path: string,
+  describe: (name: string) => string,
+  before: readonly string[],
+  after: readonly string[],
+): VersionChange[] {
   const removed = before.filter((name) => !after.includes(name));
   const added = after.filter((name) => !before.includes(name));
   return [
-    ...removed.map((name): Change => ({ path: path + name, code: 'removed', breaking: true, message: `${thing} ${name} is gone` })),
-    ...added.map((name): Change => ({ path: path + name, code: 'added', breaking: false, message: `${thing} ${name} is new` })),
+    ...removed.map(
+      (name): VersionChange => ({ path: path + name, code: 'removed', breaking: true, message: `${describe(name)} was removed` }),
+    ),
+    ...added.map((name): VersionChange => ({ path: path + name, code: 'added', breaking: false, message: `${describe(name)} was added` })),
   ];
 }
 
@@ -38,38 +47,40 @@ function compareEndpoints(
   beforeBindings: Bindings,
   after: EndpointDefinition,
   afterBindings: Bindings,
-): Change[] {
+): VersionChange[] {
   const { name } = after;
-  const changes: Change[] = [];
+  const changes: VersionChange[] = [];
   const change = (path: string, breaking: boolean, message: string) => changes.push({ path, code: 'changed', breaking, message });
-  if (before.recordType !== after.recordType) change(`${name}.recordType`, true, `${name} shows other records than before`);
+  if (before.recordType !== after.recordType) change(`${name}.recordType`, true, `The resource ${name} returns records of another type`);
   else if (idTypeOf(before, beforeBindings) !== idTypeOf(after, afterBindings))
-    change(`${name}.id`, true, `${name} has ids of another kind`);
+    change(`${name}.id`, true, `The id of ${name} has another type`);
   if (after.maxPageSize !== before.maxPageSize) {
     change(
       `${name}.maxPageSize`,
       after.maxPageSize < before.maxPageSize,
-      `The largest page of ${name} is now ${after.maxPageSize} records instead of ${before.maxPageSize}`,
+      `The maximum page size of ${name} changed from ${before.maxPageSize} to ${after.maxPageSize}`,
     );
   }
   if (JSON.stringify(before.defaultSort) !== JSON.stringify(after.defaultSort))
-    change(`${name}.defaultSort`, true, `${name} has another default order`);
+    change(`${name}.defaultSort`, true, `The default sort of ${name} changed`);
   const beforeFields = fieldShapes(before, beforeBindings);
   const afterFields = fieldShapes(after, afterBindings);
-  changes.push(...compareNames(`${name}.fields.`, `In ${name} the field`, [...beforeFields.keys()], [...afterFields.keys()]));
+  changes.push(
+    ...compareNames(`${name}.fields.`, (field) => `The field ${field} of ${name}`, [...beforeFields.keys()], [...afterFields.keys()]),
+  );
   for (const [field, shape] of afterFields) {
     const old = beforeFields.get(field);
     if (old === undefined) continue;
     const differing = shapeParts.filter((part) => old[part] !== shape[part]).map((part) => `${part} (${old[part]} → ${shape[part]})`);
-    if (differing.length > 0) change(`${name}.fields.${field}`, true, `In ${name} the field ${field} has another ${differing.join(', ')}`);
+    if (differing.length > 0) change(`${name}.fields.${field}`, true, `The field ${field} of ${name} changed: ${differing.join(', ')}`);
   }
-  changes.push(...compareNames(`${name}.filters.`, `In ${name} the filter`, filterNames(before), filterNames(after)));
-  changes.push(...compareNames(`${name}.sorts.`, `In ${name} the sort`, before.sorts, after.sorts));
+  changes.push(...compareNames(`${name}.filters.`, (filter) => `The filter ${filter} of ${name}`, filterNames(before), filterNames(after)));
+  changes.push(...compareNames(`${name}.sorts.`, (sort) => `The sort ${sort} of ${name}`, before.sorts, after.sorts));
   return changes;
 }
 
 const shapeParts = ['source', 'type', 'form'] as const;
-/** All that a caller can tell of a field's values; every field may be null from the start. */
+/** Everything about the values of a field that a client can observe; every field is nullable from the start. */
 type Shape = Readonly<Record<(typeof shapeParts)[number], string>>;
 
 const shapeOf = ({ source, as }: Pick<FieldDefinition, 'source' | 'as'>, type: ColumnType | undefined): Shape => ({
@@ -83,7 +94,7 @@ const bindingOf = ({ recordType }: EndpointDefinition, bindings: Bindings) =>
 
 const idTypeOf = (endpoint: EndpointDefinition, bindings: Bindings) => bindingOf(endpoint, bindings)?.idType;
 
-/** By field name, sub-fields of lines as `lines.quantity`. */
+/** By field name; sub-fields of lines as `lines.quantity`. */
 function fieldShapes(endpoint: EndpointDefinition, bindings: Bindings): Map<string, Shape> {
   const binding = bindingOf(endpoint, bindings);
   return new Map(

@@ -1,5 +1,5 @@
-// Turns a definition and its bindings into what requests are planned against: each parameter's name leads to a column object,
-// so that no text of a request ever becomes part of a statement. Made once per version.
+// Compiles a definition and its bindings into the structure that requests are planned against. Each parameter name maps to a column object,
+// so no text of a request ever becomes part of a statement. Done once per version.
 
 import { suffixOf, type ValueType } from './operators.ts';
 import type {
@@ -12,30 +12,35 @@ import type {
   SortDefinition,
 } from './schema-document.ts';
 
-export type Column = { readonly column: string; readonly type: ValueType };
+export type CompiledColumn = { readonly column: string; readonly type: ValueType };
 
 export type LineOutput = { readonly name: string; readonly key: string; readonly type: ValueType; readonly asString: boolean };
 
 export type OutputField =
-  | { readonly kind: 'value'; readonly name: string; readonly column: Column; readonly asString: boolean }
+  | { readonly kind: 'value'; readonly name: string; readonly column: CompiledColumn; readonly asString: boolean }
   | { readonly kind: 'lines'; readonly name: string; readonly column: string; readonly lines: readonly LineOutput[] }
-  /** Always null: what it stood for is not there. No version has one. */
+  /** Always null: the source has no column. Only saved queries have this, never a version. */
   | { readonly kind: 'absent'; readonly name: string };
 
-export type FilterParameter = { readonly name: string; readonly field: string; readonly column: Column; readonly operator: Operator };
+export type FilterParameter = {
+  readonly name: string;
+  readonly field: string;
+  readonly column: CompiledColumn;
+  readonly operator: Operator;
+};
 
 export type CompiledEndpoint = {
   readonly name: string;
-  /** Of this endpoint of this version alone. */
+  /** Unique to this endpoint of this version. */
   readonly key: string;
   readonly recordType: string;
   readonly idType: 'integer' | 'text';
-  /** In the order of the definition; `id` comes before them and is not listed. */
+  /** In the order of the definition; `id` precedes them and is not listed. */
   readonly fields: readonly OutputField[];
-  /** By the parameter's full name, such as `trandate_after`; `id` among them. */
+  /** By the full parameter name, such as `trandate_after`; includes `id`. */
   readonly filters: ReadonlyMap<string, FilterParameter>;
-  readonly sorts: ReadonlyMap<string, Column>;
-  readonly defaultSort: { readonly column: Column; readonly order: SortDefinition['order'] };
+  readonly sorts: ReadonlyMap<string, CompiledColumn>;
+  readonly defaultSort: { readonly column: CompiledColumn; readonly order: SortDefinition['order'] };
   readonly maxPageSize: number;
 };
 
@@ -43,7 +48,7 @@ export type CompiledSchema = { readonly id: string; readonly version: string; re
 
 export type SchemaContent = SchemaDocument & { readonly id: string; readonly version: string; readonly bindings: Bindings };
 
-/** Throws for a definition that is not completely bound; a published one always is. */
+/** Throws an Error when the definition is not completely bound; a published one always is. */
 export function compileSchema(content: SchemaContent): CompiledSchema {
   const endpoints = content.endpoints.map((endpoint) => compileEndpoint(endpoint, content));
   return Object.freeze({
@@ -53,12 +58,12 @@ export function compileSchema(content: SchemaContent): CompiledSchema {
   });
 }
 
-export const idColumn = (idType: 'integer' | 'text'): Column => ({ column: 'id', type: idType });
+export const idColumn = (idType: 'integer' | 'text'): CompiledColumn => ({ column: 'id', type: idType });
 
 function compileEndpoint(endpoint: EndpointDefinition, { id: version, bindings }: SchemaContent): CompiledEndpoint {
-  const binding = own(bindings, endpoint.recordType);
-  const columns = new Map(endpoint.fields.map((field) => [field.name, own(binding.columns, field.source)]));
-  const columnOf = (name: string): Column => valueColumn(columns.get(name), name);
+  const binding = getOwn(bindings, endpoint.recordType);
+  const columns = new Map(endpoint.fields.map((field) => [field.name, getOwn(binding.columns, field.source)]));
+  const columnOf = (name: string): CompiledColumn => valueColumn(columns.get(name), name);
   const id = idColumn(binding.idType);
   const filters: FilterParameter[] = [{ name: 'id', field: 'id', column: id, operator: 'eq' }];
   for (const { field, operators } of endpoint.filters) {
@@ -78,13 +83,13 @@ function compileEndpoint(endpoint: EndpointDefinition, { id: version, bindings }
   });
 }
 
-function own<T>(record: Readonly<Record<string, T>>, key: string): T {
+function getOwn<T>(record: Readonly<Record<string, T>>, key: string): T {
   const found = Object.hasOwn(record, key) ? record[key] : undefined;
   if (found === undefined) throw new Error(`a published schema lacks the binding of "${key}"`);
   return found;
 }
 
-function valueColumn(bound: BoundColumn | undefined, name: string): Column {
+function valueColumn(bound: BoundColumn | undefined, name: string): CompiledColumn {
   if (bound === undefined || bound.type === 'lines')
     throw new Error(`a published schema filters or sorts by "${name}", which has no column`);
   return Object.freeze({ column: bound.column, type: bound.type });

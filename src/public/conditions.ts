@@ -1,15 +1,15 @@
-// Writes the conditions of a plan. The text of a condition depends on its column, its operator and how many values there are,
-// never on the values: those are parameters, so that one prepared statement serves them all.
-import { quoted } from '../warehouse/table.ts';
-import type { Column } from './compile.ts';
+// Writes the conditions of a plan as SQL. The text of a condition depends on its column, its operator and the number of values, never on
+// the values: those are parameters, so that one prepared statement serves them all.
+import { quoteIdentifier } from '../warehouse/table.ts';
+import type { CompiledColumn } from './compile.ts';
 import type { ValueType } from './operators.ts';
-import type { Condition } from './plan.ts';
+import type { FilterCondition } from './plan.ts';
 import type { Span } from './values.ts';
 
-/** Writes the parameter for one of a part's values. */
+/** Returns the placeholder of one of a part's values, such as `$3::text`. */
 export type Bind = (value: unknown, type: string) => string;
-/** A part of a statement: equal keys mean equal texts. `text` binds each of its values once, in their order. */
-export type Part = { readonly key: string; readonly values: readonly unknown[]; text(bind: Bind): string };
+/** A fragment of a statement. Equal keys mean equal texts. `text` binds each of its values once, in order. */
+export type SqlPart = { readonly key: string; readonly values: readonly unknown[]; text(bind: Bind): string };
 
 export const parameterTypes: Readonly<Record<ValueType, string>> = {
   text: 'text',
@@ -20,31 +20,31 @@ export const parameterTypes: Readonly<Record<ValueType, string>> = {
   time: 'timestamptz',
 };
 
-export const columnSql = ({ column }: Column): string => `t.${quoted(column)}`;
+export const columnReference = ({ column }: CompiledColumn): string => `t.${quoteIdentifier(column)}`;
 
 /**
- * Text as it is compared without regard to case, by a collation that folds Unicode whatever the database's locale. An index
- * on this very expression serves `contains` (pg_trgm) and `starts_with`.
+ * SQL for case-insensitive comparison, by a collation that folds Unicode whatever the locale of the database. An index on exactly this
+ * expression serves `contains` (pg_trgm) and `starts_with`.
  */
 export const foldedSql = (text: string): string => `lower(${text} collate "pg_c_utf8")`;
 
 const escapedPattern = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
 const comparisons = { after: '>', gt: '>', before: '<', lt: '<', gte: '>=', lte: '<=' } as const;
-const spanOf = (value: Condition['values'][number]): Span => (typeof value === 'string' ? { from: value, to: value } : value);
+const spanOf = (value: FilterCondition['values'][number]): Span => (typeof value === 'string' ? { from: value, to: value } : value);
 
 type Written = { readonly variant: string; readonly values: readonly unknown[]; text(bind: Bind): string };
 const written = (variant: string, values: readonly unknown[], text: (bind: Bind) => string): Written => ({ variant, values, text });
 
-export function conditionPart(condition: Condition): Part {
+export function conditionPart(condition: FilterCondition): SqlPart {
   const { variant, values, text } = writeCondition(condition);
   return { key: `${condition.column.column} ${condition.operator} ${variant}`, values, text };
 }
 
-/** Empty without conditions, else with ` where ` in front. */
+/** Empty without conditions, otherwise starts with ` where `. */
 export const whereSql = (conditions: readonly string[]): string => (conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`);
 
-function writeCondition({ column, operator, values }: Condition): Written {
-  const left = columnSql(column);
+function writeCondition({ column, operator, values }: FilterCondition): Written {
+  const left = columnReference(column);
   const type = parameterTypes[column.type];
   const [first = ''] = values;
   if (operator === 'null') return written(String(first), [], () => `${left} is ${first === 'true' ? '' : 'not '}null`);
@@ -61,10 +61,10 @@ function writeCondition({ column, operator, values }: Condition): Written {
   return written('', [first], (bind) => `${left} ${comparisons[operator]} ${bind(first, type)}`);
 }
 
-/** Times are compared with the first and last microsecond of what the caller named, so that a day means all of it. */
+/** Times are compared with the first and last microsecond of the value that the client gave, so that a date means the whole day. */
 function writeTime(
   left: string,
-  operator: Exclude<Condition['operator'], 'null' | 'contains' | 'starts_with'>,
+  operator: Exclude<FilterCondition['operator'], 'null' | 'contains' | 'starts_with'>,
   spans: readonly Span[],
 ): Written {
   const [first = { from: '', to: '' }] = spans;

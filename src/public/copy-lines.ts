@@ -1,93 +1,102 @@
-// The rows of a plan as bytes of whatever form, straight from PostgreSQL's COPY of one snapshot, and the watch over them: whoever
-// reads must come for them, and must not keep others from their table.
+// Streams the rows of a plan as bytes of some form, straight from PostgreSQL's COPY of one snapshot, and watches the stream: a reader must
+// keep up, and must not block others from the table.
 import type { Settings } from '../core/settings.ts';
 
 import { copyOut } from '../db/copy-out.ts';
+import type { BlockedWriters } from './blocked-writers.ts';
 import type { CellColumn, RowWriter } from './copy-rows.ts';
 import { copyStatement } from './export-sql.ts';
-import type { Standing } from './give-way.ts';
-import { openPace } from './pace.ts';
 import type { ListPlan } from './plan.ts';
+import { createSlowReaderCheck } from './slow-reader.ts';
 import type { Snapshot } from './snapshot.ts';
 
-export type Lines = {
-  /** Bytes that the reader's side took from PostgreSQL. */
-  taken(): number;
-  /** What went wrong while someone was still listening. */
+export type CopiedRows = {
+  /** Bytes produced so far. */
+  bytesTaken(): number;
+  /** The error that ended the stream while its reader was still connected. */
   failure(): unknown;
-  /** Each piece holds only until the next is asked for. */
+  /** Each chunk is valid only until the next one is requested. Rejects when PostgreSQL fails or the number of rows is not `total`. */
   read(): AsyncGenerator<Buffer>;
 };
 
-export type Wanted = {
+export type CopyOptions = {
   readonly plan: ListPlan;
   readonly total: number;
-  /** Aborted as soon as nobody listens any more. */
-  readonly left: AbortSignal;
-  readonly form: (columns: readonly CellColumn[]) => RowWriter;
-  /** Asked before each further piece. */
-  readonly giveWay: () => Promise<void>;
+  /** Aborted as soon as the reader disconnects. */
+  readonly signal: AbortSignal;
+  readonly createWriter: (columns: readonly CellColumn[]) => RowWriter;
+  /** Awaited before each further chunk, so that short reads go first. */
+  readonly yieldToReads: () => Promise<void>;
 };
 
-/** Resolves when PostgreSQL has the first rows, so that whatever it refuses is still answered with an error. */
-export async function startCopy({ client, place, giveBack }: Snapshot, { plan, total, left, form, giveWay }: Wanted): Promise<Lines> {
-  const { text, columns, settings } = copyStatement(place, plan);
+/**
+ * Resolves when PostgreSQL has the first rows, so that anything it rejects can still become an error response. Rejects with the error of
+ * PostgreSQL.
+ */
+export async function startCopy(
+  { client, table, release }: Snapshot,
+  { plan, total, signal, createWriter, yieldToReads }: CopyOptions,
+): Promise<CopiedRows> {
+  const { text, columns, settings } = copyStatement(table, plan);
   await client.query(settings.text, [...settings.values]);
-  const { pieces, rowCount } = copyOut(client, text);
-  const first = await pieces.next();
-  const { head, write } = form(columns);
-  let taken = 0;
+  const { pieces: chunks, rowCount } = copyOut(client, text);
+  const firstChunk = await chunks.next();
+  const { head, write } = createWriter(columns);
+  let bytesTaken = 0;
   let failure: unknown;
   async function* read(): AsyncGenerator<Buffer> {
     if (head.length > 0) yield head;
-    for (let piece = first; piece.done !== true; piece = await pieces.next()) {
-      for (const written of write(piece.value)) {
-        taken += written.length;
+    for (let chunk = firstChunk; chunk.done !== true; chunk = await chunks.next()) {
+      for (const written of write(chunk.value)) {
+        bytesTaken += written.length;
         yield written;
-        await giveWay();
+        await yieldToReads();
       }
     }
-    // Only what PostgreSQL itself calls complete may end as if it were.
+    // The stream may end cleanly only when PostgreSQL reports the COPY as complete.
     await client.query('commit');
-    if (rowCount() !== total) throw new Error(`an export of ${total} records gave ${rowCount()}`);
-    giveBack();
+    if (rowCount() !== total) throw new Error(`export returned ${rowCount()} of ${total} records`);
+    release();
   }
   return {
-    taken: () => taken,
+    bytesTaken: () => bytesTaken,
     failure: () => failure,
     async *read() {
       try {
         yield* read();
       } catch (error) {
-        // It breaks with its connection, also when the last one who reads it went away.
-        if (!left.aborted) failure = error;
+        // The stream also breaks with its connection when the reader has disconnected; that is no failure.
+        if (!signal.aborted) failure = error;
         throw error;
       }
     },
   };
 }
 
-export type Watched = {
-  readonly lines: Lines;
+export type WatchOptions = {
+  readonly rows: CopiedRows;
   readonly snapshot: Snapshot;
-  readonly standing: Standing;
-  readonly limits: Pick<Settings['exports'], 'limitMs' | 'slowMs' | 'slowestBytesPerSecond'>;
-  /** Something is ready for the reader and not taken; otherwise it is the database that is slow. */
+  readonly blockedWriters: BlockedWriters;
+  readonly limits: Pick<Settings['exports'], 'maxDurationMs' | 'maxSlowMs' | 'minBytesPerSecond'>;
+  /** True while data is ready and not taken; otherwise the database is the slow side. */
   isWaiting(): boolean;
   cut(reason: string): void;
 };
 
-/** Cuts the rows off when they last too long, when their reader takes too little, and when someone waits for their table. */
-export function watch({ lines, snapshot, standing, limits, isWaiting, cut }: Watched): () => void {
-  const { lookEveryMs, isSlow } = openPace(limits);
-  const pace = setInterval(() => {
-    if (isSlow(lines.taken()) && isWaiting()) cut('slow caller');
-  }, lookEveryMs);
-  const end = setTimeout(() => cut('time limit'), limits.limitMs);
-  const unwatch = standing.watch(snapshot.backend, () => cut('its table is wanted'));
+/**
+ * Cuts the stream off when it exceeds its time limit, when its reader is too slow, and when a writer is blocked by it. Returns the function
+ * that ends the watch.
+ */
+export function watchCopy({ rows, snapshot, blockedWriters, limits, isWaiting, cut }: WatchOptions): () => void {
+  const { checkEveryMs, isSlow } = createSlowReaderCheck(limits);
+  const paceTimer = setInterval(() => {
+    if (isSlow(rows.bytesTaken()) && isWaiting()) cut('slow caller');
+  }, checkEveryMs);
+  const endTimer = setTimeout(() => cut('time limit'), limits.maxDurationMs);
+  const unwatch = blockedWriters.watch(snapshot.backend, () => cut('a writer waits for its table'));
   return () => {
-    clearInterval(pace);
-    clearTimeout(end);
+    clearInterval(paceTimer);
+    clearTimeout(endTimer);
     unwatch();
   };
 }

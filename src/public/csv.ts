@@ -1,20 +1,20 @@
-// Records as CSV by RFC 4180, out of the text of COPY. Null is an empty field, empty text is `""`.
+// Writes records as CSV (RFC 4180) from the text of COPY. Null is an empty field, empty text is `""`.
 import {
+  type ByteCursor,
   byte,
   type CellColumn,
   type CellKind,
-  type Cursor,
   copyBoolean,
   copyPlain,
   copyTime,
-  openRowWriter,
+  createRowWriter,
   type RowWriter,
   unescaped,
   type WriteCell,
 } from './copy-rows.ts';
 
 export type CsvOptions = {
-  /** Puts an apostrophe before texts that a spreadsheet would take for a formula; numbers, times and dates stay as they are. */
+  /** Prefixes texts that a spreadsheet would run as a formula with an apostrophe; numbers, times and dates are unchanged. */
   readonly guardFormulas?: boolean;
 };
 
@@ -24,15 +24,15 @@ const apostrophe = 0x27;
 const lineEnd = '\r\n';
 const needsQuotes = /[",\r\n]/;
 /**
- * What a spreadsheet would take for a formula. Some cut off what can't be seen before they look, and some read the wide forms of East
- * Asian keyboards as the signs themselves.
+ * Texts that a spreadsheet would run as a formula. Some spreadsheets strip invisible characters first, and some accept the full-width forms
+ * of East Asian keyboards.
  */
 const formula = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}\p{Z}]*[=+\-@\uff1d\uff0b\uff0d\uff20])/u;
-/** First bytes, from DEL on, of what can't be seen and of the wide signs. */
-const hides = new Set([0x7f, 0xc2, 0xd8, 0xdb, 0xdc, 0xe0, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3]);
+/** First bytes, from DEL on, of invisible characters and of the full-width signs. */
+const invisibleStarts = new Set([0x7f, 0xc2, 0xd8, 0xdb, 0xdc, 0xe0, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3]);
 const plainStarts = new Set(Buffer.from('=+-@'));
 
-/** What stands in an unquoted field as in COPY's text. */
+/** Bytes that are the same in an unquoted field as in the text of COPY. */
 const plain = Uint8Array.from({ length: 256 }, (_, code) =>
   code === comma || code === byte.quote || code === byte.backslash || code === byte.tab || code === byte.lineFeed ? 0 : 1,
 );
@@ -40,7 +40,7 @@ const plain = Uint8Array.from({ length: 256 }, (_, code) =>
 const meantAt = (input: Uint8Array, at: number): number =>
   (input[at] === byte.backslash ? unescaped[input[at + 1] as number] : input[at]) as number;
 
-/** The text of a cell, made only where its first byte leaves open what it begins with. */
+/** The text of a cell, decoded only when its first byte does not decide whether it is a formula. */
 function textAt(input: Uint8Array, from: number): string {
   const meant: number[] = [];
   for (let at = from; input[at] !== byte.tab && input[at] !== byte.lineFeed; at += 1) {
@@ -54,17 +54,19 @@ function textAt(input: Uint8Array, from: number): string {
 
 function isFormulaAt(input: Uint8Array, at: number): boolean {
   const first = input[at] as number;
-  if (first > 0x20 && first !== byte.backslash && !hides.has(first)) return plainStarts.has(first);
+  if (first > 0x20 && first !== byte.backslash && !invisibleStarts.has(first)) return plainStarts.has(first);
   return formula.test(textAt(input, at));
 }
 
-/** Unquoted, and once more in quotes when something in it needs them; `lead` says before which texts an apostrophe is put. */
+/**
+ * Writes the cell unquoted, and starts over in quotes when a character needs them. `needsApostrophe` decides which texts get an apostrophe.
+ */
 const textWriter =
-  (lead: (input: Uint8Array, at: number) => boolean): WriteCell =>
+  (needsApostrophe: (input: Uint8Array, at: number) => boolean): WriteCell =>
   (cursor, input, output) => {
     let { at, to } = cursor;
-    const led = lead(input, at);
-    if (led) output[to++] = apostrophe;
+    const isGuarded = needsApostrophe(input, at);
+    if (isGuarded) output[to++] = apostrophe;
     for (;;) {
       let code = input[at] as number;
       while (plain[code] === 1) {
@@ -74,19 +76,20 @@ const textWriter =
       }
       if (code === byte.tab || code === byte.lineFeed) break;
       const meant = meantAt(input, at);
-      if (code !== byte.backslash || meant === byte.lineFeed || meant === carriageReturn) return writeQuoted(cursor, input, output, led);
+      if (code !== byte.backslash || meant === byte.lineFeed || meant === carriageReturn)
+        return writeQuoted(cursor, input, output, isGuarded);
       output[to++] = meant;
       at += 2;
     }
-    if (at === cursor.at) return writeQuoted(cursor, input, output, led);
+    if (at === cursor.at) return writeQuoted(cursor, input, output, isGuarded);
     cursor.at = at;
     cursor.to = to;
   };
 
-function writeQuoted(cursor: Cursor, input: Uint8Array, output: Uint8Array, led: boolean): void {
+function writeQuoted(cursor: ByteCursor, input: Uint8Array, output: Uint8Array, isGuarded: boolean): void {
   let { at, to } = cursor;
   output[to++] = byte.quote;
-  if (led) output[to++] = apostrophe;
+  if (isGuarded) output[to++] = apostrophe;
   for (let code = input[at] as number; code !== byte.tab && code !== byte.lineFeed; code = input[at] as number) {
     if (code === byte.backslash) {
       at += 1;
@@ -117,9 +120,9 @@ function nameCell(name: string, guarded: boolean): string {
   return needsQuotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The first line has the columns' names. */
-export function openCsv(columns: readonly CellColumn[], { guardFormulas = false }: CsvOptions = {}): RowWriter {
-  return openRowWriter({
+/** The first line holds the column names. */
+export function createCsvWriter(columns: readonly CellColumn[], { guardFormulas = false }: CsvOptions = {}): RowWriter {
+  return createRowWriter({
     head: columns.map(({ name }) => nameCell(name, guardFormulas)).join() + lineEnd,
     cells: columns.map(({ kind }, index) => ({
       whenNull: index === 0 ? '' : ',',

@@ -1,18 +1,18 @@
-// Tells what a version holds in few words: versions, the resources of one, or the fields, filters and sorts of a resource, in the
-// definition's own words. For callers who find their way by asking, where a whole OpenAPI description would be too long.
+// Summarizes a version for clients that explore it by asking, such as language models: the versions, the resources of one, or the fields,
+// filters and sorts of a resource, with the descriptions of its definition. A whole OpenAPI description would be too long.
 import type { TenantCtx } from '../core/ctx.ts';
-import { boundedList } from '../core/output-bound.ts';
-import type { Reach } from './authorize.ts';
+import { truncatedList } from '../core/truncate-list.ts';
+import type { AccessScope } from './authorize.ts';
 import type { CompiledEndpoint, OutputField } from './compile.ts';
 import type { Engine } from './engine.ts';
 import { didYouMean } from './nearest.ts';
-import { nothingHere } from './published.ts';
+import { notFoundError } from './published.ts';
 import { currentFreshness } from './read.ts';
-import { parameterProblem, refuseParameters } from './request.ts';
+import { parameterError, parameterProblem } from './request.ts';
 import type { EndpointDefinition } from './schema-document.ts';
 import { findDefinition, findLive, type VersionState } from './versions.store.ts';
 
-type Access = Reach & { readonly mostCharacters: number };
+type Access = AccessScope & { readonly maxCharacters: number };
 
 const itemsOf = (items: readonly unknown[]): string => items.map((item) => JSON.stringify(item)).join();
 const within =
@@ -20,7 +20,8 @@ const within =
   (name: string): boolean =>
     allowed.length === 0 || allowed.includes(name);
 
-export async function listVersions(tenant: TenantCtx, { versions, resources, mostCharacters }: Access): Promise<string> {
+/** JSON text of the versions within the scope. Throws 400 when not even one fits into `maxCharacters`. */
+export async function listVersions(tenant: TenantCtx, { versions, resources, maxCharacters }: Access): Promise<string> {
   const found = (await findLive(tenant)).filter(({ version }) => within(versions)(version));
   const items = found.map(({ version, status, name, sunset_at: sunsetAt, resources: all }) => ({
     version,
@@ -29,13 +30,13 @@ export async function listVersions(tenant: TenantCtx, { versions, resources, mos
     ...(sunsetAt !== null && { sunsetAt: sunsetAt.toISOString() }),
     resources: all.filter(within(resources)),
   }));
-  const advice = 'ask with a `version`';
-  return boundedList({
+  const advice = 'pass a `version`';
+  return truncatedList({
     name: 'versions',
     items: itemsOf(items),
     of: items.length,
     rest: {},
-    most: mostCharacters,
+    maxChars: maxCharacters,
     advice,
     path: 'version',
   });
@@ -43,25 +44,35 @@ export async function listVersions(tenant: TenantCtx, { versions, resources, mos
 
 async function definitionOf(tenant: TenantCtx, { id }: VersionState) {
   const definition = await findDefinition(tenant, id);
-  if (definition === undefined) throw nothingHere();
+  if (definition === undefined) throw notFoundError();
   return definition;
 }
 
-/** Of a hundred resources all fit into one answer; the whole text is told with the resource. */
-const longestInList = 300;
-const shortened = (text: string): string => (text.length > longestInList ? `${text.slice(0, longestInList).toWellFormed()}…` : text);
+/** With this bound a hundred resources fit into one response; the full text comes with the resource itself. */
+const maxListedDescription = 300;
+const shortened = (text: string): string =>
+  text.length > maxListedDescription ? `${text.slice(0, maxListedDescription).toWellFormed()}…` : text;
 
-export async function listResources(tenant: TenantCtx, { resources, mostCharacters }: Access, state: VersionState): Promise<string> {
+/** JSON text of the resources of a version within the scope. Throws 400 when not even one fits, and 404 when the version is gone. */
+export async function listResources(tenant: TenantCtx, { resources, maxCharacters }: Access, state: VersionState): Promise<string> {
   const { name, notes, endpoints } = await definitionOf(tenant, state);
   const items = endpoints
     .filter((endpoint) => within(resources)(endpoint.name))
     .map(({ name: resource, description }) => ({ resource, description: shortened(description) }));
   const rest = { version: state.version, status: state.status, name, notes: notes.slice(0, 2_000) };
-  const advice = 'ask with a `resource`; without a `version` all their names are listed';
-  return boundedList({ name: 'resources', items: itemsOf(items), of: items.length, rest, most: mostCharacters, advice, path: 'resource' });
+  const advice = 'pass a `resource`; without a `version` all resource names are listed';
+  return truncatedList({
+    name: 'resources',
+    items: itemsOf(items),
+    of: items.length,
+    rest,
+    maxChars: maxCharacters,
+    advice,
+    path: 'resource',
+  });
 }
 
-/** A field as callers see it, with the names of its filters. */
+/** A field as clients see it, with the names of its filters. */
 function describeField(field: OutputField, endpoint: CompiledEndpoint, definition: EndpointDefinition | undefined) {
   const defined = definition?.fields.find(({ name }) => name === field.name);
   const about = (text: string | undefined) => (text === undefined || text === '' ? {} : { description: text });
@@ -88,7 +99,7 @@ function describeField(field: OutputField, endpoint: CompiledEndpoint, definitio
 const idField = ({ idType, filters }: CompiledEndpoint) => ({
   name: 'id',
   type: 'text',
-  description: `The record's id in the ERP${idType === 'integer' ? ', a whole number as text' : ''}`,
+  description: `Id of the record in the ERP${idType === 'integer' ? ', a whole number as text' : ''}`,
   filters: [...filters.values()].filter(({ field }) => field === 'id').map(({ name }) => name),
 });
 
@@ -96,19 +107,21 @@ function pick<F extends { readonly name: string }>(all: readonly F[], wanted: re
   const names = all.map(({ name }) => name);
   const unknown = (wanted ?? []).filter((name) => !names.includes(name)).slice(0, 5);
   if (unknown.length > 0) {
-    throw refuseParameters(
-      unknown.map((name) =>
-        parameterProblem('fields', 'unknown_field', `This resource has no field "${name.slice(0, 80)}".${didYouMean(name, names)}`),
-      ),
+    throw parameterError(
+      unknown.map((name) => parameterProblem('fields', 'unknown_field', `Unknown field "${name.slice(0, 80)}".${didYouMean(name, names)}`)),
     );
   }
   return all.filter(({ name }) => wanted === undefined || wanted.includes(name));
 }
 
+/**
+ * JSON text of the fields of a resource, all or the `wanted` ones. Throws 400 for an unknown field or when not even one field fits, 404,
+ * and 503 when the resource has not been synced.
+ */
 export async function describeResource(
   engine: Engine,
   tenant: TenantCtx,
-  { mostCharacters }: Access,
+  { maxCharacters }: Access,
   state: VersionState,
   endpoint: CompiledEndpoint,
   wanted: readonly string[] | undefined,
@@ -128,6 +141,6 @@ export async function describeResource(
     records: rowCount,
     freshness: { generation, syncedAt },
   };
-  const advice = 'name only the `fields` that you want described';
-  return boundedList({ name: 'fields', items: itemsOf(shown), of: shown.length, rest, most: mostCharacters, advice, path: 'fields' });
+  const advice = 'pass only the `fields` to describe';
+  return truncatedList({ name: 'fields', items: itemsOf(shown), of: shown.length, rest, maxChars: maxCharacters, advice, path: 'fields' });
 }

@@ -1,32 +1,32 @@
-// What one process remembers of reads and how many long ones it lets run: shared by everyone who reads through the same pool of
-// connections, so that bounds on memory, prepared statements and exports hold for all of them together.
+// Everything about reads that one process shares: caches, queues and prepared statements of one connection pool, so that the limits on
+// memory and concurrency hold for all readers together.
 import type { Ctx } from '../core/ctx.ts';
-import { openTally, type Tally } from '../core/tally.ts';
-import { openReadTurns } from './admission.ts';
-import { openAnchors } from './anchors.ts';
-import { type Exports, openExports } from './export.ts';
-import { unknownLookOf } from './ranges.ts';
+import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
+import { createReadQueue } from './admission.ts';
+import { createAnchorCache } from './anchors.ts';
+import { createExportState, type ExportState } from './export.ts';
+import { createFairQueue, type FairQueue } from './fair-queue.ts';
+import { scanLimitWithoutTotal } from './ranges.ts';
 import type { Reader } from './read.ts';
-import { openStatements } from './statements.ts';
-import { openTotals } from './totals.ts';
-import { openTrusted, type Trusted } from './trusted.ts';
-import { openTurns, type Turns } from './turns.ts';
-import { openPublishedContent, type PublishedContent, type VersionState } from './versions.store.ts';
+import { createStatementRunner } from './statements.ts';
+import { createTotalCache } from './totals.ts';
+import { createTtlCache, type TtlCache } from './ttl-cache.ts';
+import { type ContentCache, createContentCache, type VersionState } from './versions.store.ts';
 
 export type Engine = {
-  readonly exports: Exports;
-  /** Of reads that no version declared and no index may serve. */
-  readonly freeReads: Turns;
-  /** Of lists, records and changes. */
-  readonly reads: Turns;
+  readonly exports: ExportState;
+  /** Queue for reads of saved queries, which no version declares and no index may serve. */
+  readonly savedQueries: FairQueue;
+  /** Queue for lists, records and changes. */
+  readonly reads: FairQueue;
   readonly readerOf: (organizationId: string) => Reader;
   /** By `<organization id>/<version>`. */
-  readonly versions: Trusted<VersionState | undefined>;
-  readonly content: PublishedContent;
-  readonly tallies: Tallies;
+  readonly versions: TtlCache<VersionState | undefined>;
+  readonly content: ContentCache;
+  readonly cacheCounters: CacheCounters;
 };
 
-/** What is remembered, by kind. */
+/** The caches whose hits are counted. */
 const cacheNames = [
   'keys',
   'versions',
@@ -39,57 +39,60 @@ const cacheNames = [
   'anchors',
   'bodies',
 ] as const;
-type Tallies = Readonly<Record<(typeof cacheNames)[number], Tally>>;
+type CacheCounters = Readonly<Record<(typeof cacheNames)[number], HitCounter>>;
 
 const engines = new WeakMap<Ctx['db'], Engine>();
 
-/** A new one, which `engineOf` gives from now on. */
-export function openEngine(ctx: Ctx): Engine {
+/** Creates an engine and registers it as the engine of these connections. */
+export function createEngine(ctx: Ctx): Engine {
   const { clock, settings } = ctx;
-  const { cacheBytes, trustMs } = settings;
-  const turns = openReadTurns(ctx);
-  const tallies = Object.fromEntries(cacheNames.map((name) => [name, openTally()])) as Tallies;
+  const { cacheBytes, cacheTtlMs } = settings;
+  const readQueue = createReadQueue(ctx);
+  const cacheCounters = Object.fromEntries(cacheNames.map((name) => [name, createHitCounter()])) as CacheCounters;
   const shared: Omit<Reader, 'organizationId'> = {
     db: ctx.db,
     clock,
     log: ctx.log,
-    states: openTrusted(clock, trustMs, cacheBytes.trusted, tallies.generations),
-    totals: openTotals(cacheBytes.totals, tallies.totals),
-    anchors: openAnchors(cacheBytes.anchors, settings.anchorEvery, tallies.anchors),
-    unknownLook: unknownLookOf(settings),
-    turns,
-    statements: openStatements(ctx.db.data, turns, cacheBytes.statements, undefined, tallies.statements),
+    states: createTtlCache(clock, cacheTtlMs, cacheBytes.lookups, cacheCounters.generations),
+    totals: createTotalCache(cacheBytes.totals, cacheCounters.totals),
+    anchors: createAnchorCache(cacheBytes.anchors, settings.anchorEvery, cacheCounters.anchors),
+    scanLimit: scanLimitWithoutTotal(settings),
+    queue: readQueue,
+    statements: createStatementRunner(ctx.db.data, readQueue, cacheBytes.statements, undefined, cacheCounters.statements),
   };
-  // The other half of the connections stays with the public interface, whatever views ask for.
+  // The other half of the connections stays with the public interface, however many saved queries run.
   const half = Math.max(1, Math.floor(ctx.db.data.options.max / 2));
   const engine: Engine = {
-    exports: openExports(ctx, turns),
-    freeReads: openTurns({ running: half, waiting: 8 * half, limitMs: settings.readTimeoutMs }, 'reads of this kind'),
+    exports: createExportState(ctx, readQueue),
+    savedQueries: createFairQueue({ maxRunning: half, maxWaiting: 8 * half, maxWaitMs: settings.readTimeoutMs }, 'reads of saved queries'),
     readerOf: (organizationId) => ({ ...shared, organizationId }),
-    versions: openTrusted(clock, trustMs, cacheBytes.trusted, tallies.versions),
-    content: openPublishedContent(cacheBytes.versions, { schemas: tallies.schemas, texts: tallies.descriptions }),
-    reads: turns,
-    tallies,
+    versions: createTtlCache(clock, cacheTtlMs, cacheBytes.lookups, cacheCounters.versions),
+    content: createContentCache(cacheBytes.versions, { schemas: cacheCounters.schemas, texts: cacheCounters.descriptions }),
+    reads: readQueue,
+    cacheCounters,
   };
   engines.set(ctx.db, engine);
   return engine;
 }
 
-/** The one that the process has opened, or the first. */
-export const engineOf = (ctx: Ctx): Engine => engines.get(ctx.db) ?? openEngine(ctx);
+/** The engine of these connections; created on first use. */
+export const engineOf = (ctx: Ctx): Engine => engines.get(ctx.db) ?? createEngine(ctx);
 
-/** For the end of the process: nobody waits any more to begin an export or another long read. */
-export function endWaiting(ctx: Pick<Ctx, 'db'>): void {
+/** Rejects all waiting exports and saved-query reads with 503, for shutdown. */
+export function closeQueues(ctx: Pick<Ctx, 'db'>): void {
   const engine = engines.get(ctx.db);
-  engine?.exports.turns.close();
-  engine?.freeReads.close();
+  engine?.exports.queue.close();
+  engine?.savedQueries.close();
 }
 
-type Count = { readonly running: number; readonly waiting: number };
-export type PublicFigures = { readonly caches: Readonly<Record<string, Readonly<Tally>>>; readonly turns: Readonly<Record<string, Count>> };
+type QueueStats = { readonly running: number; readonly waiting: number };
+export type PublicMetrics = {
+  readonly caches: Readonly<Record<string, Readonly<HitCounter>>>;
+  readonly queues: Readonly<Record<string, QueueStats>>;
+};
 
-/** How often each cache had what was asked for, and who waits for what at the moment. */
-export function publicFigures(ctx: Ctx): PublicFigures {
-  const { tallies, exports, freeReads, reads } = engineOf(ctx);
-  return { caches: tallies, turns: { reads: reads.now(), exports: exports.turns.now(), free_reads: freeReads.now() } };
+/** Hits and misses of each cache, and the current length of each queue. */
+export function publicMetrics(ctx: Ctx): PublicMetrics {
+  const { cacheCounters, exports, savedQueries, reads } = engineOf(ctx);
+  return { caches: cacheCounters, queues: { reads: reads.stats(), exports: exports.queue.stats(), free_reads: savedQueries.stats() } };
 }

@@ -1,23 +1,23 @@
-// A list as a whole, as lines of JSON or CSV: read by PostgreSQL from one snapshot, and passed on as fast as the caller takes it.
-// An answer that ends cleanly is complete: whatever goes wrong after the first byte destroys the connection.
+// Serves a whole list as lines of JSON or CSV: PostgreSQL reads it from one snapshot and the service streams it at the pace of the client.
+// A response that ends cleanly is complete: any failure after the first byte destroys the connection.
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Ctx } from '../core/ctx.ts';
 import { sqlState } from '../db/pg-errors.ts';
-import { type Lines, startCopy, watch } from './copy-lines.ts';
+import { type BlockedWriters, watchBlockedWriters } from './blocked-writers.ts';
+import { type CopiedRows, startCopy, watchCopy } from './copy-lines.ts';
 import type { CellColumn, RowWriter } from './copy-rows.ts';
-import { openCsv } from './csv.ts';
-import { answerHeld, identityOf, type ReadContext } from './exchange.ts';
-import { openStanding, type Standing } from './give-way.ts';
-import { openJsonLines } from './json-lines.ts';
+import { createCsvWriter } from './csv.ts';
+import { identityOf, type ReadContext, sendNotModifiedIfFresh } from './exchange.ts';
+import { createFairQueue, type FairQueue } from './fair-queue.ts';
+import { createJsonLinesWriter } from './json-lines.ts';
 import { acceptsGzip, knownTags } from './negotiate.ts';
 import { type ListPlan, planList } from './plan.ts';
-import { asUnavailable, timedOut } from './read.ts';
-import { queryTextOf, readQuery } from './request.ts';
-import { addFreshness, gzipLevel, heldTag, sendNotModified, tagOf } from './response.ts';
-import { openSnapshot, type Snapshot, totalOf, whileTablesSwap } from './snapshot.ts';
-import { openTurns, type Turns } from './turns.ts';
+import { asUnavailable, queryCanceled } from './read.ts';
+import { parseQuery, queryTextOf } from './request.ts';
+import { addFreshness, gzipLevel, matchingTag, sendNotModified, tagOf } from './response.ts';
+import { openSnapshot, retryOnTableSwap, type Snapshot, totalOf } from './snapshot.ts';
 
 export const exportTypes = ['application/x-ndjson', 'text/csv'] as const;
 type ExportType = (typeof exportTypes)[number];
@@ -26,24 +26,24 @@ const contentTypes: Readonly<Record<ExportType, string>> = {
   'application/x-ndjson': 'application/x-ndjson; charset=utf-8',
   'text/csv': 'text/csv; charset=utf-8; header=present',
 };
-const forms: Readonly<Record<ExportType, (columns: readonly CellColumn[]) => RowWriter>> = {
-  'application/x-ndjson': openJsonLines,
-  'text/csv': openCsv,
+const rowWriters: Readonly<Record<ExportType, (columns: readonly CellColumn[]) => RowWriter>> = {
+  'application/x-ndjson': createJsonLinesWriter,
+  'text/csv': createCsvWriter,
 };
 
-/** What the exports of one process share. */
-export type Exports = {
-  readonly turns: Turns;
-  readonly standing: Standing;
-  /** Waits for those who read a page or a record, and for its turn among exports, so that they hardly notice. */
-  readonly giveWay: () => Promise<void>;
+/** What all exports of one process share. */
+export type ExportState = {
+  readonly queue: FairQueue;
+  readonly blockedWriters: BlockedWriters;
+  /** Waits until pages and records have been read and until other exports had their share, so that exports hardly delay them. */
+  readonly yieldToReads: () => Promise<void>;
 };
 
-/** Beside pages that never end an export still gets on, by so many pieces of 64 KiB a second. */
-const leastPiecesPerSecond = 40;
+/** Under a constant load of page reads an export still sends this many chunks of 64 KiB per second. */
+const minChunksPerSecond = 40;
 
-/** One piece in each turn of the event loop, whichever export's: what came meanwhile is looked at before the next. */
-function openOrder(): () => Promise<void> {
+/** One chunk per event loop iteration across all exports: other events run in between. */
+function createRoundRobin(): () => Promise<void> {
   const waiting: (() => void)[] = [];
   const next = (): void => {
     waiting.shift()?.();
@@ -55,149 +55,163 @@ function openOrder(): () => Promise<void> {
     });
 }
 
-function openGiveWay(reads: Turns): () => Promise<void> {
-  const order = openOrder();
+function createYieldToReads(reads: FairQueue): () => Promise<void> {
+  const nextChunk = createRoundRobin();
   return async () => {
-    await order();
-    await reads.lull(1000 / leastPiecesPerSecond);
+    await nextChunk();
+    await reads.waitUntilIdle(1000 / minChunksPerSecond);
   };
 }
 
-export const openExports = ({ settings, db, log }: Ctx, reads: Turns): Exports => ({
-  giveWay: openGiveWay(reads),
-  turns: openTurns(settings.exports),
-  standing: openStanding(db.data, log),
+export const createExportState = ({ settings, db, log }: Ctx, reads: FairQueue): ExportState => ({
+  yieldToReads: createYieldToReads(reads),
+  queue: createFairQueue({
+    maxRunning: settings.exports.maxRunning,
+    maxWaiting: settings.exports.maxWaiting,
+    maxWaitMs: settings.exports.maxDurationMs,
+  }),
+  blockedWriters: watchBlockedWriters(db.data, log),
 });
 
-type Export = {
-  readonly exports: Exports;
+type ExportJob = {
+  readonly exports: ExportState;
   readonly read: ReadContext;
   readonly type: ExportType;
   readonly plan: ListPlan;
-  /** Aborted as soon as nobody listens any more. */
-  readonly left: AbortSignal;
+  /** Aborted as soon as the client disconnects. */
+  readonly signal: AbortSignal;
 };
 
-export async function serveExport(exports: Exports, read: ReadContext, type: ExportType): Promise<void> {
+/**
+ * Streams the export, or sends 304. Rejects with 400 for bad parameters and with 503 when too many exports run or wait, nothing is synced,
+ * or the database is unavailable; only before the first byte.
+ */
+export async function serveExport(exports: ExportState, read: ReadContext, type: ExportType): Promise<void> {
   const { req, res } = read.exchange;
-  const plan = planList(read.endpoint, readQuery(queryTextOf(req.url ?? '')), { paged: false });
-  if (await answerHeld(read, type, plan.normalized)) return;
-  const left = new AbortController();
-  res.once('close', () => left.abort());
-  // Whoever left before this line is not told of again, and would wait for a turn that nobody wants.
-  if (res.closed) left.abort();
-  const endTurn = await exports.turns.take(read.tenant.organizationId, left.signal);
-  if (endTurn === undefined) return;
+  const plan = planList(read.endpoint, parseQuery(queryTextOf(req.url ?? '')), { paged: false });
+  if (await sendNotModifiedIfFresh(read, type, plan.normalized)) return;
+  const gone = new AbortController();
+  res.once('close', () => gone.abort());
+  // A client that disconnected before this line emits no further event, and would wait for a permit in vain.
+  if (res.closed) gone.abort();
+  const releasePermit = await exports.queue.acquireUnlessAborted(read.tenant.organizationId, gone.signal);
+  if (releasePermit === undefined) return;
   try {
-    await whileTablesSwap(
+    await retryOnTableSwap(
       read.reader,
       read.endpoint.recordType,
-      () => exportWhole({ exports, read, type, plan, left: left.signal }),
+      () => exportWhole({ exports, read, type, plan, signal: gone.signal }),
       () => !res.headersSent,
     );
   } catch (error) {
-    // Whoever left meanwhile is told nothing.
-    if (res.headersSent || !left.signal.aborted) throw asUnavailable(error);
+    // A client that disconnected gets no error.
+    if (res.headersSent || !gone.signal.aborted) throw asUnavailable(error);
   } finally {
-    endTurn();
+    releasePermit();
   }
 }
 
-async function exportWhole(wanted: Export): Promise<void> {
-  const { read, left } = wanted;
+async function exportWhole(job: ExportJob): Promise<void> {
+  const { read, signal } = job;
   const { db, settings } = read.tenant;
-  const snapshot = await openSnapshot(db.exports, read.reader, read.endpoint.recordType, settings.exports.limitMs, left);
+  const snapshot = await openSnapshot(db.exports, read.reader, read.endpoint.recordType, settings.exports.maxDurationMs, signal);
   try {
-    await sendSnapshot(wanted, snapshot);
+    await sendSnapshot(job, snapshot);
   } finally {
     snapshot.destroy();
   }
 }
 
-async function sendSnapshot(wanted: Export, snapshot: Snapshot): Promise<void> {
-  const { read, type, plan } = wanted;
+async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
+  const { read, type, plan } = job;
   const { req, res, headers } = read.exchange;
   const identity = identityOf(read, type, plan.normalized, snapshot.freshness);
-  const packed = acceptsGzip(req.headers);
-  const tag = tagOf(identity, packed ? 'gzip' : 'identity');
-  const held = knownTags(req.headers).includes('*') ? tag : heldTag(req, identity);
-  if (held !== undefined) {
+  const isGzip = acceptsGzip(req.headers);
+  const tag = tagOf(identity, isGzip ? 'gzip' : 'identity');
+  const knownTag = knownTags(req.headers).includes('*') ? tag : matchingTag(req, identity);
+  if (knownTag !== undefined) {
     addFreshness(read.exchange, snapshot.freshness);
-    return sendNotModified(read.exchange, held);
+    return sendNotModified(read.exchange, knownTag);
   }
   const total = await totalOf(snapshot, read.reader, plan);
-  const lines =
+  const rows =
     req.method === 'HEAD'
       ? undefined
-      : await startCopy(snapshot, { plan, total, left: wanted.left, form: forms[type], giveWay: wanted.exports.giveWay });
+      : await startCopy(snapshot, {
+          plan,
+          total,
+          signal: job.signal,
+          createWriter: rowWriters[type],
+          yieldToReads: job.exports.yieldToReads,
+        });
   addFreshness(read.exchange, snapshot.freshness);
   headers.push('ETag', tag, 'X-Total-Count', String(total), 'Content-Type', contentTypes[type]);
-  if (packed) headers.push('Content-Encoding', 'gzip');
+  if (isGzip) headers.push('Content-Encoding', 'gzip');
   res.writeHead(200, headers);
-  if (lines === undefined) return void res.end();
-  const stop = watchOver(wanted, snapshot, lines);
+  if (rows === undefined) return void res.end();
+  const stopWatch = watchExport(job, snapshot, rows);
   try {
-    await (packed ? sendPacked(lines, res) : sendPlain(lines, res, wanted.left));
+    await (isGzip ? sendGzip(rows, res) : sendPlain(rows, res, job.signal));
   } catch {
-    // Of a caller who left, or was cut off, there is nothing to tell: the reason of a cut is in the log.
-    const failure = lines.failure();
-    if (sqlState(failure) === timedOut) noteCut(wanted, lines, 'time limit');
+    // When the client disconnected or was cut off there is nothing to report: the reason of a cut is in the log.
+    const failure = rows.failure();
+    if (sqlState(failure) === queryCanceled) logCut(job, rows, 'time limit');
     else if (failure !== undefined) throw failure;
     res.destroy();
   } finally {
-    stop();
+    stopWatch();
   }
 }
 
-/** Settles with the write, or when the caller leaves: of a broken connection not every write is told. */
-const written = (left: AbortSignal, begin: (settle: (error?: Error | null) => void) => void): Promise<void> =>
+/** Settles with the write, or rejects when the client disconnects: not every write to a broken connection calls back. */
+const written = (gone: AbortSignal, write: (callback: (error?: Error | null) => void) => void): Promise<void> =>
   new Promise((resolve, reject) => {
-    const leave = (): void => reject(left.reason);
-    left.addEventListener('abort', leave);
-    begin((error) => {
-      left.removeEventListener('abort', leave);
+    const onAbort = (): void => reject(gone.reason);
+    gone.addEventListener('abort', onAbort);
+    write((error) => {
+      gone.removeEventListener('abort', onAbort);
       if (error) reject(error);
       else resolve();
     });
   });
 
-/** Each piece is with the system before the next is made. */
-async function sendPlain({ read }: Lines, res: ServerResponse, left: AbortSignal): Promise<void> {
-  for await (const piece of read()) await written(left, (settle) => res.write(piece, settle));
-  await written(left, (settle) => res.end(settle));
+/** Each chunk is handed to the operating system before the next is produced. */
+async function sendPlain({ read }: CopiedRows, res: ServerResponse, gone: AbortSignal): Promise<void> {
+  for await (const chunk of read()) await written(gone, (callback) => res.write(chunk, callback));
+  await written(gone, (callback) => res.end(callback));
 }
 
-/** Packing goes on beside the reading, so it has each piece for itself. */
-function sendPacked({ read }: Lines, res: ServerResponse): Promise<void> {
-  // A pipeline listens to its end in many places, beside those who listen to every answer's.
+/** Compression runs while the next chunk is read, so each chunk is copied. */
+function sendGzip({ read }: CopiedRows, res: ServerResponse): Promise<void> {
+  // A pipeline adds several `close` listeners on top of those that every response has.
   res.setMaxListeners(20);
-  const pieces = async function* () {
-    for await (const piece of read()) yield Buffer.from(piece);
+  const chunks = async function* () {
+    for await (const chunk of read()) yield Buffer.from(chunk);
   };
-  return pipeline(pieces, createGzip({ level: gzipLevel }), res);
+  return pipeline(chunks, createGzip({ level: gzipLevel }), res);
 }
 
-function noteCut({ read }: Export, lines: Lines, reason: string): void {
+function logCut({ read }: ExportJob, rows: CopiedRows, reason: string): void {
   const { log, organizationId } = read.tenant;
-  log.info({ organizationId, resource: read.endpoint.name, reason, bytes: lines.taken() }, 'an export was cut off');
+  log.info({ organizationId, resource: read.endpoint.name, reason, bytes: rows.bytesTaken() }, 'export was cut off');
 }
 
-function watchOver(wanted: Export, snapshot: Snapshot, lines: Lines): () => void {
-  const { exports, read } = wanted;
+function watchExport(job: ExportJob, snapshot: Snapshot, rows: CopiedRows): () => void {
+  const { exports, read } = job;
   const { res } = read.exchange;
-  return watch({
-    lines,
+  return watchCopy({
+    rows,
     snapshot,
-    standing: exports.standing,
+    blockedWriters: exports.blockedWriters,
     limits: read.tenant.settings.exports,
     isWaiting: () => isWaiting(res),
     cut: (reason) => {
       if (res.destroyed) return;
-      noteCut(wanted, lines, reason);
+      logCut(job, rows, reason);
       res.destroy();
     },
   });
 }
 
-/** Something is ready for the caller and not taken; otherwise it is the database that is slow. */
+/** True while data is ready for the client and not taken; otherwise the database is the slow side. */
 const isWaiting = (res: ServerResponse): boolean => res.writableLength > 0;

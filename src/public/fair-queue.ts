@@ -1,190 +1,201 @@
-// So many at once, so many waiting; whoever comes then is told to come later. One owner has at most a share of either, and whoever
-// runs the least is next, so that nobody's many requests keep others out.
+// A fair concurrency limit: a bounded number of running and waiting jobs, with a share of each per owner. A free permit goes to the owner
+// with the fewest running jobs, so that many requests of one owner do not keep others out.
 import { unavailable } from '../core/errors.ts';
 
-export type Turns = {
-  /** The function that ends a turn begun at once, to be called once; undefined when there is none free for this owner. */
-  begin(owner: string): (() => void) | undefined;
+export type FairQueue = {
+  /** Takes a permit when one is free for this owner; undefined otherwise. The returned function releases it and must be called once. */
+  tryAcquire(owner: string): (() => void) | undefined;
   /**
-   * Resolves with the function that ends the turn, to be called once; with undefined when the signal came first. Throws 503 when too
-   * many wait, or the wait took too long.
+   * Resolves with the function that releases the permit, to be called once; with undefined when the signal aborts first. Rejects with 503
+   * when too many wait or the wait takes too long.
    */
-  take(owner: string, signal: AbortSignal): Promise<(() => void) | undefined>;
-  /** As `take`, for whom nothing can call away. */
-  await(owner: string): Promise<() => void>;
-  /** The process stops: whoever waits, or would have to, is answered 503. */
+  acquireUnlessAborted(owner: string, signal: AbortSignal): Promise<(() => void) | undefined>;
+  /** As `acquireUnlessAborted`, for jobs that cannot be cancelled. Rejects with 503 in the same cases. */
+  acquire(owner: string): Promise<() => void>;
+  /** For shutdown: rejects everyone who waits, and everyone who would have to wait from now on, with 503. */
   close(): void;
-  /** How many run and how many wait. */
-  now(): { readonly running: number; readonly waiting: number };
-  /** Resolves when nobody runs, and after so long in any case; undefined when nobody runs now. */
-  lull(atMostMs: number): Promise<void> | undefined;
+  /** Current number of running and waiting jobs. */
+  stats(): { readonly running: number; readonly waiting: number };
+  /** Resolves when no job runs, and after `maxMs` at the latest; undefined when no job runs now. */
+  waitUntilIdle(maxMs: number): Promise<void> | undefined;
 };
 
-export type TurnLimits = {
-  readonly running: number;
-  readonly waiting: number;
-  readonly limitMs: number;
-  /** How many of one owner may run at once; half of all unless told. */
-  readonly ofOne?: number;
+export type FairQueueLimits = {
+  readonly maxRunning: number;
+  readonly maxWaiting: number;
+  readonly maxWaitMs: number;
+  /** Running jobs of one owner; half of `maxRunning` by default. */
+  readonly maxRunningPerOwner?: number;
   readonly retryAfterSeconds?: number;
 };
 
-const usualRetryAfterSeconds = 30;
-/** Who waits is looked at so often within the longest wait, and so may wait that much longer. */
-const looksPerWait = 10;
+const defaultRetryAfterSeconds = 30;
+/** Timeouts are checked this many times per `maxWaitMs`, so a wait may last that much longer. */
+const checksPerWait = 10;
 
-/** `since` is the look before which it came. */
-type Waiting = {
+/** `sinceCheck` is the number of timeout checks done before it was queued. */
+type Waiter = {
   readonly owner: string;
-  readonly since: number;
-  readonly begin: (end: () => void) => void;
-  readonly refuse: (error: Error) => void;
+  readonly sinceCheck: number;
+  readonly start: (release: () => void) => void;
+  readonly reject: (error: Error) => void;
 };
-/** What an owner who runs or waits has, the longest waiting first; `last` counts up with each turn that begins. */
-type Share = { running: number; readonly waiting: Set<Waiting>; last: number };
+/** State of one owner with running or waiting jobs: `waiting` oldest first, `lastStart` the sequence number of its latest start. */
+type Share = { running: number; readonly waiting: Set<Waiter>; lastStart: number };
 
-const stopping = () => unavailable('The service is stopping', 2);
-export const half = (count: number): number => Math.ceil(count / 2);
+const stopping = () => unavailable('The service is shutting down', 2);
+/** Half of `count`, rounded up: the share of one owner. */
+export const halfOf = (count: number): number => Math.ceil(count / 2);
 const before = (one: Share, other: Share): boolean =>
-  one.running < other.running || (one.running === other.running && one.last < other.last);
+  one.running < other.running || (one.running === other.running && one.lastStart < other.lastStart);
 
-/** `what` takes turns, in the words of a refusal. */
-export function openTurns(limits: TurnLimits, what = 'exports'): Turns {
-  const { running, waiting, limitMs, ofOne = half(running), retryAfterSeconds = usualRetryAfterSeconds } = limits;
-  let taken = 0;
-  let begun = 0;
-  let inQueue = 0;
+/**
+ * `what` names the limited jobs in error messages. Acquiring rejects with 503 when too many wait, the wait takes too long, or the queue is
+ * closed.
+ */
+export function createFairQueue(limits: FairQueueLimits, what = 'exports'): FairQueue {
+  const {
+    maxRunning,
+    maxWaiting,
+    maxWaitMs,
+    maxRunningPerOwner = halfOf(maxRunning),
+    retryAfterSeconds = defaultRetryAfterSeconds,
+  } = limits;
+  let running = 0;
+  let started = 0;
+  let waiting = 0;
   let closed = false;
   const shares = new Map<string, Share>();
-  const atRest = new Set<() => void>();
-  /** One timer for all who wait, as one for each costs more than its turn. */
-  let looking: NodeJS.Timeout | undefined;
-  let looks = 0;
+  const idleListeners = new Set<() => void>();
+  /** One timer for all waiters: one each would cost more than the work it guards. */
+  let timeoutTimer: NodeJS.Timeout | undefined;
+  let timeoutChecks = 0;
 
   const shareOf = (owner: string): Share => {
-    const held = shares.get(owner);
-    if (held !== undefined) return held;
-    const share: Share = { running: 0, waiting: new Set(), last: 0 };
+    const known = shares.get(owner);
+    if (known !== undefined) return known;
+    const share: Share = { running: 0, waiting: new Set(), lastStart: 0 };
     shares.set(owner, share);
     return share;
   };
-  const forgetIdle = (owner: string, share: Share): void => {
+  const deleteIfIdle = (owner: string, share: Share): void => {
     if (share.running === 0 && share.waiting.size === 0) shares.delete(owner);
   };
-  const run = (owner: string, share: Share): (() => void) => {
-    taken += 1;
-    begun += 1;
+  const start = (owner: string, share: Share): (() => void) => {
+    running += 1;
+    started += 1;
     share.running += 1;
-    share.last = begun;
+    share.lastStart = started;
     return () => {
-      taken -= 1;
+      running -= 1;
       share.running -= 1;
-      forgetIdle(owner, share);
-      if (inQueue > 0) beginNext();
-      if (taken === 0) for (const done of atRest) done();
+      deleteIfIdle(owner, share);
+      if (waiting > 0) startNext();
+      if (running === 0) for (const onIdle of idleListeners) onIdle();
     };
   };
-  /** Of those who may run the one who runs the least, or had to wait the longest for a turn; his own come in order. */
-  const beginNext = (): void => {
+  /** Starts the next job: of the owners below their share the one with the fewest running jobs, then the one whose last start is oldest. */
+  const startNext = (): void => {
     let best: [string, Share] | undefined;
     for (const entry of shares) {
       const [, share] = entry;
-      if (share.waiting.size > 0 && share.running < ofOne && (best === undefined || before(share, best[1]))) best = entry;
+      if (share.waiting.size > 0 && share.running < maxRunningPerOwner && (best === undefined || before(share, best[1]))) best = entry;
     }
     if (best === undefined) return;
     const [owner, share] = best;
-    const [place] = share.waiting;
-    if (place === undefined) return;
-    const end = run(owner, share);
-    leave(place);
-    place.begin(end);
+    const [waiter] = share.waiting;
+    if (waiter === undefined) return;
+    const release = start(owner, share);
+    leave(waiter);
+    waiter.start(release);
   };
-  /** Made once: they are thrown when there is the least time for it. */
-  const tooMany = unavailable(`Too many ${what} are under way; try again later`, retryAfterSeconds);
-  const tooLong = unavailable(`The ${what} under way took too long; try again later`, retryAfterSeconds);
-  const leave = (place: Waiting): void => {
-    const share = shares.get(place.owner);
-    if (share?.waiting.delete(place) !== true) return;
-    inQueue -= 1;
-    forgetIdle(place.owner, share);
+  /** Preallocated: refusals must be cheap under load. */
+  const tooMany = unavailable(`Too many ${what} in progress; try again later`, retryAfterSeconds);
+  const tooLong = unavailable(`Timed out waiting for other ${what} to finish; try again later`, retryAfterSeconds);
+  const leave = (waiter: Waiter): void => {
+    const share = shares.get(waiter.owner);
+    if (share?.waiting.delete(waiter) !== true) return;
+    waiting -= 1;
+    deleteIfIdle(waiter.owner, share);
   };
-  const refuseAll = (isRefused: (place: Waiting) => boolean, error: Error): void => {
-    for (const { waiting: places } of [...shares.values()]) {
-      for (const place of [...places]) {
-        if (!isRefused(place)) break;
-        leave(place);
-        place.refuse(error);
+  /** Of each owner, rejects waiters from the oldest on, up to the first that `isRejected` spares. */
+  const rejectWaiters = (isRejected: (waiter: Waiter) => boolean, error: Error): void => {
+    for (const { waiting: waiters } of [...shares.values()]) {
+      for (const waiter of [...waiters]) {
+        if (!isRejected(waiter)) break;
+        leave(waiter);
+        waiter.reject(error);
       }
     }
   };
-  const look = (): void => {
-    looks += 1;
-    refuseAll(({ since }) => looks - since > looksPerWait, tooLong);
-    if (inQueue > 0) return;
-    clearInterval(looking);
-    looking = undefined;
+  const checkTimeouts = (): void => {
+    timeoutChecks += 1;
+    rejectWaiters(({ sinceCheck }) => timeoutChecks - sinceCheck > checksPerWait, tooLong);
+    if (waiting > 0) return;
+    clearInterval(timeoutTimer);
+    timeoutTimer = undefined;
   };
-  /** Throws 503 when too many wait. */
-  const queue = (owner: string, begin: Waiting['begin'], refuse: Waiting['refuse']): Waiting => {
+  /** Throws 503 when too many wait, and once the queue is closed. */
+  const enqueue = (owner: string, onStart: Waiter['start'], onReject: Waiter['reject']): Waiter => {
     if (closed) throw stopping();
-    if (inQueue >= waiting || (shares.get(owner)?.waiting.size ?? 0) >= half(waiting)) throw tooMany;
-    const place = { owner, since: looks, begin, refuse };
-    shareOf(owner).waiting.add(place);
-    inQueue += 1;
-    looking ??= setInterval(look, limitMs / looksPerWait);
-    return place;
+    if (waiting >= maxWaiting || (shares.get(owner)?.waiting.size ?? 0) >= halfOf(maxWaiting)) throw tooMany;
+    const waiter: Waiter = { owner, sinceCheck: timeoutChecks, start: onStart, reject: onReject };
+    shareOf(owner).waiting.add(waiter);
+    waiting += 1;
+    timeoutTimer ??= setInterval(checkTimeouts, maxWaitMs / checksPerWait);
+    return waiter;
   };
-  const begin = (owner: string): (() => void) | undefined => {
-    if (taken >= running) return undefined;
+  const tryAcquire = (owner: string): (() => void) | undefined => {
+    if (running >= maxRunning) return undefined;
     const share = shareOf(owner);
-    return share.running < ofOne ? run(owner, share) : undefined;
+    return share.running < maxRunningPerOwner ? start(owner, share) : undefined;
   };
   return {
-    begin,
-    take: (owner, signal) =>
+    tryAcquire,
+    acquireUnlessAborted: (owner, signal) =>
       new Promise((resolve, reject) => {
-        const end = signal.aborted ? undefined : begin(owner);
-        if (signal.aborted || end !== undefined) return resolve(end);
-        const done = (): void => signal.removeEventListener('abort', giveUp);
-        const place = queue(
+        const release = signal.aborted ? undefined : tryAcquire(owner);
+        if (signal.aborted || release !== undefined) return resolve(release);
+        const removeListener = (): void => signal.removeEventListener('abort', onAbort);
+        const waiter = enqueue(
           owner,
-          (begun) => {
-            done();
-            resolve(begun);
+          (releaseLater) => {
+            removeListener();
+            resolve(releaseLater);
           },
           (error) => {
-            done();
+            removeListener();
             reject(error);
           },
         );
-        const giveUp = (): void => {
-          leave(place);
+        const onAbort = (): void => {
+          leave(waiter);
           resolve(undefined);
         };
-        signal.addEventListener('abort', giveUp, { once: true });
+        signal.addEventListener('abort', onAbort, { once: true });
       }),
-    await: (owner) =>
+    acquire: (owner) =>
       new Promise((resolve, reject) => {
-        const end = begin(owner);
-        if (end === undefined) queue(owner, resolve, reject);
-        else resolve(end);
+        const release = tryAcquire(owner);
+        if (release === undefined) enqueue(owner, resolve, reject);
+        else resolve(release);
       }),
     close: () => {
       closed = true;
-      refuseAll(() => true, stopping());
+      rejectWaiters(() => true, stopping());
     },
-    now: () => ({ running: taken, waiting: inQueue }),
-    lull: (atMostMs) =>
-      taken === 0
+    stats: () => ({ running, waiting }),
+    waitUntilIdle: (maxMs) =>
+      running === 0
         ? undefined
         : new Promise((resolve) => {
-            const done = (): void => {
+            const onIdle = (): void => {
               clearTimeout(timer);
-              atRest.delete(done);
+              idleListeners.delete(onIdle);
               resolve();
             };
-            const timer = setTimeout(done, atMostMs);
-            atRest.add(done);
+            const timer = setTimeout(onIdle, maxMs);
+            idleListeners.add(onIdle);
           }),
   };
 }

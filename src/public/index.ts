@@ -1,69 +1,73 @@
-// The door of the public interface: its handler, and what those who define versions need to check, bind and describe them.
+// Entry point of the public interface: its request handler, and what the management interface needs to validate, bind and describe
+// versions.
 import type { Request, RequestHandler, Response } from 'express';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
-import type { Served } from '../core/served.ts';
-import { allowOrigin, methods } from './cross-origin.ts';
-import { answer, openPublicService } from './serve.ts';
-import type { Usage } from './usage.ts';
+import type { ServedRoute } from '../core/served-route.ts';
+import { allowedMethods, allowOrigin } from './cross-origin.ts';
+import { createPublicService, serveRequest } from './serve.ts';
+import type { UsageCounter } from './usage.ts';
 
 export { readAvailable } from './available.ts';
 export { type Available, bindDocument, sourceOf } from './bind.ts';
-export { type Change, compareVersions } from './compare.ts';
-export { endWaiting, publicFigures } from './engine.ts';
+export { compareVersions, type VersionChange } from './compare.ts';
+export { closeQueues, publicMetrics } from './engine.ts';
 export { indexesOf } from './indexes.ts';
 export { describeVersion } from './openapi.ts';
 export { type Proof, proveVersion } from './prove.ts';
 export type { QueryProblem, RecordQuery } from './record-query.ts';
-export { openRecords, type Records } from './records.ts';
+export { createRecordReader, type RecordReader } from './records.ts';
 export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './schema-document.ts';
-export { DescribeInput, GetInput, openRecordTools, QueryInput, type RecordTools, type ToolAccess } from './tools.ts';
-export { openUsage, type Usage } from './usage.ts';
-export { type Problem, validateDocument } from './validate.ts';
-export { openVersionTools, type VersionTool } from './version-tools.ts';
+export { createRecordTools, DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess } from './tools.ts';
+export { startUsageCounter, type UsageCounter } from './usage.ts';
+export { type DefinitionProblem, validateDocument } from './validate.ts';
+export { createVersionTools, type VersionTool } from './version-tools.ts';
 export { findPredecessor } from './versions.store.ts';
 
-/** Noted instead of the status of an answer that its caller has no whole of. */
-const brokenOff = 500;
+/** Recorded in place of the status when the response was cut off before its end. */
+const abortedStatus = 500;
 
 export type PublicOptions = {
-  /** Answers `GET /openapi/{version}/preview`, the same for everyone. */
+  /** Serves `GET /openapi/{version}/preview`, the same page for everyone. */
   readonly referencePage: RequestHandler;
-  /** The value of the cookie of someone signed in at the management interface, if there is one. */
+  /** Value of the management session cookie, if there is one. */
   readonly sessionCookie: (req: Request) => string | undefined;
-  /** What the answer's head has so far, names and values in turns; an error's answer has whatever was added. */
+  /** The response headers collected so far, as alternating names and values; error responses also carry them. */
   readonly headersOf: (res: Response) => string[];
-  /** Sets them for a page that sets its own. */
-  readonly settleHeaders: (res: Response) => void;
-  readonly usage: Usage;
-  readonly onServed: (res: Response, served: Served) => void;
+  /** Applies the collected headers to the response, for handlers that set their own headers. */
+  readonly applyHeaders: (res: Response) => void;
+  readonly usage: UsageCounter;
+  readonly onServed: (res: Response, served: ServedRoute) => void;
 };
 
 const preview = /^\/openapi\/[^/]+\/preview\/?$/;
 
-/** To be mounted at /api/public, behind the request log and before the error handler. */
+/**
+ * Mount at /api/public, after the request log and before the error handler. The handler throws 405 for methods other than GET, HEAD and
+ * OPTIONS; everything else that fails is passed on as a rejection (see `serveRequest`).
+ */
 export function publicHandler(
   ctx: Ctx,
-  { referencePage, sessionCookie, headersOf, settleHeaders, usage, onServed }: PublicOptions,
+  { referencePage, sessionCookie, headersOf, applyHeaders, usage, onServed }: PublicOptions,
 ): RequestHandler {
-  const service = openPublicService(ctx);
+  const service = createPublicService(ctx);
   return (req, res, next) => {
     const headers = headersOf(res);
     allowOrigin({ req, headers }, ctx.settings.corsOrigins);
-    if (req.method !== 'GET' && req.method !== 'HEAD') return refuseMethod(req, res, headers);
+    if (req.method !== 'GET' && req.method !== 'HEAD') return rejectMethod(req, res, headers);
     if (req.url.includes('/openapi/') && preview.test(req.path)) {
-      settleHeaders(res);
+      applyHeaders(res);
       return referencePage(req, res, next);
     }
     let target = { version: '', resource: '' };
     let apiKeyId: string | undefined;
-    const place = service.places.enter();
-    if (place instanceof Promise) return place;
+    const slot = service.concurrency.acquire();
+    if (slot instanceof Promise) return slot;
     res.once('close', () => {
-      place.leave();
-      if (apiKeyId !== undefined) usage.note({ apiKeyId, ...target }, res.writableFinished ? res.statusCode : brokenOff);
+      slot.release();
+      if (apiKeyId !== undefined) usage.record({ apiKeyId, ...target }, res.writableFinished ? res.statusCode : abortedStatus);
     });
-    return answer(service, {
+    return serveRequest(service, {
       req,
       res,
       headers,
@@ -72,7 +76,7 @@ export function publicHandler(
       onCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
         apiKeyId = id;
-        return place.belongsTo(organization.id);
+        return slot.assignTo(organization.id);
       },
       onTarget: (version, resource) => {
         target = { version, resource };
@@ -85,12 +89,12 @@ export function publicHandler(
   };
 }
 
-function refuseMethod({ method }: Request, res: Response, headers: string[]): void {
-  headers.push('Allow', methods);
+function rejectMethod({ method }: Request, res: Response, headers: string[]): void {
+  headers.push('Allow', allowedMethods);
   if (method !== 'OPTIONS') {
-    throw new AppError('BAD_REQUEST', 'The public interface only reads', {
+    throw new AppError('BAD_REQUEST', 'The public interface is read-only', {
       status: 405,
-      details: [{ path: '', code: 'method_not_allowed', message: `Allowed methods: ${methods}` }],
+      details: [{ path: '', code: 'method_not_allowed', message: `Allowed methods: ${allowedMethods}` }],
     });
   }
   res.writeHead(204, headers);

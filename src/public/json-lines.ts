@@ -1,13 +1,13 @@
-// Records as lines of JSON, out of the text of COPY: the bytes that a list gives for the same record.
+// Writes records as JSON lines from the text of COPY: byte for byte what a list returns for the same record.
 import {
+  type ByteCursor,
   byte,
   type CellColumn,
   type CellKind,
-  type Cursor,
   copyBoolean,
   copyPlain,
   copyTime,
-  openRowWriter,
+  createRowWriter,
   put,
   type RowWriter,
   unescaped,
@@ -16,14 +16,14 @@ import {
 
 const hexDigits = Buffer.from('0123456789abcdef');
 
-/** Whole numbers beyond this lose digits in readers that use binary floats, so they are written as texts. */
+/** Larger whole numbers lose digits in clients that use binary floats, so they are written as text. */
 const largestExact = Buffer.from('9007199254740992');
 
-/** What stands in JSON's text as in COPY's. */
+/** Bytes that are the same in a JSON string as in the text of COPY. */
 const plain = Uint8Array.from({ length: 256 }, (_, code) => (code < 0x20 || code === byte.quote || code === byte.backslash ? 0 : 1));
 const sameEscape = new Set(Buffer.from('bfnrt\\'));
 
-function writeText(cursor: Cursor, input: Uint8Array, output: Uint8Array): void {
+function writeText(cursor: ByteCursor, input: Uint8Array, output: Uint8Array): void {
   let { at, to } = cursor;
   for (;;) {
     let code = input[at] as number;
@@ -60,8 +60,8 @@ function putCode(code: number, output: Uint8Array, to: number): number {
   return next + 2;
 }
 
-/** JSON text, which holds no control characters: of COPY's escapes there is only the doubled backslash. */
-function writeJson(cursor: Cursor, input: Uint8Array, output: Uint8Array): void {
+/** JSON text contains no control characters, so the only COPY escape in it is the doubled backslash. */
+function writeJson(cursor: ByteCursor, input: Uint8Array, output: Uint8Array): void {
   let { at, to } = cursor;
   for (let code = input[at] as number; code > byte.lineFeed; code = input[at] as number) {
     if (code === byte.backslash) at += 1;
@@ -72,7 +72,7 @@ function writeJson(cursor: Cursor, input: Uint8Array, output: Uint8Array): void 
   cursor.to = to;
 }
 
-function writeNumber(cursor: Cursor, input: Uint8Array, output: Uint8Array): void {
+function writeNumber(cursor: ByteCursor, input: Uint8Array, output: Uint8Array): void {
   const from = cursor.to;
   copyPlain(cursor, input, output);
   const { to } = cursor;
@@ -83,7 +83,7 @@ function writeNumber(cursor: Cursor, input: Uint8Array, output: Uint8Array): voi
   cursor.to = to + 2;
 }
 
-/** Whether the digits from `from` to `to` are a whole number beyond the largest exact one. */
+/** Whether the digits from `from` to `to` are a whole number beyond 2^53. */
 function isLarge(digits: Uint8Array, from: number, to: number): boolean {
   if (to - from < largestExact.length) return false;
   const first = digits[from] === 0x2d ? from + 1 : from;
@@ -104,8 +104,8 @@ const kinds: Readonly<Record<CellKind, { readonly write: WriteCell; readonly aro
   json: { write: writeJson, around: '' },
 };
 
-export const openJsonLines = (columns: readonly CellColumn[]): RowWriter =>
-  openRowWriter({
+export const createJsonLinesWriter = (columns: readonly CellColumn[]): RowWriter =>
+  createRowWriter({
     head: '',
     cells: columns.map(({ name, kind }, index) => {
       const key = `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`;

@@ -1,32 +1,32 @@
-// Finds what a mistyped name was probably meant to be. Its cost is bounded whatever a caller sends.
+// Finds the name that a mistyped one was probably meant to be. Its cost is bounded for any input.
 
-const longestName = 80;
-const farthest = 3;
+const maxNameLength = 80;
+const maxDistance = 3;
 
-/** Edits between two short names, or more than `limit` as soon as that is certain. */
+/** Levenshtein distance of two short names; any number above `limit` once the distance is known to exceed it. */
 function distance(a: string, b: string, limit: number): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i += 1) {
     const next = [i];
-    let least = i;
+    let rowMin = i;
     for (let j = 1; j <= b.length; j += 1) {
       const substituted = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
       const edits = Math.min(substituted, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1);
       next.push(edits);
-      least = Math.min(least, edits);
+      rowMin = Math.min(rowMin, edits);
     }
-    if (least > limit) return limit + 1;
+    if (rowMin > limit) return limit + 1;
     row = next;
   }
   return row[b.length] ?? limit + 1;
 }
 
-/** The closest of the known names, whatever the case; undefined when none is close. */
+/** The closest known name, ignoring case; undefined when none is close. */
 export function nearestName(wanted: string, known: Iterable<string>): string | undefined {
-  if (wanted.length > longestName) return undefined;
+  if (wanted.length > maxNameLength) return undefined;
   const lower = wanted.toLowerCase();
   let best: string | undefined;
-  let bestDistance = Math.min(farthest, Math.floor(wanted.length / 2)) + 1;
+  let bestDistance = Math.min(maxDistance, Math.floor(wanted.length / 2)) + 1;
   for (const candidate of known) {
     if (Math.abs(candidate.length - wanted.length) >= bestDistance) continue;
     const found = distance(lower, candidate.toLowerCase(), bestDistance - 1);
@@ -38,7 +38,7 @@ export function nearestName(wanted: string, known: Iterable<string>): string | u
   return best;
 }
 
-/** ` Did you mean "x"?`, or nothing; for the end of a sentence. */
+/** ` Did you mean "x"?`, or the empty string; appended to a sentence. */
 export function didYouMean(wanted: string, known: Iterable<string>): string {
   const found = nearestName(wanted, known);
   return found === undefined ? '' : ` Did you mean "${found}"?`;

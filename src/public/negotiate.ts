@@ -1,4 +1,4 @@
-// What a request's headers ask of the answer's form: its media type, its coding, and whether the caller has it already.
+// Content negotiation: media type, content coding, and whether the client already has the representation.
 import type { IncomingHttpHeaders } from 'node:http';
 
 type Weighted = { readonly value: string; readonly weight: number };
@@ -24,23 +24,23 @@ export function acceptsGzip(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * The best of the media types on offer; of equally welcome ones the first. The most specific range that fits decides for each,
- * as in HTTP itself. Undefined when none is acceptable.
+ * The most acceptable of the offered media types; among equals the first. For each type the most specific matching range of `Accept`
+ * decides (RFC 9110). Undefined when none is acceptable.
  */
 export function chooseMediaType<T extends string>(headers: IncomingHttpHeaders, offered: readonly [T, ...T[]]): T | undefined {
   const { accept } = headers;
   if (accept === undefined || accept.trim() === '') return offered[0];
   const ranges = weighted(accept);
   const weightOf = (type: string): number => {
-    const fitting = [type, `${type.split('/', 1)[0]}/*`, '*/*'].map((range) => ranges.find(({ value }) => value === range));
-    return fitting.find((found) => found !== undefined)?.weight ?? 0;
+    const matching = [type, `${type.split('/', 1)[0]}/*`, '*/*'].map((range) => ranges.find(({ value }) => value === range));
+    return matching.find((found) => found !== undefined)?.weight ?? 0;
   };
   const weights = offered.map(weightOf);
   const best = Math.max(...weights);
   return best > 0 ? offered[weights.indexOf(best)] : undefined;
 }
 
-/** The entity tags of If-None-Match without their weakness; `*` stands for any. */
+/** The entity tags of If-None-Match without the weakness prefix; `*` matches any. */
 export function knownTags(headers: IncomingHttpHeaders): readonly string[] {
   const header = headers['if-none-match'];
   if (header === undefined) return [];

@@ -1,17 +1,18 @@
-// Describes the operation that lists what changed in a resource.
+// Describes the operation that lists the changes of a resource.
 import type { oas31 } from 'openapi3-ts';
+import type { EndpointNames } from './openapi-names.ts';
 import { changesHeaders, errorRefs, jsonResponse } from './openapi-parts.ts';
 
 const since: oas31.ParameterObject = {
   name: 'since',
   in: 'query',
-  description: 'The `next` of the answer before; only of this very address. Without it the changes begin at the start.',
+  description: 'The `next` of the previous response of this URL. Omit it to start from the beginning.',
   schema: { type: 'string', minLength: 1 },
 };
 const limit: oas31.ParameterObject = {
   name: 'limit',
   in: 'query',
-  description: 'Changes per answer. More than 1000 is refused.',
+  description: 'Changes per response. Values above 1000 are rejected.',
   schema: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
 };
 
@@ -21,8 +22,8 @@ const change = (op: string, description: string, record: oas31.SchemaObject | oa
   required: ['op', 'id', 'at', 'record'],
   properties: {
     op: { type: 'string', const: op },
-    id: { type: 'string', description: "The record's id in the ERP." },
-    at: { type: 'string', format: 'date-time', description: 'When this service took the change over.' },
+    id: { type: 'string', description: 'Id of the record in the ERP.' },
+    at: { type: 'string', format: 'date-time', description: 'When this service published the change.' },
     record,
   },
 });
@@ -32,35 +33,46 @@ function addNamed(builder: oas31.OpenApiBuilder, name: string, schema: oas31.Sch
   return { $ref: `#/components/schemas/${name}` };
 }
 
-export function addChanges(builder: oas31.OpenApiBuilder, version: string, name: string, typeName: string, example: unknown): void {
-  const record = { $ref: `#/components/schemas/${typeName}Record` };
+/** Adds the path `/changes` of a resource and the components of its changes to the document. */
+export function addChanges(
+  builder: oas31.OpenApiBuilder,
+  version: string,
+  name: string,
+  { operations, components, summaries }: EndpointNames,
+  example: unknown,
+): void {
+  const record = { $ref: `#/components/schemas/${components.record}` };
   const kinds = {
-    upsert: addNamed(builder, `${typeName}Upsert`, change('upsert', 'New or changed: the whole record as it is now.', record)),
-    delete: addNamed(builder, `${typeName}Deletion`, change('delete', 'Gone.', { type: 'null' })),
+    upsert: addNamed(
+      builder,
+      components.upsert,
+      change('upsert', 'The record was created or updated; `record` is its current state.', record),
+    ),
+    delete: addNamed(builder, components.deletion, change('delete', 'The record was deleted.', { type: 'null' })),
   };
-  builder.addSchema(`${typeName}Change`, {
+  builder.addSchema(components.change, {
     oneOf: Object.values(kinds),
     discriminator: { propertyName: 'op', mapping: { upsert: kinds.upsert.$ref, delete: kinds.delete.$ref } },
   });
   builder.addPath(`/${version}/${name}/changes`, {
     get: {
-      operationId: `list${typeName}Changes`,
+      operationId: operations.changes,
       tags: [name],
-      summary: `What changed in ${name}`,
+      summary: summaries.changes,
       description:
-        'In the order of the syncs, each record once at its latest change. Whoever begins without `since` and follows `next` holds what the list holds.',
+        'Returns each changed record once, at its latest change, in the order of the syncs. To mirror the list, start without `since` and follow `next`.',
       parameters: [since, limit, { $ref: '#/components/parameters/ifNoneMatch' }],
       responses: {
         200: jsonResponse(
-          'Changes since then.',
+          'A page of changes.',
           changesHeaders,
           {
             type: 'object',
             required: ['data', 'next', 'hasMore'],
             properties: {
-              data: { type: 'array', maxItems: 1_000, items: { $ref: `#/components/schemas/${typeName}Change` } },
-              next: { type: 'string', description: 'To be sent as `since` with the next request.' },
-              hasMore: { type: 'boolean', description: 'Whether there are more changes already.' },
+              data: { type: 'array', maxItems: 1_000, items: { $ref: `#/components/schemas/${components.change}` } },
+              next: { type: 'string', description: 'Pass it as `since` in the next request.' },
+              hasMore: { type: 'boolean', description: 'Whether more changes are available now.' },
             },
           },
           { data: [{ op: 'upsert', id: '1042', at: '2026-01-31T10:00:00Z', record: example }], next: 'WyJ…', hasMore: false },

@@ -1,4 +1,4 @@
-// Describes one resource's record and parameters in OpenAPI 3.1, from the definition and the types it is bound to.
+// Describes the record and the parameters of one resource in OpenAPI 3.1, from its definition and the types it is bound to.
 import type { oas31 } from 'openapi3-ts';
 import { suffixOf, takesSeveral, type ValueType } from './operators.ts';
 import type { Bindings, BoundColumn, EndpointDefinition, FieldDefinition, LineFieldDefinition, Operator } from './schema-document.ts';
@@ -7,8 +7,8 @@ type Schema = oas31.SchemaObject;
 type Parameter = oas31.ParameterObject;
 
 export const dateSentence =
-  'A date against a time field means that whole UTC day: equal is within it, `_after` from the next day on, `_before` before it, `_gte` from its start, `_lte` to its end. Date and time fields so agree: `_after=2026-01-31` starts on 1 February.';
-const largeNumbers = 'A whole number beyond 2^53 is a string, so that no digit is lost.';
+  'A date compared with a timestamp field means the whole UTC day: equality matches within it, `_after` from the next day on, `_before` up to the day before, `_gte` from its start and `_lte` up to its end. Date and timestamp fields therefore agree: `_after=2026-01-31` starts on 1 February.';
+const largeNumbers = 'Whole numbers beyond 2^53 are strings, so that no digit is lost.';
 
 const shapes: Readonly<Record<ValueType, { types: oas31.SchemaObjectType[]; format?: string; example: unknown; note?: string }>> = {
   text: { types: ['string'], example: 'Example' },
@@ -19,7 +19,7 @@ const shapes: Readonly<Record<ValueType, { types: oas31.SchemaObjectType[]; form
   time: { types: ['string'], format: 'date-time', example: '2026-01-31T10:00:00Z' },
 };
 
-/** What a publisher wrote may lack its full stop. */
+/** Adds a missing full stop between sentences: descriptions by publishers may lack theirs. */
 const joined = (...sentences: (string | undefined)[]): string => {
   const given = sentences.filter((sentence): sentence is string => sentence !== undefined && sentence !== '');
   return given.map((sentence, index) => (index < given.length - 1 && !/[.!?:;…]$/.test(sentence) ? `${sentence}.` : sentence)).join(' ');
@@ -47,7 +47,7 @@ export const boundColumn = (bindings: Bindings, recordType: string, source: stri
   return columns !== undefined && Object.hasOwn(columns, source) ? columns[source] : undefined;
 };
 
-const notSynced = (field: LineFieldDefinition): Schema => ({ ...described(field.description, 'Not synced yet: its type is unknown.') });
+const notSynced = (field: LineFieldDefinition): Schema => ({ ...described(field.description, 'Not synced yet; its type is unknown.') });
 
 function fieldSchema(field: FieldDefinition, bound: BoundColumn | undefined): Schema {
   if (bound === undefined) return notSynced(field);
@@ -63,9 +63,9 @@ function fieldSchema(field: FieldDefinition, bound: BoundColumn | undefined): Sc
   };
 }
 
-/** A record; only `id` is certain, because `fields` may narrow the rest. */
+/** Only `id` is required, because the `fields` parameter may exclude the rest. */
 export function recordSchema(endpoint: EndpointDefinition, bindings: Bindings): Schema {
-  const id: Schema = { type: 'string', description: "The record's id in the ERP.", examples: ['1042'] };
+  const id: Schema = { type: 'string', description: 'Id of the record in the ERP.', examples: ['1042'] };
   const fields = endpoint.fields.map((field): [string, Schema] => [
     field.name,
     fieldSchema(field, boundColumn(bindings, endpoint.recordType, field.source)),
@@ -73,7 +73,7 @@ export function recordSchema(endpoint: EndpointDefinition, bindings: Bindings): 
   return { type: 'object', ...described(endpoint.description), properties: { id, ...Object.fromEntries(fields) }, required: ['id'] };
 }
 
-/** One record made of the examples of its fields. */
+/** An example record, built from the examples of its fields. */
 export function exampleRecord(schema: Schema): Record<string, unknown> {
   const properties = Object.entries(schema.properties ?? {}) as [string, Schema][];
   return Object.fromEntries(
@@ -85,17 +85,17 @@ export function exampleRecord(schema: Schema): Record<string, unknown> {
 }
 
 const meanings: Readonly<Record<Operator, string>> = {
-  eq: 'Equals. Repeat the parameter for any of several values, at most 100.',
-  after: 'Strictly later.',
-  before: 'Strictly earlier.',
-  gte: 'At least.',
-  lte: 'At most.',
-  gt: 'Greater.',
-  lt: 'Less.',
-  contains: 'Contains this text, whatever the case; `%` and `_` have no special meaning. At least 3 characters.',
-  starts_with: 'Starts with this text, whatever the case; `%` and `_` have no special meaning.',
-  not: 'Differs; records without a value are included. Repeat the parameter for none of several values, at most 100.',
-  null: '`true`: only records without a value. `false`: only records with one.',
+  eq: 'Equals this value. Repeat the parameter to match any of up to 100 values.',
+  after: 'Later than this value.',
+  before: 'Earlier than this value.',
+  gte: 'Greater than or equal to this value.',
+  lte: 'Less than or equal to this value.',
+  gt: 'Greater than this value.',
+  lt: 'Less than this value.',
+  contains: 'Contains this text, ignoring case. At least 3 characters; `%` and `_` have no special meaning.',
+  starts_with: 'Starts with this text, ignoring case; `%` and `_` have no special meaning.',
+  not: 'Differs from this value; records without a value are included. Repeat the parameter to exclude up to 100 values.',
+  null: '`true`: only records without a value. `false`: only records with a value.',
 };
 
 function parameterValue(operator: Operator, type: ValueType): Schema {
@@ -112,7 +112,7 @@ function parameterValue(operator: Operator, type: ValueType): Schema {
   return { type: first, ...(format !== undefined && { format }), examples: [example] };
 }
 
-/** The parameter of one filter: its own name, its own type. */
+/** The parameter of one filter, with its own name and type. */
 export function filterParameter(field: string, operator: Operator, type: ValueType): Parameter {
   const value = parameterValue(operator, type);
   const isDated = (type === 'date' || type === 'time') && operator !== 'null';
@@ -126,7 +126,7 @@ export function filterParameter(field: string, operator: Operator, type: ValueTy
   };
 }
 
-/** Filters of the endpoint as far as they are bound, `id` first. */
+/** The filters of the endpoint that are bound, `id` first. */
 export function filterParameters(endpoint: EndpointDefinition, bindings: Bindings): Parameter[] {
   const idType: ValueType = (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType]?.idType : undefined) ?? 'text';
   const declared = endpoint.filters.flatMap(({ field, operators }) => {

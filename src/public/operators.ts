@@ -1,4 +1,4 @@
-// The operators of filters: how each is spelled in a parameter's name and which types it fits.
+// Filter operators: the parameter suffix of each, and the types it applies to.
 import type { ColumnType } from '../warehouse/columns.ts';
 import { type Operator, operators } from './schema-document.ts';
 
@@ -8,7 +8,7 @@ const every: readonly ValueType[] = ['text', 'number', 'integer', 'boolean', 'da
 const numbers: readonly ValueType[] = ['number', 'integer'];
 const dates: readonly ValueType[] = ['date', 'time'];
 
-const fitting: Readonly<Record<Operator, readonly ValueType[]>> = {
+const allowedTypes: Readonly<Record<Operator, readonly ValueType[]>> = {
   eq: every,
   after: dates,
   before: dates,
@@ -22,12 +22,12 @@ const fitting: Readonly<Record<Operator, readonly ValueType[]>> = {
   null: every,
 };
 
-export const operatorFits = (operator: Operator, type: ColumnType): boolean => type !== 'lines' && fitting[operator].includes(type);
+export const operatorFits = (operator: Operator, type: ColumnType): boolean => type !== 'lines' && allowedTypes[operator].includes(type);
 
-/** The operators that a field of this type may have, in their fixed order. */
+/** The operators for fields of this type, in a fixed order. */
 export const operatorsOf = (type: ColumnType): Operator[] => operators.filter((operator) => operatorFits(operator, type));
 
 export const suffixOf = (operator: Operator): string => (operator === 'eq' ? '' : `_${operator}`);
 
-/** Only these take a repeated parameter: any of, none of. */
+/** Only these accept a repeated parameter: any of, none of. */
 export const takesSeveral = (operator: Operator): boolean => operator === 'eq' || operator === 'not';

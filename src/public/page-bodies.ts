@@ -1,39 +1,40 @@
-// Pages of lists and of changes as they were sent, packed ones as such. A page is kept under its entity tag, which is a hash of everything that
-// decides its bytes: organization, what the key may read, version, resource, query, epoch, generation, coding. Whoever asks with
-// an identity must have made it from a state that may be trusted now.
+// Caches response bodies of lists and change pages, compressed ones as sent. The key is the entity tag, a hash of everything that decides
+// the bytes: organization, scope of the key, version, resource, query, epoch, generation and coding. Callers must derive the identity from
+// a freshness that is still within its TTL.
 import type { IncomingMessage } from 'node:http';
-import { openTally, type Tally } from '../core/tally.ts';
-import { openByteCache } from './byte-cache.ts';
+import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
+import { createByteCache } from './byte-cache.ts';
 import { acceptsGzip } from './negotiate.ts';
-import { type Body, type Identity, suits, tagOf } from './response.ts';
+import { type Body, type Identity, isServableTo, tagOf } from './response.ts';
 
-/** `links` is the Link header that goes with it, empty for none: as the first wrote who asked for this page. */
+/** `links` is the Link header sent with it, empty for none; written by the first request for this page. */
 export type PageBody = Body & { readonly links: string };
 
-export type PageBodies = {
-  /** In the very form in which this caller would get it. */
+export type PageBodyCache = {
+  /** The cached body in the coding that this client would get. */
   find(req: IncomingMessage, identity: Identity): PageBody | undefined;
-  keep(body: PageBody): void;
+  put(body: PageBody): void;
 };
 
-export function openPageBodies(maxBytes: number, tally: Tally = openTally()): PageBodies {
-  // Small buffers share larger blocks of memory, which live as long as any of them.
-  const bodies = openByteCache<PageBody>(maxBytes, ({ length, links }) => 2 * length + links.length);
+/** Bounded by `maxBytes`; 0 disables the cache. */
+export function createPageBodyCache(maxBytes: number, counter: HitCounter = createHitCounter()): PageBodyCache {
+  // Copied, because small buffers are slices of larger blocks, which live as long as any of their slices.
+  const bodies = createByteCache<PageBody>(maxBytes, ({ length, links }) => 2 * length + links.length);
   const find = (req: IncomingMessage, identity: Identity): PageBody | undefined => {
-    const packed = acceptsGzip(req.headers) ? bodies.get(tagOf(identity, 'gzip')) : undefined;
-    if (packed !== undefined) return packed;
+    const gzipped = acceptsGzip(req.headers) ? bodies.get(tagOf(identity, 'gzip')) : undefined;
+    if (gzipped !== undefined) return gzipped;
     const plain = bodies.get(tagOf(identity, 'identity'));
-    return plain !== undefined && suits(req, plain) ? plain : undefined;
+    return plain !== undefined && isServableTo(req, plain) ? plain : undefined;
   };
   return {
     find(req, identity) {
       if (maxBytes === 0) return undefined;
       const found = find(req, identity);
-      if (found === undefined) tally.misses += 1;
-      else tally.hits += 1;
+      if (found === undefined) counter.misses += 1;
+      else counter.hits += 1;
       return found;
     },
-    keep: (body) => {
+    put: (body) => {
       if (maxBytes > 0) bodies.set(body.tag, { ...body, content: Buffer.from(body.content) });
     },
   };

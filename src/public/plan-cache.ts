@@ -1,28 +1,29 @@
-// Queries of lists as they were understood. What a query text means to an endpoint of a version never changes, so a text that
-// comes again need not be taken apart again.
-import { openTally, type Tally } from '../core/tally.ts';
-import { openByteCache } from './byte-cache.ts';
+// Caches the plans of list queries. A query text always means the same to one endpoint of a version, so a repeated text need not be parsed
+// again.
+import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
+import { createByteCache } from './byte-cache.ts';
 import type { CompiledEndpoint } from './compile.ts';
 import { type ListPlan, planList } from './plan.ts';
-import { readQuery } from './request.ts';
+import { parseQuery } from './request.ts';
 
-/** Throws 400 for what can't be understood. */
-export type UnderstandList = (endpoint: CompiledEndpoint, queryText: string) => ListPlan;
+/** Returns the cached plan or creates it. Throws 400 for an invalid query. */
+export type PlanCache = (endpoint: CompiledEndpoint, queryText: string) => ListPlan;
 
-/** Values and their objects beside the texts, which stand in the plan four times over. */
+/** Size of the values and objects of a plan in addition to its texts, which it holds four times. */
 const planBytes = 1_500;
 
-export function openUnderstandList(maxBytes: number, tally: Tally = openTally()): UnderstandList {
-  const plans = openByteCache<ListPlan>(maxBytes, ({ normalized }) => planBytes + 4 * normalized.length);
+/** The returned function throws 400 for an invalid query; such queries are not cached. */
+export function createPlanCache(maxBytes: number, counter: HitCounter = createHitCounter()): PlanCache {
+  const plans = createByteCache<ListPlan>(maxBytes, ({ normalized }) => planBytes + 4 * normalized.length);
   return (endpoint, queryText) => {
     const key = `${endpoint.key}?${queryText}`;
-    const held = plans.get(key);
-    if (held !== undefined && held.endpoint === endpoint) {
-      tally.hits += 1;
-      return held;
+    const cached = plans.get(key);
+    if (cached !== undefined && cached.endpoint === endpoint) {
+      counter.hits += 1;
+      return cached;
     }
-    tally.misses += 1;
-    const plan = planList(endpoint, readQuery(queryText));
+    counter.misses += 1;
+    const plan = planList(endpoint, parseQuery(queryText));
     plans.set(key, plan);
     return plan;
   };

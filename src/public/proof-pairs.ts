@@ -1,7 +1,7 @@
-// Which reads a version offers: each filter, and none, with each sort in both directions. Pure.
+// Enumerates the reads that a version offers: each filter, and none, with each sort in both directions. Pure.
 import type { CompiledEndpoint } from './compile.ts';
 
-/** `filter` is a parameter's name, null for the list without one; `sort` null for the endpoint's own order by id. */
+/** `filter` is a parameter name, null for the list without filter; `sort` is null for the default order by id. */
 export type Pair = {
   readonly resource: string;
   readonly filter: string | null;
@@ -15,11 +15,11 @@ export const countPairs = (endpoints: readonly Endpoint[]): number =>
   endpoints.reduce((sum, endpoint) => sum + (endpoint.filters.size + 1) * ordersOf(endpoint).length, 0);
 
 /**
- * Every pair of every endpoint. What any caller meets comes first: each order without a filter and each filter in the default order,
- * which together try every index; of the resources in `few` there is no more than that. In the others filters and sorts take turns:
- * wherever the list is cut off, each was tried with about as many others. There may be millions, so they are made as they are asked for.
+ * Every pair of every endpoint. The most common reads come first: each order without a filter, and each filter in the default order;
+ * together these use every index. `smallResources` get nothing beyond that. For the others filters and sorts then alternate, so that
+ * wherever the list is cut off, each was combined with about equally many others. A generator, because there may be millions of pairs.
  */
-export function* pairsOf(endpoints: readonly Endpoint[], few: ReadonlySet<string> = new Set()): Generator<Pair> {
+export function* pairsOf(endpoints: readonly Endpoint[], smallResources: ReadonlySet<string> = new Set()): Generator<Pair> {
   const tables = endpoints.map((endpoint) => ({
     resource: endpoint.name,
     filters: [null, ...endpoint.filters.keys()],
@@ -29,7 +29,7 @@ export function* pairsOf(endpoints: readonly Endpoint[], few: ReadonlySet<string
     for (const order of orders) yield { resource, filter: null, ...order };
     for (const filter of filters.slice(1)) for (const order of orders.slice(0, 1)) yield { resource, filter, ...order };
   }
-  const many = tables.filter(({ resource }) => !few.has(resource));
+  const many = tables.filter(({ resource }) => !smallResources.has(resource));
   const rounds = Math.max(0, ...many.map(({ orders }) => orders.length));
   for (let round = 0; round < rounds; round += 1) {
     for (const { resource, filters, orders } of many) {
@@ -43,7 +43,7 @@ export function* pairsOf(endpoints: readonly Endpoint[], few: ReadonlySet<string
   }
 }
 
-/** The default one first. */
+/** The default order first. */
 function ordersOf({ sorts, defaultSort }: Endpoint): Pick<Pair, 'sort' | 'order'>[] {
   const own = [...sorts].find(([, { column }]) => column === defaultSort.column.column)?.[0] ?? null;
   const others = [...sorts.keys()].filter((name) => name !== own);

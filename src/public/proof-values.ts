@@ -1,39 +1,39 @@
-// Chooses the values with which a filter is tried: one that many records meet, one that few meet and one that none meets, taken from
-// the table itself. The values are used and forgotten: they are the tenant's records and belong in no report.
+// Chooses the values to test a filter with, taken from the table itself: one that many records match, one that few match, and one that none
+// matches. The values are records of the tenant: they are used only for the measurement and never reported.
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
-import { quoted } from '../warehouse/table.ts';
-import type { Column, FilterParameter } from './compile.ts';
+import { quoteIdentifier } from '../warehouse/table.ts';
+import type { CompiledColumn, FilterParameter } from './compile.ts';
 import type { ValueType } from './operators.ts';
 import type { Operator } from './schema-document.ts';
 
 export type ValueKind = 'common' | 'rare' | 'absent';
 export type TrialValue = { readonly kind: ValueKind; readonly text: string };
 
-/** Texts as callers write them; null where the column has none. */
+/** Values as clients write them; null when the column has none. */
 export type ColumnSample = {
   readonly common: string | null;
   readonly rare: string | null;
-  /** The three characters that most texts begin with. */
+  /** The most common three-character prefix. */
   readonly prefix: string | null;
-  readonly least: string | null;
-  readonly most: string | null;
-  /** Below, and above, nearly all. */
-  readonly nearLeast: string | null;
-  readonly nearMost: string | null;
-  readonly beneath: string | null;
-  readonly beyond: string | null;
+  readonly min: string | null;
+  readonly max: string | null;
+  /** Percentiles: nearly all values are above `nearMin` and below `nearMax`. */
+  readonly nearMin: string | null;
+  readonly nearMax: string | null;
+  readonly belowMin: string | null;
+  readonly aboveMax: string | null;
   readonly mostlyNull: boolean;
 };
 
-type Place = { readonly schema: string; readonly table: string };
+type TrialTable = { readonly schema: string; readonly table: string };
 
-/** Rows that are looked at to tell common values from rare ones; of larger tables as many, from blocks chosen by chance. */
+/** Rows sampled to tell common values from rare ones; larger tables are sampled in random blocks. */
 const sampleRows = 50_000;
-const longestText = 200;
-/** One in a thousand records lies beyond it. */
+const maxTextLength = 200;
+/** One value in a thousand lies beyond it. */
 const nearEdge = 0.999;
-const shortestContains = 3;
+const minContainsLength = 3;
 
 const textSql = (type: ValueType, value: string): string => {
   if (type === 'date') return `to_char(${value}, 'YYYY-MM-DD')`;
@@ -44,38 +44,38 @@ const textSql = (type: ValueType, value: string): string => {
 const steps: Partial<Record<ValueType, string>> = { number: '1', integer: '1', date: '1', time: "interval '1 second'" };
 const integerEdge = { '+': '9223372036854775807', '-': '-9223372036854775808' } as const;
 
-/** The first value outside the column's range on one side, or null at the end of the type. */
+/** The first value outside the range of the column on one side, or null at the end of the type. */
 function outsideSql(type: ValueType, edge: string, sign: '+' | '-'): string {
   const outside = textSql(type, `(${edge} ${sign} ${steps[type]})`);
   return type === 'integer' ? `case when ${edge} <> ${integerEdge[sign]} then ${outside} end` : outside;
 }
 
-/** One statement per column: the ends of its range by its index, all else from a sample. */
+/** One statement per column: the ends of the range from the index, everything else from a sample. Rejects with the error of PostgreSQL. */
 export async function sampleColumn(
   client: Pick<PoolClient, 'query'>,
-  { schema, table }: Place,
-  { column, type }: Column,
+  { schema, table }: TrialTable,
+  { column, type }: CompiledColumn,
   rowCount: number,
 ) {
-  const place = `${schema}.${quoted(table)} as t`;
-  const value = `t.${quoted(column)}`;
+  const source = `${schema}.${quoteIdentifier(table)} as t`;
+  const value = `t.${quoteIdentifier(column)}`;
   const share = rowCount <= sampleRows ? '' : ` tablesample system (${((sampleRows / rowCount) * 100).toFixed(4)})`;
   const text = (expression: string): string => textSql(type, expression);
   const ranged = steps[type] !== undefined;
-  const [least, most] = [`(select min(${value}) from ${place})`, `(select max(${value}) from ${place})`];
-  const percentile = (part: number): string => text(`(select percentile_disc(${part}) within group (order by v) from looked)`);
+  const [min, max] = [`(select min(${value}) from ${source})`, `(select max(${value}) from ${source})`];
+  const percentile = (part: number): string => text(`(select percentile_disc(${part}) within group (order by v) from sampled)`);
   const inRange = (sql: string): string => (ranged ? sql : 'null');
   const { rows } = await client.query<ColumnSample>(
-    `with looked as materialized (select ${value} as v from ${place}${share}),
-       counted as materialized (select v, count(*) as n from looked where v is not null
-         ${type === 'text' ? `and v <> '' and length(v) <= ${longestText}` : ''} group by v)
+    `with sampled as materialized (select ${value} as v from ${source}${share}),
+       counted as materialized (select v, count(*) as n from sampled where v is not null
+         ${type === 'text' ? `and v <> '' and length(v) <= ${maxTextLength}` : ''} group by v)
      select ${text('(select v from counted order by n desc, v limit 1)')} as common,
        ${text('(select v from counted order by n, v desc limit 1)')} as rare,
        ${type === 'text' ? `(select left(v, 3) from counted where length(v) >= 3 group by 1 order by sum(n) desc, 1 limit 1)` : 'null'} as prefix,
-       ${inRange(text(least))} as least, ${inRange(text(most))} as most,
-       ${inRange(percentile(1 - nearEdge))} as "nearLeast", ${inRange(percentile(nearEdge))} as "nearMost",
-       ${inRange(outsideSql(type, least, '-'))} as beneath, ${inRange(outsideSql(type, most, '+'))} as beyond,
-       (select count(*) filter (where v is null) > count(*) / 2 from looked) as "mostlyNull"`,
+       ${inRange(text(min))} as min, ${inRange(text(max))} as max,
+       ${inRange(percentile(1 - nearEdge))} as "nearMin", ${inRange(percentile(nearEdge))} as "nearMax",
+       ${inRange(outsideSql(type, min, '-'))} as "belowMin", ${inRange(outsideSql(type, max, '+'))} as "aboveMax",
+       (select count(*) filter (where v is null) > count(*) / 2 from sampled) as "mostlyNull"`,
   );
   return rows[0];
 }
@@ -85,13 +85,13 @@ const absentText = `no such value ${createHash('sha256').update('absent').digest
 const absentOf = (type: ValueType, sample: ColumnSample): string | null => {
   if (type === 'text') return absentText;
   if (type === 'boolean') return sample.common === sample.rare && sample.common !== null ? String(sample.common !== 'true') : null;
-  return sample.beyond;
+  return sample.aboveMax;
 };
 
 type Texts = Readonly<Record<ValueKind, string | null>>;
 
 function textsFor(operator: Operator, type: ValueType, sample: ColumnSample): Texts {
-  const rareText = sample.rare !== null && sample.rare.length >= shortestContains ? sample.rare : null;
+  const rareText = sample.rare !== null && sample.rare.length >= minContainsLength ? sample.rare : null;
   switch (operator) {
     case 'eq':
     case 'not':
@@ -105,15 +105,15 @@ function textsFor(operator: Operator, type: ValueType, sample: ColumnSample): Te
     case 'after':
     case 'gte':
     case 'gt':
-      return { common: sample.least, rare: sample.nearMost, absent: sample.beyond };
+      return { common: sample.min, rare: sample.nearMax, absent: sample.aboveMax };
     case 'before':
     case 'lte':
     case 'lt':
-      return { common: sample.most, rare: sample.nearLeast, absent: sample.beneath };
+      return { common: sample.max, rare: sample.nearMin, absent: sample.belowMin };
   }
 }
 
-/** The values to try, each once; none where the column is empty. Pure. */
+/** The values to test, without duplicates; none when the column is empty. Pure. */
 export function trialValues({ operator, column }: Pick<FilterParameter, 'operator' | 'column'>, sample: ColumnSample): TrialValue[] {
   const texts = textsFor(operator, column.type, sample);
   const found = new Map<string, TrialValue>();

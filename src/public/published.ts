@@ -1,11 +1,12 @@
-// Finds what is published: a version by its label, and a resource of it. Whatever is not there is answered by the same words, so that
-// no answer tells one reason from another.
+// Finds published versions by label, and their resources. Everything that is absent gets the same 404, so that no response reveals the
+// reason.
 import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { Engine } from './engine.ts';
-import { findVersion, isVersionLabel, type VersionState } from './versions.store.ts';
+import { findVersionState, isVersionLabel, type VersionState } from './versions.store.ts';
 
-export const nothingHere = (): AppError =>
+/** The 404 for every absent version, resource and record. */
+export const notFoundError = (): AppError =>
   new AppError('NOT_FOUND', 'There is nothing at this address', {
     details: [{ path: '', code: 'not_found', message: 'There is nothing at this address' }],
   });
@@ -13,27 +14,27 @@ export const nothingHere = (): AppError =>
 export const versionKey = ({ organizationId }: Pick<TenantCtx, 'organizationId'>, version: string): string =>
   `${organizationId}/${version}`;
 
-/** Throws 404. */
+/** Throws 404 when the version is a draft. */
 export function assertPublished({ status }: VersionState): void {
-  if (status === 'draft') throw nothingHere();
+  if (status === 'draft') throw notFoundError();
 }
 
-/** A version that was ever published. Throws 404. */
-export async function findPublished(
+/** A version that was ever published, also a retired one. Rejects with 404 when there is none of that label. */
+export async function getPublishedVersion(
   { versions }: Pick<Engine, 'versions'>,
   tenant: Pick<TenantCtx, 'db' | 'organizationId'>,
   version: string,
 ): Promise<VersionState> {
-  if (!isVersionLabel(version)) throw nothingHere();
-  const state = await versions.get(versionKey(tenant, version), () => findVersion(tenant, version));
-  if (state === undefined) throw nothingHere();
+  if (!isVersionLabel(version)) throw notFoundError();
+  const state = await versions.load(versionKey(tenant, version), () => findVersionState(tenant, version));
+  if (state === undefined) throw notFoundError();
   assertPublished(state);
   return state;
 }
 
-/** Throws 410. */
+/** Throws 410 `version_retired` when the version is retired. */
 export function assertNotRetired({ status }: VersionState): void {
   if (status !== 'retired') return;
-  const message = 'This version has been retired; its answers have ended';
+  const message = 'This version has been retired and is no longer available';
   throw new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'version', code: 'version_retired', message }] });
 }

@@ -1,23 +1,23 @@
-// Runs a plan: the only stage that touches a connection. Page, total and state come from one statement and so from one
-// snapshot; a plan made for what is no longer there is made again from what the statement itself saw.
+// Runs plans; the only stage that uses a connection. Page, total and state come from one statement and so from one snapshot. When the plan
+// was made for data that has since been replaced, it is made again from the state that the statement itself saw.
 import type { Clock } from '../core/clock.ts';
 import type { Db } from '../core/ctx.ts';
 import { type AppError, unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { sqlState } from '../db/pg-errors.ts';
-import { readState } from '../warehouse/generation.ts';
+import { readRecordState } from '../warehouse/record-state.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
-import { type AnchorCache, anchorKey, type Built, readAnchors, spacingFor } from './anchors.ts';
+import { type AnchorCache, anchorKey, type BuiltAnchors, parseAnchors, spacingFor } from './anchors.ts';
+import type { FairQueue } from './fair-queue.ts';
 import { skipsRecords } from './order-index.ts';
 import type { ListPlan, RecordPlan } from './plan.ts';
-import { anchoredRanges, carefulRanges, firstRow, noRanges, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
-import { anchorsStatement, listStatement, type Place, recordStatement, type Statement } from './sql.ts';
-import type { Statements } from './statements.ts';
-import { type Totals, totalKey } from './totals.ts';
-import type { Trusted } from './trusted.ts';
-import type { Turns } from './turns.ts';
+import { anchoredRanges, boundedRanges, emptyRanges, firstRow, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
+import { anchorsStatement, listStatement, recordStatement, type Statement, type TableRef } from './sql.ts';
+import type { StatementRunner } from './statements.ts';
+import { type TotalCache, totalKey } from './totals.ts';
+import type { TtlCache } from './ttl-cache.ts';
 
-/** What readers of a record type see at one moment: only what was published counts. */
+/** The published state of a record type at one moment. */
 export type Freshness = {
   readonly table: string;
   readonly epoch: string;
@@ -32,18 +32,18 @@ export type Reader = {
   readonly clock: Clock;
   readonly log: Log;
   readonly organizationId: string;
-  readonly states: Trusted<Freshness | undefined>;
-  readonly totals: Totals;
+  readonly states: TtlCache<Freshness | undefined>;
+  readonly totals: TotalCache;
   readonly anchors: AnchorCache;
-  /** How many records a page is looked for in while nobody knows how many there are. */
-  readonly unknownLook: number;
-  readonly statements: Statements;
-  /** On the connections, by organization. */
-  readonly turns: Turns;
+  /** Records to scan for a page while the total is unknown. */
+  readonly scanLimit: number;
+  readonly statements: StatementRunner;
+  /** Queue for the data connections, by organization. */
+  readonly queue: FairQueue;
 };
 
 export type ListRead = { readonly freshness: Freshness; readonly records: string; readonly total: number };
-/** `record` is null when there is none. */
+/** `record` is null when it does not exist. */
 export type RecordRead = { readonly freshness: Freshness; readonly record: string | null };
 
 export type StateRow = {
@@ -54,14 +54,18 @@ export type StateRow = {
   synced_at: string | null;
 };
 
-const mostAttempts = 4;
-export const missing = /^(42P01|3F000|42703|42883)$/;
+const maxAttempts = 4;
+/** SQLSTATE of an undefined table, schema, column or function. */
+export const undefinedObject = /^(42P01|3F000|42703|42883)$/;
 const connectionLost = /^(08\w{3}|57P0[123]|ECONNRESET|EPIPE|ECONNREFUSED)$/;
-export const timedOut = '57014';
+/** SQLSTATE of a statement that exceeded its timeout. */
+export const queryCanceled = '57014';
 
+/** 503 with Retry-After: no sync of the resource has been published. */
 export const notSynced = (cause?: unknown): AppError =>
   unavailable('No sync of this resource has been published yet; try again later', 30, cause);
 
+/** The state of a row; undefined before the first publish. */
 export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
   if (row === undefined || row.active_table === null || row.epoch === null || row.generation === '0') return undefined;
   return {
@@ -75,9 +79,9 @@ export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
 
 const stateKey = (reader: Reader, recordType: string): string => `${reader.organizationId}/${recordType}`;
 
-/** The state that may be trusted now, if it is known without asking. */
-export const heldFreshness = (reader: Reader, recordType: string): Freshness | undefined =>
-  reader.states.held(stateKey(reader, recordType));
+/** The cached state, when it is within its TTL. */
+export const cachedFreshness = (reader: Reader, recordType: string): Freshness | undefined =>
+  reader.states.findFresh(stateKey(reader, recordType));
 
 const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
   b !== undefined &&
@@ -87,18 +91,18 @@ const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
   a.syncedAt === b.syncedAt &&
   a.rowCount === b.rowCount;
 
-/** The state that may be trusted now. Throws 503 when nothing has been published. */
+/** The current state, from the cache or the database. Rejects with 503 when nothing has been published or the database is unavailable. */
 export async function currentFreshness(reader: Reader, recordType: string): Promise<Freshness> {
-  const found = await reader.states.get(stateKey(reader, recordType), () => readFreshness(reader, recordType));
+  const found = await reader.states.load(stateKey(reader, recordType), () => readFreshness(reader, recordType));
   if (found === undefined) throw notSynced();
   return found;
 }
 
 async function readFreshness(reader: Reader, recordType: string): Promise<Freshness | undefined> {
-  const { turns, organizationId } = reader;
-  const endTurn = turns.begin(organizationId) ?? (await turns.await(organizationId));
+  const { queue, organizationId } = reader;
+  const releasePermit = queue.tryAcquire(organizationId) ?? (await queue.acquire(organizationId));
   try {
-    const state = await withOneRetry(() => readState(reader.db.data, tenantSchema(organizationId), recordType));
+    const state = await withOneRetry(() => readRecordState(reader.db.data, tenantSchema(organizationId), recordType));
     if (state === undefined) return undefined;
     return freshnessOf({
       active_table: state.activeTable,
@@ -108,10 +112,10 @@ async function readFreshness(reader: Reader, recordType: string): Promise<Freshn
       synced_at: state.syncedAt,
     });
   } catch (error) {
-    if (missing.test(sqlState(error) ?? '')) return undefined;
+    if (undefinedObject.test(sqlState(error) ?? '')) return undefined;
     throw asUnavailable(error);
   } finally {
-    endTurn();
+    releasePermit();
   }
 }
 
@@ -128,48 +132,51 @@ const isConnectionLost = (error: unknown): boolean =>
   connectionLost.test(sqlState(error) ?? '') ||
   (error instanceof Error && /^(Connection terminated|Client has encountered a connection error)/.test(error.message));
 
+/** Converts timeouts and lost connections into a 503; returns other errors unchanged. */
 export function asUnavailable(error: unknown): unknown {
-  if (sqlState(error) === timedOut)
-    return unavailable('The read took too long and was stopped; narrow the filter or sort by another field', 5, error);
-  return isConnectionLost(error) ? unavailable('The database is away for the moment; try again', 2, error) : error;
+  if (sqlState(error) === queryCanceled)
+    return unavailable('The read exceeded its time limit. Narrow the filter or sort by another field.', 5, error);
+  return isConnectionLost(error) ? unavailable('The database is temporarily unavailable; try again', 2, error) : error;
 }
 
 /**
- * Runs what `write` writes for the table of the current state until the statement itself saw that table as the active one.
- * Gives the row and the state it belongs to, and refreshes what is trusted.
+ * Runs the statement from `write` for the active table, again after a table swap, until the statement itself saw that table as the active
+ * one. Returns the row and its state, and refreshes the cached state. Rejects with 503 when nothing is synced, the read times out, or the
+ * database is unavailable.
  */
 export async function readRow<Row extends StateRow>(
   reader: Reader,
   recordType: string,
-  write: (place: Place) => Statement,
+  write: (table: TableRef) => Statement,
 ): Promise<{ row: Row; freshness: Freshness }> {
   const key = stateKey(reader, recordType);
   const schema = tenantSchema(reader.organizationId);
   let lastError: unknown;
-  for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
-    const trusted = heldFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
-    const { table } = trusted;
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const current = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
+    const { table } = current;
     const statement = write({ schema, table });
     const startedMs = reader.clock.monotonicMs();
     try {
       const row = await withOneRetry(() => reader.statements.run<Row>(reader.organizationId, statement));
       const read = freshnessOf(row);
-      const seen = isSame(trusted, read) ? trusted : read;
+      const seen = isSame(current, read) ? current : read;
       reader.states.put(key, seen, startedMs);
       if (row !== undefined && seen !== undefined && seen.table === table) return { row, freshness: seen };
     } catch (error) {
       lastError = error;
-      if (!missing.test(sqlState(error) ?? '')) throw asUnavailable(error);
-      reader.states.forget(key);
+      if (!undefinedObject.test(sqlState(error) ?? '')) throw asUnavailable(error);
+      reader.states.evict(key);
     }
   }
-  reader.log.error({ err: lastError, organizationId: reader.organizationId, recordType }, 'a published version could not be read');
+  reader.log.error({ err: lastError, organizationId: reader.organizationId, recordType }, 'could not read a published version');
   throw notSynced(lastError);
 }
 
-export async function readRecord(reader: Reader, plan: RecordPlan): Promise<RecordRead> {
-  const { row, freshness } = await readRow<StateRow & { record: string | null }>(reader, plan.endpoint.recordType, (place) =>
-    recordStatement(place, plan),
+/** Rejects with 503 as `readRow` does. */
+export async function readSingleRecord(reader: Reader, plan: RecordPlan): Promise<RecordRead> {
+  const { row, freshness } = await readRow<StateRow & { record: string | null }>(reader, plan.endpoint.recordType, (table) =>
+    recordStatement(table, plan),
   );
   return { freshness, record: row.record };
 }
@@ -178,47 +185,49 @@ type ListRow = StateRow & { records: string; found: number; total?: string };
 type PageRead = { readonly row: ListRow; readonly freshness: Freshness };
 
 const readPage = (reader: Reader, plan: ListPlan, ranges: readonly Range[], counted: boolean): Promise<PageRead> =>
-  readRow<ListRow>(reader, plan.endpoint.recordType, (place) => listStatement(place, plan, ranges, counted));
+  readRow<ListRow>(reader, plan.endpoint.recordType, (table) => listStatement(table, plan, ranges, counted));
 
-export const keyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
+export const totalKeyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
   totalKey([reader.organizationId, plan.endpoint.recordType, epoch, generation], plan.filterKey);
 
 const sameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;
 
 type Found = ListRead & { readonly found: number };
 
-/** A page with its exact total, of the newest generation. Reads again when a publish comes in between. */
-export async function readList(reader: Reader, plan: ListPlan): Promise<ListRead> {
-  let wasShort = false;
+/**
+ * A page with its exact total, of the newest generation. Reads again when a publish comes in between. Rejects with 503 as `readRow` does.
+ */
+export async function readListPage(reader: Reader, plan: ListPlan): Promise<ListRead> {
+  let retryShort = false;
   for (;;) {
     const { recordType } = plan.endpoint;
-    const planned = heldFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
+    const planned = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
     const read =
       plan.conditions.length === 0
-        ? await readCounted(reader, plan, planned, planned.rowCount, wasShort)
-        : await readFiltered(reader, plan, planned, wasShort);
+        ? await readCounted(reader, plan, planned, planned.rowCount, retryShort)
+        : await readFiltered(reader, plan, planned, retryShort);
     if (read === undefined) continue;
-    // Sorted downwards, the page reaches into the records without a value; or what fits stands late in the order: then it is found
-    // another way.
-    if (wasShort || read.found >= rowsOnPage(plan, read.total)) return read;
-    wasShort = true;
+    if (retryShort || read.found >= rowsOnPage(plan, read.total)) return read;
+    // The page is short: in descending order it reaches records without a value, or the matches cluster at the end. Retry by sorting all of
+    // them, or by anchors.
+    retryShort = true;
   }
 }
 
-/** Undefined when there is other data by now. */
-async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, wasShort: boolean): Promise<Found | undefined> {
-  const key = keyFor(reader, plan, planned);
+/** Undefined when the data has changed meanwhile. */
+async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, retryShort: boolean): Promise<Found | undefined> {
+  const key = totalKeyFor(reader, plan, planned);
   const claim = reader.totals.claim(key);
-  if (claim.kind === 'known') return readCounted(reader, plan, planned, claim.total, wasShort);
+  if (claim.kind === 'known') return readCounted(reader, plan, planned, claim.total, retryShort);
   if (claim.kind === 'awaited') {
     const counted = await claim.counted;
-    return counted.key === key ? readCounted(reader, plan, planned, counted.total, wasShort) : undefined;
+    return counted.key === key ? readCounted(reader, plan, planned, counted.total, retryShort) : undefined;
   }
   try {
-    const ranges = wasShort ? sortedRanges(plan) : carefulRanges(plan, undefined, planned.rowCount, reader.unknownLook);
+    const ranges = retryShort ? sortedRanges(plan) : boundedRanges(plan, undefined, planned.rowCount, reader.scanLimit);
     const { row, freshness } = await readPage(reader, plan, ranges, true);
     const total = Number(row.total);
-    claim.found({ key: keyFor(reader, plan, freshness), total });
+    claim.found({ key: totalKeyFor(reader, plan, freshness), total });
     return { freshness, records: row.records, found: row.found, total };
   } catch (error) {
     claim.fail(error);
@@ -226,15 +235,15 @@ async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, 
   }
 }
 
-/** Undefined when the total turns out to be that of other data. */
+/** Undefined when the total turns out to belong to other data. */
 async function readCounted(
   reader: Reader,
   plan: ListPlan,
   planned: Freshness,
   total: number,
-  wasShort: boolean,
+  retryShort: boolean,
 ): Promise<Found | undefined> {
-  const found = rangesFor(reader, plan, planned, total, wasShort);
+  const found = rangesFor(reader, plan, planned, total, retryShort);
   const ranges = found instanceof Promise ? await found : found;
   if (ranges === undefined) return undefined;
   const { row, freshness } = await readPage(reader, plan, ranges.of, false);
@@ -243,40 +252,40 @@ async function readCounted(
   return plan.conditions.length === 0 && ranges.ofAnyData ? { ...page, total: freshness.rowCount } : undefined;
 }
 
-/** Pages so many anchors deep are worth having them built; before that, walking there is cheaper. */
-const worthBuilding = 10;
+/** Pages at least this many anchors deep justify building anchors; before that, walking there is cheaper. */
+const minAnchorsToBuild = 10;
 
-/** `ofAnyData`: they hold whatever was published meanwhile. */
+/** `ofAnyData`: the ranges are valid whatever was published meanwhile. */
 type Ranges = { readonly of: readonly Range[]; readonly ofAnyData: boolean };
 
-/** Undefined when the anchors turn out to be those of other data. A promise only where anchors are built. */
+/** Undefined when the anchors turn out to belong to other data. Returns a promise only when anchors must be built. */
 function rangesFor(
   reader: Reader,
   plan: ListPlan,
   planned: Freshness,
   total: number,
-  wasShort: boolean,
+  retryShort: boolean,
 ): Ranges | Promise<Ranges | undefined> {
   const start = firstRow(plan);
-  if (start >= total) return { of: noRanges, ofAnyData: false };
+  if (start >= total) return { of: emptyRanges, ofAnyData: false };
   const { every } = reader.anchors;
-  if (every !== undefined && plan.sort.further.length === 0 && total > every && (wasShort || start >= every || skipsRecords(plan))) {
-    const key = anchorKey(keyFor(reader, plan, planned), plan);
-    const held = reader.anchors.held(key);
-    if (held !== undefined) return { of: anchoredRanges(plan, held), ofAnyData: false };
-    if (wasShort || start >= every * worthBuilding) {
-      const building = reader.anchors.get(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
+  if (every !== undefined && plan.sort.further.length === 0 && total > every && (retryShort || start >= every || skipsRecords(plan))) {
+    const key = anchorKey(totalKeyFor(reader, plan, planned), plan);
+    const cached = reader.anchors.find(key);
+    if (cached !== undefined) return { of: anchoredRanges(plan, cached), ofAnyData: false };
+    if (retryShort || start >= every * minAnchorsToBuild) {
+      const building = reader.anchors.load(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
       return building.then((built) => built && { of: anchoredRanges(plan, built), ofAnyData: false });
     }
   }
-  const of = wasShort ? sortedRanges(plan) : carefulRanges(plan, total, planned.rowCount, reader.unknownLook);
+  const of = retryShort ? sortedRanges(plan) : boundedRanges(plan, total, planned.rowCount, reader.scanLimit);
   return { of, ofAnyData: true };
 }
 
-async function buildAnchors(reader: Reader, plan: ListPlan, every: number): Promise<Built> {
-  const { row, freshness } = await readRow<StateRow & { valued: string; nulls: string | null }>(reader, plan.endpoint.recordType, (place) =>
-    anchorsStatement(place, plan, every),
+async function buildAnchors(reader: Reader, plan: ListPlan, every: number): Promise<BuiltAnchors> {
+  const { row, freshness } = await readRow<StateRow & { valued: string; nulls: string | null }>(reader, plan.endpoint.recordType, (table) =>
+    anchorsStatement(table, plan, every),
   );
-  const anchors = { every, valued: readAnchors(row.valued), nulls: readAnchors(row.nulls) };
-  return { key: anchorKey(keyFor(reader, plan, freshness), plan), anchors };
+  const anchors = { every, valued: parseAnchors(row.valued), nulls: parseAnchors(row.nulls) };
+  return { key: anchorKey(totalKeyFor(reader, plan, freshness), plan), anchors };
 }

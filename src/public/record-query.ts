@@ -1,69 +1,69 @@
-// What may be asked of the synced records beside the published versions: any fields of one record type, named by their sources.
-// A query is kept for years while the ERP's fields come and go. So what has no column at the moment is told of and never fails
-// the read: a column reads null, a key to sort by is left out, and a filter lets nothing through, as one left out would let too
-// much through. Pure.
+// Queries of synced records outside the published versions: any fields of one record type, named by their sources. Queries are stored for
+// years while the fields of the ERP change. A source without a column is therefore reported and never fails the read: a column reads as
+// null, a sort key is skipped, and a filter matches nothing, because skipping it would return too much. Pure.
 import { createHash } from 'node:crypto';
 import type { ColumnType, RecordColumn } from '../warehouse/columns.ts';
 import { type AvailableRecordType, columnOf, sourceOf } from './bind.ts';
-import { type Column, type CompiledEndpoint, idColumn, type OutputField } from './compile.ts';
+import { type CompiledColumn, type CompiledEndpoint, idColumn, type OutputField } from './compile.ts';
 import { didYouMean } from './nearest.ts';
 import { operatorFits, operatorsOf, takesSeveral, type ValueType } from './operators.ts';
-import { type Condition, finishPlan, type ListPlan, readCondition, type SortKey } from './plan.ts';
+import { completePlan, type FilterCondition, type ListPlan, parseCondition, type SortKey } from './plan.ts';
 import type { Operator } from './schema-document.ts';
 
 /** Sources are fields of the record type, `<field>.name` for a label, `lines`, and in filters and sorts also `id`. */
 export type RecordQuery = {
   readonly recordType: string;
-  /** `name` is what the value is called in each record; different ones, none of them `id`, which every record has. */
+  /** `name` is the key of the value in each record; unique, and never `id`, which every record has. */
   readonly columns: readonly { readonly name: string; readonly source: string }[];
   readonly filters: readonly { readonly source: string; readonly operator: Operator; readonly values: readonly Scalar[] }[];
   readonly sort: readonly { readonly source: string; readonly direction: 'asc' | 'desc' }[];
 };
 export type Scalar = string | number | boolean;
 
-/** `path` is of the query, such as `filters[0].values`. `passing`: it may be over without anyone changing the query. */
+/** `path` points into the query, such as `filters[0].values`. `passing`: the problem may resolve itself without a change to the query. */
 export type QueryProblem = { readonly path: string; readonly code: string; readonly message: string; readonly passing: boolean };
 
-/** `type` is null where there is no such column at the moment. */
+/** `type` is null while the source has no column. */
 export type QueryColumn = { readonly name: string; readonly source: string; readonly type: ColumnType | null };
 
 export type BoundQuery = {
   readonly plan: ListPlan;
   readonly columns: readonly QueryColumn[];
   readonly problems: readonly QueryProblem[];
-  /** A filter could not be understood: no record may be shown. */
-  readonly letsNothingThrough: boolean;
+  /** A filter is invalid, so no record may be returned. */
+  readonly matchesNothing: boolean;
 };
 
 type Report = (path: string, code: string, message: string, passing?: boolean) => void;
 type Page = { readonly page: number; readonly pageSize: number };
 
-export const unknownRecordType: QueryProblem = {
+export const unknownRecordTypeProblem: QueryProblem = {
   path: 'recordType',
   code: 'unknown_record_type',
-  message: 'Nothing of this record type is synced',
+  message: 'This record type is not synced',
   passing: false,
 };
 
-/** The column that holds the source now; reports why there is none. */
+/** The column that holds the source; reports why there is none. */
 function findColumn({ columns, label }: AvailableRecordType, source: string, path: string, report: Report): RecordColumn | undefined {
   const found = columnOf(columns, source);
   if (found === undefined) {
     const known = columns.filter(({ state }) => state !== 'replaced').map(sourceOf);
     report(path, 'unknown_source', `${label} has no synced field "${source.slice(0, 80)}".${didYouMean(source, known)}`);
   } else if (found.state === 'vanished') report(path, 'vanished', `The field "${source}" no longer exists in the ERP`, true);
-  else if (found.state === 'loading') report(path, 'still_loading', `The field "${source}" is filled by the next complete run`, true);
+  else if (found.state === 'loading')
+    report(path, 'still_loading', `The field "${source}" is still loading; it is available after the next complete run`, true);
   else return found;
   return undefined;
 }
 
-/** The same for filters and sorts, which take no lines. */
-function findValue(type: AvailableRecordType, source: string, path: string, report: Report): Column | undefined {
+/** Like findColumn, for filters and sorts, which cannot use lines. */
+function findValue(type: AvailableRecordType, source: string, path: string, report: Report): CompiledColumn | undefined {
   if (source === 'id') return idColumn(type.idType);
   const found = findColumn(type, source, path, report);
   if (found === undefined) return undefined;
   if (found.type !== 'lines') return { column: found.column, type: found.type };
-  report(path, 'lines', 'There are no filters and sorts inside lines');
+  report(path, 'lines', 'Lines cannot be filtered or sorted by');
   return undefined;
 }
 
@@ -75,12 +75,12 @@ function outputOf(name: string, found: RecordColumn | undefined): OutputField {
   return { kind: 'lines', name, column, lines };
 }
 
-/** The value as text, which is read by the column's type afterwards; undefined when it is of another kind. */
+/** The value as text, to be parsed by the type of the column; undefined when it has another JSON type. */
 function textOf(type: ValueType, value: Scalar): string | undefined {
   if (type === 'boolean') return typeof value === 'boolean' ? String(value) : undefined;
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean' || (type !== 'number' && type !== 'integer')) return undefined;
-  // A larger whole number has lost digits on its way here; written as text it keeps them.
+  // A larger whole number has already lost digits; as text it keeps them.
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
 }
 
@@ -95,37 +95,41 @@ const expected: Readonly<Record<ValueType, string>> = {
 
 function conditionOf(
   { source, operator, values }: RecordQuery['filters'][number],
-  column: Column,
+  column: CompiledColumn,
   path: string,
   report: Report,
-): Condition | undefined {
+): FilterCondition | undefined {
   if (!operatorFits(operator, column.type)) {
     const fitting = operatorsOf(column.type).join(', ');
-    report(`${path}.operator`, 'operator_misfits', `"${operator}" does not fit a ${column.type} field; these do: ${fitting}`);
+    report(
+      `${path}.operator`,
+      'operator_misfits',
+      `"${operator}" cannot be used with a ${column.type} field. Available operators: ${fitting}`,
+    );
     return undefined;
   }
   if (values.length === 0 || (values.length > 1 && !takesSeveral(operator))) {
-    const wanted = takesSeveral(operator) ? 'at least one value' : 'one value';
-    report(`${path}.values`, 'invalid_value', `"${operator}" takes ${wanted}`);
+    const wanted = takesSeveral(operator) ? 'at least one value' : 'exactly one value';
+    report(`${path}.values`, 'invalid_value', `"${operator}" requires ${wanted}`);
     return undefined;
   }
   const type = operator === 'null' ? 'boolean' : column.type;
   const texts = values.map((value) => textOf(type, value));
   const readable = texts.filter((text) => text !== undefined);
   let isRefused = readable.length < texts.length;
-  if (isRefused) report(`${path}.values`, 'invalid_value', `"${source}" is compared with ${expected[type]}`);
-  const condition = readCondition({ name: source, field: source, column, operator }, readable, (_name, code, message) => {
+  if (isRefused) report(`${path}.values`, 'invalid_value', `"${source}" must be compared with ${expected[type]}`);
+  const condition = parseCondition({ name: source, field: source, column, operator }, readable, (_name, code, message) => {
     if (!isRefused) report(`${path}.values`, code, message);
     isRefused = true;
   });
   return isRefused ? undefined : condition;
 }
 
-/** The same for queries that write their records alike; it takes the place of a version's endpoint in the names of statements. */
+/** Equal for queries whose records have the same form; takes the place of the endpoint key in statement keys. */
 const keyOf = (fields: readonly OutputField[]): string =>
   `query/${createHash('sha256').update(JSON.stringify(fields)).digest('base64url')}`;
 
-/** Fields as an endpoint that no version has. */
+/** Represents the columns as an endpoint that belongs to no version. */
 export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, type: AvailableRecordType, report: Report) {
   const found = query.columns.map(({ source }, index) => findColumn(type, source, `columns[${index}]`, report));
   const fields = query.columns.map(({ name }, index) => outputOf(name, found[index]));
@@ -143,7 +147,7 @@ export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, t
   return { endpoint, found };
 }
 
-/** Binds a query to what is synced now. Without a sort, records come by id. */
+/** Binds a query to the columns that exist now; problems are returned, never thrown. Without a sort, records are ordered by id. */
 export function bindQuery(query: RecordQuery, type: AvailableRecordType, { page, pageSize }: Page): BoundQuery {
   const problems: QueryProblem[] = [];
   const report: Report = (path, code, message, passing = false) => problems.push({ path, code, message, passing });
@@ -157,7 +161,7 @@ export function bindQuery(query: RecordQuery, type: AvailableRecordType, { page,
     return column === undefined ? [] : [{ column, order: direction }];
   });
   const [first = { column: idColumn(type.idType), order: 'asc' as const }, ...further] = keys;
-  const plan = finishPlan({
+  const plan = completePlan({
     endpoint,
     conditions: conditions.filter((condition) => condition !== undefined),
     sort: { ...first, further: first.column.column === 'id' ? [] : further },
@@ -170,6 +174,6 @@ export function bindQuery(query: RecordQuery, type: AvailableRecordType, { page,
     plan,
     columns: query.columns.map((column, index) => ({ ...column, type: found[index]?.type ?? null })),
     problems,
-    letsNothingThrough: conditions.includes(undefined),
+    matchesNothing: conditions.includes(undefined),
   };
 }

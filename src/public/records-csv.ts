@@ -1,146 +1,154 @@
-// Everything that a query finds, as CSV for whoever opens it in a spreadsheet: one snapshot, in constant memory, under the turns and
-// limits of the public interface's exports. Texts that a spreadsheet would execute get an apostrophe; numbers are never touched.
+// Writes everything that a query finds as CSV for spreadsheets: one snapshot, in constant memory, with the queue and limits of the exports
+// of the public interface. Texts that a spreadsheet would run as a formula get an apostrophe; numbers are never changed.
 import type { TenantCtx } from '../core/ctx.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { readAvailableType } from './available.ts';
-import { startCopy, watch } from './copy-lines.ts';
-import { openCsv } from './csv.ts';
+import { startCopy, watchCopy } from './copy-lines.ts';
+import { createCsvWriter } from './csv.ts';
 import type { Engine } from './engine.ts';
-import { asUnavailable, timedOut } from './read.ts';
-import { type BoundQuery, bindQuery, type QueryColumn, type QueryProblem, type RecordQuery, unknownRecordType } from './record-query.ts';
-import { openSnapshot, type Snapshot, totalOf, whileTablesSwap } from './snapshot.ts';
+import { asUnavailable, queryCanceled } from './read.ts';
+import {
+  type BoundQuery,
+  bindQuery,
+  type QueryColumn,
+  type QueryProblem,
+  type RecordQuery,
+  unknownRecordTypeProblem,
+} from './record-query.ts';
+import { openSnapshot, retryOnTableSwap, type Snapshot, totalOf } from './snapshot.ts';
 
 export type RecordsCsv = {
   readonly columns: readonly QueryColumn[];
   readonly problems: readonly QueryProblem[];
-  /** Problems keep all records back. */
+  /** No records are returned because of the problems. */
   readonly heldBack: boolean;
   readonly total: number;
-  /** RFC 3339; null when nothing is synced, or the time is unknown. */
+  /** RFC 3339; null when nothing is synced or the time is unknown. */
   readonly syncedAt: string | null;
-  /** UTF-8, first the line of names, lines ended by CR LF. It ends cleanly only when it is complete. To be read once. */
+  /** UTF-8: a header line, then the records, with CR LF line ends. Ends cleanly only when it is complete. Can be read once. */
   readonly bytes: AsyncIterable<Buffer>;
-  /** Aborted when the service ends it early, because its reader is slow or others wait. */
+  /** Aborted when the service ends the stream early, because its reader is slow or a writer is blocked. */
   readonly cut: AbortSignal;
 };
 
-const form: Parameters<typeof startCopy>[1]['form'] = (columns) => openCsv(columns, { guardFormulas: true });
+const createWriter: Parameters<typeof startCopy>[1]['createWriter'] = (columns) => createCsvWriter(columns, { guardFormulas: true });
 const wholeResult = { page: 1, pageSize: 1 };
 
-const onlyHead = ({ columns }: RecordQuery): Buffer =>
-  form(['id', ...columns.map(({ name }) => name)].map((name) => ({ name, kind: 'text' }))).head;
+const headerLine = ({ columns }: RecordQuery): Buffer =>
+  createWriter(['id', ...columns.map(({ name }) => name)].map((name) => ({ name, kind: 'text' }))).head;
 
-/** Nothing to show: the line of names alone. */
-const empty = (query: RecordQuery, bound: Pick<BoundQuery, 'columns' | 'problems'>, syncedAt: string | null): RecordsCsv => ({
+/** The header line alone. */
+const headerOnly = (query: RecordQuery, bound: Pick<BoundQuery, 'columns' | 'problems'>, syncedAt: string | null): RecordsCsv => ({
   columns: bound.columns,
   problems: bound.problems,
   heldBack: true,
   total: 0,
   syncedAt,
   bytes: (async function* () {
-    yield onlyHead(query);
+    yield headerLine(query);
   })(),
   cut: new AbortController().signal,
 });
 
-type Open = { readonly engine: Engine; readonly ctx: TenantCtx; readonly query: RecordQuery; readonly left: AbortSignal };
+type CsvRequest = { readonly engine: Engine; readonly ctx: TenantCtx; readonly query: RecordQuery; readonly signal: AbortSignal };
 
-/** One attempt. `over` is called once, when the connection is no longer needed. */
-async function startOnce({ engine, ctx, query, left }: Open, over: () => void): Promise<RecordsCsv> {
+/** One attempt. `onDone` is called once, when the connection is no longer needed. */
+async function startOnce({ engine, ctx, query, signal }: CsvRequest, onDone: () => void): Promise<RecordsCsv> {
   const type = await readAvailableType(ctx, query.recordType);
   if (type === undefined) {
-    over();
+    onDone();
     const columns = query.columns.map((column) => ({ ...column, type: null }));
-    return empty(query, { columns, problems: [unknownRecordType] }, null);
+    return headerOnly(query, { columns, problems: [unknownRecordTypeProblem] }, null);
   }
   const { plan, ...bound } = bindQuery(query, type, wholeResult);
   const reader = engine.readerOf(ctx.organizationId);
-  const snapshot = await openSnapshot(ctx.db.exports, reader, query.recordType, ctx.settings.exports.limitMs, left);
+  const snapshot = await openSnapshot(ctx.db.exports, reader, query.recordType, ctx.settings.exports.maxDurationMs, signal);
   try {
     const { syncedAt } = snapshot.freshness;
-    if (bound.letsNothingThrough) {
+    if (bound.matchesNothing) {
       snapshot.destroy();
-      over();
-      return empty(query, bound, syncedAt);
+      onDone();
+      return headerOnly(query, bound, syncedAt);
     }
     const total = await totalOf(snapshot, reader, plan);
-    const lines = await startCopy(snapshot, { plan, total, left, form, giveWay: engine.exports.giveWay });
-    return { ...bound, heldBack: false, total, syncedAt, ...flow({ engine, ctx, query, left }, snapshot, lines, over) };
+    const rows = await startCopy(snapshot, { plan, total, signal, createWriter, yieldToReads: engine.exports.yieldToReads });
+    return { ...bound, heldBack: false, total, syncedAt, ...watchedBytes({ engine, ctx, query, signal }, snapshot, rows, onDone) };
   } catch (error) {
     snapshot.destroy();
     throw error;
   }
 }
 
-/** The bytes, watched over until they end, are cut off, or nobody listens any more. */
-function flow(
-  { engine, ctx, query, left }: Open,
+/** The bytes, watched until they end, are cut off, or the reader disconnects. */
+function watchedBytes(
+  { engine, ctx, query, signal }: CsvRequest,
   snapshot: Snapshot,
-  lines: Awaited<ReturnType<typeof startCopy>>,
-  over: () => void,
+  rows: Awaited<ReturnType<typeof startCopy>>,
+  onDone: () => void,
 ): Pick<RecordsCsv, 'bytes' | 'cut'> {
   const cut = new AbortController();
   let isOffered = false;
-  const end = (): void => {
-    stop();
-    left.removeEventListener('abort', end);
+  const finish = (): void => {
+    stopWatch();
+    signal.removeEventListener('abort', finish);
     snapshot.destroy();
-    over();
+    onDone();
   };
   const cutOff = (reason: string): void => {
     ctx.log.info(
-      { organizationId: ctx.organizationId, recordType: query.recordType, reason, bytes: lines.taken() },
-      'records as CSV were cut off',
+      { organizationId: ctx.organizationId, recordType: query.recordType, reason, bytes: rows.bytesTaken() },
+      'CSV of records was cut off',
     );
     cut.abort(new Error(`cut off: ${reason}`));
-    end();
+    finish();
   };
-  const stop = watch({
-    lines,
+  const stopWatch = watchCopy({
+    rows,
     snapshot,
-    standing: engine.exports.standing,
+    blockedWriters: engine.exports.blockedWriters,
     limits: ctx.settings.exports,
     isWaiting: () => isOffered,
     cut: cutOff,
   });
-  if (left.aborted) end();
-  left.addEventListener('abort', end);
+  if (signal.aborted) finish();
+  signal.addEventListener('abort', finish);
   async function* read(): AsyncGenerator<Buffer> {
     try {
-      for await (const piece of lines.read()) {
+      for await (const chunk of rows.read()) {
         isOffered = true;
-        // The next one is written over it.
-        yield Buffer.from(piece);
+        // The next chunk overwrites this one.
+        yield Buffer.from(chunk);
         isOffered = false;
         cut.signal.throwIfAborted();
       }
     } catch (error) {
-      if (sqlState(error) === timedOut) cutOff('time limit');
+      if (sqlState(error) === queryCanceled) cutOff('time limit');
       throw error;
     } finally {
-      end();
+      finish();
     }
   }
   return { bytes: read(), cut: cut.signal };
 }
 
 /**
- * Resolves when the first rows are there. Whoever doesn't read to the end aborts the signal. Throws 503 while too many exports run, no
- * sync of the record type has been published, or the database is away; rejects with the signal's reason when it comes first.
+ * Resolves when the first rows are available. A caller that does not read to the end must abort the signal. Rejects with 503 when too many
+ * exports run, no sync of the record type has been published, or the database is unavailable; with the reason of the signal when it aborts
+ * first.
  */
-export async function openRecordsCsv(engine: Engine, ctx: TenantCtx, query: RecordQuery, left: AbortSignal): Promise<RecordsCsv> {
-  const endTurn = await engine.exports.turns.take(ctx.organizationId, left);
-  if (endTurn === undefined) throw left.reason;
-  let isOver = false;
-  const over = (): void => {
-    if (!isOver) endTurn();
-    isOver = true;
+export async function startRecordsCsv(engine: Engine, ctx: TenantCtx, query: RecordQuery, signal: AbortSignal): Promise<RecordsCsv> {
+  const releasePermit = await engine.exports.queue.acquireUnlessAborted(ctx.organizationId, signal);
+  if (releasePermit === undefined) throw signal.reason;
+  let isDone = false;
+  const onDone = (): void => {
+    if (!isDone) releasePermit();
+    isDone = true;
   };
   try {
     const reader = engine.readerOf(ctx.organizationId);
-    return await whileTablesSwap(reader, query.recordType, () => startOnce({ engine, ctx, query, left }, over));
+    return await retryOnTableSwap(reader, query.recordType, () => startOnce({ engine, ctx, query, signal }, onDone));
   } catch (error) {
-    over();
+    onDone();
     throw asUnavailable(error);
   }
 }

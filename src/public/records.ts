@@ -1,41 +1,42 @@
-// The door for callers inside the service that are no published version: saved views, mails, templates. They read any synced
-// field of one organization through the same engine as the public interface, with its limits, its caches and its refusals.
+// Reads records for callers inside the service rather than for a published version: saved views, mails, templates. They read any synced
+// field of one organization through the same engine as the public interface, with its limits, caches and errors.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { readAvailableType } from './available.ts';
 import { type Engine, engineOf } from './engine.ts';
-import { currentFreshness, readList, readRecord } from './read.ts';
-import { bindQuery, endpointOf, type QueryColumn, type QueryProblem, type RecordQuery, unknownRecordType } from './record-query.ts';
-import { openRecordsCsv, type RecordsCsv } from './records-csv.ts';
+import { currentFreshness, readListPage, readSingleRecord } from './read.ts';
+import { bindQuery, endpointOf, type QueryColumn, type QueryProblem, type RecordQuery, unknownRecordTypeProblem } from './record-query.ts';
+import { type RecordsCsv, startRecordsCsv } from './records-csv.ts';
 import { isRecordId } from './values.ts';
 
 type Page = { readonly page: number; readonly pageSize: number };
 
 export type FoundRecords = {
   readonly columns: readonly QueryColumn[];
-  /** The page as text of a JSON array, written by PostgreSQL with exact digits: `id` first, then the columns under their names. */
+  /** The page as the text of a JSON array, written by PostgreSQL with exact digits: `id` first, then the columns by name. */
   readonly records: string;
   readonly total: number;
-  /** RFC 3339; null when nothing is synced, or the time is unknown. */
+  /** RFC 3339; null when nothing is synced or the time is unknown. */
   readonly syncedAt: string | null;
   readonly problems: readonly QueryProblem[];
-  /** Problems keep all records back. */
+  /** No records are returned because of the problems. */
   readonly heldBack: boolean;
 };
 
-export type Records = {
+export type RecordReader = {
   /**
-   * One page, `page` from 1. What the warehouse no longer holds is told in `problems`, never thrown. Throws 503 while no sync of the
-   * record type has been published, when the read takes too long, and when the database is away.
+   * One page; `page` starts at 1. Columns that the warehouse no longer has are reported in `problems`, not thrown. Rejects with 503 when no
+   * sync of the record type has been published, too many reads wait, the read times out, or the database is unavailable.
    */
   list(tenant: TenantCtx, query: RecordQuery, page: Page): Promise<FoundRecords>;
-  /** One record as JSON text, its values under their sources; undefined when there is none. Throws 503 as `list` does. */
+  /** One record as JSON text, its values under their sources; undefined when it does not exist. Rejects with 503 as `list` does. */
   get(tenant: TenantCtx, recordType: string, id: string, sources: readonly string[]): Promise<string | undefined>;
   /**
-   * All records of one snapshot as CSV, in constant memory, in turn with the public interface's exports. Resolves when the first ones
-   * are there; whoever doesn't read to the end aborts the signal. Throws 503 as `list` does, and while too many exports run.
+   * All records of one snapshot as CSV, in constant memory, queued with the exports of the public interface. Resolves when the first rows
+   * are available; a caller that does not read to the end must abort the signal. Rejects with 503 as `list` does, and when too many exports
+   * run.
    */
   csv(tenant: TenantCtx, query: RecordQuery, signal: AbortSignal): Promise<RecordsCsv>;
-  /** What `list` would tell now, without reading records. */
+  /** The problems that `list` would report now, without reading records. */
   check(tenant: TenantCtx, query: RecordQuery): Promise<readonly QueryProblem[]>;
 };
 
@@ -44,7 +45,7 @@ const nothing = (query: RecordQuery): FoundRecords => ({
   records: '[]',
   total: 0,
   syncedAt: null,
-  problems: [unknownRecordType],
+  problems: [unknownRecordTypeProblem],
   heldBack: true,
 });
 
@@ -52,12 +53,12 @@ async function list(engine: Engine, ctx: TenantCtx, query: RecordQuery, page: Pa
   const type = await readAvailableType(ctx, query.recordType);
   if (type === undefined) return nothing(query);
   const reader = engine.readerOf(ctx.organizationId);
-  const { plan, columns, problems, letsNothingThrough } = bindQuery(query, type, page);
-  if (letsNothingThrough) {
+  const { plan, columns, problems, matchesNothing } = bindQuery(query, type, page);
+  if (matchesNothing) {
     const { syncedAt } = await currentFreshness(reader, query.recordType);
     return { columns, problems, heldBack: true, records: '[]', total: 0, syncedAt };
   }
-  const { records, total, freshness } = await readList(reader, plan);
+  const { records, total, freshness } = await readListPage(reader, plan);
   return { columns, problems, heldBack: false, records: `[${records}]`, total, syncedAt: freshness.syncedAt };
 }
 
@@ -73,32 +74,32 @@ async function get(
   const columns = sources.filter((source) => source !== 'id').map((source) => ({ name: source, source }));
   const { endpoint } = endpointOf({ recordType, columns }, type, () => undefined);
   const plan = { endpoint, id, fields: endpoint.fields, normalized: '' };
-  const { record } = await readRecord(engine.readerOf(ctx.organizationId), plan);
+  const { record } = await readSingleRecord(engine.readerOf(ctx.organizationId), plan);
   return record ?? undefined;
 }
 
 async function check(ctx: TenantCtx, query: RecordQuery): Promise<readonly QueryProblem[]> {
   const type = await readAvailableType(ctx, query.recordType);
-  return type === undefined ? [unknownRecordType] : bindQuery(query, type, { page: 1, pageSize: 1 }).problems;
+  return type === undefined ? [unknownRecordTypeProblem] : bindQuery(query, type, { page: 1, pageSize: 1 }).problems;
 }
 
-/** In turn with all others that come through this door. */
-async function inTurn<T>({ freeReads }: Engine, { organizationId }: TenantCtx, read: () => Promise<T>): Promise<T> {
-  const end = await freeReads.take(organizationId, new AbortController().signal);
+/** Queued with all other reads of saved queries. Rejects with 503 when too many wait. */
+async function withPermit<T>({ savedQueries }: Engine, { organizationId }: TenantCtx, read: () => Promise<T>): Promise<T> {
+  const release = await savedQueries.acquireUnlessAborted(organizationId, new AbortController().signal);
   try {
     return await read();
   } finally {
-    end?.();
+    release?.();
   }
 }
 
-/** Whatever the process remembers of reads is shared with the public interface; `ctx` and `tenant` must have the same connections. */
-export function openRecords(ctx: Ctx): Records {
+/** The caches are shared with the public interface; `ctx` and `tenant` must use the same connections. */
+export function createRecordReader(ctx: Ctx): RecordReader {
   const engine = engineOf(ctx);
   return {
-    list: (tenant, query, page) => inTurn(engine, tenant, () => list(engine, tenant, query, page)),
-    get: (tenant, recordType, id, sources) => inTurn(engine, tenant, () => get(engine, tenant, recordType, id, sources)),
-    csv: (tenant, query, signal) => openRecordsCsv(engine, tenant, query, signal),
+    list: (tenant, query, page) => withPermit(engine, tenant, () => list(engine, tenant, query, page)),
+    get: (tenant, recordType, id, sources) => withPermit(engine, tenant, () => get(engine, tenant, recordType, id, sources)),
+    csv: (tenant, query, signal) => startRecordsCsv(engine, tenant, query, signal),
     check,
   };
 }

@@ -1,19 +1,20 @@
-// SQL expressions that write a record as JSON text: exact digits, UTC times, chosen sub-fields of lines. PostgreSQL writes the
-// bytes that leave the service, so no value ever passes through a binary float.
-import { quoted } from '../warehouse/table.ts';
+// Builds SQL expressions that write a record as JSON text: exact digits, UTC times, selected sub-fields of lines. PostgreSQL writes the
+// bytes that leave the service, so no value passes through a binary float.
+import { quoteIdentifier } from '../warehouse/table.ts';
 import type { LineOutput, OutputField } from './compile.ts';
 import type { CellColumn, CellKind } from './copy-rows.ts';
 import type { ValueType } from './operators.ts';
 
-/** Whole numbers beyond this lose digits in readers that use binary floats, so they are written as strings. */
+/** Larger whole numbers lose digits in clients that use binary floats, so they are written as strings. */
 const largestExact = '9007199254740992';
 
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 const tooLarge = (number: string): string => `abs(${number}) > ${largestExact} and trunc(${number}) = ${number}`;
 
+/** SQL of one value for JSON: times as RFC 3339, numbers beyond 2^53 or `asString` as text. */
 export function valueJson(value: string, type: ValueType, asString: boolean): string {
-  // Each connection writes dates as ISO has them, but for the T.
+  // Connections use DateStyle ISO, which differs from RFC 3339 only in the missing T.
   if (type === 'time') return `replace((${value} at time zone 'UTC')::text, ' ', 'T') || 'Z'`;
   if (type !== 'integer' && type !== 'number') return value;
   if (asString) return `${value}::text`;
@@ -26,26 +27,26 @@ function lineJson({ key, type, asString }: LineOutput): string {
   if (type !== 'integer' && type !== 'number') return value;
   const text = `(e.line ->> ${literal(key)})`;
   if (asString) return text;
-  // The inner CASE keeps the cast away from anything but numbers: conditions of one AND may be evaluated in any order.
+  // The inner CASE restricts the cast to numbers: PostgreSQL may evaluate the conditions of an AND in any order.
   const number = `(case when jsonb_typeof(${value}) = 'number' then ${value}::numeric end)`;
   return `case when ${tooLarge(number)} then to_jsonb(${text}) else ${value} end`;
 }
 
 function linesJson(column: string, lines: readonly LineOutput[]): string {
-  const outputs = lines.map((line) => `${lineJson(line)} as ${quoted(line.name)}`).join(', ');
+  const outputs = lines.map((line) => `${lineJson(line)} as ${quoteIdentifier(line.name)}`).join(', ');
   return `case when ${column} is not null then coalesce((select ('[' || string_agg(row_to_json(o)::text, ',' order by e.position) || ']')::json
     from jsonb_array_elements(${column}) with ordinality as e(line, position) cross join lateral (select ${outputs}) as o), '[]'::json) end`;
 }
 
-/** The select list of one record of table `t`: id first, then the fields under their public names. */
+/** The select list of one record of table `t`: id first, then the fields by public name. */
 export function recordColumns(fields: readonly OutputField[]): string {
   const outputs = fields.map((field) => {
-    if (field.kind === 'absent') return `null as ${quoted(field.name)}`;
+    if (field.kind === 'absent') return `null as ${quoteIdentifier(field.name)}`;
     const json =
       field.kind === 'lines'
-        ? linesJson(`t.${quoted(field.column)}`, field.lines)
-        : valueJson(`t.${quoted(field.column.column)}`, field.column.type, field.asString);
-    return `${json} as ${quoted(field.name)}`;
+        ? linesJson(`t.${quoteIdentifier(field.column)}`, field.lines)
+        : valueJson(`t.${quoteIdentifier(field.column.column)}`, field.column.type, field.asString);
+    return `${json} as ${quoteIdentifier(field.name)}`;
   });
   return ['t.id::text as "id"', ...outputs].join(', ');
 }
@@ -55,7 +56,7 @@ const kindOf = ({ column, asString }: OutputField & { kind: 'value' }): CellKind
   return column.type;
 };
 
-/** The same record as it is stored, but for its lines, and what its cells hold: whoever writes it in another form has less to undo. */
+/** The stored values of the same record (lines as JSON), and what each cell holds, for writers of other forms. */
 export function cellColumns(
   fields: readonly OutputField[],
   idType: 'integer' | 'text',
@@ -63,8 +64,8 @@ export function cellColumns(
   const cells = fields.map((field) => {
     const { name } = field;
     if (field.kind === 'absent') return { name, kind: 'text' as const, sql: 'null::text' };
-    if (field.kind === 'lines') return { name, kind: 'json' as const, sql: linesJson(`t.${quoted(field.column)}`, field.lines) };
-    return { name, kind: kindOf(field), sql: `t.${quoted(field.column.column)}` };
+    if (field.kind === 'lines') return { name, kind: 'json' as const, sql: linesJson(`t.${quoteIdentifier(field.column)}`, field.lines) };
+    return { name, kind: kindOf(field), sql: `t.${quoteIdentifier(field.column.column)}` };
   });
   const id = { name: 'id', kind: idType === 'integer' ? ('digits' as const) : ('text' as const), sql: 't.id' };
   return { sql: [id, ...cells].map(({ sql }) => sql).join(', '), columns: [id, ...cells].map(({ name, kind }) => ({ name, kind })) };

@@ -1,15 +1,15 @@
-// What a customer writes to define a version of the public interface, and what publishing fixes beside it. This file holds
-// shapes and sizes; the rules between the parts are in validate.ts.
+// Schemas of the definition of a version, as customers write it, and of the bindings that publishing adds. Shapes and sizes only; the rules
+// between the parts are in validate.ts.
 import { z } from 'zod';
 import type { ColumnType, LineField } from '../warehouse/columns.ts';
 
 export const operators = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with', 'not', 'null'] as const;
 export type Operator = (typeof operators)[number];
 
-const name = z.string().max(100).meta({ description: 'A name that callers see' });
+const name = z.string().max(100).meta({ description: 'A name that clients see' });
 const source = z.string().min(1).max(200).meta({ description: 'A field of the record type, `<field>.name` for its label, or `lines`' });
 const description = z.string().max(2_000).default('');
-/** How numbers are written: as JSON numbers (the default) or as strings. */
+/** How numbers are written: as JSON numbers (default) or as strings. */
 const writtenAs = z.enum(['number', 'string']).optional();
 
 export const LineFieldDefinition = z.strictObject({ name, source, description, as: writtenAs });
@@ -50,7 +50,7 @@ export type EndpointDefinition = z.infer<typeof EndpointDefinition>;
 export const SchemaDocument = z.strictObject({ endpoints: z.array(EndpointDefinition).max(100) });
 export type SchemaDocument = z.infer<typeof SchemaDocument>;
 
-/** The physical column behind a source, fixed at publish so that later changes in the ERP can't move it. */
+/** The physical column behind a source, fixed at publish so that later changes in the ERP cannot move it. */
 export type BoundColumn = { readonly column: string; readonly type: ColumnType; readonly lineFields: readonly LineField[] | null };
 
 export type RecordTypeBinding = { readonly idType: 'integer' | 'text'; readonly columns: Readonly<Record<string, BoundColumn>> };

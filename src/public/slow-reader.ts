@@ -1,26 +1,29 @@
-// Whether a caller takes too little, over every stretch of the given length and not only over some: one that stops altogether is
-// found that long after it did. Pure; whoever asks keeps the time.
+// Detects a client that reads too slowly, over every window of the given length: one that stops altogether is found one window later. Pure;
+// the caller keeps the time.
 
-export type PaceLimits = { readonly slowMs: number; readonly slowestBytesPerSecond: number };
+export type SlowReaderLimits = { readonly maxSlowMs: number; readonly minBytesPerSecond: number };
 
-export type Pace = {
-  /** How often to look. */
-  readonly lookEveryMs: number;
-  /** Takes the bytes taken since the beginning; true when too few of them in the time that counts, never before that has passed. */
+export type SlowReaderCheck = {
+  /** Interval between two calls of `isSlow`. */
+  readonly checkEveryMs: number;
+  /**
+   * Call once per `checkEveryMs` with the total bytes taken so far. True when fewer than the minimum were taken within the last window;
+   * never before the first window has passed.
+   */
   isSlow(taken: number): boolean;
 };
 
-const looks = 12;
+const checksPerWindow = 12;
 
-export function openPace({ slowMs, slowestBytesPerSecond }: PaceLimits): Pace {
-  const least = (slowestBytesPerSecond * slowMs) / 1000;
-  const seen = [0];
+export function createSlowReaderCheck({ maxSlowMs, minBytesPerSecond }: SlowReaderLimits): SlowReaderCheck {
+  const minBytes = (minBytesPerSecond * maxSlowMs) / 1000;
+  const history = [0];
   return {
-    lookEveryMs: slowMs / looks,
+    checkEveryMs: maxSlowMs / checksPerWindow,
     isSlow(taken) {
-      seen.push(taken);
-      if (seen.length <= looks) return false;
-      return taken - (seen.shift() ?? 0) < least;
+      history.push(taken);
+      if (history.length <= checksPerWindow) return false;
+      return taken - (history.shift() ?? 0) < minBytes;
     },
   };
 }

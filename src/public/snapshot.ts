@@ -1,45 +1,54 @@
-// A connection that holds still: what an export reads is of one moment, however long the reading takes.
+// A connection with an open snapshot: an export reads one moment of the data, however long it takes.
 import type { Pool, PoolClient } from 'pg';
 import { sqlState } from '../db/pg-errors.ts';
 import { longReadKey } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { countStatement } from './export-sql.ts';
 import type { ListPlan } from './plan.ts';
-import { type Freshness, freshnessOf, keyFor, missing, notSynced, type Reader, type StateRow } from './read.ts';
-import { type Place, stateColumns } from './sql.ts';
+import { type Freshness, freshnessOf, notSynced, type Reader, type StateRow, totalKeyFor, undefinedObject } from './read.ts';
+import { stateColumns, type TableRef } from './sql.ts';
 
 export type Snapshot = {
   readonly client: PoolClient;
-  /** The id of the server's process behind the connection. */
+  /** Process id of the PostgreSQL backend. */
   readonly backend: number;
-  readonly place: Place;
+  readonly table: TableRef;
   readonly freshness: Freshness;
-  /** Gives the connection back; whoever has not committed destroys it instead. Either may be called again, to no effect. */
-  giveBack(): void;
+  /** Returns the connection to the pool; use `destroy` unless the transaction was committed. Both are idempotent. */
+  release(): void;
   destroy(): void;
 };
 
-const nothing = (): void => undefined;
-const mostAttempts = 4;
+const ignore = (): void => undefined;
+const maxAttempts = 4;
 
-/** `limitMs` is also the server's own limit for each statement. Whatever goes wrong destroys the connection. */
-export async function openSnapshot(pool: Pool, reader: Reader, recordType: string, limitMs: number, left: AbortSignal): Promise<Snapshot> {
+/**
+ * Opens a snapshot of the record type. `limitMs` is also the statement timeout. Any failure destroys the connection, and so does the
+ * signal. Rejects with 503 when nothing is synced, and with the error of PostgreSQL or the reason of the signal.
+ */
+export async function openSnapshot(
+  pool: Pool,
+  reader: Reader,
+  recordType: string,
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<Snapshot> {
   const client = await pool.connect();
-  // It may break between two statements; the next one says so. Unheard, the event would end the process.
-  client.on('error', nothing);
-  let lent = true;
+  // The connection may break between two statements; the next one reports it. An unhandled event would end the process.
+  client.on('error', ignore);
+  let isLent = true;
   const release = (broken: boolean): void => {
-    if (!lent) return;
-    lent = false;
+    if (!isLent) return;
+    isLent = false;
     client.release(broken);
-    if (!broken) client.off('error', nothing);
-    left.removeEventListener('abort', destroy);
+    if (!broken) client.off('error', ignore);
+    signal.removeEventListener('abort', destroy);
   };
   const destroy = (): void => release(true);
-  left.addEventListener('abort', destroy);
+  signal.addEventListener('abort', destroy);
   try {
-    left.throwIfAborted();
-    // The server looks every second whether we are still there, so that a sort for nobody ends.
+    signal.throwIfAborted();
+    // The server checks every second whether the client is still connected, so that an abandoned sort ends.
     await client.query(
       `begin isolation level repeatable read, read only; set local statement_timeout = ${Math.ceil(limitMs)};
        set local client_connection_check_interval = '1s'; set local idle_in_transaction_session_timeout = ${Math.ceil(limitMs)}`,
@@ -52,8 +61,8 @@ export async function openSnapshot(pool: Pool, reader: Reader, recordType: strin
     const freshness = freshnessOf(rows[0]);
     if (freshness === undefined) throw notSynced();
     await client.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 2))', [longReadKey(schema, freshness.table)]);
-    const place = { schema, table: freshness.table };
-    return { client, backend: rows[0]?.backend ?? 0, place, freshness, giveBack: () => release(false), destroy };
+    const tableRef = { schema, table: freshness.table };
+    return { client, backend: rows[0]?.backend ?? 0, table: tableRef, freshness, release: () => release(false), destroy };
   } catch (error) {
     destroy();
     throw error;
@@ -61,33 +70,36 @@ export async function openSnapshot(pool: Pool, reader: Reader, recordType: strin
 }
 
 /**
- * Exact. Counts unless the total of this very data is known. An export has more time than a list, and its caller may leave: so no
- * list waits for this count or fails with it, nor the other way round.
+ * The exact total, counted unless it is cached for this data. An export may take longer than a list, and its client may disconnect, so no
+ * list waits for this count or fails with it, nor the reverse.
  */
-export async function totalOf({ client, place, freshness }: Snapshot, reader: Reader, plan: ListPlan): Promise<number> {
+export async function totalOf({ client, table: tableRef, freshness }: Snapshot, reader: Reader, plan: ListPlan): Promise<number> {
   if (plan.conditions.length === 0) return freshness.rowCount;
-  const key = keyFor(reader, plan, freshness);
-  const known = reader.totals.known(key);
+  const key = totalKeyFor(reader, plan, freshness);
+  const known = reader.totals.find(key);
   if (known !== undefined) return known;
-  const { text, values } = countStatement(place, plan);
+  const { text, values } = countStatement(tableRef, plan);
   const { rows } = await client.query<{ total: string }>(text, [...values]);
   const total = Number(rows[0]?.total);
   reader.totals.put({ key, total });
   return total;
 }
 
-/** Begins again when the table was swapped and dropped between two statements, unless `mayRepeat` says no. Throws 503 when it always is. */
-export async function whileTablesSwap<T>(reader: Reader, recordType: string, run: () => Promise<T>, mayRepeat = () => true): Promise<T> {
+/**
+ * Runs again when the table was swapped and dropped between two statements, unless `mayRepeat` returns false. Rejects with 503 when every
+ * attempt failed that way.
+ */
+export async function retryOnTableSwap<T>(reader: Reader, recordType: string, run: () => Promise<T>, mayRepeat = () => true): Promise<T> {
   let lastError: unknown;
-  for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     try {
       return await run();
     } catch (error) {
-      if (!mayRepeat() || !missing.test(sqlState(error) ?? '')) throw error;
+      if (!mayRepeat() || !undefinedObject.test(sqlState(error) ?? '')) throw error;
       lastError = error;
     }
   }
   const { log, organizationId } = reader;
-  log.error({ err: lastError, organizationId, recordType }, 'records could not be exported');
+  log.error({ err: lastError, organizationId, recordType }, 'could not export records');
   throw notSynced(lastError);
 }

@@ -1,58 +1,62 @@
-// Runs statements on the tenants' connections. A text is written once and remembered; one that comes again is prepared by name,
-// so that PostgreSQL need not parse it again. A connection holds at most so many prepared statements, as each costs its backend
-// memory: the least recently used one makes room.
+// Runs statements on the connections to the warehouse. Texts are written once and cached; a text that is used again is prepared by name, so
+// that PostgreSQL does not parse it again. Each connection keeps a bounded number of prepared statements, because each takes memory of its
+// backend; the least recently used one is deallocated first.
 import { hash } from 'node:crypto';
 import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
-import { openTally, type Tally } from '../core/tally.ts';
+import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
 import { sqlState } from '../db/pg-errors.ts';
-import { openByteCache } from './byte-cache.ts';
+import { createByteCache } from './byte-cache.ts';
+import type { FairQueue } from './fair-queue.ts';
 import type { Statement } from './sql.ts';
-import type { Turns } from './turns.ts';
 
-export type Statements = {
+export type StatementRunner = {
   /**
-   * The first row, in the owner's turn. Errors of PostgreSQL pass through, but for those that only say that a prepared statement is
-   * stale or gone. Throws 503 when too many wait.
+   * Returns the first row, within the share of the owner. Rejects with 503 when too many wait, and with errors of PostgreSQL, except those
+   * that only mean that a prepared statement is stale or gone.
    */
   run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row | undefined>;
 };
 
 type Shape = { readonly name: string; readonly text: string; uses: number };
-/** What pg keeps of a connection's prepared statements, by name; it has no way of its own to let go of one. */
+/** Internals of pg: the prepared statements of a connection by name. It has no API to remove one. */
 type Prepared = {
   connection: { parsedStatements: Record<string, string | undefined>; submittedNamedStatements: Record<string, string | undefined> };
 };
 
-const mostNamed = 200;
-/** The plan's result changed by DDL; no such statement; it exists already: the last two behind a pooler that mixes sessions. */
+const maxNamed = 200;
+/** Result type changed by DDL; no such statement; already exists. The last two occur behind a pooler that mixes sessions. */
 const stale = /^(0A000|26000|42P05)$/;
 
-export function openStatements(
+/**
+ * `maxTextBytes` bounds the cached texts, `maxPerConnection` the prepared statements of one connection. Running a statement rejects with
+ * 503 when too many wait, and with the error of PostgreSQL.
+ */
+export function createStatementRunner(
   pool: Pick<Pool, 'connect'>,
-  turns: Turns,
+  queue: FairQueue,
   maxTextBytes: number,
-  most = mostNamed,
-  tally: Tally = openTally(),
-): Statements {
-  const shapes = openByteCache<Shape>(maxTextBytes, ({ text }) => text.length);
-  /** By connection the names it holds, the least recently used first. */
+  maxPerConnection = maxNamed,
+  counter: HitCounter = createHitCounter(),
+): StatementRunner {
+  const shapes = createByteCache<Shape>(maxTextBytes, ({ text }) => text.length);
+  /** Names of the prepared statements of each connection, least recently used first. */
   const named = new WeakMap<PoolClient, Set<string>>();
 
   const shapeOf = ({ key, write }: Statement): Shape => {
-    const held = shapes.get(key);
-    if (held !== undefined) {
-      held.uses += 1;
-      tally.hits += 1;
-      return held;
+    const cached = shapes.get(key);
+    if (cached !== undefined) {
+      cached.uses += 1;
+      counter.hits += 1;
+      return cached;
     }
-    tally.misses += 1;
+    counter.misses += 1;
     const text = write();
     const shape = { name: `r_${hash('sha256', text, 'base64url').slice(0, 32)}`, text, uses: 1 };
     shapes.set(key, shape);
     return shape;
   };
 
-  const forget = async (client: PoolClient, names: Set<string>, name: string): Promise<void> => {
+  const deallocate = async (client: PoolClient, names: Set<string>, name: string): Promise<void> => {
     names.delete(name);
     const { connection } = client as unknown as Prepared;
     delete connection.parsedStatements[name];
@@ -70,13 +74,13 @@ export function openStatements(
     const names = named.get(client) ?? new Set<string>();
     named.set(client, names);
     const [oldest] = names;
-    if (!names.delete(name) && names.size >= most && oldest !== undefined) await forget(client, names, oldest);
+    if (!names.delete(name) && names.size >= maxPerConnection && oldest !== undefined) await deallocate(client, names, oldest);
     names.add(name);
     try {
       return (await client.query<Row>({ name, text, values })).rows[0];
     } catch (error) {
       if (!stale.test(sqlState(error) ?? '')) throw error;
-      await forget(client, names, name);
+      await deallocate(client, names, name);
       return (await client.query<Row>(text, values)).rows[0];
     }
   };
@@ -91,18 +95,18 @@ export function openStatements(
       failure = error;
       throw error;
     } finally {
-      // What the server itself refused leaves the connection as it was.
+      // An error reported by the server leaves the connection usable.
       client.release(failure !== undefined && !(failure instanceof DatabaseError));
     }
   };
   return {
     async run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row | undefined> {
       const shape = shapeOf(statement);
-      const endTurn = turns.begin(owner) ?? (await turns.await(owner));
+      const releasePermit = queue.tryAcquire(owner) ?? (await queue.acquire(owner));
       try {
         return await runOn<Row>(shape, statement.values as unknown[]);
       } finally {
-        endTurn();
+        releasePermit();
       }
     },
   };

@@ -1,18 +1,18 @@
-// The published versions as tools for language models: describe, query, get. Whoever calls says for which organization and within
-// which versions and resources; text that comes out of records is data and decides nothing here. The words are those of the public
-// interface, and so are the refusals: 403 outside the reach, 404, 410 for a retired version, 400 for parameters, 503.
+// The published versions as tools for language models: describe, query, get, aggregate. The caller decides the organization and the scope;
+// text that comes from records is data and has no effect here. Parameters and errors are those of the public interface: 403 outside the
+// scope, 404, 410 for a retired version, 400 for parameters, 503.
 import { z } from 'zod';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import { boundedList, tooLong } from '../core/output-bound.ts';
+import { responseTooLong, truncatedList } from '../core/truncate-list.ts';
 import { aggregate, aggregateOrders } from './aggregate.ts';
-import { assertScopes, type Reach } from './authorize.ts';
+import { type AccessScope, assertScopes } from './authorize.ts';
 import type { CompiledEndpoint } from './compile.ts';
 import { describeResource, listResources, listVersions } from './describe.ts';
 import { type Engine, engineOf } from './engine.ts';
 import { listParameters, planList, planRecord } from './plan.ts';
-import { assertNotRetired, findPublished, nothingHere } from './published.ts';
-import { type Freshness, readList, readRecord } from './read.ts';
-import { parameterProblem, type Query, refuseParameters } from './request.ts';
+import { assertNotRetired, getPublishedVersion, notFoundError } from './published.ts';
+import { type Freshness, readListPage, readSingleRecord } from './read.ts';
+import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
 import { isRecordId } from './values.ts';
 import type { VersionState } from './versions.store.ts';
 
@@ -21,7 +21,7 @@ const resource = z.string().max(100).describe('Name of a resource of the version
 const fields = z.array(z.string().max(100)).min(1).max(500);
 const scalar = z.union([
   z.string(),
-  z.number().refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), 'must be written as text beyond 2^53'),
+  z.number().refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), 'must be passed as text beyond 2^53'),
   z.boolean(),
 ]);
 
@@ -36,50 +36,52 @@ export const QueryInput = z.strictObject({
   filters: z
     .record(z.string().max(100), z.union([scalar, z.array(scalar).min(1).max(100)]))
     .optional()
-    .describe('By filter name, all must hold; a list means any of its values'),
+    .describe('By filter name. All filters must match; a list matches any of its values'),
   sort: z.string().max(100).optional().describe('A sort field'),
   order: z.enum(['asc', 'desc']).optional(),
-  page: z.int().min(1).optional().describe('From 1'),
-  pageSize: z.int().min(1).optional().describe('25 unless given'),
+  page: z.int().min(1).optional().describe('Starts at 1'),
+  pageSize: z.int().min(1).optional().describe('Default 25'),
   fields: fields.optional().describe('Only these fields'),
 });
 export const GetInput = z.strictObject({
   version,
   resource,
-  id: z.string().max(200).describe("The record's id"),
+  id: z.string().max(200).describe('Id of the record'),
   fields: fields.optional().describe('Only these fields'),
 });
 export const AggregateInput = z.strictObject({
   version,
   resource,
-  field: z.string().max(100).optional().describe('What to compute over: a number, or for min and max a date. Absent: only counts'),
+  field: z.string().max(100).optional().describe('Field to compute over: a number, or a date for min and max. Omit it to only count'),
   filters: QueryInput.shape.filters,
-  groupBy: z.string().max(100).optional().describe('One row for each value of this field'),
-  orderBy: z.enum(aggregateOrders).default('count').describe('Of groups: largest first; `value`: smallest first'),
-  limit: z.int().min(1).max(100).default(20).describe('At most so many groups'),
+  groupBy: z.string().max(100).optional().describe('One group per value of this field'),
+  orderBy: z.enum(aggregateOrders).default('count').describe('Order of the groups: largest first; `value`: ascending'),
+  limit: z.int().min(1).max(100).default(20).describe('Maximum number of groups'),
 });
 export type DescribeInput = z.output<typeof DescribeInput>;
 export type QueryInput = z.output<typeof QueryInput>;
 export type GetInput = z.output<typeof GetInput>;
 export type AggregateInput = z.output<typeof AggregateInput>;
 
-/** What the caller may read, and how much of it at once. */
-export type ToolAccess = Reach & {
-  /** Longest answer in characters. */
-  readonly mostCharacters: number;
-  /** Told once it is known which version and resource are read. */
+/** What the caller may read, and how much of it per response. */
+export type ToolAccess = AccessScope & {
+  /** Maximum length of a response. */
+  readonly maxCharacters: number;
+  /** Called once it is known which version and resource are read. */
   readonly onTarget?: (version: string, resource: string) => void;
 };
 
-/** Each answers JSON text and throws AppErrors. */
+/**
+ * Each returns JSON text. All reject with 403, 404, 410, 400 or 503 as the public interface does, and with 400 when the result is too long.
+ */
 export type RecordTools = {
-  /** Without a version all that may be read, with one its resources, with a resource its fields, filters and sorts. */
+  /** Without a version: the readable versions; with a version: its resources; with a resource: its fields, filters and sorts. */
   describe(tenant: TenantCtx, access: ToolAccess, input: DescribeInput): Promise<string>;
-  /** `{data, pagination, freshness}`, and `cut` where not the whole page fits. */
+  /** `{data, pagination, freshness}`, and `cut` when the page was truncated to `maxCharacters`. */
   query(tenant: TenantCtx, access: ToolAccess, input: QueryInput): Promise<string>;
   /** `{data, freshness}`. */
   get(tenant: TenantCtx, access: ToolAccess, input: GetInput): Promise<string>;
-  /** `{count, values, min, max, sum, average, freshness}`, figures as exact text; with `groupBy` `{totalGroups, groups, freshness}`. */
+  /** `{count, values, min, max, sum, average, freshness}` as exact text; with `groupBy` `{totalGroups, groups, freshness}`. */
   aggregate(tenant: TenantCtx, access: ToolAccess, input: AggregateInput): Promise<string>;
 };
 
@@ -92,51 +94,51 @@ async function findTarget(
   input: { version: string; resource: string },
 ): Promise<Target> {
   assertScopes({ scopes: access }, input.version, input.resource);
-  const state = await findPublished(engine, tenant, input.version);
+  const state = await getPublishedVersion(engine, tenant, input.version);
   access.onTarget?.(state.version, '');
-  const endpoint = (await engine.content.compiled(tenant, state.id)).endpoints.get(input.resource);
-  if (endpoint === undefined) throw nothingHere();
+  const endpoint = (await engine.content.loadCompiled(tenant, state.id)).endpoints.get(input.resource);
+  if (endpoint === undefined) throw notFoundError();
   access.onTarget?.(state.version, endpoint.name);
   assertNotRetired(state);
   return { state, endpoint };
 }
 
-/** The same parameters that an address would hold. */
-function queryOf({ filters, sort, order, page, pageSize, fields: wanted }: Partial<QueryInput>): Query {
+/** The query parameters that a URL would have. Throws 400 for filters that are list parameters, and for NUL or malformed characters. */
+function queryOf({ filters, sort, order, page, pageSize, fields: wanted }: Partial<QueryInput>): QueryParameters {
   const entries = Object.entries({ sort, order, page, pageSize, fields: wanted?.join() });
   const query = new Map<string, string[]>();
   for (const [name, value] of entries) if (value !== undefined) query.set(name, [String(value)]);
   for (const [name, value] of Object.entries(filters ?? {})) {
     if (listParameters.has(name))
-      throw refuseParameters([parameterProblem(name, 'unknown_parameter', `"${name}" stands beside the filters`)]);
+      throw parameterError([parameterProblem(name, 'unknown_parameter', `"${name}" is not a filter. Pass it next to "filters".`)]);
     query.set(name, [value].flat().map(String));
   }
   for (const [name, values] of query) {
     if (values.some((text) => text.includes('\0') || !text.isWellFormed()))
-      throw refuseParameters([parameterProblem(name, 'illegal_character', 'NUL and broken characters are not allowed')]);
+      throw parameterError([parameterProblem(name, 'illegal_character', 'NUL and malformed characters are not allowed')]);
   }
   return query;
 }
 
-/** What every answer with records says beside them. */
-const aboutOf = ({ generation, syncedAt }: Freshness, { status, sunsetAt, successor }: VersionState) => ({
+/** Metadata of every response with records. */
+const metadataOf = ({ generation, syncedAt }: Freshness, { status, sunsetAt, successor }: VersionState) => ({
   freshness: { generation, syncedAt },
   ...(status === 'deprecated' && { deprecated: { sunsetAt: sunsetAt?.toISOString() ?? null, successor: successor?.version ?? null } }),
 });
 
-const advice = 'name only the `fields` that you need';
+const advice = 'request only the `fields` that you need';
 
 async function query(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: QueryInput): Promise<string> {
   const { state, endpoint } = await findTarget(engine, tenant, access, input);
   const plan = planList(endpoint, queryOf(input));
   const { page, pageSize } = plan;
-  const { records, total, freshness } = await readList(engine.readerOf(tenant.organizationId), plan);
-  return boundedList({
+  const { records, total, freshness } = await readListPage(engine.readerOf(tenant.organizationId), plan);
+  return truncatedList({
     name: 'data',
     items: records,
     of: Math.max(0, Math.min(pageSize, total - (page - 1) * pageSize)),
-    rest: { pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) }, ...aboutOf(freshness, state) },
-    most: access.mostCharacters,
+    rest: { pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) }, ...metadataOf(freshness, state) },
+    maxChars: access.maxCharacters,
     advice: `${advice}, or a smaller \`pageSize\``,
     path: 'fields',
   });
@@ -144,40 +146,40 @@ async function query(engine: Engine, tenant: TenantCtx, access: ToolAccess, inpu
 
 async function get(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: GetInput): Promise<string> {
   const { state, endpoint } = await findTarget(engine, tenant, access, input);
-  if (!isRecordId(endpoint.idType, input.id) || !input.id.isWellFormed()) throw nothingHere();
+  if (!isRecordId(endpoint.idType, input.id) || !input.id.isWellFormed()) throw notFoundError();
   const plan = planRecord(endpoint, input.id, queryOf({ fields: input.fields }));
-  const { record, freshness } = await readRecord(engine.readerOf(tenant.organizationId), plan);
-  if (record === null) throw nothingHere();
-  if (record.length > access.mostCharacters) throw tooLong('fields', advice);
-  return `{"data":${record},${JSON.stringify(aboutOf(freshness, state)).slice(1)}`;
+  const { record, freshness } = await readSingleRecord(engine.readerOf(tenant.organizationId), plan);
+  if (record === null) throw notFoundError();
+  if (record.length > access.maxCharacters) throw responseTooLong('fields', advice);
+  return `{"data":${record},${JSON.stringify(metadataOf(freshness, state)).slice(1)}`;
 }
 
-/** What it answers is bounded by the number of groups and by the length of what they are grouped by. */
+/** The result is bounded by the number of groups and by the length of the group values. */
 async function aggregateRecords(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: AggregateInput): Promise<string> {
   const { state, endpoint } = await findTarget(engine, tenant, access, input);
   const query = queryOf({ filters: input.filters });
-  const { answer, freshness } = await aggregate(engine.readerOf(tenant.organizationId), endpoint, query, input);
-  if (answer.length > access.mostCharacters) throw tooLong('limit', 'ask for fewer groups, or without `groupBy`');
-  return `${answer.slice(0, -1)},${JSON.stringify(aboutOf(freshness, state)).slice(1)}`;
+  const { result, freshness } = await aggregate(engine.readerOf(tenant.organizationId), endpoint, query, input);
+  if (result.length > access.maxCharacters) throw responseTooLong('limit', 'request fewer groups, or omit `groupBy`');
+  return `${result.slice(0, -1)},${JSON.stringify(metadataOf(freshness, state)).slice(1)}`;
 }
 
 async function describe(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: DescribeInput): Promise<string> {
-  const lacking = input.resource === undefined ? input.fields && 'resource' : input.version === undefined ? 'version' : undefined;
-  if (lacking !== undefined) throw refuseParameters([parameterProblem(lacking, 'missing', `Name the ${lacking}, too`)]);
+  const missing = input.resource === undefined ? input.fields && 'resource' : input.version === undefined ? 'version' : undefined;
+  if (missing !== undefined) throw parameterError([parameterProblem(missing, 'missing', `"${missing}" is required here`)]);
   if (input.version === undefined) return listVersions(tenant, access);
   if (input.resource !== undefined) {
     const { state, endpoint } = await findTarget(engine, tenant, access, { version: input.version, resource: input.resource });
     return describeResource(engine, tenant, access, state, endpoint, input.fields);
   }
   assertScopes({ scopes: access }, input.version, null);
-  const state = await findPublished(engine, tenant, input.version);
+  const state = await getPublishedVersion(engine, tenant, input.version);
   access.onTarget?.(state.version, '');
   assertNotRetired(state);
   return listResources(tenant, access, state);
 }
 
-/** What the process remembers of reads is shared with the public interface. */
-export const openRecordTools = (ctx: Ctx): RecordTools => ({
+/** The caches are shared with the public interface. */
+export const createRecordTools = (ctx: Ctx): RecordTools => ({
   describe: (tenant, access, input) => describe(engineOf(ctx), tenant, access, input),
   query: (tenant, access, input) => query(engineOf(ctx), tenant, access, input),
   get: (tenant, access, input) => get(engineOf(ctx), tenant, access, input),

@@ -1,48 +1,49 @@
-// Exact totals, remembered per epoch, generation and filter: data doesn't change within a generation, so neither does a count.
-// Of several requests for the same new total one counts and the others wait for it.
-import { openTally, type Tally } from '../core/tally.ts';
-import { openByteCache } from './byte-cache.ts';
+// Caches exact totals by epoch, generation and filter: data does not change within a generation, so a count does not either. When several
+// requests need the same new total, one counts and the others wait for it.
+import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
+import { createByteCache } from './byte-cache.ts';
 
-/** A total and the data and filter that it is of: what was counted may be newer than what was asked for. */
+/** A total and the key of the data and filter it was counted for, which may be newer than what was requested. */
 export type Counted = { readonly key: string; readonly total: number };
 
-export type Claim =
+export type TotalClaim =
   | { readonly kind: 'known'; readonly total: number }
-  /** Resolves with what somebody else counts just now; rejects with the error of that. */
+  /** Another request is counting: resolves with its result or rejects with its error. */
   | { readonly kind: 'awaited'; readonly counted: Promise<Counted> }
-  /** The caller counts, and must call one of the two. */
+  /** The caller must count, and must call one of the two functions. */
   | { readonly kind: 'mine'; found(counted: Counted): void; fail(error: unknown): void };
 
-export type Totals = {
-  known(key: string): number | undefined;
-  claim(key: string): Claim;
+export type TotalCache = {
+  find(key: string): number | undefined;
+  claim(key: string): TotalClaim;
   put(counted: Counted): void;
 };
 
-/** `filterKey` is empty or JSON, and what stands before it holds no line break but for a record type's name. */
-export const totalKey = (place: readonly string[], filterKey: string): string => `${place.join('\n')}\n${filterKey}`;
+/** `filterKey` is empty or JSON; of the parts before it only a record type name may contain a line break. */
+export const totalKey = (scope: readonly string[], filterKey: string): string => `${scope.join('\n')}\n${filterKey}`;
 
 const numberBytes = 16;
 
-export function openTotals(maxBytes: number, tally: Tally = openTally()): Totals {
-  const totals = openByteCache<number>(maxBytes, () => numberBytes);
+/** Bounded by `maxBytes`; counts in progress are shared in any case. */
+export function createTotalCache(maxBytes: number, counter: HitCounter = createHitCounter()): TotalCache {
+  const totals = createByteCache<number>(maxBytes, () => numberBytes);
   const counting = new Map<string, Promise<Counted>>();
   const put = ({ key, total }: Counted): void => totals.set(key, total);
-  /** What somebody counts just now is found too. */
+  /** A count in progress counts as a hit. */
   const known = (key: string, isCounted = false): number | undefined => {
     const total = totals.get(key);
-    if (total === undefined && !isCounted) tally.misses += 1;
-    else tally.hits += 1;
+    if (total === undefined && !isCounted) counter.misses += 1;
+    else counter.hits += 1;
     return total;
   };
   return {
     put,
-    known,
+    find: known,
     claim(key) {
-      const under = counting.get(key);
-      const total = known(key, under !== undefined);
+      const pending = counting.get(key);
+      const total = known(key, pending !== undefined);
       if (total !== undefined) return { kind: 'known', total };
-      if (under !== undefined) return { kind: 'awaited', counted: under };
+      if (pending !== undefined) return { kind: 'awaited', counted: pending };
       const { promise, resolve, reject } = Promise.withResolvers<Counted>();
       promise.catch(() => undefined);
       counting.set(key, promise);

@@ -1,37 +1,39 @@
-// Keeps what was read of a row for as long as it may be trusted, and reads it anew, once for everyone who asks, after that.
-// The time counts from the moment before the read, so what is handed out is never older than promised.
+// A TTL cache with shared loads: a value is served until it is older than the TTL, and then read again, once for all concurrent callers.
+// The age counts from the moment before the read, so no value is older than promised.
 import type { Clock } from '../core/clock.ts';
-import { openTally, type Tally } from '../core/tally.ts';
-import { openByteCache } from './byte-cache.ts';
+import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
+import { createByteCache } from './byte-cache.ts';
 
-export type Trusted<V> = {
-  get(key: string, read: () => Promise<V>): Promise<V>;
-  /** What may be trusted now, when it is there: most requests then need not wait for anything. */
-  held(key: string): V | undefined;
-  /** What was last read of it, however long ago. */
-  remembered(key: string): V | undefined;
-  /** Takes a value that a statement begun at `readAtMs` brought along; an older one than is held is ignored. */
+export type TtlCache<V> = {
+  /** The fresh value, or the value from `read`. Rejects with the error of `read`, which is not cached. */
+  load(key: string, read: () => Promise<V>): Promise<V>;
+  /** The value if it is loaded and within its TTL; most requests then need not wait for anything. */
+  findFresh(key: string): V | undefined;
+  /** The last value read, however old. */
+  findAny(key: string): V | undefined;
+  /** Stores a value that came with a statement started at `readAtMs`; ignored when a newer value is cached. */
   put(key: string, value: V, readAtMs: number): void;
-  forget(key: string): void;
+  evict(key: string): void;
 };
 
-/** `known` once it was read. */
+/** `known` is set once the read has finished. */
 type Entry<V> = { readAtMs: number; value: Promise<V>; known: V | undefined; bytes: number };
-/** Counted until the row is there. */
+/** Assumed size until the value is loaded. */
 const unknownBytes = 1_024;
-/** Objects in memory take more room than their text. */
+/** Objects in memory take more space than their JSON text. */
 const textToMemory = 3;
 
 const bytesOf = (value: unknown): number => textToMemory * (JSON.stringify(value)?.length ?? 0);
 
-export function openTrusted<V>(
+/** Bounded by `maxBytes`, estimated from the JSON text of the values. */
+export function createTtlCache<V>(
   clock: Pick<Clock, 'monotonicMs'>,
-  trustMs: number,
+  ttlMs: number,
   maxBytes: number,
-  tally: Tally = openTally(),
-): Trusted<V> {
-  const entries = openByteCache<Entry<V>>(maxBytes, ({ bytes }) => bytes);
-  const start = (key: string, readAtMs: number, read: () => Promise<V>): Promise<V> => {
+  counter: HitCounter = createHitCounter(),
+): TtlCache<V> {
+  const entries = createByteCache<Entry<V>>(maxBytes, ({ bytes }) => bytes);
+  const startRead = (key: string, readAtMs: number, read: () => Promise<V>): Promise<V> => {
     const entry: Entry<V> = { readAtMs, value: read(), known: undefined, bytes: unknownBytes };
     entries.set(key, entry);
     entry.value.then(
@@ -44,33 +46,33 @@ export function openTrusted<V>(
     );
     return entry.value;
   };
-  const fresh = (key: string, nowMs: number): Entry<V> | undefined => {
-    const held = entries.get(key);
-    return held !== undefined && nowMs - held.readAtMs < trustMs ? held : undefined;
+  const freshEntry = (key: string, nowMs: number): Entry<V> | undefined => {
+    const entry = entries.get(key);
+    return entry !== undefined && nowMs - entry.readAtMs < ttlMs ? entry : undefined;
   };
   return {
-    get(key, read) {
+    load(key, read) {
       const nowMs = clock.monotonicMs();
-      const held = fresh(key, nowMs);
-      if (held === undefined) tally.misses += 1;
-      else tally.hits += 1;
-      return held?.value ?? start(key, nowMs, read);
+      const entry = freshEntry(key, nowMs);
+      if (entry === undefined) counter.misses += 1;
+      else counter.hits += 1;
+      return entry?.value ?? startRead(key, nowMs, read);
     },
-    // Whoever is told nothing here asks `get` next, which counts that.
-    held: (key) => {
-      const known = fresh(key, clock.monotonicMs())?.known;
-      if (known !== undefined) tally.hits += 1;
+    // A miss is not counted here: the caller calls `load` next, which counts it.
+    findFresh: (key) => {
+      const known = freshEntry(key, clock.monotonicMs())?.known;
+      if (known !== undefined) counter.hits += 1;
       return known;
     },
-    remembered: (key) => entries.get(key)?.known,
+    findAny: (key) => entries.get(key)?.known,
     put(key, value, readAtMs) {
-      const held = entries.get(key);
-      if (held !== undefined && held.readAtMs > readAtMs) return;
-      // The same value, seen again, only grows younger.
-      if (held !== undefined && held.known === value) held.readAtMs = readAtMs;
+      const entry = entries.get(key);
+      if (entry !== undefined && entry.readAtMs > readAtMs) return;
+      // The same value, seen again, is only refreshed.
+      if (entry !== undefined && entry.known === value) entry.readAtMs = readAtMs;
       else entries.set(key, { readAtMs, value: Promise.resolve(value), known: value, bytes: bytesOf(value) });
     },
-    forget(key) {
+    evict(key) {
       entries.delete(key);
     },
   };

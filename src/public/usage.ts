@@ -1,32 +1,32 @@
-// Counts calls by key, day, version and resource. A request only adds to a number in memory; what was counted goes to the database
-// every ten seconds in one statement, and once more at the end. Several processes add up there.
+// Counts calls by key, day, version and resource. A request only increments a number in memory; the counts are written to the database
+// every ten seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
 import type { Ctx } from '../core/ctx.ts';
 
-export type Call = {
+export type ApiCall = {
   readonly apiKeyId: string;
-  /** Empty for one that was never published. */
+  /** Empty for a version that was never published. */
   readonly version: string;
-  /** Empty for the description of a version, or where nothing of that name is. */
+  /** Empty for the description of a version, and for an unknown resource. */
   readonly resource: string;
 };
 
-export type Usage = {
-  /** Never throws and never waits. */
-  note(call: Call, status: number): void;
-  /** Brings what was counted to the database. Counts that could not be brought are kept for the next time. */
+export type UsageCounter = {
+  /** Never throws and never blocks. */
+  record(call: ApiCall, status: number): void;
+  /** Writes the counts to the database. Counts that could not be written are kept for the next flush. */
   flush(): Promise<void>;
-  /** Flushes once more, and no more after that. */
+  /** Flushes once more and stops the timer. */
   stop(): Promise<void>;
 };
 
-export type UsageOptions = { readonly flushEveryMs?: number; readonly mostWaiting?: number };
+export type UsageOptions = { readonly flushEveryMs?: number; readonly maxWaitingRows?: number };
 
 type Counts = { succeeded: number; notModified: number; refused: number; failed: number };
-type Entry = Call & Counts & { readonly day: string };
+type Entry = ApiCall & Counts & { readonly day: string };
 
 const flushEveryMs = 10_000;
-/** Rows that may wait while the database is away; beyond them new ones are not counted. */
-const mostWaiting = 50_000;
+/** Rows kept while the database is unavailable; beyond that, new ones are not counted. */
+const maxWaitingRows = 50_000;
 const dayMs = 86_400_000;
 
 function add(entry: Counts, status: number): void {
@@ -36,24 +36,25 @@ function add(entry: Counts, status: number): void {
   else entry.failed += 1;
 }
 
-export function openUsage(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, options: UsageOptions = {}): Usage {
-  const most = options.mostWaiting ?? mostWaiting;
-  let counted = new Map<string, Entry>();
-  let lost = 0;
+/** Starts a background timer that flushes the counts; it does not keep the process alive. */
+export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, options: UsageOptions = {}): UsageCounter {
+  const maxRows = options.maxWaitingRows ?? maxWaitingRows;
+  let counts = new Map<string, Entry>();
+  let dropped = 0;
   let flushing: Promise<void> = Promise.resolve();
 
-  /** What is counted while the statement runs waits for the next one. */
+  /** Calls during the statement are counted for the next flush. */
   async function flushOnce(): Promise<void> {
-    const batch = counted;
+    const batch = counts;
     if (batch.size === 0) return;
-    counted = new Map();
+    counts = new Map();
     try {
       await ctx.db.control.raw('select add_api_key_usage(?::jsonb)', [JSON.stringify([...batch.values()].map(rowOf))]);
-      if (lost > 0) ctx.log.error({ calls: lost }, 'calls were not counted: too many counts waited for the database');
-      lost = 0;
+      if (dropped > 0) ctx.log.error({ calls: dropped }, 'calls were not counted: too many unwritten counts');
+      dropped = 0;
     } catch (error) {
-      ctx.log.warn({ err: error }, 'the use of keys could not be noted; it is tried again');
-      keep(batch, counted);
+      ctx.log.warn({ err: error }, 'could not write API key usage; will retry');
+      mergeInto(batch, counts);
     }
   }
   const flush = (): Promise<void> => {
@@ -63,17 +64,17 @@ export function openUsage(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, options: Usage
   const timer = setInterval(() => void flush(), options.flushEveryMs ?? flushEveryMs);
   timer.unref();
   return {
-    note(call, status) {
+    record(call, status) {
       const day = Math.floor(ctx.clock.now().getTime() / dayMs);
       const key = `${day} ${call.apiKeyId} ${call.version} ${call.resource}`;
-      let entry = counted.get(key);
+      let entry = counts.get(key);
       if (entry === undefined) {
-        if (counted.size >= most) {
-          lost += 1;
+        if (counts.size >= maxRows) {
+          dropped += 1;
           return;
         }
         entry = { ...call, day: new Date(day * dayMs).toISOString().slice(0, 10), succeeded: 0, notModified: 0, refused: 0, failed: 0 };
-        counted.set(key, entry);
+        counts.set(key, entry);
       }
       add(entry, status);
     },
@@ -85,10 +86,10 @@ export function openUsage(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, options: Usage
   };
 }
 
-function keep(batch: ReadonlyMap<string, Entry>, counted: Map<string, Entry>): void {
+function mergeInto(batch: ReadonlyMap<string, Entry>, counts: Map<string, Entry>): void {
   for (const [key, entry] of batch) {
-    const newer = counted.get(key);
-    if (newer === undefined) counted.set(key, entry);
+    const newer = counts.get(key);
+    if (newer === undefined) counts.set(key, entry);
     else {
       newer.succeeded += entry.succeeded;
       newer.notModified += entry.notModified;

@@ -1,31 +1,31 @@
-// The rules that a definition must keep, all of them checked at once. Some hold for any draft and block saving; the others
-// depend on what is synced at the moment and block only publishing.
+// Validates a definition, reporting all problems at once. Some rules apply to every draft and block saving; the others depend on what is
+// currently synced and block only publishing.
 import type { ColumnType, RecordColumn } from '../warehouse/columns.ts';
 import { type Available, type AvailableRecordType, availableType, columnOf, sourceOf } from './bind.ts';
 import { didYouMean } from './nearest.ts';
 import { operatorFits, operatorsOf, suffixOf } from './operators.ts';
 import { type EndpointDefinition, type FieldDefinition, operators, type SchemaDocument } from './schema-document.ts';
 
-export type Problem = {
-  /** Such as `endpoints[0].fields[2].source`. */
+export type DefinitionProblem = {
+  /** JSON path, such as `endpoints[0].fields[2].source`. */
   readonly path: string;
   readonly code: string;
   readonly message: string;
   readonly blocks: 'save' | 'publish';
 };
 
-type Report = (blocks: Problem['blocks'], path: string, code: string, message: string) => void;
+type Report = (blocks: DefinitionProblem['blocks'], path: string, code: string, message: string) => void;
 
 const resourceName = /^[a-z][a-z0-9-]{0,62}$/;
 const fieldName = /^[a-z][A-Za-z0-9_]{0,62}$/;
 const reserved = new Set(['id', 'page', 'pagesize', 'sort', 'order', 'fields', 'since', 'limit', 'draft']);
 const suffixes = operators.map(suffixOf).filter((suffix) => suffix !== '');
 
-/** Every problem of the definition, in reading order; empty when it may be published. Pure. */
-export function validateDocument(document: SchemaDocument, available: Available): Problem[] {
-  const problems: Problem[] = [];
+/** Every problem of the definition, in document order; empty when it may be published. Pure. */
+export function validateDocument(document: SchemaDocument, available: Available): DefinitionProblem[] {
+  const problems: DefinitionProblem[] = [];
   const report: Report = (blocks, path, code, message) => problems.push({ path, code, message, blocks });
-  if (document.endpoints.length === 0) report('publish', 'endpoints', 'no_endpoints', 'At least one endpoint is needed to publish');
+  if (document.endpoints.length === 0) report('publish', 'endpoints', 'no_endpoints', 'Publishing requires at least one endpoint');
   reportDuplicates(
     document.endpoints.map(({ name }) => name),
     (index) => `endpoints[${index}].name`,
@@ -42,7 +42,7 @@ function checkEndpoint(endpoint: EndpointDefinition, path: string, available: Av
       'save',
       `${path}.name`,
       'illegal_name',
-      'An endpoint name has 1 to 63 characters: a lower-case letter, then lower-case letters, digits or hyphens',
+      'An endpoint name must have 1 to 63 characters: a lower-case letter, then lower-case letters, digits or hyphens',
     );
   }
   const recordType = checkRecordType(endpoint.recordType, `${path}.recordType`, available, report);
@@ -66,13 +66,13 @@ function checkFieldNames(endpoint: EndpointDefinition, path: string, report: Rep
   for (const [index, name] of names.entries()) {
     const at = `${path}.fields[${index}].name`;
     checkFieldName(name, at, report);
-    if (reserved.has(name.toLowerCase())) report('save', at, 'reserved_name', `"${name}" is a name of the interface itself`);
+    if (reserved.has(name.toLowerCase())) report('save', at, 'reserved_name', `"${name}" is reserved`);
     for (const suffix of suffixes) {
       if (!name.toLowerCase().endsWith(suffix)) continue;
       const stem = name.slice(0, -suffix.length).toLowerCase();
       const other = stem === 'id' ? 'id' : known.get(stem);
       if (other !== undefined)
-        report('save', at, 'clashes_with_filter', `"${name}" reads like the filter ${suffix} of the field "${other}"`);
+        report('save', at, 'clashes_with_filter', `"${name}" is also the name of the ${suffix} filter of the field "${other}"`);
     }
   }
   reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
@@ -80,17 +80,22 @@ function checkFieldNames(endpoint: EndpointDefinition, path: string, report: Rep
 
 function checkFieldName(name: string, path: string, report: Report): void {
   if (!fieldName.test(name)) {
-    report('save', path, 'illegal_name', 'A field name has 1 to 63 characters: a lower-case letter, then letters, digits or underscores');
+    report(
+      'save',
+      path,
+      'illegal_name',
+      'A field name must have 1 to 63 characters: a lower-case letter, then letters, digits or underscores',
+    );
   }
 }
 
 function checkField(field: FieldDefinition, path: string, recordType: AvailableRecordType | undefined, report: Report): void {
   const isLines = field.source === 'lines';
   if (isLines && field.fields === undefined)
-    report('save', `${path}.fields`, 'lines_without_fields', 'Lines need the list of their fields to publish');
+    report('save', `${path}.fields`, 'lines_without_fields', 'The source "lines" requires the list of its fields to publish');
   if (!isLines && field.fields !== undefined)
-    report('save', `${path}.fields`, 'fields_without_lines', 'Only the source "lines" has fields of its own');
-  if (isLines && field.as !== undefined) report('save', `${path}.as`, 'not_a_number', 'Only a number may be written as a number or string');
+    report('save', `${path}.fields`, 'fields_without_lines', 'Only the source "lines" may have "fields"');
+  if (isLines && field.as !== undefined) report('save', `${path}.as`, 'not_a_number', '"as" applies only to number fields');
   const names = (field.fields ?? []).map(({ name }) => name);
   for (const [index, name] of names.entries()) checkFieldName(name, `${path}.fields[${index}].name`, report);
   reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
@@ -107,7 +112,7 @@ function checkField(field: FieldDefinition, path: string, recordType: AvailableR
     return;
   }
   if (column.state === 'loading')
-    report('publish', `${path}.source`, 'still_loading', 'This field is still loading: it can be published after the next complete run');
+    report('publish', `${path}.source`, 'still_loading', 'This field is still loading. It can be published after the next complete run.');
   if (column.state === 'vanished') report('publish', `${path}.source`, 'vanished', 'This field no longer exists in the ERP');
   if (!isLines) checkWrittenAs(field.as, column.type, `${path}.as`, report);
   checkLineSources(field, path, column, report);
@@ -135,7 +140,7 @@ function checkLineSources(field: FieldDefinition, path: string, column: RecordCo
 
 function checkWrittenAs(as: FieldDefinition['as'], type: ColumnType, path: string, report: Report): void {
   if (as !== undefined && type !== 'number' && type !== 'integer')
-    report('publish', path, 'not_a_number', `Only a number may be written as a number or string; this is a ${type} field`);
+    report('publish', path, 'not_a_number', `"as" applies only to number fields; this is a ${type} field`);
 }
 
 function checkFilters(endpoint: EndpointDefinition, path: string, recordType: AvailableRecordType | undefined, report: Report): void {
@@ -151,11 +156,11 @@ function checkFilters(endpoint: EndpointDefinition, path: string, recordType: Av
     reportDuplicates(filter.operators, (at2) => `${at}.operators[${at2}]`, 'operator', report);
     const field = endpoint.fields.find(({ name }) => name === filter.field);
     if (field === undefined) {
-      report('save', `${at}.field`, 'not_included', `A filter needs an included field.${didYouMean(filter.field, names)}`);
+      report('save', `${at}.field`, 'not_included', `A filter must refer to a field of this endpoint.${didYouMean(filter.field, names)}`);
       continue;
     }
     if (field.source === 'lines') {
-      report('save', `${at}.field`, 'lines', 'There are no filters inside lines');
+      report('save', `${at}.field`, 'lines', 'Fields of lines cannot be filtered');
       continue;
     }
     const column = recordType === undefined ? undefined : columnOf(recordType.columns, field.source);
@@ -166,7 +171,7 @@ function checkFilters(endpoint: EndpointDefinition, path: string, recordType: Av
         'publish',
         `${at}.operators[${position}]`,
         'operator_misfits',
-        `"${operator}" does not fit a ${column.type} field; these do: ${operatorsOf(column.type).join(', ')}`,
+        `"${operator}" cannot be used with a ${column.type} field. Available operators: ${operatorsOf(column.type).join(', ')}`,
       );
     }
   }
@@ -178,8 +183,8 @@ function checkSorts(endpoint: EndpointDefinition, path: string, report: Report):
   for (const [index, sort] of endpoint.sorts.entries()) {
     const field = endpoint.fields.find(({ name }) => name === sort);
     if (field === undefined)
-      report('save', `${path}.sorts[${index}]`, 'not_included', `A sort needs an included field.${didYouMean(sort, names)}`);
-    else if (field.source === 'lines') report('save', `${path}.sorts[${index}]`, 'lines', 'There is no sorting by lines');
+      report('save', `${path}.sorts[${index}]`, 'not_included', `A sort must refer to a field of this endpoint.${didYouMean(sort, names)}`);
+    else if (field.source === 'lines') report('save', `${path}.sorts[${index}]`, 'lines', 'Lines cannot be sorted by');
   }
   const { defaultSort } = endpoint;
   if (defaultSort !== null && !endpoint.sorts.includes(defaultSort.field)) {
@@ -187,7 +192,7 @@ function checkSorts(endpoint: EndpointDefinition, path: string, report: Report):
       'save',
       `${path}.defaultSort.field`,
       'not_a_sort',
-      `The default sort is one of the declared sorts.${didYouMean(defaultSort.field, endpoint.sorts)}`,
+      `The default sort must be one of the declared sorts.${didYouMean(defaultSort.field, endpoint.sorts)}`,
     );
   }
 }
@@ -196,7 +201,8 @@ function reportDuplicates(names: readonly string[], pathOf: (index: number) => s
   const seen = new Set<string>();
   for (const [index, name] of names.entries()) {
     const folded = name.toLowerCase();
-    if (seen.has(folded)) report('save', pathOf(index), 'duplicate', `This ${thing} stands here twice, whatever the case`);
+    if (seen.has(folded))
+      report('save', pathOf(index), 'duplicate', `Duplicate ${thing} "${name}" (names are compared without regard to case)`);
     seen.add(folded);
   }
 }

@@ -1,17 +1,20 @@
-// Reads the text of a filter's value as the type of its column. What passes here, PostgreSQL accepts.
+// Parses the text of a filter value by the type of its column. PostgreSQL accepts everything that passes here.
 import type { ValueType } from './operators.ts';
 
-/** Exact text for PostgreSQL. An instant is a span from its first to its last microsecond; a date against a time field, the whole UTC day. */
+/**
+ * Exact text for PostgreSQL. A timestamp is a span from its first to its last microsecond; a date given for a timestamp field spans the
+ * whole UTC day.
+ */
 export type Value = string | Span;
 export type Span = { readonly from: string; readonly to: string };
 
-export type ReadValue = { readonly value: Value } | { readonly code: 'invalid_value' | 'out_of_range'; readonly message: string };
+export type ParsedValue = { readonly value: Value } | { readonly code: 'invalid_value' | 'out_of_range'; readonly message: string };
 
 const dateForm = /^(\d{4})-(\d{2})-(\d{2})$/;
 const timeForm = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
-const mostDigits = 100;
-const least = -(2n ** 63n);
-const most = 2n ** 63n - 1n;
+const maxDigits = 100;
+const minInteger = -(2n ** 63n);
+const maxInteger = 2n ** 63n - 1n;
 
 const daysIn = (year: number, month: number): number => new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 
@@ -22,39 +25,42 @@ export function isDate(text: string): boolean {
   return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
 }
 
-const invalid = (message: string): ReadValue => ({ code: 'invalid_value', message });
-const outOfRange = (message: string): ReadValue => ({ code: 'out_of_range', message });
+const invalid = (message: string): ParsedValue => ({ code: 'invalid_value', message });
+const outOfRange = (message: string): ParsedValue => ({ code: 'out_of_range', message });
 
-const readers: Readonly<Record<ValueType, (text: string) => ReadValue>> = {
+const readers: Readonly<Record<ValueType, (text: string) => ParsedValue>> = {
   text: (text) => ({ value: text }),
   boolean: (text) => (text === 'true' || text === 'false' ? { value: text } : invalid('must be true or false')),
-  date: (text) => (isDate(text) ? { value: text } : invalid('must be an existing date such as 2026-01-31')),
-  time: readTime,
-  integer: readInteger,
+  date: (text) => (isDate(text) ? { value: text } : invalid('must be a valid date such as 2026-01-31')),
+  time: parseTime,
+  integer: parseInteger,
   number: (text) => {
     if (!/^-?\d+(?:\.\d+)?$/.test(text)) return invalid('must be a number such as 12.50, without exponent');
-    return text.length <= mostDigits ? { value: text } : outOfRange(`must have at most ${mostDigits} digits`);
+    return text.length <= maxDigits ? { value: text } : outOfRange(`must have at most ${maxDigits} digits`);
   },
 };
 
-function readTime(text: string): ReadValue {
+function parseTime(text: string): ParsedValue {
   if (isDate(text)) return { value: { from: `${text}T00:00:00Z`, to: `${text}T23:59:59.999999Z` } };
   const day = timeForm.exec(text)?.[1];
   if (day !== undefined && isDate(day)) return { value: { from: text, to: text } };
-  return invalid('must be an existing date such as 2026-01-31 or a time such as 2026-01-31T10:00:00Z (a plus sign is written %2B)');
+  return invalid('must be a valid date such as 2026-01-31 or a time such as 2026-01-31T10:00:00Z (encode a plus sign as %2B)');
 }
 
-function readInteger(text: string): ReadValue {
+function parseInteger(text: string): ParsedValue {
   if (!/^-?\d+$/.test(text)) return invalid('must be a whole number');
-  const digits = text.length <= mostDigits ? BigInt(text) : most + 1n;
-  return digits >= least && digits <= most ? { value: digits.toString() } : outOfRange(`must lie between ${least} and ${most}`);
+  const digits = text.length <= maxDigits ? BigInt(text) : maxInteger + 1n;
+  return digits >= minInteger && digits <= maxInteger
+    ? { value: digits.toString() }
+    : outOfRange(`must be between ${minInteger} and ${maxInteger}`);
 }
 
-export const readValue = (type: ValueType, text: string): ReadValue => readers[type](text);
+/** Never throws: an invalid text returns the code and message of the problem. */
+export const parseFilterValue = (type: ValueType, text: string): ParsedValue => readers[type](text);
 
-/** Whether a record of this id type can have this id in exactly this spelling. */
+/** Whether a record with this id type can have this id, in exactly this spelling. */
 export function isRecordId(idType: 'integer' | 'text', text: string): boolean {
   if (idType === 'text') return text !== '' && text !== 'changes' && text !== '\ufffd' && !text.includes('\0');
-  const read = readInteger(text);
+  const read = parseInteger(text);
   return 'value' in read && read.value === text;
 }

@@ -1,9 +1,9 @@
-// Reads the versions of the public interface. The content of a published version never changes, so it is read and compiled
-// once; only its status and sunset are read again and again.
+// Reads the versions of the public interface. The content of a published version never changes, so it is read and compiled once; only its
+// status and sunset are read repeatedly.
 import type { TenantCtx } from '../core/ctx.ts';
-import { openTally, type Tally } from '../core/tally.ts';
+import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
-import { openByteCache } from './byte-cache.ts';
+import { createByteCache } from './byte-cache.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
 
@@ -12,9 +12,9 @@ export type VersionState = {
   readonly version: string;
   readonly status: 'draft' | 'published' | 'deprecated' | 'retired';
   readonly sunsetAt: Date | null;
-  /** Null while it was never deprecated. */
+  /** Null when it was never deprecated. */
   readonly deprecatedAt: Date | null;
-  /** The newest published version and its resources; only for a deprecated one. */
+  /** The newest later published version and its resources; only for a deprecated version. */
   readonly successor: { readonly version: string; readonly resources: readonly string[] } | null;
 };
 
@@ -30,8 +30,8 @@ type StateRow = {
 
 export const isVersionLabel = (text: string): boolean => /^v[1-9]\d{0,5}$/.test(text);
 
-/** Undefined when the organization has no version of that label. */
-export async function findVersion(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<VersionState | undefined> {
+/** Undefined when the organization has no version with that label. */
+export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<VersionState | undefined> {
   const { rows } = await inTransaction(ctx, (tx) =>
     tx.raw<{ rows: StateRow[] }>(
       `select s.id, s.version, s.status, s.sunset_at, s.deprecated_at, n.version as successor_version, n.resources as successor_resources
@@ -58,15 +58,15 @@ export async function findVersion(ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
 
 type ContentRow = { version: string; endpoints: EndpointDefinition[]; bindings: Bindings };
 
-async function loadCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema> {
+async function queryCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema> {
   const row = await inTransaction(ctx, (tx) =>
     tx('api_schemas').where({ organization_id: ctx.organizationId, id }).first<ContentRow | undefined>('version', 'endpoints', 'bindings'),
   );
-  if (row === undefined) throw new Error('a published version disappeared');
+  if (row === undefined) throw new Error('published version not found');
   return compileSchema({ id, ...row });
 }
 
-async function loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string> {
+async function queryDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string> {
   const row = await inTransaction(ctx, (tx) =>
     tx('api_schemas').where({ organization_id: ctx.organizationId, id }).first<{ openapi: string | null } | undefined>('openapi'),
   );
@@ -91,7 +91,7 @@ export type LiveRow = {
   readonly resources: readonly string[];
 };
 
-/** The versions that answer now, in the order of their labels. */
+/** The published and deprecated versions, in the order of their labels. */
 export const findLive = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise<LiveRow[]> =>
   inTransaction(ctx, (tx) =>
     tx('api_schemas')
@@ -101,7 +101,7 @@ export const findLive = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise
       .select<LiveRow[]>('version', 'status', 'name', 'sunset_at', tx.raw("jsonb_path_query_array(endpoints, '$[*].name') as resources")),
   );
 
-/** What a published version says of itself, in its definition's own words. */
+/** The name, notes and endpoints of a published version, as written in its definition. */
 export const findDefinition = (
   ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
   id: string,
@@ -114,7 +114,7 @@ export const findDefinition = (
 
 type PredecessorRow = { readonly version: string; readonly endpoints: EndpointDefinition[]; readonly bindings: Bindings };
 
-/** The published version right before that label, to tell what changed for callers. */
+/** The published version right before that label, for the list of changes. */
 export const findPredecessor = async (tx: Tx, organizationId: string, version: string): Promise<PredecessorRow | undefined> =>
   tx('api_schemas')
     .where('organization_id', organizationId)
@@ -123,44 +123,45 @@ export const findPredecessor = async (tx: Tx, organizationId: string, version: s
     .orderByRaw('length(version) desc, version desc')
     .first<PredecessorRow | undefined>('version', 'endpoints', 'bindings');
 
-export type PublishedContent = {
-  /** When it is there already. */
-  held(id: string): CompiledSchema | undefined;
-  compiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
-  description(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;
+export type ContentCache = {
+  /** The compiled version if it is loaded. */
+  findCompiled(id: string): CompiledSchema | undefined;
+  loadCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
+  /** The stored OpenAPI text. Rejects when the version was deleted meanwhile. */
+  loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;
 };
 
 type Held = { readonly schema: Promise<CompiledSchema>; readonly loaded: CompiledSchema | undefined; readonly bytes: number };
-/** Counted until the content is there. */
+/** Assumed size until the content is loaded. */
 const unknownBytes = 64 * 1024;
-/** Objects in memory take more room than their text. */
+/** Objects in memory take more space than their JSON text. */
 const textToMemory = 3;
 
 const bytesOf = ({ endpoints }: CompiledSchema): number =>
   textToMemory * JSON.stringify([...endpoints.values()].map((endpoint) => [endpoint, [...endpoint.filters], [...endpoint.sorts]])).length;
 
-/** Loads each content once and shares the load among those who ask at the same time. */
-export function openPublishedContent(
+/** Caches compiled versions and descriptions; concurrent callers share one load of a compiled version. */
+export function createContentCache(
   maxBytes: number,
-  { schemas = openTally(), texts = openTally() }: { readonly schemas?: Tally; readonly texts?: Tally } = {},
-): PublishedContent {
-  const compiled = openByteCache<Held>(maxBytes, ({ bytes }) => bytes);
-  const descriptions = openByteCache<{ text: string }>(maxBytes, ({ text }) => 2 * text.length);
+  { schemas = createHitCounter(), texts = createHitCounter() }: { readonly schemas?: HitCounter; readonly texts?: HitCounter } = {},
+): ContentCache {
+  const compiled = createByteCache<Held>(maxBytes, ({ bytes }) => bytes);
+  const descriptions = createByteCache<{ text: string }>(maxBytes, ({ text }) => 2 * text.length);
   return {
-    // Whoever is told nothing here asks for it next, which counts that.
-    held: (id) => {
+    // A miss is not counted here: the caller calls `loadCompiled` next, which counts it.
+    findCompiled: (id) => {
       const loaded = compiled.get(id)?.loaded;
       if (loaded !== undefined) schemas.hits += 1;
       return loaded;
     },
-    compiled(ctx, id) {
-      const held = compiled.get(id);
-      if (held !== undefined) {
+    loadCompiled(ctx, id) {
+      const cached = compiled.get(id);
+      if (cached !== undefined) {
         schemas.hits += 1;
-        return held.schema;
+        return cached.schema;
       }
       schemas.misses += 1;
-      const schema = loadCompiled(ctx, id);
+      const schema = queryCompiled(ctx, id);
       compiled.set(id, { schema, loaded: undefined, bytes: unknownBytes });
       schema.then(
         (loaded) => compiled.set(id, { schema, loaded, bytes: bytesOf(loaded) }),
@@ -168,14 +169,14 @@ export function openPublishedContent(
       );
       return schema;
     },
-    async description(ctx, id) {
-      const held = descriptions.get(id);
-      if (held !== undefined) {
+    async loadDescription(ctx, id) {
+      const cached = descriptions.get(id);
+      if (cached !== undefined) {
         texts.hits += 1;
-        return held.text;
+        return cached.text;
       }
       texts.misses += 1;
-      const text = await loadDescription(ctx, id);
+      const text = await queryDescription(ctx, id);
       descriptions.set(id, { text });
       return text;
     },

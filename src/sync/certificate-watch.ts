@@ -1,14 +1,14 @@
-// Tells in time that the certificate which signs in to the ERP will end: once for each threshold of each certificate. Any number of
-// processes may look; the row that remembers a threshold and the mails about it are one transaction.
+// Warns in time that the certificate which signs in to the ERP is about to expire: once per threshold and certificate. Any number of
+// processes may run this check; the row that records a threshold and the mails about it are written in one transaction.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import { type Recurring, recurring } from '../core/recurring.ts';
+import { type Recurring, startRecurring } from '../core/recurring.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import { certificateMail } from './alert-mail.ts';
-import { allRecipients, mailEach } from './health.ts';
+import { enqueueAlertMails, listAlertRecipients } from './health.ts';
 
-/** Days before the end, earliest first. */
-const thresholds = [60, 30, 14] as const;
-const everyMs = 3_600_000;
+/** Days before expiry, earliest first. */
+const thresholdDays = [60, 30, 14] as const;
+const checkEveryMs = 3_600_000;
 
 type Certificate = { fingerprint: string; not_after: Date; days_left: number };
 
@@ -23,15 +23,15 @@ async function signingCertificate(tx: Tx, organizationId: string): Promise<Certi
   return rows[0];
 }
 
-/** The nearest threshold is told; those before it, which nobody was there to tell, are passed with it. */
-const warn = (ctx: TenantCtx): Promise<void> =>
+/** Sends one warning, for the nearest threshold reached; earlier thresholds that were missed are recorded along with it. */
+const warnOrganization = (ctx: TenantCtx): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const certificate = await signingCertificate(tx, ctx.organizationId);
-    const recipients = await allRecipients(tx, ctx.organizationId);
-    // With nobody to tell the threshold stays open for whoever comes onto a list.
+    const recipients = await listAlertRecipients(tx, ctx.organizationId);
+    // Without recipients the threshold stays open, so that a recipient who is added later still gets the warning.
     if (certificate === undefined || recipients.length === 0) return;
     const { fingerprint, not_after: notAfter, days_left: daysLeft } = certificate;
-    const reached = thresholds.filter((days) => daysLeft <= days);
+    const reached = thresholdDays.filter((days) => daysLeft <= days);
     const own = { organization_id: ctx.organizationId, fingerprint };
     if (reached.length === 0) return;
     const added = await tx('certificate_alerts')
@@ -42,31 +42,31 @@ const warn = (ctx: TenantCtx): Promise<void> =>
     if (!added.some(({ days }) => days === reached.at(-1))) return;
     const organization = await tx('organizations').where('id', ctx.organizationId).first<{ name: string }>('name');
     const content = certificateMail(organization.name, notAfter, daysLeft, ctx.settings.publicUrl);
-    await mailEach(tx, ctx, 'certificate-alert', recipients, content);
+    await enqueueAlertMails(tx, ctx, 'certificate-alert', recipients, content);
   });
 
-async function warnAll(ctx: Ctx, signal: AbortSignal): Promise<void> {
+async function warnAllOrganizations(ctx: Ctx, signal: AbortSignal): Promise<void> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string }[] }>(
     'select organization_id from organizations_with_expiring_certificate(make_interval(days => ?))',
-    [thresholds[0]],
+    [thresholdDays[0]],
   );
   for (const { organization_id: organizationId } of rows) {
     if (signal.aborted) return;
     try {
-      await warn({ ...ctx, organizationId });
+      await warnOrganization({ ...ctx, organizationId });
     } catch (error) {
-      // One organization's trouble must not keep the others from being told.
-      ctx.log.error({ err: error, organizationId }, 'a certificate that ends could not be told of');
+      // A failure in one organization must not keep the others from being warned.
+      ctx.log.error({ err: error, organizationId }, 'could not send the warning about an expiring ERP certificate');
     }
   }
 }
 
-/** `tick` looks at every certificate now. */
+/** `tick` checks every certificate now. */
 export function startCertificateWatch(ctx: Ctx): Recurring {
-  const watch = recurring(
-    everyMs,
-    (stopping) => warnAll(ctx, stopping),
-    (error) => ctx.log.warn({ err: error }, 'certificates could not be looked at'),
+  const watch = startRecurring(
+    checkEveryMs,
+    (stopping) => warnAllOrganizations(ctx, stopping),
+    (error) => ctx.log.warn({ err: error }, 'could not check ERP certificates for expiry'),
   );
   void watch.tick();
   return watch;

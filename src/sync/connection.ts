@@ -1,11 +1,11 @@
-// Opens an organization's ERP connection from its stored settings and secrets, and keeps what the ERP was found to hold.
+// Creates an organization's connector from its stored settings and secrets, and stores the metadata that the ERP reports.
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
-import { type ConnectorKinds, connectorKinds, openStored } from '../connectors/kinds.ts';
+import { type ConnectorKinds, connectorKinds, createStoredConnector } from '../connectors/kinds.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { inTransaction } from '../db/transaction.ts';
 
-/** Ties a sealed secret to its organization and purpose: copied elsewhere it does not open. */
+/** The AAD that ties an encrypted secret to its organization and purpose: copied elsewhere, it does not decrypt. */
 export const secretBinding = (organizationId: string, purpose: 'erp-secrets' | 'erp-private-key-1' | 'erp-private-key-2'): string =>
   `${organizationId}/${purpose}`;
 
@@ -15,15 +15,18 @@ type CertificateRow = { slot: 1 | 2; private_key: string; not_after: Date };
 async function readSecrets(ctx: TenantCtx, row: ConnectionRow, certificate: CertificateRow | undefined): Promise<unknown> {
   if (certificate !== undefined) {
     return {
-      privateKeyPem: ctx.keyring.open(certificate.private_key, secretBinding(ctx.organizationId, `erp-private-key-${certificate.slot}`)),
+      privateKeyPem: ctx.keyring.decrypt(certificate.private_key, secretBinding(ctx.organizationId, `erp-private-key-${certificate.slot}`)),
       notAfter: certificate.not_after.toISOString(),
     };
   }
-  return row.secrets === null ? null : JSON.parse(ctx.keyring.open(row.secrets, secretBinding(ctx.organizationId, 'erp-secrets')));
+  return row.secrets === null ? null : JSON.parse(ctx.keyring.decrypt(row.secrets, secretBinding(ctx.organizationId, 'erp-secrets')));
 }
 
-/** Throws VALIDATION_ERROR when there is no connection, or one that lacks its credentials. */
-export async function openConnectorOf(ctx: TenantCtx, kinds: ConnectorKinds = connectorKinds): Promise<Connector> {
+/**
+ * Throws 422 `VALIDATION_ERROR` with detail `no_connection` when the organization has no ERP connection, and `no_credentials` when the
+ * connection lacks its credentials. Also throws what decrypting the stored secrets throws.
+ */
+export async function createTenantConnector(ctx: TenantCtx, kinds: ConnectorKinds = connectorKinds): Promise<Connector> {
   const { row, certificate } = await inTransaction(ctx, async (tx) => ({
     row: await tx('erp_connections')
       .where({ organization_id: ctx.organizationId })
@@ -33,8 +36,8 @@ export async function openConnectorOf(ctx: TenantCtx, kinds: ConnectorKinds = co
       .first<CertificateRow | undefined>('slot', 'private_key', 'not_after'),
   }));
   if (row === undefined)
-    throw new AppError('VALIDATION_ERROR', 'There is no ERP connection', {
-      details: [{ path: '', code: 'no_connection', message: 'Set one up with PUT /netsuite/connection' }],
+    throw new AppError('VALIDATION_ERROR', 'The organization has no ERP connection', {
+      details: [{ path: '', code: 'no_connection', message: 'Create a connection with PUT /netsuite/connection' }],
     });
   const method = (row.settings['authentication'] as { method?: string } | undefined)?.method;
   const secrets = await readSecrets(ctx, row, method === 'oauth2' ? certificate : undefined);
@@ -46,13 +49,13 @@ export async function openConnectorOf(ctx: TenantCtx, kinds: ConnectorKinds = co
           code: 'no_credentials',
           message:
             method === 'oauth2'
-              ? 'Make a certificate, upload it in the ERP, and name its certificate id in the connection'
-              : 'Put the secrets into the connection',
+              ? 'Create a certificate, upload it in the ERP, and set its certificate id in the connection'
+              : 'Set the secrets of the connection',
         },
       ],
     });
   }
-  return openStored(kinds, row.kind, ctx, row.settings, secrets);
+  return createStoredConnector(kinds, row.kind, ctx, row.settings, secrets);
 }
 
 export type StoredMetadata = {
@@ -61,7 +64,7 @@ export type StoredMetadata = {
   readonly lastError: string | null;
 };
 
-export const readMetadata = (ctx: TenantCtx): Promise<StoredMetadata | undefined> =>
+export const readStoredMetadata = (ctx: TenantCtx): Promise<StoredMetadata | undefined> =>
   inTransaction(ctx, async (tx) => {
     const row = await tx('erp_metadata')
       .where({ organization_id: ctx.organizationId })
@@ -73,14 +76,17 @@ export const readMetadata = (ctx: TenantCtx): Promise<StoredMetadata | undefined
     return row === undefined ? undefined : { recordTypes: row.record_types, refreshedAt: row.refreshed_at, lastError: row.last_error };
   });
 
-async function storedMetadata(ctx: TenantCtx): Promise<StoredMetadata> {
-  const stored = await readMetadata(ctx);
-  if (stored === undefined) throw new Error('the metadata was not stored');
+async function getStoredMetadata(ctx: TenantCtx): Promise<StoredMetadata> {
+  const stored = await readStoredMetadata(ctx);
+  if (stored === undefined) throw new Error('the ERP metadata is missing although it was just stored');
   return stored;
 }
 
-/** Reads the account anew and stores it. Throws what the ERP answered, and notes it beside the last good answer. */
-export async function renewMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<StoredMetadata> {
+/**
+ * Reads the metadata of the ERP account and stores it. When the ERP can't be read, stores the error message next to the last good
+ * metadata and throws the connector's error (an `ErpError`).
+ */
+export async function fetchAndStoreMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<StoredMetadata> {
   let recordTypes: readonly RecordTypeMetadata[];
   try {
     recordTypes = await connector.metadata(signal);
@@ -100,15 +106,18 @@ export async function renewMetadata(ctx: TenantCtx, connector: Connector, signal
       .onConflict('organization_id')
       .merge(),
   );
-  return storedMetadata(ctx);
+  return getStoredMetadata(ctx);
 }
 
-/** Like renewMetadata, but when the ERP can't be read the last good answer stays, with the reason beside it. */
+/**
+ * Like `fetchAndStoreMetadata`, but returns the last good metadata, with the error in `lastError`, when the ERP can't be read. Throws the
+ * connector's error only when no metadata was ever stored.
+ */
 export async function refreshMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<StoredMetadata> {
   try {
-    return await renewMetadata(ctx, connector, signal);
+    return await fetchAndStoreMetadata(ctx, connector, signal);
   } catch (error) {
-    const stored = await readMetadata(ctx);
+    const stored = await readStoredMetadata(ctx);
     if (stored === undefined) throw error;
     return stored;
   }

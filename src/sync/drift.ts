@@ -1,16 +1,16 @@
-// Changes of the ERP's own fields: what came, what went, what has another type. Whatever the configuration chooses to sync plays no
-// part. A change is noticed against what the last run saw, under a lock and in the transaction that remembers what is seen now, so
-// it is noticed once; from there it is brought to where operators see it, by its id, so it arrives once.
+// Schema drift: fields that the ERP added, removed or retyped, whichever of them the configuration syncs. A run compares the fields
+// with those that the last run saw, under a lock and in the transaction that stores the new ones, so each change is detected once. The
+// outbox then delivers it to `drift_events` under its id, so it also arrives once.
 import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
-import { newId } from '../core/id.ts';
+import { createId } from '../core/id.ts';
 import { inDataTransaction, inTransaction } from '../db/transaction.ts';
-import { isNotSetUp } from '../warehouse/generation.ts';
+import { isNotSetUp } from '../warehouse/record-state.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import { insertRunEvent } from './run-events.store.ts';
 import { isFinal, type RunStatus } from './run-state.ts';
 
-/** Types by field; a field of lines is called `lines.<name>`. */
+/** Field types by field name; a field of lines is named `<lines field>.<name>`. */
 export type FieldTypes = Readonly<Record<string, string>>;
 export type Drift = {
   readonly kind: 'added' | 'vanished' | 'retyped';
@@ -26,8 +26,8 @@ const typesOf = (fields: readonly FieldMetadata[], prefix = ''): [string, string
 
 export const fieldTypesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): FieldTypes => Object.fromEntries(typesOf(fields));
 
-/** By the names of the fields. A field of lines that comes or goes with the lines themselves is not told apart. Pure. */
-export function driftBetween(before: FieldTypes, after: FieldTypes): Drift[] {
+/** Sorted by field name. A field of lines that comes or goes together with the lines themselves is not listed separately. Pure. */
+export function diffFieldTypes(before: FieldTypes, after: FieldTypes): Drift[] {
   const [old, current] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
   const found = [...new Set([...old.keys(), ...current.keys()])].sort().flatMap((field): Drift[] => {
     const [from, to] = [old.get(field) ?? null, current.get(field) ?? null];
@@ -41,8 +41,8 @@ export function driftBetween(before: FieldTypes, after: FieldTypes): Drift[] {
   });
 }
 
-/** Remembers the fields as they are now and what changed about them. Writes nothing where nothing did. */
-export async function noteDrift(ctx: TenantCtx, schema: string, runId: string, recordType: RecordTypeMetadata): Promise<void> {
+/** Stores the fields as they are now, and what changed about them in the outbox. Writes nothing when nothing changed. */
+export async function recordDrift(ctx: TenantCtx, schema: string, runId: string, recordType: RecordTypeMetadata): Promise<void> {
   const now = fieldTypesOf(recordType);
   const wanted = JSON.stringify(now);
   const read = `select erp_fields as before, erp_fields is not distinct from $2::jsonb as same from ${schema}.record_state where record_type = $1`;
@@ -52,13 +52,13 @@ export async function noteDrift(ctx: TenantCtx, schema: string, runId: string, r
   await inDataTransaction(ctx.db.data, async (client) => {
     const { rows } = await client.query<Row>(`${read} for update`, [recordType.name, wanted]);
     if (rows[0] === undefined || rows[0].same) return;
-    const drift = rows[0].before === null ? [] : driftBetween(rows[0].before, now);
-    const made = drift.map((change) => ({ id: newId(), ...change }));
+    const drift = rows[0].before === null ? [] : diffFieldTypes(rows[0].before, now);
+    const entries = drift.map((change) => ({ id: createId(), ...change }));
     await client.query(
       `insert into ${schema}.drift_outbox (id, record_type, kind, field, from_type, to_type, run_id)
        select d.id, $1, d.kind, d.field, d."from", d."to", $2
        from jsonb_to_recordset($3::jsonb) as d(id uuid, kind text, field text, "from" text, "to" text)`,
-      [recordType.name, runId, JSON.stringify(made)],
+      [recordType.name, runId, JSON.stringify(entries)],
     );
     await client.query(`update ${schema}.record_state set erp_fields = $2 where record_type = $1`, [recordType.name, wanted]);
   });
@@ -92,7 +92,7 @@ async function readOutbox(ctx: TenantCtx, recordType: string | null): Promise<Ou
 const fieldsOf = (rows: readonly OutboxRow[], kind: Drift['kind']): string[] =>
   rows.filter((row) => row.kind === kind).map(({ field }) => field);
 
-/** The rows, and a line in the log of the run that noticed them, unless an earlier try brought them here already. */
+/** Inserts the rows, and an event of the run that detected them, unless an earlier attempt already did. */
 async function deliver(ctx: TenantCtx, runId: string, rows: readonly OutboxRow[]): Promise<void> {
   await inTransaction(ctx, async (tx) => {
     const run = await tx('sync_runs')
@@ -113,8 +113,11 @@ async function deliver(ctx: TenantCtx, runId: string, rows: readonly OutboxRow[]
   });
 }
 
-/** Brings what the tenant's schema noticed to where operators see it; null for all record types. May be repeated after any crash. */
-export async function tellDrift(ctx: TenantCtx, recordType: string | null): Promise<void> {
+/**
+ * Moves drift from the outbox in the tenant's schema to `drift_events`, where operators see it; `recordType` null moves that of all
+ * record types. Idempotent: may be repeated after any crash.
+ */
+export async function reportDrift(ctx: TenantCtx, recordType: string | null): Promise<void> {
   const rows = await readOutbox(ctx, recordType);
   for (const [runId, ofRun] of Map.groupBy(rows, ({ run_id }) => run_id)) {
     await deliver(ctx, runId, ofRun);

@@ -1,27 +1,28 @@
-// The door of the sync engine: what platform and app may use of it.
+// The public interface of the sync engine: what platform, admin and app may use.
+
+export { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from './after-restore.ts';
 export { startCertificateWatch } from './certificate-watch.ts';
-export { openConnectorOf, readMetadata, refreshMetadata, secretBinding } from './connection.ts';
-export { dueSlot, nextSlot, scheduleProblem } from './due.ts';
-export { allRecipients, mailEach, noteHealth } from './health.ts';
-export { buildWantedIndexes, fitIndexes, forgetOtherIndexes, indexesToBuild, rememberWantedIndexes } from './index-jobs.ts';
-export { failRun, releaseRun, secondsWithoutPage } from './release.ts';
-export { type RestoredRuns, renewWarehouse, restartSyncs } from './restored.ts';
+export { createTenantConnector, readStoredMetadata, refreshMetadata, secretBinding } from './connection.ts';
+export { findDueSlot, findNextSlot, findScheduleProblem } from './due.ts';
+export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './health.ts';
+export { buildWantedIndexes, discardOtherIndexes, findIndexesToBuild, reconcileIndexes, saveWantedIndexes } from './index-jobs.ts';
+export { failRun, releaseRun, secondsSinceLastPage } from './release.ts';
 export { pruneTombstones } from './retention.ts';
 export { insertRunEvent } from './run-events.store.ts';
 export { isFinal, type RunStatus, runStatuses } from './run-state.ts';
-export { type ConfigRow, findConfig, findOpenRun, findRun, insertRun, type RunRow, runColumns } from './runs.store.ts';
+export { findOpenRun, findRun, findSyncConfig, insertRun, type RunRow, runColumns, type SyncConfigRow } from './runs.store.ts';
 export { type Scheduler, startScheduler } from './scheduler.ts';
 export {
   approveProposal,
   type CountedTable,
-  countWarehouse,
+  countSyncedRecords,
+  countWarehouseRows,
+  filterRejectedIds,
   findProposal,
   type HeldDeletions,
-  heldDeletions,
-  loadingFields,
-  openRejections,
+  listHeldDeletions,
+  listLoadingFields,
+  listRunRejections,
+  listTypeRejections,
   purgeWarehouse,
-  rejectedRecords,
-  stillRejected,
-  syncedRecords,
-} from './warehouse-facts.ts';
+} from './warehouse-queries.ts';

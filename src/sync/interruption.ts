@@ -1,10 +1,10 @@
-// Why work on a run stops without the run having failed.
+// The reasons for which work on a run stops although the run has not failed.
 
-/** Someone asked to cancel the run. */
+/** A caller requested the cancellation of the run. */
 export class Cancelled extends Error {
   override readonly name = 'Cancelled';
 }
-/** The process stops: the run goes on elsewhere. */
+/** The process is shutting down: another one resumes the run. */
 export class Stopping extends Error {
   override readonly name = 'Stopping';
 }

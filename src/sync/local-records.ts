@@ -1,39 +1,39 @@
-// What this service would hold of a record type if the run were published now: the table that readers see, with what the run
-// staged and found absent. Always asked in bounded pieces.
+// Queries over the local records of a record type as they would be if the run were published now: the active table, plus what the run
+// staged, minus what it found absent. Every query is bounded.
 import { inDataTransaction } from '../db/transaction.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
-import { rfc3339 } from '../warehouse/generation.ts';
-import type { RunState } from '../warehouse/run-row.ts';
-import { quoted, stagingTable } from '../warehouse/table.ts';
-import { unchangedIds } from '../warehouse/unchanged.ts';
-import type { Reading } from './reading.ts';
+import { rfc3339Sql } from '../warehouse/record-state.ts';
+import type { RunState } from '../warehouse/run-state-row.ts';
+import { quoteIdentifier, stagingTable } from '../warehouse/table.ts';
+import { unchangedIdsSql } from '../warehouse/unchanged.ts';
+import type { RunReadContext } from './read-context.ts';
 
-type Own = Pick<Reading, 'ctx' | 'prepared' | 'config'>;
+type LocalView = Pick<RunReadContext, 'ctx' | 'prepared' | 'config'>;
 
-const query = <T extends Record<string, unknown>>({ ctx }: Own, sql: string, values: readonly unknown[]): Promise<T[]> =>
+const query = <T extends Record<string, unknown>>({ ctx }: LocalView, sql: string, values: readonly unknown[]): Promise<T[]> =>
   inDataTransaction(ctx.db.data, async (client) => (await client.query<T>(sql, [...values])).rows);
 
 const typeOf = ({ plan }: RunState): string => (plan.idType === 'integer' ? 'bigint' : 'text');
-/** Null for a text that no id of this type can be. */
+/** SQL that casts a text to the id type; null for a text that is not an id of that type. */
 const asId = (expression: string, state: RunState): string =>
   state.plan.idType === 'integer' ? `(case when ${expression} ~ '^-?[0-9]{1,18}$' then ${expression}::bigint end)` : expression;
 
-const places = ({ prepared: { schema, activeTable } }: Own, state: RunState) => ({
-  table: `${schema}.${quoted(activeTable ?? '')}`,
-  staging: `${schema}.${quoted(stagingTable(state.recordType))}`,
-  target: `${schema}.${quoted(state.targetTable)}`,
+const tableNames = ({ prepared: { schema, activeTable } }: LocalView, state: RunState) => ({
+  table: `${schema}.${quoteIdentifier(activeTable ?? '')}`,
+  staging: `${schema}.${quoteIdentifier(stagingTable(state.recordType))}`,
+  target: `${schema}.${quoteIdentifier(state.targetTable)}`,
 });
 
-/** How many records there would be, counting those that can't be stored and leaving out what is known to be absent. */
-export async function countOwn(own: Own, state: RunState): Promise<number> {
-  const { schema } = own.prepared;
-  const { table, staging } = places(own, state);
-  const known = own.config.deletions === 'none' ? 'kept' : 'open';
+/** The number of records after the run, including records that can't be stored and excluding those known to be absent. */
+export async function countLocal(local: LocalView, state: RunState): Promise<number> {
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
+  const known = local.config.deletions === 'none' ? 'kept' : 'open';
   const inTable = (id: string) => `exists (select from ${table} t where t.id = ${asId(id, state)})`;
   const isStaged = (id: string) => `exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId(id, state)})`;
   const isGone = (id: string) => `exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = ${id})`;
   const [row] = await query<{ count: string }>(
-    own,
+    local,
     `select (select row_count from ${schema}.record_state where record_type = $1)
        + (select count(*) from ${staging} s where s.run_id = $2 and not exists (select from ${table} t where t.id = s.id))
        + (select count(*) from ${schema}.rejections r where r.record_type = $1 and not ${inTable('r.id')} and not ${isStaged('r.id')} and not ${isGone('r.id')})
@@ -46,50 +46,51 @@ export async function countOwn(own: Own, state: RunState): Promise<number> {
 }
 
 /**
- * Those of these ids that `place` has. By value, so that PostgreSQL looks each of them up: joined with them, it would go through all that
- * the run has staged so far, of which it knows nothing, for each page anew.
+ * SQL that selects those of these ids that the table has. The ids are passed by value, so that PostgreSQL looks up each one: with a join,
+ * it would scan all rows that the run has staged so far, of which it has no statistics, once per page.
  */
-const idsIn = (place: string, state: RunState, ids: string): string =>
-  `select p.id::text as id from ${place} p where p.id = any(${ids}::${typeOf(state)}[])`;
-const askable = (ids: readonly string[], { plan }: RunState): readonly string[] =>
+const selectIds = (table: string, state: RunState, ids: string): string =>
+  `select p.id::text as id from ${table} p where p.id = any(${ids}::${typeOf(state)}[])`;
+/** Ids that PostgreSQL can cast to the id type; no other id is in a table. */
+const castableIds = (ids: readonly string[], { plan }: RunState): readonly string[] =>
   plan.idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
 
-/** Those of these ids that the table has, or the run staged, or a rejection names. */
-export async function knownIds(own: Own, state: RunState, ids: readonly string[]): Promise<string[]> {
+/** Those of these ids that are in the active table, staged by the run, or rejected. */
+export async function filterKnownIds(local: LocalView, state: RunState, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
-  const { schema } = own.prepared;
-  const { table, staging } = places(own, state);
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
   const rows = await query<{ id: string }>(
-    own,
-    `${idsIn(table, state, '$1')} union ${idsIn(staging, state, '$1')} and p.run_id = $2
+    local,
+    `${selectIds(table, state, '$1')} union ${selectIds(staging, state, '$1')} and p.run_id = $2
      union select r.id from ${schema}.rejections r where r.record_type = $3 and r.id = any($4::text[])`,
-    [askable(ids, state), state.runId, state.recordType, ids],
+    [castableIds(ids, state), state.runId, state.recordType, ids],
   );
   const known = new Set(rows.map(({ id }) => id));
   return ids.filter((id) => known.has(id));
 }
 
-/** Those of these ids that this run has not read. */
-export async function unreadOf(own: Own, state: RunState, ids: readonly string[]): Promise<string[]> {
+/** Those of these ids that this run has not read yet. */
+export async function filterUnreadIds(local: LocalView, state: RunState, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
-  const { schema } = own.prepared;
-  const { staging } = places(own, state);
+  const { schema } = local.prepared;
+  const { staging } = tableNames(local, state);
   const rows = await query<{ id: string }>(
-    own,
-    `${idsIn(staging, state, '$1')} and p.run_id = $2
+    local,
+    `${selectIds(staging, state, '$1')} and p.run_id = $2
      union select r.id from ${schema}.rejections r where r.record_type = $3 and r.run_id = $2 and r.id = any($4::text[])`,
-    [askable(ids, state), state.runId, state.recordType, ids],
+    [castableIds(ids, state), state.runId, state.recordType, ids],
   );
   const read = new Set(rows.map(({ id }) => id));
   return ids.filter((id) => !read.has(id));
 }
 
-/** Records that could not be stored when they were read last, and that this run has not read yet. */
-export async function openRejectedIds(own: Own, state: RunState, limit: number): Promise<string[]> {
-  const { schema } = own.prepared;
-  const { staging } = places(own, state);
+/** Ids of records that could not be stored when they were last read, and that this run has not read yet. */
+export async function listOpenRejectedIds(local: LocalView, state: RunState, limit: number): Promise<string[]> {
+  const { schema } = local.prepared;
+  const { staging } = tableNames(local, state);
   const rows = await query<{ id: string }>(
-    own,
+    local,
     `select r.id from ${schema}.rejections r where r.record_type = $1 and r.run_id <> $2 and ${asId('r.id', state)} is not null
      and ($3::text is null or r.id > $3) and not exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId('r.id', state)})
      order by r.id limit $4`,
@@ -98,12 +99,12 @@ export async function openRejectedIds(own: Own, state: RunState, limit: number):
   return rows.map(({ id }) => id);
 }
 
-/** Ids absent by nothing but their absence, which the table still has. */
-export async function unsureIds(own: Own, state: RunState): Promise<string[]> {
-  const { schema } = own.prepared;
-  const { table } = places(own, state);
+/** Ids in the active table that the run found absent, confirmed neither by the ERP's deletion feed nor by an approval. */
+export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState): Promise<string[]> {
+  const { schema } = local.prepared;
+  const { table } = tableNames(local, state);
   const rows = await query<{ id: string }>(
-    own,
+    local,
     `select d.id from ${schema}.staged_deletions d where d.run_id = $1 and d.proof = 'absent'
      and exists (select from ${table} t where t.id = ${asId('d.id', state)})`,
     [state.runId],
@@ -111,109 +112,121 @@ export async function unsureIds(own: Own, state: RunState): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** What the table has and a complete read did not bring. */
-export async function unreadIds(own: Own, state: RunState): Promise<string[]> {
-  if (own.prepared.activeTable === null) return [];
-  const { schema } = own.prepared;
-  const { table, target } = places(own, state);
+/** Ids in the active table that a complete read did not return. */
+export async function listIdsNotRead(local: LocalView, state: RunState): Promise<string[]> {
+  if (local.prepared.activeTable === null) return [];
+  const { schema } = local.prepared;
+  const { table, target } = tableNames(local, state);
   const ofRun = state.targetTable === stagingTable(state.recordType) ? 'and s.run_id = $2' : '';
   const rows = await query<{ id: string }>(
-    own,
+    local,
     `select t.id::text as id from ${table} t where not exists (select from ${target} s where s.id = t.id ${ofRun})
-     and not exists (select from ${unchangedIds(schema, state, '$2')} u where u.id = t.id)
+     and not exists (select from ${unchangedIdsSql(schema, state, '$2')} u where u.id = t.id)
      and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.run_id = $2 and r.id = t.id::text)`,
     [state.recordType, state.runId],
   );
   return rows.map(({ id }) => id);
 }
 
-export async function approvedProposals(own: Own, state: RunState): Promise<{ id: string; ids: string[] }[]> {
-  return query(own, `select id, ids from ${own.prepared.schema}.deletion_proposals where record_type = $1 and status = 'approved'`, [
+/** Approved deletion proposals that no run has carried out yet. */
+export async function listApprovedProposals(local: LocalView, state: RunState): Promise<{ id: string; ids: string[] }[]> {
+  return query(local, `select id, ids from ${local.prepared.schema}.deletion_proposals where record_type = $1 and status = 'approved'`, [
     state.recordType,
   ]);
 }
 
-export type OwnRecord = {
+export type LocalRecord = {
   readonly id: string;
-  readonly gone: boolean;
+  readonly absent: boolean;
   readonly rejected: boolean;
   readonly cells: readonly (string | null)[];
 };
-type OwnRow = { id: string; gone: boolean; rejected: boolean; cells: (string | null)[] };
+type LocalRow = { id: string; absent: boolean; rejected: boolean; cells: (string | null)[] };
 
 const cellText = ({ column, type }: RecordColumn): string => {
-  const name = quoted(column);
-  if (type === 'time') return rfc3339(name);
+  const name = quoteIdentifier(column);
+  if (type === 'time') return rfc3339Sql(name);
   return type === 'date' ? `to_char(${name}, 'YYYY-MM-DD')` : `${name}::text`;
 };
 
-/** Of each source the lowest ids: the lowest of both together are among them. */
-const lowest = (place: string, columns: readonly RecordColumn[], where: string): string =>
-  `(select id, array[${columns.map(cellText).join(', ')}]::text[] as cells from ${place} where ${where} order by id limit $4)`;
+/** The lowest ids of one source: the lowest ids of both sources together are among them. */
+const lowestRows = (source: string, columns: readonly RecordColumn[], where: string): string =>
+  `(select id, array[${columns.map(cellText).join(', ')}]::text[] as cells from ${source} where ${where} order by id limit $4)`;
 
-/** Records after the checkpoint in the order of their ids, up to and with `upTo` if given, with these columns as text. */
-export async function ownRange(
-  own: Own,
+/** Records after the checkpoint, in id order, up to and including `upTo` (null: to the end), with these columns as text. */
+export async function readLocalRange(
+  local: LocalView,
   state: RunState,
   columns: readonly RecordColumn[],
   upTo: string | null,
   limit: number,
-): Promise<OwnRecord[]> {
-  const { schema } = own.prepared;
-  const { table, staging } = places(own, state);
+): Promise<LocalRecord[]> {
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
   const type = typeOf(state);
   const range = `($2::${type} is null or id > $2::${type}) and ($3::${type} is null or id <= $3::${type})`;
-  return query<OwnRow>(
-    own,
+  return query<LocalRow>(
+    local,
     `select o.id::text as id, o.cells,
-       exists (select from ${schema}.staged_deletions d where d.run_id = $1 and d.id = o.id::text) as gone,
+       exists (select from ${schema}.staged_deletions d where d.run_id = $1 and d.id = o.id::text) as absent,
        exists (select from ${schema}.rejections r where r.record_type = $5 and r.run_id = $1 and r.id = o.id::text) as rejected
      from (select coalesce(s.id, t.id) as id, case when s.id is null then t.cells else s.cells end as cells
-           from ${lowest(staging, columns, `run_id = $1 and ${range}`)} s full join ${lowest(table, columns, range)} t on t.id = s.id) o
+           from ${lowestRows(staging, columns, `run_id = $1 and ${range}`)} s full join ${lowestRows(table, columns, range)} t on t.id = s.id) o
      order by o.id limit $4`,
     [state.runId, state.checkpoint, upTo, limit, state.recordType],
   );
 }
 
-/** The same for given ids. */
-export async function ownByIds(own: Own, state: RunState, columns: readonly RecordColumn[], ids: readonly string[]): Promise<OwnRecord[]> {
-  const { table } = places(own, state);
-  return query<OwnRow>(
-    own,
-    `select id::text as id, array[${columns.map(cellText).join(', ')}]::text[] as cells, false as gone, false as rejected
+/** Records of the active table with these ids, with these columns as text. */
+export async function readLocalByIds(
+  local: LocalView,
+  state: RunState,
+  columns: readonly RecordColumn[],
+  ids: readonly string[],
+): Promise<LocalRecord[]> {
+  const { table } = tableNames(local, state);
+  return query<LocalRow>(
+    local,
+    `select id::text as id, array[${columns.map(cellText).join(', ')}]::text[] as cells, false as absent, false as rejected
      from ${table} where id = any($1::${typeOf(state)}[])`,
     [ids],
   );
 }
 
-/** Which of these could not be stored in this run. */
-export async function rejectedNow(own: Own, state: RunState, ids: readonly string[]): Promise<Set<string>> {
+/** Those of these ids that this run rejected. */
+export async function filterRejectedInRun(local: LocalView, state: RunState, ids: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ id: string }>(
-    own,
-    `select id from ${own.prepared.schema}.rejections where record_type = $1 and run_id = $2 and id = any($3::text[])`,
+    local,
+    `select id from ${local.prepared.schema}.rejections where record_type = $1 and run_id = $2 and id = any($3::text[])`,
     [state.recordType, state.runId, ids],
   );
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Which of these were absent when a complete scan looked last, and stayed. */
-export async function heldBefore(own: Own, state: RunState, ids: readonly string[]): Promise<Set<string>> {
+/** Those of these ids that the last complete scan found absent and that a deletion proposal lists. */
+export async function filterProposedIds(local: LocalView, state: RunState, ids: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ id: string }>(
-    own,
-    `select h.id from ${own.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
+    local,
+    `select h.id from ${local.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
      where p.record_type = $1 and p.status in ('open', 'kept', 'approved') and h.id = any($2::text[])`,
     [state.recordType, ids],
   );
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Open records after the checkpoint that this run has not read yet. `condition` speaks of the table as `t`, with $4 for its values. */
-export async function openIds(own: Own, state: RunState, condition: string, values: readonly string[], limit: number): Promise<string[]> {
-  const { schema } = own.prepared;
-  const { table, staging } = places(own, state);
+/** Ids of open records after the checkpoint that this run has not read. `condition` is SQL over the table as `t`, with `values` as $4. */
+export async function listOpenIds(
+  local: LocalView,
+  state: RunState,
+  condition: string,
+  values: readonly string[],
+  limit: number,
+): Promise<string[]> {
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
   const type = typeOf(state);
   const rows = await query<{ id: string }>(
-    own,
+    local,
     `select t.id::text as id from ${table} t where ($2::${type} is null or t.id > $2::${type}) and ${condition} and ($4::text[] is not null)
      and not exists (select from ${staging} s where s.run_id = $1 and s.id = t.id)
      and not exists (select from ${schema}.rejections r where r.record_type = $5 and r.run_id = $1 and r.id = t.id::text)

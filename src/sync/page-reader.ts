@@ -1,33 +1,37 @@
-// Reads the pages of a run in order and readies their rows. The next page is asked for and readied while the one before is being
-// written, so that neither the ERP nor PostgreSQL waits for the other; at most one page is ahead, and nothing of it counts until
-// it is written in its turn.
-import { setImmediate as otherWork } from 'node:timers/promises';
-import type { Connector, Page, PageRequest, RejectedRecord, SourceRecord } from '../connectors/connector.ts';
+// Reads the pages of a run in order and encodes their rows. The next page is requested and encoded while the previous one is being
+// written, so that neither the ERP nor PostgreSQL waits for the other. At most one page is prefetched, and it has no effect until it is
+// written in its turn.
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { Connector, PageRequest, RecordPage, RecordRejection, SourceRecord } from '../connectors/connector.ts';
 import { type EncodedRecord, encodeRecord } from '../warehouse/encode.ts';
-import type { RunState } from '../warehouse/run-row.ts';
-import { isSoundId, tellable } from '../warehouse/soundness.ts';
+import type { RunState } from '../warehouse/run-state-row.ts';
 import type { StagedPage } from '../warehouse/staging.ts';
+import { isValidId, toStorableText } from '../warehouse/validate-values.ts';
 
 export type ReadyPage = StagedPage & {
-  /** The latest modification time among its records. */
+  /** The latest modification time among its records; null when none has one. */
   readonly maxModified: string | null;
 };
-/** What the rows are made for. */
-type Target = Pick<RunState, 'columns'> & { readonly plan: Pick<RunState['plan'], 'idType'> };
-/** `changedSince` null reads all. */
+/** The columns and the id type that rows are encoded for. */
+type RowTarget = Pick<RunState, 'columns'> & { readonly plan: Pick<RunState['plan'], 'idType'> };
+/** `changedSince` null reads all records. Rejects with the connector's error, or the signal's reason when the run is aborted. */
 export type PageReader = (afterId: string | null, changedSince: string | null) => Promise<ReadyPage>;
 
-const longestReason = 500;
-const rejection = (id: unknown, code: string, message: string): RejectedRecord => ({
-  id: tellable(id, 200),
+const maxReasonLength = 500;
+const rejection = (id: unknown, code: string, message: string): RecordRejection => ({
+  id: toStorableText(id, 200),
   code,
-  message: tellable(message, longestReason),
+  message: toStorableText(message, maxReasonLength),
 });
 
-/** The record's row, or why it can't be taken as it came. */
-function take(record: SourceRecord, { columns, plan: { idType } }: Target, repeated: ReadonlySet<string>): EncodedRecord | RejectedRecord {
-  if (!isSoundId(record.id, idType)) return rejection(record.id, 'ID_UNREADABLE', `The id is no ${idType} id`);
-  if (repeated.has(record.id)) return rejection(record.id, 'DUPLICATE_ID', 'The ERP gave more than one record with this id');
+/** The record's row, or a rejection that says why it can't be stored. */
+function encodeOrReject(
+  record: SourceRecord,
+  { columns, plan: { idType } }: RowTarget,
+  repeated: ReadonlySet<string>,
+): EncodedRecord | RecordRejection {
+  if (!isValidId(record.id, idType)) return rejection(record.id, 'ID_UNREADABLE', `The id is not a valid ${idType} id`);
+  if (repeated.has(record.id)) return rejection(record.id, 'DUPLICATE_ID', 'The ERP returned more than one record with this id');
   const encoded = encodeRecord(record, columns);
   return typeof encoded === 'string' ? rejection(record.id, 'VALUE_UNREADABLE', encoded) : encoded;
 }
@@ -39,61 +43,62 @@ function repeatedIds(records: readonly SourceRecord[]): Set<string> {
   return repeated;
 }
 
-/** So many records are encoded at a stretch: requests that this process serves wait no longer than that takes. */
-const stretch = 50;
+/** The event loop gets a turn after this many records: requests to this process wait no longer than encoding them takes. */
+const recordsPerYield = 50;
 
-/** What came, once it is sure that each record is what it claims to be: a bad one is rejected, the others of its page go on. */
-export async function toStaged(page: Page, target: Target): Promise<StagedPage> {
+/** Validates and encodes each record of a page. An invalid record is rejected; the others of its page are staged. */
+export async function toStagedPage(page: RecordPage, target: RowTarget): Promise<StagedPage> {
   const repeated = repeatedIds(page.records);
   const records: EncodedRecord[] = [];
-  const rejected = new Map<string, RejectedRecord>();
+  const rejected = new Map<string, RecordRejection>();
   for (const [index, record] of page.records.entries()) {
-    if (index > 0 && index % stretch === 0) await otherWork();
-    const taken = take(record, target, repeated);
-    if ('row' in taken) records.push(taken);
-    else rejected.set(taken.id, taken);
+    if (index > 0 && index % recordsPerYield === 0) await yieldToEventLoop();
+    const result = encodeOrReject(record, target, repeated);
+    if ('row' in result) records.push(result);
+    else rejected.set(result.id, result);
   }
   for (const { id, code, message } of page.rejected) {
-    const told = rejection(id, code, message);
-    rejected.set(told.id, told);
+    const storable = rejection(id, code, message);
+    rejected.set(storable.id, storable);
   }
   return {
-    records: rejected.size === 0 ? records : records.filter(({ id }) => !rejected.has(tellable(id, 200))),
+    records: rejected.size === 0 ? records : records.filter(({ id }) => !rejected.has(toStorableText(id, 200))),
     rejected: [...rejected.values()],
     lastId: page.lastId,
     hasMore: page.hasMore,
   };
 }
 
-const latest = (records: readonly SourceRecord[]): string | null =>
+const latestModified = (records: readonly SourceRecord[]): string | null =>
   records.reduce<string | null>(
     (last, { modifiedAt }) => (last === null || (modifiedAt !== null && modifiedAt > last) ? modifiedAt : last),
     null,
   );
 
-export function openPageReader(
+/** The reader rejects with the connector's error, or the signal's reason when `request.signal` aborts. */
+export function createPageReader(
   connector: Pick<Connector, 'readPage'>,
-  target: Target,
-  order: Omit<PageRequest, 'afterId' | 'changedSince'>,
+  target: RowTarget,
+  request: Omit<PageRequest, 'afterId' | 'changedSince'>,
 ): PageReader {
-  let ahead: { readonly key: string; readonly page: Promise<ReadyPage> } | null = null;
+  let prefetched: { readonly key: string; readonly page: Promise<ReadyPage> } | null = null;
   const keyOf = (afterId: string | null, changedSince: string | null): string => JSON.stringify([afterId, changedSince]);
   const read = async (afterId: string | null, changedSince: string | null): Promise<ReadyPage> => {
-    const page = await connector.readPage({ ...order, afterId, changedSince: changedSince === null ? null : new Date(changedSince) });
-    order.signal.throwIfAborted();
-    return { ...(await toStaged(page, target)), maxModified: latest(page.records) };
+    const page = await connector.readPage({ ...request, afterId, changedSince: changedSince === null ? null : new Date(changedSince) });
+    request.signal.throwIfAborted();
+    return { ...(await toStagedPage(page, target)), maxModified: latestModified(page.records) };
   };
   return async (afterId, changedSince) => {
     const key = keyOf(afterId, changedSince);
-    const coming = ahead?.key === key ? ahead.page : read(afterId, changedSince);
-    ahead = null;
-    const page = await coming;
-    order.signal.throwIfAborted();
+    const pending = prefetched?.key === key ? prefetched.page : read(afterId, changedSince);
+    prefetched = null;
+    const page = await pending;
+    request.signal.throwIfAborted();
     if (page.hasMore && page.lastId !== null && page.lastId !== afterId) {
       const next = { key: keyOf(page.lastId, changedSince), page: read(page.lastId, changedSince) };
-      // Whoever takes it sees how it failed; nobody takes it when the run ends here.
+      // The caller that awaits the page sees its error. Without this handler it would be unhandled when the run ends before that.
       next.page.catch(() => undefined);
-      ahead = next;
+      prefetched = next;
     }
     return page;
   };

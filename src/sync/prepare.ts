@@ -1,69 +1,71 @@
-// Gets the warehouse ready for a run: tables, columns and the place where its pages go. All DDL of a sync happens here, in
-// transactions of its own, and only when something is new; a run on a settled record type issues none.
+// Prepares the warehouse for a run: tables, columns, and the table that its pages are staged in. All DDL of a sync happens here, in
+// transactions of its own, and only when something is new; a run over an unchanged record type issues none.
 import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
-import { planColumns, type RecordColumn, readColumns } from '../warehouse/columns.ts';
-import { isNotSetUp, type RecordState, readState } from '../warehouse/generation.ts';
-import { type RunPlan, type RunState, startPlan, startRunState, takeOverRunState } from '../warehouse/run-row.ts';
+import { planColumns, type RecordColumn, readRecordColumns } from '../warehouse/columns.ts';
+import { isNotSetUp, type RecordState, readRecordState } from '../warehouse/record-state.ts';
+import { createRunPlan, initRunState, type RunPlan, type RunState, takeOverRunState } from '../warehouse/run-state-row.ts';
 import { applyColumnChanges, createFreshTable, createStagingTable, stagingTable } from '../warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../warehouse/tenant-schema.ts';
-import { noteDrift } from './drift.ts';
+import { recordDrift } from './drift.ts';
 import type { Lease } from './runs.store.ts';
 
-/** A full run that fills a new column rewrites every row: from this many rows on that is cheaper into a fresh table. */
-const rewriteThreshold = 10_000;
+/** A full run that fills a new column rewrites every row; from this many rows on, writing them into a fresh table is cheaper. */
+const rewriteThresholdRows = 10_000;
 
 export type PreparedRun = {
   readonly schema: string;
   readonly state: RunState;
   readonly fields: readonly string[];
-  /** Fields that the configuration names and the ERP no longer offers. */
+  /** Fields that the configuration selects and the ERP no longer offers. */
   readonly unreadable: readonly string[];
-  /** The generation that this run's changes will carry. */
+  /** The generation that this run's changes get when they are published. */
   readonly generation: string;
-  /** What readers see; null before the first load. */
+  /** The table that readers see; null before the first load. */
   readonly activeTable: string | null;
+  /** The ERP's clock at the last complete scan or read; null before the first. */
   readonly reconciledAt: Date | null;
-  /** As it was before this run. */
+  /** The high-water mark before this run, RFC 3339 UTC; null before the first full run. */
   readonly highWater: string | null;
 };
-const wantedFields = (recordType: RecordTypeMetadata, chosen: readonly string[] | null): readonly FieldMetadata[] =>
-  recordType.fields.filter(({ name, syncable }) => syncable && name !== 'id' && (chosen === null || chosen.includes(name)));
+const wantedFields = (recordType: RecordTypeMetadata, configured: readonly string[] | null): readonly FieldMetadata[] =>
+  recordType.fields.filter(({ name, syncable }) => syncable && name !== 'id' && (configured === null || configured.includes(name)));
 
 const isCurrent = ({ state }: RecordColumn): boolean => state === 'live' || state === 'loading';
 
-/** What is written: the current columns, and those of a former type of a field that is still read. */
+/** The columns that a run writes: the current ones, and those of a former type of a field that is still read. */
 const writtenColumns = (all: readonly RecordColumn[]): RecordColumn[] => {
   const read = new Set(all.filter((column) => isCurrent(column) && column.part === 'value').map(({ field }) => field));
   return all.filter((column) => isCurrent(column) || (column.state === 'replaced' && column.part === 'value' && read.has(column.field)));
 };
 
 /**
- * Everything is read when someone asks for it, at a first load, for a column that no complete read has filled yet, and where the ERP
- * doesn't say when a record was changed; else what changed since the high-water mark, and some time before it.
+ * A run reads everything when that was requested, on a first load, when no complete read has filled one of the columns yet, and when the
+ * ERP reports no modification times. Otherwise it reads what changed since the high-water mark minus the overlap.
  */
 function planRun(
   ctx: TenantCtx,
-  { asked, recordType, columns }: Pick<RunOrder, 'asked' | 'recordType'> & { columns: readonly RecordColumn[] },
+  { requestedMode, recordType, columns }: Pick<RunRequest, 'requestedMode' | 'recordType'> & { columns: readonly RecordColumn[] },
   before: RecordState,
 ): RunPlan {
   const { idType, modifiedField } = recordType;
   const { highWater, activeTable } = before;
-  const complete = asked === 'full' || activeTable === null || modifiedField === null || columns.some(({ state }) => state === 'loading');
-  if (complete || highWater === null) return startPlan({ mode: 'full', idType, since: null });
+  const complete =
+    requestedMode === 'full' || activeTable === null || modifiedField === null || columns.some(({ state }) => state === 'loading');
+  if (complete || highWater === null) return createRunPlan({ mode: 'full', idType, since: null });
   const since = new Date(new Date(highWater).getTime() - ctx.settings.sync.overlapMs).toISOString();
-  return startPlan({ mode: 'incremental', idType, since });
+  return createRunPlan({ mode: 'incremental', idType, since });
 }
 
 const findState = (ctx: TenantCtx, schema: string, recordType: string): Promise<RecordState | undefined> =>
-  readState(ctx.db.data, schema, recordType).catch((error: unknown) => {
+  readRecordState(ctx.db.data, schema, recordType).catch((error: unknown) => {
     if (isNotSetUp(error)) return undefined;
     throw error;
   });
 
-/** The row in record_state is written last: where it stands, schema and staging table stand too. */
-async function setUp(ctx: TenantCtx, schema: string, { name, idType }: RecordTypeMetadata): Promise<RecordState> {
+/** The row in record_state is written last: when it exists, the schema and the staging table exist too. */
+async function ensureRecordState(ctx: TenantCtx, schema: string, { name, idType }: RecordTypeMetadata): Promise<RecordState> {
   const found = await findState(ctx, schema, name);
   if (found !== undefined) return found;
   await createTenantSchema(ctx, ctx.organizationId);
@@ -72,44 +74,44 @@ async function setUp(ctx: TenantCtx, schema: string, { name, idType }: RecordTyp
     name,
     idType,
   ]);
-  const made = await readState(ctx.db.data, schema, name);
-  if (made === undefined) throw new Error('the record state is missing');
-  return made;
+  const created = await readRecordState(ctx.db.data, schema, name);
+  if (created === undefined) throw new Error('the record state is missing although it was just created');
+  return created;
 }
 
-/** Every column of the record type, old ones included, once the tables agree with what the ERP offers. */
-async function settleColumns(
+/** Adds the columns that the tables lack, and returns all columns of the record type, including those no longer in use. */
+async function updateColumns(
   ctx: TenantCtx,
   schema: string,
   before: RecordState,
   fields: readonly FieldMetadata[],
 ): Promise<RecordColumn[]> {
   const { recordType, activeTable } = before;
-  const existing = await readColumns(ctx.db.data, schema, recordType);
+  const existing = await readRecordColumns(ctx.db.data, schema, recordType);
   const changes = planColumns(existing, fields);
   if (changes.added.length + changes.changed.length === 0) return existing;
   const tables = [stagingTable(recordType), ...(activeTable === null ? [] : [activeTable])];
   await applyColumnChanges(ctx.db.control, schema, recordType, tables, changes, existing.length);
-  return readColumns(ctx.db.data, schema, recordType);
+  return readRecordColumns(ctx.db.data, schema, recordType);
 }
 
-const sameColumns = (a: readonly RecordColumn[], b: readonly RecordColumn[]): boolean =>
+const haveSameColumns = (a: readonly RecordColumn[], b: readonly RecordColumn[]): boolean =>
   JSON.stringify(a.map(({ column, lineFields }) => [column, lineFields])) ===
   JSON.stringify(b.map(({ column, lineFields }) => [column, lineFields]));
 
-export type RunOrder = {
+export type RunRequest = {
   readonly recordType: RecordTypeMetadata;
-  /** The fields that the configuration names; null for all. */
-  readonly chosen: readonly string[] | null;
-  readonly asked: 'incremental' | 'full';
+  /** The fields that the configuration selects; null for all. */
+  readonly configuredFields: readonly string[] | null;
+  readonly requestedMode: 'incremental' | 'full';
 };
 
 /**
- * A clock of the ERP that went back behind the high-water mark takes the mark with it, and calls for a complete scan: what changes now
- * may bear a time that lies before what would be read as changed. Written at once, for the run that sees it may fail, and the clock
- * come forward again. To read more than needed does no harm.
+ * When the ERP's clock went back behind the high-water mark, lowers the mark with it and requests a complete scan: records that change now
+ * may get a modification time before the range that would be read. Written at once, because the run that notices it may fail and the
+ * clock may move forward again. Reading more than needed does no harm.
  */
-async function followClock(
+async function lowerHighWaterToErpClock(
   ctx: TenantCtx,
   schema: string,
   { recordType, highWater }: RecordState,
@@ -126,28 +128,29 @@ async function followClock(
   return lowered;
 }
 
-/** A complete read over a table that stays in place is compared with it page by page. */
-function comparing(plan: RunPlan, rewrites: boolean, { activeTable, generation }: RecordState): RunPlan {
+/** A complete read of a table that stays in place is compared with that table page by page. */
+function withComparedTable(plan: RunPlan, rewrites: boolean, { activeTable, generation }: RecordState): RunPlan {
   if (plan.mode !== 'full' || rewrites || activeTable === null) return plan;
   return { ...plan, comparedWith: { table: activeTable, generation } };
 }
-const isStillThere = ({ plan: { comparedWith = null } }: RunState, { activeTable, generation }: RecordState): boolean =>
+const isComparedTableCurrent = ({ plan: { comparedWith = null } }: RunState, { activeTable, generation }: RecordState): boolean =>
   comparedWith === null || (comparedWith.table === activeTable && comparedWith.generation === generation);
 
 async function startRun(
   ctx: TenantCtx,
   lease: Lease,
-  order: RunOrder,
+  request: RunRequest,
   before: RecordState,
   all: readonly RecordColumn[],
   erpNow: () => Promise<Date>,
 ): Promise<RunState> {
-  const { name, idType } = order.recordType;
+  const { name, idType } = request.recordType;
   const schema = tenantSchema(ctx.organizationId);
   const columns = writtenColumns(all);
-  const rewrites = before.activeTable === null || (before.rowCount >= rewriteThreshold && columns.some(({ state }) => state === 'loading'));
+  const rewrites =
+    before.activeTable === null || (before.rowCount >= rewriteThresholdRows && columns.some(({ state }) => state === 'loading'));
   const erpStartedAt = (await erpNow()).toISOString();
-  const highWater = await followClock(ctx, schema, before, erpStartedAt);
+  const highWater = await lowerHighWaterToErpClock(ctx, schema, before, erpStartedAt);
   const state: RunState = {
     runId: lease.runId,
     recordType: name,
@@ -158,29 +161,34 @@ async function startRun(
     page: 0,
     checkpoint: null,
     complete: false,
-    plan: comparing(planRun(ctx, { ...order, columns }, { ...before, highWater }), rewrites, before),
+    plan: withComparedTable(planRun(ctx, { ...request, columns }, { ...before, highWater }), rewrites, before),
     outcome: null,
     counters: { fetched: 0, rejected: 0, pages: 0, erpStartedAt },
   };
-  await inDataTransaction(ctx.db.data, (client) => startRunState(client, schema, state));
+  await inDataTransaction(ctx.db.data, (client) => initRunState(client, schema, state));
   return state;
 }
 
-/** Resumes at the checkpoint when the run began before and nothing about its columns changed; begins anew otherwise. */
-export async function prepareRun(ctx: TenantCtx, lease: Lease, order: RunOrder, erpNow: () => Promise<Date>): Promise<PreparedRun> {
-  const { recordType, chosen } = order;
+/**
+ * Resumes at the checkpoint when the run was started before and neither its columns nor the table it is compared with changed; otherwise
+ * starts it from the first page. Throws `LostLease` when a newer lease holds the run, `OrganizationGone` when the organization was deleted,
+ * and what `erpNow` throws.
+ */
+export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunRequest, erpNow: () => Promise<Date>): Promise<PreparedRun> {
+  const { recordType, configuredFields } = request;
   const schema = tenantSchema(ctx.organizationId);
-  const before = await setUp(ctx, schema, recordType);
-  const begun = await inDataTransaction(ctx.db.data, (client) => takeOverRunState(client, schema, lease.runId, lease.epoch));
-  const fields = wantedFields(recordType, chosen);
-  await noteDrift(ctx, schema, lease.runId, recordType);
-  const all = await settleColumns(ctx, schema, before, fields);
-  const resumes = begun !== undefined && sameColumns(begun.columns, writtenColumns(all)) && isStillThere(begun, before);
+  const before = await ensureRecordState(ctx, schema, recordType);
+  const resumable = await inDataTransaction(ctx.db.data, (client) => takeOverRunState(client, schema, lease.runId, lease.epoch));
+  const fields = wantedFields(recordType, configuredFields);
+  await recordDrift(ctx, schema, lease.runId, recordType);
+  const all = await updateColumns(ctx, schema, before, fields);
+  const resumes =
+    resumable !== undefined && haveSameColumns(resumable.columns, writtenColumns(all)) && isComparedTableCurrent(resumable, before);
   return {
     schema,
-    state: resumes ? begun : await startRun(ctx, lease, order, before, all, erpNow),
+    state: resumes ? resumable : await startRun(ctx, lease, request, before, all, erpNow),
     fields: fields.map(({ name }) => name),
-    unreadable: (chosen ?? []).filter((name) => name !== 'id' && !fields.some((field) => field.name === name)),
+    unreadable: (configuredFields ?? []).filter((name) => name !== 'id' && !fields.some((field) => field.name === name)),
     generation: (BigInt(before.generation) + 1n).toString(),
     activeTable: before.activeTable,
     highWater: before.highWater,
@@ -188,7 +196,7 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, order: RunOrder, 
   };
 }
 
-/** When the ERP's clock stood at the last complete scan or read. */
+/** The ERP's clock at the last complete scan or read; null before the first. */
 async function readReconciledAt(ctx: TenantCtx, schema: string, recordType: string): Promise<Date | null> {
   const { rows } = await ctx.db.data.query<{ at: Date | null }>(
     `select reconciled_at as at from ${schema}.record_state where record_type = $1`,

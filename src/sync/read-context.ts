@@ -1,17 +1,17 @@
-// What every step of reading shares: whom it asks, how what came is written, and how it is seen whether to go on.
+// What all reading steps share: the connector and the lease, how results are staged, and the checks on whether to continue.
 import { type Connector, ErpError, type RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
-import { LostLease, type RunPlan, type RunState } from '../warehouse/run-row.ts';
-import { isSoundId, tellable } from '../warehouse/soundness.ts';
-import { type AbsentRecord, findUnstorable, isUnstorable, type StagedPage, stagePage } from '../warehouse/staging.ts';
+import { LostLease, type RunPlan, type RunState } from '../warehouse/run-state-row.ts';
+import { type AbsentRecord, findUnstorable, isUnstorableError, type StagedPage, stagePage } from '../warehouse/staging.ts';
+import { isValidId, toStorableText } from '../warehouse/validate-values.ts';
 import { Cancelled } from './interruption.ts';
-import { type PageReader, toStaged } from './page-reader.ts';
+import { type PageReader, toStagedPage } from './page-reader.ts';
 import type { PreparedRun } from './prepare.ts';
-import { type ConfigRow, type Lease, noteProgress, type RunProgress } from './runs.store.ts';
+import { type Lease, type RunProgress, type SyncConfigRow, saveProgress } from './runs.store.ts';
 import { logStep } from './steps.ts';
 
-export type Reading = {
+export type RunReadContext = {
   readonly ctx: TenantCtx;
   readonly lease: Lease;
   readonly signal: AbortSignal;
@@ -19,38 +19,39 @@ export type Reading = {
   readonly readPage: PageReader;
   readonly recordType: RecordTypeMetadata;
   readonly prepared: PreparedRun;
-  readonly config: ConfigRow;
+  readonly config: SyncConfigRow;
 };
 
-/** All lines of these records come in one answer. */
-export const idsAtOnce = 200;
+/** Bounded because the response contains all lines of these records. */
+export const idsPerRequest = 200;
 
 const percentOf = (fetched: number, expected: number | null): number | null =>
   expected === null ? null : expected === 0 ? 100 : Math.min(100, Math.floor((fetched / expected) * 100));
 
-/** Shows the progress; throws when this worker must not go on. */
-export async function report(
-  { ctx, lease }: Pick<Reading, 'ctx' | 'lease'>,
+/** Saves the progress. Throws `LostLease` when a newer lease holds the run, and `Cancelled` when its cancellation was requested. */
+export async function reportProgress(
+  { ctx, lease }: Pick<RunReadContext, 'ctx' | 'lease'>,
   phase: RunProgress['phase'],
   { counters: { fetched, pages } }: RunState,
   expected: number | null,
   moved: boolean,
 ): Promise<void> {
-  const { held, cancelRequested } = await noteProgress(
+  const { held, cancelRequested } = await saveProgress(
     ctx,
     lease,
     { phase, fetched, expected, pages, percent: percentOf(fetched, expected) },
     moved,
   );
-  if (!held) throw new LostLease('a newer lease holds this run');
-  if (cancelRequested) throw new Cancelled('cancelled');
+  if (!held) throw new LostLease('a newer lease holds the run');
+  if (cancelRequested) throw new Cancelled('the run was cancelled');
 }
 
 /**
- * A record that PostgreSQL can't store is rejected; the others of its page are staged. A page isn't waited for until it is on disk:
- * its rows and its checkpoint get there or are lost together, and `flushStaged` waits before anything is told of them.
+ * Stages a page and stores the checkpoint. A record that PostgreSQL can't store is rejected; the others of its page are staged. The COMMIT
+ * doesn't wait for the disk: rows and checkpoint are written or lost together, and `flushStaged` waits before the run is published.
+ * Throws `LostLease` when a newer lease holds the run or the page was already written, and any other database error.
  */
-export async function stage(reading: Reading, state: RunState, page: StagedPage): Promise<RunState> {
+export async function stageRunPage(reading: RunReadContext, state: RunState, page: StagedPage): Promise<RunState> {
   const next = await stagePageOrReject(reading, state, page);
   const { records, rejected } = page;
   if (records.length + rejected.length > 0) {
@@ -60,13 +61,17 @@ export async function stage(reading: Reading, state: RunState, page: StagedPage)
   return next;
 }
 
-async function stagePageOrReject({ ctx, prepared: { schema, generation } }: Reading, state: RunState, page: StagedPage): Promise<RunState> {
-  const write = (wanted: StagedPage) =>
-    inDataTransaction(ctx.db.data, (client) => stagePage(client, schema, state, wanted, generation), 'ordered');
+async function stagePageOrReject(
+  { ctx, prepared: { schema, generation } }: RunReadContext,
+  state: RunState,
+  page: StagedPage,
+): Promise<RunState> {
+  const write = (toWrite: StagedPage) =>
+    inDataTransaction(ctx.db.data, (client) => stagePage(client, schema, state, toWrite, generation), 'ordered');
   try {
     return await write(page);
   } catch (error) {
-    if (!isUnstorable(error)) throw error;
+    if (!isUnstorableError(error)) throw error;
     const refused = await inDataTransaction(ctx.db.data, (client) => findUnstorable(client, schema, state, page.records, generation));
     if (refused.length === 0) throw error;
     const ids = new Set(refused.map(({ id }) => id));
@@ -74,11 +79,11 @@ async function stagePageOrReject({ ctx, prepared: { schema, generation } }: Read
   }
 }
 
-type Note = { readonly lastId?: string | null; readonly absent?: readonly AbsentRecord[]; readonly plan?: Partial<RunPlan> };
+type StepRecord = { readonly lastId?: string | null; readonly absent?: readonly AbsentRecord[]; readonly plan?: Partial<RunPlan> };
 
-/** Writes down how far a step is, and what it found besides rows. */
-export const note = (reading: Reading, state: RunState, { lastId = null, ...found }: Note): Promise<RunState> =>
-  stage(reading, state, {
+/** Stores the progress of a step, and what it found in addition to rows. Throws what `stageRunPage` throws. */
+export const recordStep = (reading: RunReadContext, state: RunState, { lastId = null, ...found }: StepRecord): Promise<RunState> =>
+  stageRunPage(reading, state, {
     records: [],
     rejected: [],
     rereads: true,
@@ -87,21 +92,22 @@ export const note = (reading: Reading, state: RunState, { lastId = null, ...foun
     ...found,
   });
 
+/** Merges facts of a check into the plan: numbers are added to the stored ones, other values replace them. */
 export const addFacts = ({ plan: { facts } }: RunState, check: string, more: RunPlan['facts'][string]): Pick<RunPlan, 'facts'> => {
   const before = facts[check] ?? {};
   const sums = Object.entries(more).map(([name, value]) => {
-    const held = before[name];
-    return [name, typeof value === 'number' && typeof held === 'number' ? held + value : value];
+    const previous = before[name];
+    return [name, typeof value === 'number' && typeof previous === 'number' ? previous + value : value];
   });
   return { facts: { ...facts, [check]: { ...before, ...Object.fromEntries(sums) } } };
 };
 
 /**
- * Reads records by id, whether or not this run read them before. `proof` says what it means for those that the ERP doesn't know;
- * null means nothing.
+ * Reads records by id, whether or not this run read them before. `proof` is the reason under which ids that the ERP doesn't return are
+ * staged as deletions; null stages none. Throws what `stageRunPage` and the connector throw.
  */
-export async function reread(
-  reading: Reading,
+export async function rereadByIds(
+  reading: RunReadContext,
   state: RunState,
   ids: readonly string[],
   proof: AbsentRecord['proof'] | null,
@@ -109,15 +115,15 @@ export async function reread(
   const { connector, recordType, prepared, signal } = reading;
   const absent: string[] = [];
   let current = state;
-  for (let start = 0; start < ids.length; start += idsAtOnce) {
-    const some = ids.slice(start, start + idsAtOnce);
-    const page = await connector.readByIds({ recordType, fields: prepared.fields, ids: some, signal });
+  for (let start = 0; start < ids.length; start += idsPerRequest) {
+    const batch = ids.slice(start, start + idsPerRequest);
+    const page = await connector.readByIds({ recordType, fields: prepared.fields, ids: batch, signal });
     signal.throwIfAborted();
     const found = new Set([...page.records, ...page.rejected].map(({ id }) => id));
-    const missing = some.filter((id) => !found.has(id));
+    const missing = batch.filter((id) => !found.has(id));
     absent.push(...missing);
-    current = await stage(reading, current, {
-      ...(await toStaged(page, current)),
+    current = await stageRunPage(reading, current, {
+      ...(await toStagedPage(page, current)),
       rereads: true,
       lastId: null,
       hasMore: !current.complete,
@@ -127,27 +133,35 @@ export async function reread(
   return { state: current, absent };
 }
 
-/** The order in which ids ascend: as numbers, or by the bytes of their text. */
-export const isBefore = (a: string, b: string, idType: 'integer' | 'text'): boolean =>
+/** The sort order of ids: integers by value, texts by their bytes. */
+export const isIdBefore = (a: string, b: string, idType: 'integer' | 'text'): boolean =>
   idType === 'integer' ? BigInt(a) < BigInt(b) : Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 
-/** A page behind the checkpoint holds nothing that an earlier one may have held: else records would come twice, and others never. */
-export function checkAscent(
+/**
+ * Throws an `ErpError` `PAGE_OUT_OF_ORDER` when a page contains an id at or before the checkpoint: in that order some records would be read
+ * twice and others never.
+ */
+export function assertAscendingPage(
   page: { readonly records: readonly { readonly id: string }[] },
   { checkpoint, plan: { idType } }: RunState,
 ): void {
   if (checkpoint === null) return;
-  const early = page.records.find(({ id }) => isSoundId(id, idType) && !isBefore(checkpoint, id, idType));
+  const early = page.records.find(({ id }) => isValidId(id, idType) && !isIdBefore(checkpoint, id, idType));
   if (early === undefined) return;
-  throw new ErpError('answer', 'PAGE_OUT_OF_ORDER', `The ERP gave ${tellable(early.id, 200)} on a page that begins behind ${checkpoint}`, {
-    fix: 'Run the sync again; if it repeats, report it to the operator of this service.',
-  });
+  throw new ErpError(
+    'answer',
+    'PAGE_OUT_OF_ORDER',
+    `The ERP returned record ${toStorableText(early.id, 200)} on a page that starts after ${checkpoint}`,
+    {
+      fix: 'Run the sync again; if it fails again, report it to the operator of this service.',
+    },
+  );
 }
 
-/** A page that announces more must name a record to go on from. */
-export function checkOnward(page: Pick<StagedPage, 'hasMore' | 'lastId'>, checkpoint: string | null): void {
+/** Throws an `ErpError` `PAGE_WITHOUT_END` when a page says that more follow but names no later record to continue from. */
+export function assertPageAdvances(page: Pick<StagedPage, 'hasMore' | 'lastId'>, checkpoint: string | null): void {
   if (!page.hasMore || (page.lastId !== null && page.lastId !== checkpoint)) return;
-  throw new ErpError('answer', 'PAGE_WITHOUT_END', 'The ERP announced more records and named none to go on from', {
-    fix: "Run the sync again; if it repeats, report it to the ERP's support.",
+  throw new ErpError('answer', 'PAGE_WITHOUT_END', 'The ERP reported that more records follow but named no record to continue from', {
+    fix: "Run the sync again; if it fails again, report it to the ERP's support.",
   });
 }

@@ -1,17 +1,17 @@
-// Takes away what a tenant's schema keeps for a while only. Small transactions, one organization at a time, so that it never
-// stands in the way of a sync.
+// Deletes data that a tenant's schema keeps for a limited time. Small transactions, one organization at a time, so that it never blocks
+// a sync.
 import type { Ctx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
-import { isNotSetUp } from '../warehouse/generation.ts';
+import { isNotSetUp } from '../warehouse/record-state.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 
-const rowsAtOnce = 1_000;
+const rowsPerBatch = 1_000;
 
-async function pruneSome(ctx: Ctx, organizationId: string): Promise<number> {
+async function pruneBatch(ctx: Ctx, organizationId: string): Promise<number> {
   const schema = tenantSchema(organizationId);
   return inDataTransaction(ctx.db.data, async (client) => {
     const { rows } = await client.query<{ count: string }>(
-      `with old as (select record_type, id from ${schema}.tombstones where deleted_at < now() - interval '30 days' limit ${rowsAtOnce}),
+      `with old as (select record_type, id from ${schema}.tombstones where deleted_at < now() - interval '30 days' limit ${rowsPerBatch}),
          gone as (delete from ${schema}.tombstones t using old where t.record_type = old.record_type and t.id = old.id
            returning t.record_type, t.generation),
          noted as (insert into ${schema}.pruned_tombstones as p (record_type, generation)
@@ -23,14 +23,17 @@ async function pruneSome(ctx: Ctx, organizationId: string): Promise<number> {
   });
 }
 
-/** Tombstones of records that were deleted more than 30 days ago; how far is noted for readers of changes. Stops between two steps when asked to. */
+/**
+ * Deletes the tombstones of records that were deleted more than 30 days ago, and stores up to which generation, for readers of changes.
+ * Stops between two batches when `signal` aborts. A failure in one organization is logged.
+ */
 export async function pruneTombstones(ctx: Ctx, signal: AbortSignal): Promise<void> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select id from all_organizations()');
   for (const { id } of rows) {
     try {
-      while (!signal.aborted && (await pruneSome(ctx, id)) === rowsAtOnce);
+      while (!signal.aborted && (await pruneBatch(ctx, id)) === rowsPerBatch);
     } catch (error) {
-      if (!isNotSetUp(error)) ctx.log.warn({ err: error, organizationId: id }, 'old tombstones could not be taken away');
+      if (!isNotSetUp(error)) ctx.log.warn({ err: error, organizationId: id }, 'could not delete old tombstones');
     }
     if (signal.aborted) return;
   }

@@ -1,5 +1,5 @@
-// The log of a run. Whoever follows it asks for what came after the last event that he saw, so events of one run are written one
-// after the other, under a lock on the run's row: without it a later number could become visible before an earlier one.
+// The log of a run. Clients that follow it ask for the events after the last one they saw, so the events of a run are written one after
+// the other, under a lock on the run's row: without it a higher event id could become visible before a lower one.
 import type { TenantCtx } from '../core/ctx.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import { isFinal, type RunStatus } from './run-state.ts';
@@ -10,11 +10,11 @@ export type NewRunEvent = {
   readonly data?: object;
 };
 
-/** The transaction must hold the run's row: by having changed it, or by a lock. */
+/** The transaction must hold the lock on the run's row, by having updated or locked it. */
 export const insertRunEvent = (tx: Tx, organizationId: string, runId: string, { level, message, data = {} }: NewRunEvent) =>
   tx('sync_run_events').insert({ organization_id: organizationId, run_id: runId, level, message, data: JSON.stringify(data) });
 
-/** Nothing is written after the end: who followed the run has left by then. */
+/** Writes nothing once the run has ended: clients that followed it have left by then. */
 export const writeRunEvent = (
   ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
   runId: string,

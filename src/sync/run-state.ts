@@ -1,4 +1,4 @@
-// The states of a run and the moves between them. Code and test read the same table; a move is one conditional UPDATE.
+// The states of a run and the legal moves between them. Code and test read the same table; a move is one conditional UPDATE.
 
 export const runStatuses = ['queued', 'running', 'waiting', 'publishing', 'succeeded', 'partial', 'failed', 'cancelled'] as const;
 export type RunStatus = (typeof runStatuses)[number];

@@ -1,9 +1,9 @@
-// Rows of sync_runs. A change of state is one UPDATE on (id, lease epoch, from-states): no row changed means
-// that another worker owns the run.
+// Rows of sync_runs. A change of state is one UPDATE on (id, lease epoch, from-states): zero updated rows mean that another worker owns
+// the run.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import { newId } from '../core/id.ts';
+import { createId } from '../core/id.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
-import type { PublishOutcome } from '../warehouse/run-row.ts';
+import type { PublishOutcome } from '../warehouse/run-state-row.ts';
 import type { RunError } from './retry.ts';
 import { insertRunEvent, type NewRunEvent } from './run-events.store.ts';
 import { isFinal, movesTo, type RunStatus } from './run-state.ts';
@@ -26,7 +26,7 @@ export type RunRow = {
   cancel_requested: boolean;
   progress: RunProgress | null;
   counts: PublishOutcome['counts'] | null;
-  proof: ProofCheck[];
+  proof: RunProofCheck[];
   generation: string | null;
   error: RunError | null;
   retry_of: string | null;
@@ -39,14 +39,14 @@ export type RunProgress = {
   readonly pages: number;
   readonly percent: number | null;
 };
-export type ProofCheck = {
+export type RunProofCheck = {
   readonly check: string;
   readonly passed: boolean;
   readonly message: string;
   readonly facts: Readonly<Record<string, unknown>>;
 };
 
-export type ConfigRow = {
+export type SyncConfigRow = {
   id: string;
   organization_id: string;
   name: string;
@@ -96,15 +96,15 @@ export const findRun = async (tx: Tx, organizationId: string, id: string): Promi
     .where({ organization_id: organizationId, id })
     .first<RunRow | undefined>(...runColumns);
 
-export const findConfig = async (tx: Tx, organizationId: string, id: string): Promise<ConfigRow | undefined> =>
-  tx('sync_configs').where({ organization_id: organizationId, id }).first<ConfigRow | undefined>();
+export const findSyncConfig = async (tx: Tx, organizationId: string, id: string): Promise<SyncConfigRow | undefined> =>
+  tx('sync_configs').where({ organization_id: organizationId, id }).first<SyncConfigRow | undefined>();
 
 type NewRun = Pick<RunRow, 'sync_config_id' | 'record_type' | 'mode' | 'trigger'> & { scheduled_for?: Date; retry_of?: string };
 
-/** Undefined when the slot already has its run, or a run of that config is already queued. */
+/** Queues a run. Undefined when the slot already has its run, or the configuration already has a queued run. */
 export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Promise<RunRow | undefined> {
   const [row] = await tx('sync_runs')
-    .insert({ id: newId(), organization_id: organizationId, ...run })
+    .insert({ id: createId(), organization_id: organizationId, ...run })
     .onConflict()
     .ignore()
     .returning<RunRow[]>([...runColumns]);
@@ -112,6 +112,7 @@ export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Pr
   return row;
 }
 
+/** The newest run of the configuration that has not ended. */
 export const findOpenRun = async (tx: Tx, organizationId: string, configId: string): Promise<RunRow | undefined> =>
   tx('sync_runs')
     .where({ organization_id: organizationId, sync_config_id: configId })
@@ -119,29 +120,30 @@ export const findOpenRun = async (tx: Tx, organizationId: string, configId: stri
     .orderBy('queued_at', 'desc')
     .first<RunRow | undefined>(...runColumns);
 
-type Change = {
+type RunPatch = {
   wake_at?: Date | null;
   error?: RunError | null;
   counts?: object;
   generation?: string;
   attempts_without_progress?: number;
-  proof?: readonly ProofCheck[];
+  proof?: readonly RunProofCheck[];
   delayMs?: number;
-  /** False once nothing that the run staged is left. */
+  /** False once everything that the run staged was deleted. */
   staged?: boolean;
-  /** What the run's log says about the move. */
+  /** Written to the run's log in the same transaction. */
   event?: NewRunEvent;
 };
 
 /**
- * Whether the move happened. Terminal and waiting runs give their lease back; a run that is to be cancelled is not published.
- * What follows from the move is written with it, by `also`: a process that dies leaves both or neither.
+ * Moves the run to another state; false when the move is not legal or a newer lease holds the run. Every move but the one to `publishing`
+ * releases the lease, and a run whose cancellation was requested does not move to `publishing`. `also` writes what must be atomic with the
+ * move, in the same transaction.
  */
 export async function moveRun(
   ctx: Pick<Ctx, 'db'>,
   lease: Lease,
   to: RunStatus,
-  change: Change = {},
+  change: RunPatch = {},
   also: (tx: Tx) => Promise<unknown> = () => Promise.resolve(),
 ): Promise<boolean> {
   const { delayMs, error, counts, proof, event, ...plain } = change;
@@ -168,28 +170,28 @@ export async function moveRun(
   });
 }
 
-export type Held = { readonly held: boolean; readonly cancelRequested: boolean };
-type HeldRow = { status: RunStatus; cancel_requested: boolean };
-/** A run that is being published can't be cancelled any more. */
-const heldOf = (rows: readonly HeldRow[]): Held => ({
+export type LeaseStatus = { readonly held: boolean; readonly cancelRequested: boolean };
+type LeaseStatusRow = { status: RunStatus; cancel_requested: boolean };
+/** A run that is being published can no longer be cancelled. */
+const leaseStatusOf = (rows: readonly LeaseStatusRow[]): LeaseStatus => ({
   held: rows.length === 1,
   cancelRequested: rows[0]?.status === 'running' && rows[0].cancel_requested,
 });
 
-/** Prolongs the lease; not held when it is lost. */
-export const renewLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, leaseMs: number): Promise<Held> =>
+/** Extends the lease; `held` is false when it was lost. */
+export const renewRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, leaseMs: number): Promise<LeaseStatus> =>
   inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) =>
-    heldOf(
+    leaseStatusOf(
       await tx('sync_runs')
         .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
         .whereIn('status', ['running', 'publishing'])
         .update({ lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [leaseMs / 1000]) })
-        .returning<HeldRow[]>(['status', 'cancel_requested']),
+        .returning<LeaseStatusRow[]>(['status', 'cancel_requested']),
     ),
   );
 
-/** A worker that stops hands its run over instead of letting the lease run out: claimable after the delay. */
-export const releaseLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: number, fruitless?: number): Promise<void> =>
+/** Makes the run claimable after the delay, so that a stopping worker need not let its lease expire. */
+export const releaseRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: number, attemptsWithoutProgress?: number): Promise<void> =>
   inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
     await tx('sync_runs')
       .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
@@ -197,28 +199,34 @@ export const releaseLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: number
       .update({
         lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [(delayMs - 1) / 1000]),
         lease_owner: null,
-        ...(fruitless !== undefined && { attempts_without_progress: fruitless }),
+        ...(attemptsWithoutProgress !== undefined && { attempts_without_progress: attemptsWithoutProgress }),
       });
     if (delayMs === 0) await tx.raw("select pg_notify('sync_runs', '')");
   });
 
-/** Shows how far the run is. Progress starts the count of fruitless attempts anew and takes away what an earlier attempt met. */
-export const noteProgress = (ctx: Pick<Ctx, 'db'>, lease: Lease, progress: RunProgress, moved: boolean): Promise<Held> =>
+/** Saves the progress that callers see. With `moved`, resets the count of attempts without progress and clears the last attempt's error. */
+export const saveProgress = (ctx: Pick<Ctx, 'db'>, lease: Lease, progress: RunProgress, moved: boolean): Promise<LeaseStatus> =>
   inTransaction(
     { db: ctx.db, organizationId: lease.organizationId },
     async (tx) =>
-      heldOf(
+      leaseStatusOf(
         await tx('sync_runs')
           .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
           .whereIn('status', ['running', 'publishing'])
           .update({ progress: JSON.stringify(progress), ...(moved && { attempts_without_progress: 0, error: null }) })
-          .returning<HeldRow[]>(['status', 'cancel_requested']),
+          .returning<LeaseStatusRow[]>(['status', 'cancel_requested']),
       ),
     'ordered',
   );
 
-/** How many records each of the last published runs of this mode read. */
-export const lastVolumes = (ctx: TenantCtx, configId: string, mode: RunRow['mode'], except: string, limit: number): Promise<number[]> =>
+/** The number of records that each of the last published runs of this mode read, newest first. */
+export const listRecentVolumes = (
+  ctx: TenantCtx,
+  configId: string,
+  mode: RunRow['mode'],
+  except: string,
+  limit: number,
+): Promise<number[]> =>
   inTransaction(ctx, async (tx) => {
     const rows = await tx('sync_runs')
       .where({ organization_id: ctx.organizationId, sync_config_id: configId, mode })
@@ -230,15 +238,16 @@ export const lastVolumes = (ctx: TenantCtx, configId: string, mode: RunRow['mode
     return rows.flatMap(({ counts }) => (counts === null ? [] : [counts.fetched]));
   });
 
-/** The mode that a run really has, which may be more than was asked for. */
-export const noteMode = (ctx: Pick<Ctx, 'db'>, lease: Lease, mode: RunRow['mode']): Promise<boolean> =>
+/** Saves the mode that the run really has: `full` where only `incremental` was requested. False when a newer lease holds the run. */
+export const saveMode = (ctx: Pick<Ctx, 'db'>, lease: Lease, mode: RunRow['mode']): Promise<boolean> =>
   inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
-    const noted = await tx('sync_runs')
+    const updated = await tx('sync_runs')
       .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch, status: 'running' })
       .update({ mode });
-    return noted === 1;
+    return updated === 1;
   });
 
+/** Claims the next claimable run; undefined when there is none. */
 export async function claimRun(ctx: Pick<Ctx, 'db'>, worker: string, leaseMs: number): Promise<Lease | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; run_id: string; lease_epoch: number }[] }>(
     'select organization_id, run_id, lease_epoch from claim_sync_run(?, make_interval(secs => ?))',
@@ -248,17 +257,17 @@ export async function claimRun(ctx: Pick<Ctx, 'db'>, worker: string, leaseMs: nu
   return row === undefined ? undefined : { organizationId: row.organization_id, runId: row.run_id, epoch: row.lease_epoch };
 }
 
-/** Runs that ended before what they staged was cleared away. */
-export async function findEndedStaged(ctx: Pick<Ctx, 'db'>): Promise<{ organizationId: string; runId: string }[]> {
+/** Ended runs whose staged data was not deleted yet. */
+export async function listEndedRunsWithStaging(ctx: Pick<Ctx, 'db'>): Promise<{ organizationId: string; runId: string }[]> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; run_id: string }[] }>('select * from ended_staged_runs()');
   return rows.map((row) => ({ organizationId: row.organization_id, runId: row.run_id }));
 }
 
-export const noteCleared = (ctx: TenantCtx, runId: string): Promise<number> =>
+export const markStagingCleared = (ctx: TenantCtx, runId: string): Promise<number> =>
   inTransaction(ctx, (tx) => tx('sync_runs').where({ organization_id: ctx.organizationId, id: runId }).update({ staged: false }));
 
-/** `reason` null lets the configuration go on. */
-export const pauseConfig = (tx: Tx, organizationId: string, configId: string, reason: RunError | null): Promise<number> =>
+/** Pauses the configuration; `reason` null resumes it. */
+export const setPausedReason = (tx: Tx, organizationId: string, configId: string, reason: RunError | null): Promise<number> =>
   tx('sync_configs')
     .where({ organization_id: organizationId, id: configId })
     .where((query) => (reason === null ? query.whereNotNull('paused_reason') : query))

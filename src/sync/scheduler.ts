@@ -1,24 +1,24 @@
-// Drives syncs in this process: each minute it makes the runs that are due, and whenever there is work and a free worker it
-// claims some. Any number of processes may do the same on one database.
+// Drives syncs in this process: every minute it queues the runs that are due, and it claims runs whenever there is work and a free
+// worker. Any number of processes may do the same on one database.
 import { hostname } from 'node:os';
 import type { Ctx } from '../core/ctx.ts';
-import { newId } from '../core/id.ts';
-import { everyMinute } from '../core/recurring.ts';
-import { startQueueWork } from '../db/queue-work.ts';
-import { openConnectorOf } from './connection.ts';
-import { openDueSlots } from './due.ts';
-import type { OpenConnector } from './execute-run.ts';
+import { createId } from '../core/id.ts';
+import { startEveryMinute } from '../core/recurring.ts';
+import { startQueueWorker } from '../db/queue-worker.ts';
+import { createTenantConnector } from './connection.ts';
+import { createDueSlotFinder } from './due.ts';
+import type { CreateConnector } from './execute-run.ts';
 import { claimRun, type Lease } from './runs.store.ts';
-import { clearEndedRuns, workOn } from './worker.ts';
+import { clearEndedRuns, workOnRun } from './worker.ts';
 
 export type Scheduler = {
-  /** Makes the runs that are due now; says how many. */
+  /** Queues the runs that are due now and returns their number. Rejects when the database is unavailable. */
   tick(): Promise<number>;
-  /** Claims what can be claimed. Returns at once; work goes on behind it. */
-  poke(): void;
-  /** Milliseconds since a tick last came to its end, or since the start. */
+  /** Claims runs up to the free workers. Returns at once; the work continues in the background. */
+  claimNow(): void;
+  /** Milliseconds since a tick last ended, or since the start. */
   sinceTickMs(): number;
-  /** Hands running runs over and waits until nothing is in flight. */
+  /** Releases the runs in progress to other processes and resolves when no work is in flight. */
   stop(): Promise<void>;
 };
 
@@ -26,86 +26,88 @@ type ScheduledRow = { id: string; schedule: string; timezone: string; last_slot:
 
 type DueRun = { readonly run_id: string; readonly config_id: string; readonly slot: Date };
 
-/** So many runs are queued by one statement. */
-const atOnce = 500;
+const runsPerStatement = 500;
 
 async function enqueue(ctx: Pick<Ctx, 'db'>, due: readonly DueRun[]): Promise<number> {
-  const { rows } = await ctx.db.control.raw<{ rows: { made: number }[] }>('select enqueue_scheduled_runs(?::jsonb) as made', [
+  const { rows } = await ctx.db.control.raw<{ rows: { queued: number }[] }>('select enqueue_scheduled_runs(?::jsonb) as queued', [
     JSON.stringify(due),
   ]);
-  return rows[0]?.made ?? 0;
+  return rows[0]?.queued ?? 0;
 }
 
-/** One organization's trouble must not keep the others' syncs from starting. */
+/** Queues the runs one by one: a failure in one organization must not keep the syncs of others from starting. */
 async function enqueueEach(ctx: Ctx, due: readonly DueRun[]): Promise<number> {
-  let made = 0;
-  for (const one of due) {
+  let queued = 0;
+  for (const run of due) {
     try {
-      made += await enqueue(ctx, [one]);
+      queued += await enqueue(ctx, [run]);
     } catch (error) {
-      ctx.log.error({ err: error, syncConfigId: one.config_id }, 'a due sync could not be enqueued');
+      ctx.log.error({ err: error, syncConfigId: run.config_id }, 'could not queue a due sync run');
     }
   }
-  return made;
+  return queued;
 }
 
 function findDue(ctx: Pick<Ctx, 'clock' | 'log'>, rows: readonly ScheduledRow[]): DueRun[] {
-  const slotOf = openDueSlots(ctx.clock.now());
+  const slotOf = createDueSlotFinder(ctx.clock.now());
   return rows.flatMap(({ id, schedule, timezone, last_slot, since }) => {
     try {
       const slot = slotOf({ schedule, timezone, lastSlot: last_slot, since });
-      return slot === null ? [] : [{ run_id: newId(), config_id: id, slot }];
+      return slot === null ? [] : [{ run_id: createId(), config_id: id, slot }];
     } catch (error) {
-      ctx.log.error({ err: error, syncConfigId: id }, 'a due sync could not be enqueued');
+      ctx.log.error({ err: error, syncConfigId: id }, 'could not queue a due sync run');
       return [];
     }
   });
 }
 
-/** One run for each config whose latest slot has none yet; the unique index decides between processes. */
+/**
+ * Queues one run for each configuration whose latest slot has none yet, and returns the number of runs. The unique index on
+ * (configuration, slot) decides between processes. Rejects when the database is unavailable.
+ */
 export async function enqueueDueRuns(ctx: Ctx): Promise<number> {
   const { rows } = await ctx.db.control.raw<{ rows: ScheduledRow[] }>('select * from scheduled_sync_configs()');
   const due = findDue(ctx, rows);
-  let made = 0;
-  for (let from = 0; from < due.length; from += atOnce) {
-    const some = due.slice(from, from + atOnce);
-    made += await enqueue(ctx, some).catch(() => enqueueEach(ctx, some));
+  let queued = 0;
+  for (let from = 0; from < due.length; from += runsPerStatement) {
+    const batch = due.slice(from, from + runsPerStatement);
+    queued += await enqueue(ctx, batch).catch(() => enqueueEach(ctx, batch));
   }
-  return made;
+  return queued;
 }
 
 const idlePollMs = 1_000;
 
 export type SchedulerOptions = {
-  /** How a run reaches the ERP; by what is stored of the organization's connection unless told. */
-  readonly openConnector?: OpenConnector;
+  /** Creates the connector of a run; by default from the organization's stored connection. */
+  readonly createConnector?: CreateConnector;
 };
 
-export function startScheduler(ctx: Ctx, { openConnector = openConnectorOf }: SchedulerOptions = {}): Scheduler {
-  const worker = `${hostname()}/${process.pid}/${newId()}`;
-  const runs = startQueueWork<Lease>(ctx, {
+export function startScheduler(ctx: Ctx, { createConnector = createTenantConnector }: SchedulerOptions = {}): Scheduler {
+  const worker = `${hostname()}/${process.pid}/${createId()}`;
+  const runs = startQueueWorker<Lease>(ctx, {
     name: 'sync_runs',
     channel: 'sync_runs',
     pollMs: idlePollMs,
-    lanes: ctx.settings.sync.workers,
+    concurrency: ctx.settings.sync.workers,
     claim: () => claimRun(ctx, worker, ctx.settings.sync.leaseMs),
-    work: (lease, stopping) => workOn(ctx, lease, stopping, openConnector),
+    work: (lease, stopping) => workOnRun(ctx, lease, stopping, createConnector),
   });
   let tickedAtMs = ctx.clock.monotonicMs();
   const tick = async (): Promise<number> => {
     try {
-      const made = await enqueueDueRuns(ctx);
-      runs.look();
+      const queued = await enqueueDueRuns(ctx);
+      runs.poll();
       await clearEndedRuns(ctx);
-      return made;
+      return queued;
     } finally {
       tickedAtMs = ctx.clock.monotonicMs();
     }
   };
-  const minute = everyMinute(tick, (error) => ctx.log.error({ err: error }, 'the tick failed'));
+  const minute = startEveryMinute(tick, (error) => ctx.log.error({ err: error }, 'the scheduler tick failed'));
   return {
     tick,
-    poke: runs.look,
+    claimNow: runs.poll,
     sinceTickMs: () => ctx.clock.monotonicMs() - tickedAtMs,
     stop: async () => {
       await Promise.all([minute.stop(), runs.stop()]);

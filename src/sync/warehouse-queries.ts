@@ -1,12 +1,13 @@
-// What other features ask about the synced records, without knowing where they lie.
+// Queries over synced records for other features, which need not know the schema that holds them.
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
-import { type RecordColumn, readColumns } from '../warehouse/columns.ts';
-import { isNotSetUp, type RecordState, readState, rfc3339 } from '../warehouse/generation.ts';
-import { quoted } from '../warehouse/table.ts';
+import { type RecordColumn, readRecordColumns } from '../warehouse/columns.ts';
+import { isNotSetUp, type RecordState, readRecordState, rfc3339Sql } from '../warehouse/record-state.ts';
+import { quoteIdentifier } from '../warehouse/table.ts';
 import { createTenantSchema, dropTenantSchema, tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
 
-export async function syncedRecords(ctx: TenantCtx): Promise<number> {
+/** The number of records of the organization; 0 before the first sync. Rejects with database errors. */
+export async function countSyncedRecords(ctx: TenantCtx): Promise<number> {
   try {
     const { rows } = await ctx.db.data.query<{ count: string }>(
       `select coalesce(sum(row_count), 0) as count from ${tenantSchema(ctx.organizationId)}.record_state`,
@@ -18,48 +19,51 @@ export async function syncedRecords(ctx: TenantCtx): Promise<number> {
   }
 }
 
-/** The columns and the state of one record type; undefined when it was never set up for syncing. */
-export async function describeSynced(
+/** The columns and the state of one record type; undefined when it was never synced. Rejects with database errors. */
+export async function findSyncedColumns(
   ctx: TenantCtx,
   recordType: string,
 ): Promise<{ state: RecordState; columns: RecordColumn[] } | undefined> {
   const schema = tenantSchema(ctx.organizationId);
   try {
-    const state = await readState(ctx.db.data, schema, recordType);
-    return state === undefined ? undefined : { state, columns: await readColumns(ctx.db.data, schema, recordType) };
+    const state = await readRecordState(ctx.db.data, schema, recordType);
+    return state === undefined ? undefined : { state, columns: await readRecordColumns(ctx.db.data, schema, recordType) };
   } catch (error) {
     if (isNotSetUp(error)) return undefined;
     throw error;
   }
 }
 
-export async function loadingFields(ctx: TenantCtx, recordType: string): Promise<ReadonlySet<string>> {
-  const synced = await describeSynced(ctx, recordType);
+export async function listLoadingFields(ctx: TenantCtx, recordType: string): Promise<ReadonlySet<string>> {
+  const synced = await findSyncedColumns(ctx, recordType);
   return new Set(synced?.columns.filter(({ state }) => state === 'loading').map(({ field }) => field));
 }
 
 export type CountedTable = {
   readonly recordType: string;
-  /** As its state says, and as they are there; null where the table itself is not. */
+  /** The row count in `record_state`. */
   readonly rows: number;
+  /** The rows counted in the table; null when the table does not exist. */
   readonly counted: number | null;
 };
 
-/** Counts every table that readers see, each in one snapshot with what is noted of it. */
-export async function countWarehouse(ctx: TenantCtx): Promise<CountedTable[]> {
+/** Counts the rows of every active table, in one snapshot with the row counts in `record_state`. Rejects with database errors. */
+export async function countWarehouseRows(ctx: TenantCtx): Promise<CountedTable[]> {
   const schema = tenantSchema(ctx.organizationId);
   try {
     return await inDataTransaction(ctx.db.data, async (client) => {
       await client.query('set transaction isolation level repeatable read, read only');
-      const { rows } = await client.query<{ record_type: string; row_count: string; active_table: string; there: boolean }>(
-        `select record_type, row_count, active_table, to_regclass(format('%I.%I', $1::text, active_table)) is not null as there
+      const { rows } = await client.query<{ record_type: string; row_count: string; active_table: string; present: boolean }>(
+        `select record_type, row_count, active_table, to_regclass(format('%I.%I', $1::text, active_table)) is not null as present
          from ${schema}.record_state where active_table is not null order by record_type`,
         [schema],
       );
       const tables: CountedTable[] = [];
-      for (const { record_type: recordType, row_count: noted, active_table: table, there } of rows) {
-        const counted = there ? await client.query<{ count: string }>(`select count(*) from ${schema}.${quoted(table)}`) : undefined;
-        tables.push({ recordType, rows: Number(noted), counted: counted === undefined ? null : Number(counted.rows[0]?.count) });
+      for (const { record_type: recordType, row_count: recorded, active_table: table, present } of rows) {
+        const counted = present
+          ? await client.query<{ count: string }>(`select count(*) from ${schema}.${quoteIdentifier(table)}`)
+          : undefined;
+        tables.push({ recordType, rows: Number(recorded), counted: counted === undefined ? null : Number(counted.rows[0]?.count) });
       }
       return tables;
     });
@@ -69,50 +73,50 @@ export async function countWarehouse(ctx: TenantCtx): Promise<CountedTable[]> {
   }
 }
 
-/** Deletes every synced record and leaves an empty room. */
+/** Deletes every synced record and leaves an empty schema. Throws `OrganizationGone` when the organization is being deleted. */
 export async function purgeWarehouse(ctx: TenantCtx): Promise<void> {
   await dropTenantSchema(ctx, ctx.organizationId);
   await createTenantSchema(ctx, ctx.organizationId);
 }
 
-export type OpenRejection = { readonly id: string; readonly code: string; readonly message: string; readonly firstSeenAt: string };
+export type RunRejection = { readonly id: string; readonly code: string; readonly message: string; readonly firstSeenAt: string };
 
-/** What this run left rejected and no later run has solved. */
-export async function openRejections(
+/** Records that this run rejected and that no later run could store. */
+export async function listRunRejections(
   ctx: TenantCtx,
   recordType: string,
   runId: string,
   page: { page: number; pageSize: number },
-): Promise<{ rows: OpenRejection[]; total: number }> {
+): Promise<{ rows: RunRejection[]; total: number }> {
   const from = `from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1 and run_id = $2`;
   const counted = await ctx.db.data.query<{ total: string }>(`select count(*) as total ${from}`, [recordType, runId]);
-  const { rows } = await ctx.db.data.query<OpenRejection>(
-    `select id, code, message, ${rfc3339('first_seen_at')} as "firstSeenAt" ${from} order by id limit $3 offset $4`,
+  const { rows } = await ctx.db.data.query<RunRejection>(
+    `select id, code, message, ${rfc3339Sql('first_seen_at')} as "firstSeenAt" ${from} order by id limit $3 offset $4`,
     [recordType, runId, page.pageSize, (page.page - 1) * page.pageSize],
   );
   return { rows, total: Number(counted.rows[0]?.total ?? 0) };
 }
 
-export type RejectedRecord = OpenRejection & {
+export type RejectionRow = RunRejection & {
   readonly lastSeenAt: string;
   /** How often it was read and could not be stored. */
   readonly attempts: number;
-  /** The run that met it last; null where an older version of this service met it. */
+  /** The last run that rejected it; null when an older version of this service did. */
   readonly runId: string | null;
 };
 
-/** Every record of the type that is not stored as the ERP has it now, whichever run met it. The longest rejected come first. */
-export async function rejectedRecords(
+/** Every rejected record of the type, whichever run rejected it, the longest rejected first. Rejects with database errors. */
+export async function listTypeRejections(
   ctx: TenantCtx,
   recordType: string,
   page: { page: number; pageSize: number },
-): Promise<{ rows: RejectedRecord[]; total: number }> {
+): Promise<{ rows: RejectionRow[]; total: number }> {
   await updateTenantSchema(ctx, ctx.organizationId);
   try {
     const from = `from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1`;
     const counted = await ctx.db.data.query<{ total: string }>(`select count(*) as total ${from}`, [recordType]);
-    const { rows } = await ctx.db.data.query<RejectedRecord>(
-      `select id, code, message, ${rfc3339('first_seen_at')} as "firstSeenAt", ${rfc3339('last_seen_at')} as "lastSeenAt", attempts,
+    const { rows } = await ctx.db.data.query<RejectionRow>(
+      `select id, code, message, ${rfc3339Sql('first_seen_at')} as "firstSeenAt", ${rfc3339Sql('last_seen_at')} as "lastSeenAt", attempts,
          last_run_id as "runId" ${from} order by first_seen_at, id limit $2 offset $3`,
       [recordType, page.pageSize, (page.page - 1) * page.pageSize],
     );
@@ -123,8 +127,8 @@ export async function rejectedRecords(
   }
 }
 
-/** Those of these records that are rejected. */
-export async function stillRejected(ctx: TenantCtx, recordType: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
+/** Those of these ids whose records are rejected. Rejects with database errors. */
+export async function filterRejectedIds(ctx: TenantCtx, recordType: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
   try {
     const { rows } = await ctx.db.data.query<{ id: string }>(
       `select id from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1 and id = any($2::text[])`,
@@ -139,11 +143,11 @@ export async function stillRejected(ctx: TenantCtx, recordType: string, ids: rea
 
 export type HeldDeletions = { readonly proposalId: string; readonly count: number; readonly createdAt: string };
 
-/** Deletions that wait for a person's word, by record type. */
-export async function heldDeletions(ctx: TenantCtx): Promise<ReadonlyMap<string, HeldDeletions>> {
+/** Deletions that wait for approval, by record type. Rejects with database errors. */
+export async function listHeldDeletions(ctx: TenantCtx): Promise<ReadonlyMap<string, HeldDeletions>> {
   try {
     const { rows } = await ctx.db.data.query<HeldDeletions & { recordType: string }>(
-      `select record_type as "recordType", id as "proposalId", cardinality(ids) as count, ${rfc3339('created_at')} as "createdAt"
+      `select record_type as "recordType", id as "proposalId", cardinality(ids) as count, ${rfc3339Sql('created_at')} as "createdAt"
        from ${tenantSchema(ctx.organizationId)}.deletion_proposals where status = 'open'`,
     );
     return new Map(rows.map(({ recordType, ...held }) => [recordType, held]));
@@ -156,6 +160,7 @@ export async function heldDeletions(ctx: TenantCtx): Promise<ReadonlyMap<string,
 export type ProposalStatus = 'open' | 'kept' | 'superseded' | 'approved' | 'applied';
 export type Proposal = { readonly status: ProposalStatus; readonly count: number };
 
+/** The deletion proposal; undefined when it does not exist. Rejects with database errors. */
 export async function findProposal(ctx: TenantCtx, recordType: string, id: string): Promise<Proposal | undefined> {
   try {
     const { rows } = await ctx.db.data.query<Proposal>(
@@ -169,7 +174,7 @@ export async function findProposal(ctx: TenantCtx, recordType: string, id: strin
   }
 }
 
-/** False when it is no longer open. One that is approved already stays so, for whoever has to repeat the request. */
+/** Approves the proposal; false when it is no longer open. Idempotent: an approved proposal stays approved, so requests can be retried. */
 export async function approveProposal(ctx: TenantCtx, recordType: string, id: string): Promise<boolean> {
   const { rowCount } = await ctx.db.data.query(
     `update ${tenantSchema(ctx.organizationId)}.deletion_proposals set status = 'approved' where record_type = $1 and id = $2

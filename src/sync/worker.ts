@@ -1,57 +1,57 @@
-// Works on one claimed run: keeps its lease alive while it runs, and turns every ending that isn't a success into a state of
-// the run that an operator can read.
+// Works on one claimed run: renews its lease while it runs, and turns every ending other than success into a state of the run that an
+// administrator can read.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction, inTransaction } from '../db/transaction.ts';
-import { isNotSetUp } from '../warehouse/generation.ts';
-import { discardRun, LostLease, type PublishOutcome } from '../warehouse/run-row.ts';
+import { isNotSetUp } from '../warehouse/record-state.ts';
+import { discardRun, LostLease, type PublishOutcome } from '../warehouse/run-state-row.ts';
 import { OrganizationGone, tenantSchema } from '../warehouse/tenant-schema.ts';
-import { executeRun, type OpenConnector } from './execute-run.ts';
-import { noteHealth } from './health.ts';
+import { type CreateConnector, executeRun } from './execute-run.ts';
+import { recordSyncHealth } from './health.ts';
 import { Cancelled, Stopping } from './interruption.ts';
-import { copyOutcome, tidyUp } from './outcome.ts';
-import { judge, type Verdict } from './retry.ts';
+import { cleanUpAfterRun, copyOutcome } from './outcome.ts';
+import { classifyFailure, type RetryDecision } from './retry.ts';
 import { isFinal } from './run-state.ts';
 import {
-  findEndedStaged,
   findRun,
   type Lease,
+  listEndedRunsWithStaging,
+  markStagingCleared,
   moveRun,
-  noteCleared,
-  pauseConfig,
   type RunRow,
-  releaseLease,
-  renewLease,
+  releaseRunLease,
+  renewRunLease,
+  setPausedReason,
 } from './runs.store.ts';
 import { logStep } from './steps.ts';
 
-/** Renews while work is in flight; aborts it when the lease is lost or someone asked to cancel. */
-function keepLease(ctx: Ctx, lease: Lease, abort: AbortController): () => void {
+/** Renews the lease until the returned function is called; aborts the work when the lease is lost or the run is cancelled. */
+function startLeaseRenewal(ctx: Ctx, lease: Lease, abort: AbortController): () => void {
   const { leaseMs, renewMs } = ctx.settings.sync;
   let heldSinceMs = ctx.clock.monotonicMs();
-  let asking = false;
+  let isRenewing = false;
   const timer = setInterval(() => {
-    const askedAtMs = ctx.clock.monotonicMs();
-    if (askedAtMs - heldSinceMs > leaseMs) abort.abort(new LostLease('the lease ran out'));
-    if (asking) return;
-    asking = true;
-    renewLease(ctx, lease, leaseMs)
+    const requestedAtMs = ctx.clock.monotonicMs();
+    if (requestedAtMs - heldSinceMs > leaseMs) abort.abort(new LostLease('the lease expired'));
+    if (isRenewing) return;
+    isRenewing = true;
+    renewRunLease(ctx, lease, leaseMs)
       .then(
         ({ held, cancelRequested }) => {
-          heldSinceMs = askedAtMs;
-          if (!held) abort.abort(new LostLease('the lease was taken'));
-          else if (cancelRequested) abort.abort(new Cancelled('cancelled'));
+          heldSinceMs = requestedAtMs;
+          if (!held) abort.abort(new LostLease('a newer lease holds the run'));
+          else if (cancelRequested) abort.abort(new Cancelled('the run was cancelled'));
         },
-        (error: unknown) => ctx.log.warn({ err: error }, 'a lease could not be renewed'),
+        (error: unknown) => ctx.log.warn({ err: error }, 'could not renew the lease of a sync run'),
       )
       .finally(() => {
-        asking = false;
+        isRenewing = false;
       });
   }, renewMs);
   return () => clearInterval(timer);
 }
 
-/** What the run staged goes away; not so when it turns out to have been published, of which this returns the outcome. */
-async function discard(ctx: TenantCtx, runId: string): Promise<PublishOutcome | null> {
+/** Deletes what the run staged; returns the outcome, and deletes nothing, when the run turns out to have been published. */
+async function discardStaged(ctx: TenantCtx, runId: string): Promise<PublishOutcome | null> {
   try {
     return await inDataTransaction(ctx.db.data, (client) => discardRun(client, tenantSchema(ctx.organizationId), runId));
   } catch (error) {
@@ -60,101 +60,104 @@ async function discard(ctx: TenantCtx, runId: string): Promise<PublishOutcome | 
   }
 }
 
-/** Clears up after runs that ended away from their worker: cancelled while waiting, or ended by a process that then died. */
+/** Deletes what ended runs staged when no worker did: runs cancelled while waiting, or ended by a process that then died. */
 export async function clearEndedRuns(ctx: Ctx): Promise<void> {
-  for (const { organizationId, runId } of await findEndedStaged(ctx)) {
+  for (const { organizationId, runId } of await listEndedRunsWithStaging(ctx)) {
     const tenant: TenantCtx = { ...ctx, organizationId };
     try {
-      await discard(tenant, runId);
-      await noteCleared(tenant, runId);
-      await tidyUp(tenant, null);
+      await discardStaged(tenant, runId);
+      await markStagingCleared(tenant, runId);
+      await cleanUpAfterRun(tenant, null);
     } catch (error) {
-      ctx.log.warn({ err: error, runId }, 'what an ended run staged stays for now');
+      ctx.log.warn({ err: error, runId }, 'could not delete what an ended run staged; the next tick tries again');
     }
   }
 }
 
-async function settleCancelled(ctx: TenantCtx, lease: Lease): Promise<void> {
+async function finishCancelled(ctx: TenantCtx, lease: Lease): Promise<void> {
   if (!(await moveRun(ctx, lease, 'cancelled', { event: { level: 'info', message: 'cancelled' } }))) return;
-  await discard(ctx, lease.runId);
+  await discardStaged(ctx, lease.runId);
   logStep(ctx, 'outcome', { status: 'cancelled' });
-  await noteCleared(ctx, lease.runId);
-  await tidyUp(ctx, null);
+  await markStagingCleared(ctx, lease.runId);
+  await cleanUpAfterRun(ctx, null);
 }
 
-type Waiting = Extract<Verdict, { kind: 'wait' }>;
-async function settleWaiting(ctx: TenantCtx, lease: Lease, row: RunRow, { error, delayMs }: Waiting, fruitless: number): Promise<void> {
+type Waiting = Extract<RetryDecision, { kind: 'wait' }>;
+async function scheduleRetry(ctx: TenantCtx, lease: Lease, row: RunRow, { error, delayMs }: Waiting, attempts: number): Promise<void> {
   logStep(ctx, 'outcome', { status: 'waiting', code: error.code, delayMs });
-  if (row.status === 'publishing') return releaseLease(ctx, lease, delayMs, fruitless);
-  // Until something was read, a metadata reading that is owed stays owed, whatever came in between.
-  const owed = row.error?.staleMetadata === true && { staleMetadata: true as const };
+  if (row.status === 'publishing') return releaseRunLease(ctx, lease, delayMs, attempts);
+  // Until a page was read, metadata that must be read again stays marked as stale, whatever other errors came in between.
+  const stale = row.error?.staleMetadata === true && { staleMetadata: true as const };
   await moveRun(ctx, lease, 'waiting', {
-    error: { ...error, ...owed },
+    error: { ...error, ...stale },
     delayMs,
-    attempts_without_progress: fruitless,
+    attempts_without_progress: attempts,
     event: { level: 'warning', message: `waiting: ${error.message}`, data: { code: error.code, delayMs } },
   });
 }
 
-type Failing = Extract<Verdict, { kind: 'fail' }>;
-/** Clears away what the run staged and ends it; what turns out to have been published ends as it came out. */
-export async function settleFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, pause }: Failing): Promise<void> {
-  // Only the warehouse knows whether the COMMIT whose answer was lost took place. Unless it can be asked, nothing is decided.
-  const outcome = await discard(ctx, lease.runId);
+type Failing = Extract<RetryDecision, { kind: 'fail' }>;
+/**
+ * Deletes what the run staged and ends it as failed; a run that turns out to have been published gets its published outcome instead.
+ * Throws `LostLease` when a newer lease holds the run.
+ */
+export async function finishFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, pause }: Failing): Promise<void> {
+  // Only the warehouse knows whether a COMMIT without a response took effect. While it can't be read, nothing is decided.
+  const outcome = await discardStaged(ctx, lease.runId);
   if (outcome !== null) return copyOutcome(ctx, lease, row, outcome);
   const event = { level: 'error', message: `failed: ${error.message}`, data: error } as const;
   const moved = await moveRun(ctx, lease, 'failed', { error, staged: false, event }, async (tx) => {
-    if (pause) await pauseConfig(tx, ctx.organizationId, row.sync_config_id, error);
-    await noteHealth(tx, ctx, row.sync_config_id, { health: pause ? 'paused' : 'unwell', problem: error, runId: lease.runId });
+    if (pause) await setPausedReason(tx, ctx.organizationId, row.sync_config_id, error);
+    await recordSyncHealth(tx, ctx, row.sync_config_id, { health: pause ? 'paused' : 'unwell', problem: error, runId: lease.runId });
   });
   if (!moved) return;
   logStep(ctx, 'outcome', { status: 'failed', code: error.code });
-  await tidyUp(ctx, null);
+  await cleanUpAfterRun(ctx, null);
 }
 
-async function settleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
+async function handleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
   const row = await inTransaction(ctx, (tx) => findRun(tx, ctx.organizationId, lease.runId));
   if (row === undefined || row.lease_epoch !== lease.epoch || isFinal(row.status)) return;
-  const fruitless = row.attempts_without_progress + 1;
-  const verdict = judge(failure, fruitless, ctx.settings.sync, Math.random());
+  const attempts = row.attempts_without_progress + 1;
+  const decision = classifyFailure(failure, attempts, ctx.settings.sync, Math.random());
   const log = ctx.log.child({ syncConfigId: row.sync_config_id, attempt: row.attempt });
-  log.warn({ err: failure, verdict: verdict.kind, code: verdict.error.code }, 'a sync run was interrupted');
-  if (verdict.kind === 'wait') await settleWaiting({ ...ctx, log }, lease, row, verdict, fruitless);
-  else await settleFailed({ ...ctx, log }, lease, row, verdict);
+  log.warn({ err: failure, verdict: decision.kind, code: decision.error.code }, 'a sync run was interrupted');
+  if (decision.kind === 'wait') await scheduleRetry({ ...ctx, log }, lease, row, decision, attempts);
+  else await finishFailed({ ...ctx, log }, lease, row, decision);
 }
 
-async function settle(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
+async function handleInterruption(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
   if (failure instanceof LostLease) return logStep(ctx, 'taken over by another');
   if (failure instanceof Stopping) {
-    await releaseLease(ctx, lease, 0);
+    await releaseRunLease(ctx, lease, 0);
     return logStep(ctx, 'handed over');
   }
-  if (failure instanceof Cancelled || failure instanceof OrganizationGone) return settleCancelled(ctx, lease);
-  return settleFailure(ctx, lease, failure);
+  if (failure instanceof Cancelled || failure instanceof OrganizationGone) return finishCancelled(ctx, lease);
+  return handleFailure(ctx, lease, failure);
 }
 
-/** Never throws: whatever happens ends in the run's state, or in the lease running out. */
-export async function workOn(ctx: Ctx, lease: Lease, stopping: AbortSignal, open: OpenConnector): Promise<void> {
+/** Never rejects: every failure ends in the run's state, or in the lease expiring. */
+export async function workOnRun(ctx: Ctx, lease: Lease, stopping: AbortSignal, createConnector: CreateConnector): Promise<void> {
   const tenant: TenantCtx = {
     ...ctx,
     organizationId: lease.organizationId,
     log: ctx.log.child({ runId: lease.runId, organizationId: lease.organizationId }),
   };
   const abort = new AbortController();
-  const onStop = () => abort.abort(new Stopping('stopping'));
+  const onStop = () => abort.abort(new Stopping('the process is shutting down'));
   if (stopping.aborted) onStop();
   else stopping.addEventListener('abort', onStop, { once: true });
-  const letGo = keepLease(ctx, lease, abort);
+  const stopRenewal = startLeaseRenewal(ctx, lease, abort);
   try {
     abort.signal.throwIfAborted();
-    await executeRun(tenant, lease, abort.signal, open);
+    await executeRun(tenant, lease, abort.signal, createConnector);
   } catch (thrown) {
     const failure: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
-    await settle(tenant, lease, failure).catch((error: unknown) =>
-      tenant.log.error({ err: error }, 'the end of a run could not be noted; its lease will run out'),
+    await handleInterruption(tenant, lease, failure).catch((error: unknown) =>
+      tenant.log.error({ err: error }, 'could not record the end of a sync run; its lease will expire'),
     );
   } finally {
-    letGo();
+    stopRenewal();
     stopping.removeEventListener('abort', onStop);
   }
 }

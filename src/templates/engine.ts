@@ -1,8 +1,15 @@
-// Liquid with everything taken away that reaches beyond the text and its data. Runs in the thread of worker.ts and knows no other.
-// Its own limits end what is merely too large, with the line; the thread's end whatever these don't see.
+// Liquid without everything that reaches beyond the text and its data. Runs only in the worker thread. Its own limits stop templates that
+// are too large or slow and report the line; the limits of the thread (thread.ts) stop everything that these miss.
 import { Liquid, type LiquidError } from 'liquidjs';
-import { filtersFor, putOut } from './filters.ts';
-import { type Done, type RenderTask, type Task, type TemplateParts, type TemplateProblem, templateLimits } from './template.ts';
+import { createOutputFilter, filtersFor } from './filters.ts';
+import {
+  type RenderTask,
+  type TaskResult,
+  type TemplateParts,
+  type TemplateProblem,
+  type TemplateTask,
+  templateLimits,
+} from './template.ts';
 
 const tags = new Set([
   ...['assign', 'break', 'capture', 'case', 'comment', 'continue', 'cycle', 'decrement', 'echo', 'for', 'if', 'increment', 'liquid'],
@@ -11,7 +18,7 @@ const tags = new Set([
 
 type EngineOptions = { readonly as: 'html' | 'text'; readonly now: string; readonly timeZone: string; readonly strict: boolean };
 
-/** Counts what is put out, into a capture as well as into the answer, where Liquid counts nothing. */
+/** Counts the output towards the memory limit, whether it goes into a capture or the result: Liquid counts neither. */
 function countOutput(liquid: Liquid): void {
   const { renderer } = liquid;
   const render = renderer.renderTemplates.bind(renderer);
@@ -32,24 +39,24 @@ function countOutput(liquid: Liquid): void {
   };
 }
 
-function openEngine({ as, now, timeZone, strict }: EngineOptions): Liquid {
+function createEngine({ as, now, timeZone, strict }: EngineOptions): Liquid {
   const liquid = new Liquid({
-    // Nothing is ever looked up; without this the file system would be.
+    // No partials; without this option Liquid would look them up in the file system.
     templates: {},
     cache: false,
     ownPropertyOnly: true,
     strictFilters: true,
     strictVariables: strict,
-    // `{% if record.memo %}` asks whether there is one.
+    // `{% if record.memo %}` may test whether a variable exists.
     lenientIf: true,
     catchAllErrors: strict,
     timezoneOffset: timeZone,
     locale: 'en-US',
     dateFormat: '%Y-%m-%d',
-    outputEscape: putOut(as),
-    parseLimit: templateLimits.sourceLength,
-    memoryLimit: templateLimits.work,
-    renderLimit: templateLimits.renderMs,
+    outputEscape: createOutputFilter(as),
+    parseLimit: templateLimits.maxSourceLength,
+    memoryLimit: templateLimits.maxWork,
+    renderLimit: templateLimits.maxCpuMs,
   });
   for (const name of Object.keys(liquid.tags)) if (!tags.has(name)) delete liquid.tags[name];
   for (const name of Object.keys(liquid.filters)) liquid.unregisterFilter(name);
@@ -59,27 +66,27 @@ function openEngine({ as, now, timeZone, strict }: EngineOptions): Liquid {
 }
 
 const limitCodes: readonly (readonly [RegExp, TemplateProblem['code'], string])[] = [
-  [/^memory alloc limit/, 'too_much_work', `Makes more than ${templateLimits.work} characters and items`],
-  [/^template render limit/, 'too_slow', `Takes more than ${templateLimits.renderMs} ms`],
-  [/^parse length limit/, 'too_long', `Is longer than ${templateLimits.sourceLength} characters`],
+  [/^memory alloc limit/, 'too_much_work', `Produces more than ${templateLimits.maxWork} characters and list items`],
+  [/^template render limit/, 'too_slow', `Takes more than ${templateLimits.maxCpuMs} ms of CPU time`],
+  [/^parse length limit/, 'too_long', `Is longer than ${templateLimits.maxSourceLength} characters`],
   [/^Maximum call stack/, 'too_much_work', 'Is nested too deeply'],
 ];
 
-const isMany = (error: unknown): error is Error & { errors: readonly unknown[] } =>
+const isErrorList = (error: unknown): error is Error & { errors: readonly unknown[] } =>
   error instanceof Error && error.name === 'LiquidErrors' && Array.isArray((error as { errors?: unknown }).errors);
 
-/** `syntax`: while it was read. */
+/** `phase` is the code for a problem without a code of its own: `syntax` while parsing, `failed` while rendering. */
 function problemsOf(part: string, error: unknown, phase: 'syntax' | 'failed'): TemplateProblem[] {
-  if (isMany(error)) return error.errors.flatMap((one) => problemsOf(part, one, phase));
+  if (isErrorList(error)) return error.errors.flatMap((one) => problemsOf(part, one, phase));
   const { token, originalError, message, name } = error as Partial<LiquidError>;
-  const words = originalError?.message ?? message ?? '';
-  const limit = limitCodes.find(([pattern]) => pattern.test(words));
+  const text = originalError?.message ?? message ?? '';
+  const limit = limitCodes.find(([pattern]) => pattern.test(text));
   const [line = null, column = null] = token?.getPosition() ?? [];
   return [
     {
       part,
       code: limit?.[1] ?? (name === 'UndefinedVariableError' ? 'undefined_variable' : phase),
-      message: limit?.[2] ?? words.replace(/, line:\d+, col:\d+$/, ''),
+      message: limit?.[2] ?? text.replace(/, line:\d+, col:\d+$/, ''),
       line,
       column,
     },
@@ -87,16 +94,16 @@ function problemsOf(part: string, error: unknown, phase: 'syntax' | 'failed'): T
 }
 
 function distinct(problems: readonly TemplateProblem[]): TemplateProblem[] {
-  const byPlace = new Map(problems.map((problem) => [[problem.part, problem.code, problem.line, problem.column].join(), problem]));
-  return [...byPlace.values()].slice(0, templateLimits.problems);
+  const byPosition = new Map(problems.map((problem) => [[problem.part, problem.code, problem.line, problem.column].join(), problem]));
+  return [...byPosition.values()].slice(0, templateLimits.maxProblems);
 }
 
-const nothingSet = { now: '1970-01-01T00:00:00Z', timeZone: 'UTC', strict: true };
+const checkOptions = { now: '1970-01-01T00:00:00Z', timeZone: 'UTC', strict: true };
 
-function check(parts: TemplateParts): Done {
+function check(parts: TemplateParts): TaskResult {
   const problems = Object.entries(parts).flatMap(([part, { source, as }]) => {
     try {
-      openEngine({ as: as === 'html' ? 'html' : 'text', ...nothingSet }).parse(source);
+      createEngine({ as: as === 'html' ? 'html' : 'text', ...checkOptions }).parse(source);
       return [];
     } catch (error) {
       return problemsOf(part, error, 'syntax');
@@ -105,11 +112,11 @@ function check(parts: TemplateParts): Done {
   return { texts: {}, problems: distinct(problems) };
 }
 
-const asLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
-/** Lines and tabs stay. */
-const asText = (text: string): string => text.replaceAll(/\r\n?/g, '\n').replaceAll(/(?![\n\t])\p{Cc}/gu, '');
+const toLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+/** Removes control characters except line breaks and tabs. */
+const toText = (text: string): string => text.replaceAll(/\r\n?/g, '\n').replaceAll(/(?![\n\t])\p{Cc}/gu, '');
 
-/** A number that a float can't hold is the text of its digits, as whoever reads it wants them and not near ones. */
+/** A number that a float can't hold exactly becomes the text of its digits, so that the output has the exact digits. */
 const parseData = (json: string): object =>
   JSON.parse(json, (_key, value: unknown, context?: { readonly source?: string }) => {
     const { source } = context ?? {};
@@ -120,39 +127,39 @@ const parseData = (json: string): object =>
 
 function renderPart(part: string, task: RenderTask, strict: boolean): { text: string; problems: TemplateProblem[] } {
   const { source, as } = task.parts[part] ?? { source: '', as: 'text' };
-  const engine = openEngine({ as: as === 'html' ? 'html' : 'text', now: task.now, timeZone: task.timeZone, strict });
+  const engine = createEngine({ as: as === 'html' ? 'html' : 'text', now: task.now, timeZone: task.timeZone, strict });
   let phase: 'syntax' | 'failed' = 'syntax';
   try {
     const parsed = engine.parse(source);
     phase = 'failed';
-    // Parsed for each part anew: what one part changes in it the next one doesn't see.
+    // Parsed again for each part, so that one part can't change the data of the next.
     const data = Object.assign(Object.create(null), parseData(task.data), { now: task.now }) as object;
     const text = String(engine.renderSync(parsed, data));
-    return { text: as === 'line' ? asLine(text) : asText(text), problems: [] };
+    return { text: as === 'line' ? toLine(text) : toText(text), problems: [] };
   } catch (error) {
     return { text: '', problems: problemsOf(part, error, phase) };
   }
 }
 
-function render(task: RenderTask): Done {
+function render(task: RenderTask): TaskResult {
   const problems: TemplateProblem[] = [];
   const texts: Record<string, string> = {};
   let length = 0;
   for (const part of Object.keys(task.parts)) {
-    const told = task.tellMissing ? renderPart(part, task, true).problems : [];
-    problems.push(...told);
-    if (told.some(({ code }) => code !== 'undefined_variable')) continue;
+    const strictProblems = task.reportMissing ? renderPart(part, task, true).problems : [];
+    problems.push(...strictProblems);
+    if (strictProblems.some(({ code }) => code !== 'undefined_variable')) continue;
     const rendered = renderPart(part, task, false);
     problems.push(...rendered.problems);
     if (rendered.problems.length > 0) continue;
     texts[part] = rendered.text;
     length += rendered.text.length;
-    if (length > templateLimits.outputLength) {
-      const message = `Puts out more than ${templateLimits.outputLength} characters`;
+    if (length > templateLimits.maxOutputLength) {
+      const message = `Outputs more than ${templateLimits.maxOutputLength} characters`;
       return { texts: {}, problems: [{ part, code: 'too_much_output', message, line: null, column: null }] };
     }
   }
   return { texts, problems: distinct(problems) };
 }
 
-export const perform = (task: Task): Done => (task.kind === 'check' ? check(task.parts) : render(task));
+export const runTask = (task: TemplateTask): TaskResult => (task.kind === 'check' ? check(task.parts) : render(task));

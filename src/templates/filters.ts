@@ -1,11 +1,11 @@
-// The filters that templates may use: those of Liquid that only look at what they are given. None reads a clock, draws lots, runs an
-// expression from data or turns escaping off.
+// The filters that templates may use: Liquid's pure ones, and replacements for those that escape or format. None reads the clock, uses
+// randomness, evaluates an expression from data or turns escaping off.
 import { type Context, type FilterImplOptions, filters } from 'liquidjs';
 import { escapeHtml } from '../core/escape-html.ts';
 
 type Handler = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;
 
-const kept = [
+const allowedFilters = [
   ...['abs', 'at_least', 'at_most', 'ceil', 'divided_by', 'floor', 'minus', 'modulo', 'plus', 'round', 'times'],
   ...['append', 'capitalize', 'downcase', 'lstrip', 'prepend', 'remove', 'remove_first', 'remove_last', 'replace', 'replace_first'],
   ...['replace_last', 'rstrip', 'split', 'strip', 'strip_html', 'strip_newlines', 'truncate', 'truncatewords', 'upcase'],
@@ -14,8 +14,8 @@ const kept = [
 ];
 
 /**
- * Charges what a filter is given before it works on it. Liquid's own filters charge texts and the length of lists, yet not the texts
- * within lists that they are about to join.
+ * Charges a filter's inputs to the memory limit before it processes them. Liquid's own filters charge texts and the length of lists, but
+ * not the texts within lists that they are about to join.
  */
 function charge({ memoryLimit }: Context, value: unknown): void {
   if (typeof value === 'string') memoryLimit.use(value.length);
@@ -33,20 +33,20 @@ const charged = (handler: Handler): Handler =>
 const textOf = (value: unknown): string =>
   value === null || value === undefined ? '' : Array.isArray(value) ? value.map(textOf).join('') : String(value);
 
-/** What puts a value out. Everything that leaves a template passes here, or a filter below that is raw because it has escaped. */
-export const putOut = (as: 'html' | 'text') =>
+/** Converts and escapes an output value. Every output passes through here, or through a filter below that is raw because it escapes. */
+export const createOutputFilter = (as: 'html' | 'text') =>
   charged((value) => (as === 'html' ? escapeHtml(textOf(value)) : textOf(value))) as (value: unknown) => string;
 
 const day = /^\d{4}-\d{2}-\d{2}$/;
 
-/** `now` is the moment that the service gave, never the machine's. A calendar day is the same day in every zone. */
+/** `now` is the instant that the service passed, never the machine's clock. A calendar date is the same date in every time zone. */
 const dateOf = (now: string, original: Handler): Handler =>
   function (value, format, zone) {
     const given = value === 'now' || value === 'today' ? now : value;
     return original.call(this, given, format, typeof given === 'string' && day.test(given) ? 0 : zone);
   };
 
-/** `{{ amount | number: 2 }}`: exact for decimal texts of any length, `1,234.50`. What is no number stays as it is. */
+/** `{{ amount | number: 2 }}` formats as `1,234.50`, exactly for decimal texts of up to 40 digits. Anything else is returned unchanged. */
 const number: Handler = (value, digits) => {
   const text = textOf(value).trim();
   if (!/^-?\d{1,40}(\.\d{1,40})?$/.test(text)) return value;
@@ -57,7 +57,7 @@ const number: Handler = (value, digits) => {
   return format.format(text as `${number}`);
 };
 
-/** By name. `now` is RFC 3339. */
+/** All allowed filters by name. `now` is RFC 3339. Throws an Error at once if liquidjs lacks one of them, as a new version might. */
 export function filtersFor(as: 'html' | 'text', now: string): Map<string, FilterImplOptions> {
   const originals = filters as unknown as Readonly<Record<string, Handler>>;
   const original = (name: string): Handler => {
@@ -67,14 +67,14 @@ export function filtersFor(as: 'html' | 'text', now: string): Map<string, Filter
   };
   const escaped: Handler = (value) => escapeHtml(textOf(value));
   const onceEscaped: Handler = (value) => escapeHtml(textOf(value)).replaceAll(/&amp;(#?\w{1,10};)/g, '&$1');
-  const broken: Handler = (value) => (as === 'html' ? escapeHtml(textOf(value)).replaceAll(/\r?\n/g, '<br>\n') : textOf(value));
+  const newlineToBr: Handler = (value) => (as === 'html' ? escapeHtml(textOf(value)).replaceAll(/\r?\n/g, '<br>\n') : textOf(value));
   const raw = (handler: Handler) => ({ handler: charged(handler), raw: true });
   return new Map<string, FilterImplOptions>([
-    ...kept.map((name) => [name, charged(original(name))] as const),
+    ...allowedFilters.map((name) => [name, charged(original(name))] as const),
     ['date', charged(dateOf(now, original('date')))],
     ['number', charged(number)],
     ['escape', raw(escaped)],
     ['escape_once', raw(onceEscaped)],
-    ['newline_to_br', raw(broken)],
+    ['newline_to_br', raw(newlineToBr)],
   ]);
 }

@@ -1,33 +1,33 @@
-// What a template is, what bounds it, and what can be wrong with it. The same words are spoken on both sides of the thread.
+// The types that the service and the template thread share: templates, their limits, their problems, and the tasks of the thread.
 
 export const templateLimits = {
   /** Characters of one text of a template. */
-  sourceLength: 65_536,
-  /** Characters that one rendering puts out, all its texts together. */
-  outputLength: 1_048_576,
-  /** Characters and list items that filters, loops and captures of one text may make while it is rendered. */
-  work: 4_000_000,
+  maxSourceLength: 65_536,
+  /** Characters that one rendering outputs, all its texts together. */
+  maxOutputLength: 1_048_576,
+  /** Characters and list items that filters, loops and captures of one text may produce while it is rendered. */
+  maxWork: 4_000_000,
   /** Bytes of the data as JSON. */
-  dataBytes: 4_194_304,
-  /** After so much processor time a text stops by itself. */
-  renderMs: 1_000,
-  /** After so long, counted from when its turn came, the thread is ended, whatever it does. */
+  maxDataBytes: 4_194_304,
+  /** CPU time after which the rendering of one text stops by itself. */
+  maxCpuMs: 1_000,
+  /** Wall-clock time after which the thread is terminated, counted from when it started on the task. */
   deadlineMs: 5_000,
   /** Heap of the thread. */
-  heapMb: 96,
-  /** Renderings that wait for their turn; more are refused. */
-  waiting: 100,
-  /** Problems named at once. */
-  problems: 50,
+  maxHeapMb: 96,
+  /** Tasks that wait for the thread; more are refused. */
+  maxWaiting: 100,
+  /** Problems reported at once. */
+  maxProblems: 50,
 } as const;
 
 /**
- * One text of a template. `html`: what data put in is escaped. `text`: nothing is escaped. `line`: as `text`, and it becomes one
+ * One text of a template. `html`: values from data are escaped. `text`: nothing is escaped. `line`: as `text`, and the result becomes one
  * line without control characters, as a mail's subject must be.
  */
 export type TemplatePart = { readonly source: string; readonly as: 'html' | 'text' | 'line' };
 
-/** `column` counts from 1; both are null where a problem has no place. */
+/** `line` and `column` count from 1; both are null where a problem has no position. */
 export type TemplateProblem = {
   /** Name of the part. */
   readonly part: string;
@@ -47,19 +47,19 @@ export type TemplateProblem = {
 
 export type TemplateParts<Name extends string = string> = Readonly<Record<Name, TemplatePart>>;
 
-/** What the thread is asked. */
-export type Task = { readonly kind: 'check'; readonly parts: TemplateParts } | RenderTask;
+/** A task for the thread. */
+export type TemplateTask = { readonly kind: 'check'; readonly parts: TemplateParts } | RenderTask;
 export type RenderTask = {
   readonly kind: 'render';
   readonly parts: TemplateParts;
-  /** JSON of an object: whatever crosses over is plain data. */
+  /** JSON of an object, so that only plain data reaches the thread. */
   readonly data: string;
-  /** RFC 3339. What `now` and `today` mean, and the variable `now`. */
+  /** RFC 3339. The value of the variable `now`, and of `now` and `today` in the date filter. */
   readonly now: string;
-  /** IANA name of the zone in which instants are written. */
+  /** IANA name of the time zone in which instants are formatted. */
   readonly timeZone: string;
-  /** Whether variables that are missing are told as problems; they are empty either way. */
-  readonly tellMissing: boolean;
+  /** Whether missing variables are reported as problems; they render as empty either way. */
+  readonly reportMissing: boolean;
 };
 
-export type Done = { readonly texts: Readonly<Record<string, string>>; readonly problems: readonly TemplateProblem[] };
+export type TaskResult = { readonly texts: Readonly<Record<string, string>>; readonly problems: readonly TemplateProblem[] };

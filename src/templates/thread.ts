@@ -1,41 +1,50 @@
-// One thread for all templates of the process, started when it is first needed and ended when it has been idle. It works on one task
-// at a time; one that outstays its time or its memory ends with the thread, and the service's own event loop never waits for it.
-// Organizations take turns, so that whoever sends many tasks delays the others by one.
+// One worker thread for all templates of the process, started on first use and terminated when idle. It runs one task at a time. A task
+// that exceeds its time or memory is stopped by terminating the thread, and the service's own event loop never waits for it. It never runs
+// two tasks of one organization in a row while another organization's task waits.
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../core/errors.ts';
-import type { Done, Task } from './template.ts';
+import type { TaskResult, TemplateTask } from './template.ts';
 import { templateLimits } from './template.ts';
 
-/** `too_slow` and `too_much_work` when the thread had to be ended. */
-export type Outcome = Done | 'too_slow' | 'too_much_work';
+/** `too_slow` and `too_much_work` when the thread had to be terminated. */
+export type TaskOutcome = TaskResult | 'too_slow' | 'too_much_work';
 
-export type TemplateThread = { perform(organizationId: string, task: Task): Promise<Outcome> };
-type Job = { organizationId: string; task: Task; resolve(outcome: Outcome): void; reject(error: unknown): void };
+export type TemplateThread = {
+  /**
+   * Queues the task and resolves to its outcome. Rejects with 503 `unavailable`, to be retried after 5 s, when `templateLimits.maxWaiting`
+   * tasks wait already, and with an Error when the thread ends unexpectedly.
+   */
+  run(organizationId: string, task: TemplateTask): Promise<TaskOutcome>;
+};
+type Job = { organizationId: string; task: TemplateTask; resolve(outcome: TaskOutcome): void; reject(error: unknown): void };
 
-/** `program` is there for the tests of this file. */
+/** `program` is replaced only in tests. */
 export type ThreadOptions = { readonly deadlineMs: number; readonly heapMb: number; readonly idleMs: number; readonly program: URL };
-const usual: ThreadOptions = {
+const defaults: ThreadOptions = {
   deadlineMs: templateLimits.deadlineMs,
-  heapMb: templateLimits.heapMb,
+  heapMb: templateLimits.maxHeapMb,
   idleMs: 60_000,
   program: new URL('./worker.ts', import.meta.url),
 };
 
 const codeOf = (error: unknown): string | undefined => (error as { code?: string }).code;
 
-/** Looks and not time, so that a process that stood still itself blames no template. */
-const looksPerDeadline = 10;
+/** The deadline counts timer ticks instead of elapsed time, so that a process that was suspended itself doesn't blame the template. */
+const ticksPerDeadline = 10;
 
-/** Waits for the next message; whatever else comes is a rejection. What lies ready is heard, though the news of an end may come before it. */
-function nextMessage(worker: Worker, deadlineMs: number | null, ask: () => void): Promise<unknown> {
+/**
+ * Resolves to the next message after `send`, or to `too_slow` or `too_much_work`; rejects when the thread fails or ends. Failures are
+ * delayed by `setImmediate`, so that a message that has already arrived wins over a deadline or an exit that is reported before it.
+ */
+function nextMessage(worker: Worker, deadlineMs: number | null, send: () => void): Promise<unknown> {
   return new Promise<unknown>((resolve, reject) => {
     let failure: unknown;
-    let looks = 0;
-    const look = (): void => {
-      looks += 1;
-      if (looks >= looksPerDeadline) setImmediate(() => settle(() => resolve('too_slow')));
+    let ticks = 0;
+    const tick = (): void => {
+      ticks += 1;
+      if (ticks >= ticksPerDeadline) setImmediate(() => settle(() => resolve('too_slow')));
     };
-    const looking = deadlineMs === null ? undefined : setInterval(look, deadlineMs / looksPerDeadline);
+    const timer = deadlineMs === null ? undefined : setInterval(tick, deadlineMs / ticksPerDeadline);
     const fail = (error: unknown): void => {
       failure ??= error;
       setImmediate(() => settle(() => (codeOf(failure) === 'ERR_WORKER_OUT_OF_MEMORY' ? resolve('too_much_work') : reject(failure))));
@@ -43,18 +52,18 @@ function nextMessage(worker: Worker, deadlineMs: number | null, ask: () => void)
     const onMessage = (message: unknown) => settle(() => resolve(message));
     const onExit = () => fail(new Error('the template thread ended'));
     function settle(outcome: () => void): void {
-      clearInterval(looking);
+      clearInterval(timer);
       worker.off('message', onMessage).off('error', fail).off('exit', onExit);
       outcome();
     }
     worker.once('message', onMessage).once('error', fail).once('exit', onExit);
-    ask();
+    send();
   });
 }
 
 async function startWorker({ heapMb, program }: ThreadOptions): Promise<Worker> {
   const worker = new Worker(program, {
-    // Nothing of the process is there to be found.
+    // The thread sees nothing of the process.
     env: {},
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
@@ -65,15 +74,16 @@ async function startWorker({ heapMb, program }: ThreadOptions): Promise<Worker> 
 
 const ignore = (): void => undefined;
 
-export function openTemplateThread(given: Partial<ThreadOptions> = {}): TemplateThread {
-  const options = { ...usual, ...given };
+/** Starts no thread before the first task. `run` rejects as TemplateThread describes. */
+export function createTemplateThread(given: Partial<ThreadOptions> = {}): TemplateThread {
+  const options = { ...defaults, ...given };
   const waiting: Job[] = [];
   let thread: Worker | undefined;
   let working = false;
   let lastServed = '';
   let idle: NodeJS.Timeout | undefined;
 
-  function end(): void {
+  function terminate(): void {
     const ending = thread;
     thread = undefined;
     ending?.terminate().catch(ignore);
@@ -81,7 +91,7 @@ export function openTemplateThread(given: Partial<ThreadOptions> = {}): Template
 
   async function start(): Promise<Worker> {
     const worker = await startWorker(options);
-    // Whatever ends it between two tasks is no reason to end the process; the next task starts another.
+    // A thread that ends between two tasks must not end the process; the next task starts another one.
     worker.on('error', ignore).once('exit', () => {
       if (thread === worker) thread = undefined;
     });
@@ -89,22 +99,22 @@ export function openTemplateThread(given: Partial<ThreadOptions> = {}): Template
     return worker;
   }
 
-  async function perform(task: Task): Promise<Outcome> {
+  async function runNow(task: TemplateTask): Promise<TaskOutcome> {
     const worker = thread ?? (await start());
     worker.ref();
     try {
-      const outcome = (await nextMessage(worker, options.deadlineMs, () => worker.postMessage(task))) as Outcome;
-      if (typeof outcome === 'string') end();
+      const outcome = (await nextMessage(worker, options.deadlineMs, () => worker.postMessage(task))) as TaskOutcome;
+      if (typeof outcome === 'string') terminate();
       return outcome;
     } catch (error) {
-      end();
+      terminate();
       throw error;
     } finally {
       worker.unref();
     }
   }
 
-  async function work(): Promise<void> {
+  async function drainQueue(): Promise<void> {
     working = true;
     clearTimeout(idle);
     while (waiting.length > 0) {
@@ -112,18 +122,18 @@ export function openTemplateThread(given: Partial<ThreadOptions> = {}): Template
       const [job] = waiting.splice(Math.max(other, 0), 1);
       if (job === undefined) break;
       lastServed = job.organizationId;
-      await perform(job.task).then(job.resolve, job.reject);
+      await runNow(job.task).then(job.resolve, job.reject);
     }
     working = false;
-    idle = setTimeout(end, options.idleMs).unref();
+    idle = setTimeout(terminate, options.idleMs).unref();
   }
 
   return {
-    perform: (organizationId, task) =>
-      new Promise<Outcome>((resolve, reject) => {
-        if (waiting.length >= templateLimits.waiting) throw unavailable('Too many templates wait to be rendered', 5);
+    run: (organizationId, task) =>
+      new Promise<TaskOutcome>((resolve, reject) => {
+        if (waiting.length >= templateLimits.maxWaiting) throw unavailable('Too many templates are waiting to be rendered', 5);
         waiting.push({ organizationId, task, resolve, reject });
-        if (!working) void work();
+        if (!working) void drainQueue();
       }),
   };
 }

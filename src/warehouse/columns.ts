@@ -1,5 +1,5 @@
-// How a field of the ERP becomes columns of a typed table, and how its values are written there.
-// A field that changes its type gets a new column; the old one stays, so that published versions keep reading it.
+// Maps the fields of the ERP to columns of a typed table.
+// A field that changes its type gets a new column; the old one stays, so that published versions can still read it.
 import type { PoolClient } from 'pg';
 import type { FieldMetadata, FieldType, RecordTypeMetadata } from '../connectors/connector.ts';
 
@@ -8,7 +8,7 @@ export type ColumnState = 'loading' | 'live' | 'vanished' | 'replaced';
 export type LineField = { readonly name: string; readonly type: Exclude<ColumnType, 'lines'> };
 
 export type RecordColumn = {
-  /** Physical name; starts with a prefix of ours, so it never clashes with the system columns. */
+  /** Physical name. Its prefix `f_` or `l_` keeps it from clashing with the system columns. */
   readonly column: string;
   readonly field: string;
   /** `value` is the field itself, `label` its display text in the ERP, `lines` the record's lines as one jsonb array. */
@@ -18,7 +18,7 @@ export type RecordColumn = {
   readonly lineFields: readonly LineField[] | null;
 };
 
-/** The columns that every typed table has before those of its fields. */
+/** The columns that every typed table has in addition to those of its fields. */
 export const systemColumns = ['id', 'generation', 'content_hash', 'changed_at'] as const;
 
 const sqlTypes: Readonly<Record<ColumnType, string>> = {
@@ -46,8 +46,8 @@ const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
 };
 const hasLabel = (type: FieldType): boolean => type === 'reference' || type === 'list';
 
-/** PostgreSQL cuts names at 63 bytes; a cut name of ours ends in a number instead, so it stays unique. */
-function freeName(wanted: string, taken: ReadonlySet<string>): string {
+/** PostgreSQL truncates names at 63 bytes, so names are cut at 60 characters; a number at the end keeps them unique. */
+function uniqueName(wanted: string, taken: ReadonlySet<string>): string {
   const legal = wanted.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_');
   for (let n = 1; ; n += 1) {
     const ending = n === 1 ? '' : `_${n}`;
@@ -67,7 +67,7 @@ function lineFieldsOf(field: FieldMetadata): LineField[] {
     });
 }
 
-/** The columns that this field should have, before names are given. */
+/** The columns that this field needs, without physical names. */
 function wantedColumns(field: FieldMetadata): Pick<RecordColumn, 'field' | 'part' | 'type' | 'lineFields'>[] {
   if (field.type === 'lines') return [{ field: field.name, part: 'lines', type: 'lines', lineFields: lineFieldsOf(field) }];
   const value = { field: field.name, part: 'value' as const, type: columnTypes[field.type], lineFields: null };
@@ -76,28 +76,30 @@ function wantedColumns(field: FieldMetadata): Pick<RecordColumn, 'field' | 'part
 }
 
 export type ColumnChanges = {
-  /** New, to be added to the tables in state 'loading'. */
+  /** New columns, to be added to the tables in state 'loading'. */
   readonly added: readonly RecordColumn[];
-  /** Existing columns whose row in record_columns changes: a vanished field, one that came back, new line fields. */
+  /** Existing columns whose row in record_columns changes: the field vanished, returned, was retyped, or has other line fields. */
   readonly changed: readonly RecordColumn[];
 };
 
-/** Compares what the ERP offers with what the tables have. Pure. */
+/** The changes that make the tables match the fields that the ERP offers. Pure. */
 export function planColumns(existing: readonly RecordColumn[], fields: readonly FieldMetadata[]): ColumnChanges {
   const taken = new Set<string>([...systemColumns, ...existing.map(({ column }) => column)]);
   const added: RecordColumn[] = [];
   const changed: RecordColumn[] = [];
   const kept = new Set<string>();
   for (const wanted of fields.flatMap(wantedColumns)) {
-    const held = existing.filter((column) => column.field === wanted.field && column.part === wanted.part && column.state !== 'replaced');
-    const same = held.find((column) => column.type === wanted.type);
-    for (const old of held) {
+    const current = existing.filter(
+      (column) => column.field === wanted.field && column.part === wanted.part && column.state !== 'replaced',
+    );
+    const same = current.find((column) => column.type === wanted.type);
+    for (const old of current) {
       if (old === same) continue;
       kept.add(old.column);
       changed.push({ ...old, state: 'replaced' });
     }
     if (same === undefined) {
-      const column = freeName(`${wanted.part === 'label' ? 'l' : 'f'}_${wanted.field}`, taken);
+      const column = uniqueName(`${wanted.part === 'label' ? 'l' : 'f'}_${wanted.field}`, taken);
       taken.add(column);
       added.push({ ...wanted, column, state: 'loading' });
       continue;
@@ -122,8 +124,8 @@ type ColumnRow = {
   line_fields: LineField[] | null;
 };
 
-/** The columns of one record type, in the order they were made. */
-export async function readColumns(client: Pick<PoolClient, 'query'>, schema: string, recordType: string): Promise<RecordColumn[]> {
+/** The columns of one record type, in the order of their creation. Rejects with 3F000 or 42P01 when the tenant's schema does not exist. */
+export async function readRecordColumns(client: Pick<PoolClient, 'query'>, schema: string, recordType: string): Promise<RecordColumn[]> {
   const { rows } = await client.query<ColumnRow>(
     `select column_name, field, part, type, state, line_fields from ${schema}.record_columns where record_type = $1 order by position, column_name`,
     [recordType],

@@ -1,15 +1,15 @@
-// Turns a record of the ERP into its row in the text format of COPY, exactly: no value passes through a binary float. Also draws
-// the hash of its content, by which an unchanged record is recognized and left alone. By far the most records hold nothing that
-// needs a second look: they are joined, and one pattern over the whole row says so; all others go cell by cell.
+// Encodes a record of the ERP as its row in the text format of COPY, exactly: no value passes through a binary float. Also computes the
+// hash of its content, by which an unchanged record is recognized and skipped. The fast path covers most records: the cells are joined,
+// and one pattern over the whole row shows that none needs escaping or rejecting; all other records are encoded cell by cell.
 import { hash as digest } from 'node:crypto';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import type { ColumnType, LineField, RecordColumn } from './columns.ts';
-import { type CellType, dayForm, findUnsound, numberForm, timeForm } from './soundness.ts';
+import { type CellType, dayPattern, findInvalidValue, numberPattern, timePattern } from './validate-values.ts';
 
 /** `hash`: 32 hex digits. `row`: the cells of `rowColumns` as COPY takes them, with `emptyCell` for those without a value. */
 export type EncodedRecord = { readonly id: string; readonly hash: string; readonly row: string };
 
-/** No sound text holds it as it is, so that it can't be taken for a value, as `\N` could. */
+/** The null marker. It is escaped in values, so it can't be mistaken for one, as `\N` could. */
 const empty = '\u0001';
 /** The same as an SQL literal, for COPY. */
 export const emptyCell = "e'\\x01'";
@@ -17,65 +17,65 @@ export const emptyCell = "e'\\x01'";
 type Slot = RecordColumn & { readonly lineParts: readonly LinePart[] };
 type LinePart = LineField & { readonly head: string };
 type Layout = {
-  /** What makes the content, by column name; behind it the columns of a former type, which repeat some of it. */
+  /** The columns of the content, sorted by name, followed by the columns of a former type, which repeat some of it. */
   readonly slots: readonly Slot[];
   readonly contentCount: number;
-  /** Of a row in which every cell is sound, and none needs an escape. */
+  /** Matches a row in which every cell is valid and none needs escaping. */
   readonly plain: RegExp;
-  /** Filled anew for each record, so that nothing is left to collect. */
+  /** Reused for every record, so that there is no garbage to collect. */
   readonly cells: string[];
-  /** The names of the columns that are filled, by which ones are not. */
+  /** The joined names of the non-empty columns, by the set of empty ones (see `hashOf`). */
   readonly names: Map<string, string>;
 };
 
 const plainText = '[^\\\\\\u0000-\\u001f\\ud800-\\udfff]*';
-const plainForms: Readonly<Record<ColumnType, string>> = {
+const plainPatterns: Readonly<Record<ColumnType, string>> = {
   text: plainText,
-  number: numberForm,
+  number: numberPattern,
   integer: '-?\\d{1,18}',
   boolean: 'true|false',
-  date: dayForm,
-  time: timeForm,
+  date: dayPattern,
+  time: timePattern,
   lines: plainText,
 };
 
-function layOut(columns: readonly RecordColumn[]): Layout {
+function createLayout(columns: readonly RecordColumn[]): Layout {
   const content = columns.filter(({ state }) => state !== 'replaced').sort((a, b) => (a.column < b.column ? -1 : 1));
   const slots = [...content, ...columns.filter(({ state }) => state === 'replaced')].map((column) => ({
     ...column,
     lineParts: (column.lineFields ?? []).map((field) => ({ ...field, head: `${JSON.stringify(field.name)}:` })),
   }));
-  const cells = slots.map(({ type, state }) => (state === 'replaced' ? plainText : plainForms[type]));
+  const cells = slots.map(({ type, state }) => (state === 'replaced' ? plainText : plainPatterns[type]));
   const plain = new RegExp(`^${cells.map((form) => `(?:${form}|${empty})`).join('\\t')}$`);
   return { slots, contentCount: content.length, plain, cells: slots.map(() => ''), names: new Map() };
 }
-/** A run hands over the same columns with each of its records. */
+/** Cached, because a run passes the same columns array with each of its records. */
 const layouts = new WeakMap<readonly RecordColumn[], Layout>();
 function layoutOf(columns: readonly RecordColumn[]): Layout {
   const known = layouts.get(columns);
   if (known !== undefined) return known;
-  const made = layOut(columns);
-  layouts.set(columns, made);
-  return made;
+  const layout = createLayout(columns);
+  layouts.set(columns, layout);
+  return layout;
 }
 
 /** The names of the columns whose cells make up a row, in their order. */
 export const rowColumns = (columns: readonly RecordColumn[]): string[] => layoutOf(columns).slots.map(({ column }) => column);
 
-const patternsKept = 1_000;
+const maxCachedNames = 1_000;
 function filledNames({ slots, contentCount, names }: Layout, empties: string): string {
   const known = names.get(empties);
   if (known !== undefined) return known;
   const filled = slots.slice(0, contentCount).filter((_, index) => !empties.includes(String.fromCharCode(index)));
-  const made = `${filled.map(({ column }) => column).join()}\n`;
-  if (names.size === patternsKept) names.clear();
-  names.set(empties, made);
-  return made;
+  const joined = `${filled.map(({ column }) => column).join()}\n`;
+  if (names.size === maxCachedNames) names.clear();
+  names.set(empties, joined);
+  return joined;
 }
 
 /**
- * Of the filled cells behind the names of their columns, so that a new column rewrites only the records that fill it. Whoever changes
- * this rewrites every record at its next reading. `empties` has the character of each empty cell's index.
+ * Hashes the column names of the non-empty cells, then those cells, so that a new column changes only the hashes of records that fill it.
+ * Changing this function rewrites every record when it is next read. `empties` has one character per empty cell: its index.
  */
 function hashOf(layout: Layout, content: string, empties: string): string {
   const filled = empties === '' ? content : `${content}\t`.replaceAll(`${empty}\t`, '').slice(0, -1);
@@ -83,12 +83,12 @@ function hashOf(layout: Layout, content: string, empties: string): string {
 }
 
 const isPlainText = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/;
-const isNumber = new RegExp(`^${numberForm}$`);
+const isNumber = new RegExp(`^${numberPattern}$`);
 const isShortInteger = /^(?:0|-?[1-9]\d{0,17})$/;
-const isDay = new RegExp(`^${dayForm}$`);
-const isTime = new RegExp(`^${timeForm}$`);
+const isDay = new RegExp(`^${dayPattern}$`);
+const isTime = new RegExp(`^${timePattern}$`);
 
-/** A line's value as JSON; null when it needs a second look. */
+/** A line's value as JSON; null when it needs the slow path. */
 function plainMember(value: string, type: CellType): string | null {
   if (type === 'number') return isNumber.test(value) ? value : null;
   if (type === 'integer') return isShortInteger.test(value) ? value : null;
@@ -113,7 +113,7 @@ function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[]): s
   return `[${text}]`;
 }
 
-/** Undefined: needs a second look. */
+/** Undefined when the value needs the slow path. */
 function plainCell({ values, labels, lines }: SourceRecord, { part, field, lineParts }: Slot): string | undefined {
   if (part === 'lines') return lines === null ? empty : (plainLines(lines, lineParts) ?? undefined);
   const value: unknown = part === 'label' ? labels[field] : values[field];
@@ -121,7 +121,7 @@ function plainCell({ values, labels, lines }: SourceRecord, { part, field, lineP
   return value === null || value === undefined || typeof value === 'function' ? empty : undefined;
 }
 
-/** Null when a value needs a second look. */
+/** The fast path; null when a value needs the slow path. */
 function encodePlain(record: SourceRecord, layout: Layout): EncodedRecord | null {
   const { slots, contentCount, cells, plain } = layout;
   if (contentCount < slots.length) return null;
@@ -136,10 +136,10 @@ function encodePlain(record: SourceRecord, layout: Layout): EncodedRecord | null
   return plain.test(row) ? { id: record.id, hash: hashOf(layout, row, empties), row } : null;
 }
 
-/** A field may be called `constructor`: what every object has by that name is no value of it. */
+/** Ignores inherited members: a field may be named `constructor`. */
 const textOf = (value: unknown): SourceValue => (typeof value === 'string' ? value : null);
 
-/** Digits as they are: JSON allows a number any length, but no zeros in front. */
+/** Keeps the digits as they are: JSON allows numbers of any length, but no leading zeros. */
 function jsonValue(value: string, type: LineField['type']): string {
   if (type === 'integer') return BigInt(value).toString();
   return type === 'number' || type === 'boolean' ? value : JSON.stringify(value);
@@ -164,7 +164,7 @@ const isCalendarDay = (text: string): boolean => {
   const day = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
 };
-const forms: Readonly<Record<ColumnType, (text: string) => boolean>> = {
+const fitsType: Readonly<Record<ColumnType, (text: string) => boolean>> = {
   text: () => true,
   number: (text) => /^-?\d{1,40}(\.\d{1,40})?$/.test(text),
   integer: (text) => /^-?\d{1,18}$/.test(text),
@@ -173,14 +173,14 @@ const forms: Readonly<Record<ColumnType, (text: string) => boolean>> = {
   time: (text) => /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/.test(text) && text > '0001' && isCalendarDay(text.slice(0, 10)),
   lines: () => false,
 };
-/** A column of a former type takes what can be told in that type without loss, and nothing else. */
-const convertible = (value: SourceValue, type: ColumnType): SourceValue => (value !== null && forms[type](value) ? value : null);
+/** A column of a former type stores values that it can represent without loss, and null otherwise. */
+const convertible = (value: SourceValue, type: ColumnType): SourceValue => (value !== null && fitsType[type](value) ? value : null);
 
-const special: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', [empty]: '\\001' };
+const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', [empty]: '\\001' };
 
 /** One cell in the text format of COPY. */
 export const copyCell = (cell: string | null): string =>
-  cell === null ? empty : cell.replaceAll(/[\\\t\n\r\u0001]/g, (found) => special[found] ?? found);
+  cell === null ? empty : cell.replaceAll(/[\\\t\n\r\u0001]/g, (found) => escapes[found] ?? found);
 
 function encodeCells(record: SourceRecord, layout: Layout): EncodedRecord {
   const { slots, contentCount } = layout;
@@ -190,8 +190,8 @@ function encodeCells(record: SourceRecord, layout: Layout): EncodedRecord {
   return { id: record.id, hash: hashOf(layout, content.join('\t'), empties), row: cells.join('\t') };
 }
 
-/** The record's row, or in words why it can't have one. */
+/** The record's row, or a description of the first value that is not valid. */
 export function encodeRecord(record: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord | string {
   const layout = layoutOf(columns);
-  return encodePlain(record, layout) ?? findUnsound(record, columns) ?? encodeCells(record, layout);
+  return encodePlain(record, layout) ?? findInvalidValue(record, columns) ?? encodeCells(record, layout);
 }

@@ -1,23 +1,24 @@
-// The indexes that published versions need: remembered per record type, built without blocking anyone, and made again on every
-// table that goes live. An interrupted concurrent build leaves an invalid index: it is dropped and built anew.
+// The indexes that published versions need: stored per record type, built without blocking readers or writers, and created on every table
+// that goes live. An interrupted concurrent build leaves an invalid index, which is dropped and built again.
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Client, PoolClient } from 'pg';
 import { sqlState } from '../db/pg-errors.ts';
-import { quoted } from './table.ts';
+import { quoteIdentifier } from './table.ts';
 
-/** `expression` is what stands between the parentheses: physical column names of ours and nothing a caller wrote. */
+/** `expression` is the SQL between the parentheses: it contains only our own physical column names, never a caller's text. */
 export type IndexSpec = { readonly method: 'btree' | 'gin'; readonly expression: string };
 
 const indexName = (table: string, { method, expression }: IndexSpec): string =>
   `${table.slice(0, 40)}_${createHash('sha256').update(`${method} ${expression}`).digest('hex').slice(0, 12)}`;
 
-/** Until the transaction ends, nobody else decides which indexes the organization wants. */
-const holdWanted = (tx: Knex.Transaction, schema: string) => tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 3))', [schema]);
+/** Until the transaction ends, no other transaction can change which indexes the organization wants. */
+const lockWantedIndexes = (tx: Knex.Transaction, schema: string) =>
+  tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 3))', [schema]);
 
-export const rememberIndexes = (control: Knex, schema: string, recordType: string, specs: readonly IndexSpec[]): Promise<void> =>
+export const insertWantedIndexes = (control: Knex, schema: string, recordType: string, specs: readonly IndexSpec[]): Promise<void> =>
   control.transaction(async (tx) => {
-    await holdWanted(tx, schema);
+    await lockWantedIndexes(tx, schema);
     for (const { method, expression } of specs) {
       await tx.raw(`insert into ${schema}.record_indexes (record_type, method, expression) values (?, ?, ?) on conflict do nothing`, [
         recordType,
@@ -27,13 +28,13 @@ export const rememberIndexes = (control: Knex, schema: string, recordType: strin
     }
   });
 
-/** Forgets all that `readNeeded` doesn't name, by record type; it is asked when nobody can want anything more in between. */
-export async function forgetIndexesBut(
+/** Deletes wanted indexes that `readNeeded` doesn't return, by record type. It runs under the lock that keeps others from adding any. */
+export async function deleteWantedIndexesExcept(
   tx: Knex.Transaction,
   schema: string,
   readNeeded: () => Promise<ReadonlyMap<string, readonly IndexSpec[]>>,
 ): Promise<void> {
-  await holdWanted(tx, schema);
+  await lockWantedIndexes(tx, schema);
   const needed = [...(await readNeeded())].flatMap(([recordType, specs]) => specs.map((spec) => [recordType, spec] as const));
   await tx.raw(
     `delete from ${schema}.record_indexes as r where not exists (select from unnest(?::text[], ?::text[], ?::text[]) as n(record_type, method, expression)
@@ -42,7 +43,7 @@ export async function forgetIndexesBut(
   );
 }
 
-export async function wantedIndexes(control: Knex, schema: string, recordType: string): Promise<IndexSpec[]> {
+export async function listWantedIndexes(control: Knex, schema: string, recordType: string): Promise<IndexSpec[]> {
   const { rows } = await control.raw<{ rows: IndexSpec[] }>(
     `select method, expression from ${schema}.record_indexes where record_type = ? order by 1, 2`,
     [recordType],
@@ -50,49 +51,49 @@ export async function wantedIndexes(control: Knex, schema: string, recordType: s
   return rows;
 }
 
-/** Which of the wanted indexes the table lacks or holds half built. */
-export async function missingIndexes(control: Knex, schema: string, table: string, wanted: readonly IndexSpec[]): Promise<IndexSpec[]> {
+/** Those of the wanted indexes that the table lacks or that are invalid after an interrupted build. */
+export async function listMissingIndexes(control: Knex, schema: string, table: string, wanted: readonly IndexSpec[]): Promise<IndexSpec[]> {
   const { rows } = await control.raw<{ rows: { name: string }[] }>(
     `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
      join pg_namespace n on n.oid = t.relnamespace where n.nspname = ? and t.relname = ? and i.indisvalid`,
     [schema, table],
   );
-  const held = new Set(rows.map(({ name }) => name));
-  return wanted.filter((spec) => !held.has(indexName(table, spec)));
+  const valid = new Set(rows.map(({ name }) => name));
+  return wanted.filter((spec) => !valid.has(indexName(table, spec)));
 }
 
 type Session = Pick<PoolClient, 'query'>;
 
 /**
- * A connection of the control door for itself: DDL goes where it may run, and session locks end with the session. `signal` gives the
- * connection up in the middle of a statement; the server goes on with it, so that a build is not lost.
+ * Runs `work` on one connection of the control pool: DDL may run only there, and session locks end with the session. When `signal` aborts,
+ * the connection is closed in the middle of a statement; the server finishes the statement, so that an index build is not lost.
  */
 async function onOneConnection<T>(control: Knex, work: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
   const connection = (await control.client.acquireConnection()) as Client;
-  const giveUp = (): void => void connection.end();
-  signal?.addEventListener('abort', giveUp);
+  const closeConnection = (): void => void connection.end();
+  signal?.addEventListener('abort', closeConnection);
   try {
     return await work(connection);
   } finally {
-    signal?.removeEventListener('abort', giveUp);
+    signal?.removeEventListener('abort', closeConnection);
     await control.client.releaseConnection(connection);
   }
 }
 
 const lockPollMs = 200;
 /**
- * One builder per table: another would take its half-built index for a broken one. It asks again and again instead of waiting
- * in the lock, because a concurrent build waits for every statement that is under way.
+ * Allows one builder per table: a second one would mistake a half-built index for a broken one. Polls instead of waiting for the lock,
+ * because a concurrent build waits for every statement that is running. Throws the signal's reason when `signal` aborts.
  */
-async function asOnlyBuilder(
+async function withBuilderLock(
   control: Knex,
   table: string,
   signal: AbortSignal | undefined,
   work: (session: Session) => Promise<void>,
 ): Promise<void> {
   const tryBuild = async (session: Session): Promise<boolean> => {
-    const { rows } = await session.query<{ held: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 1)) as held', [table]);
-    if (rows[0]?.held !== true) return false;
+    const { rows } = await session.query<{ locked: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 1)) as locked', [table]);
+    if (rows[0]?.locked !== true) return false;
     try {
       await work(session);
     } finally {
@@ -107,12 +108,13 @@ async function asOnlyBuilder(
   }
 }
 
-/** A value is longer than an index can hold (2,704 bytes in a btree). Such an index is done without: answers stay right, and slower. */
+/** A value is too long for an index (over 2,704 bytes in a btree). The index is omitted: results stay correct, but queries are slower. */
 const isTooLong = (error: unknown): boolean => sqlState(error) === '54000';
 
 /**
- * Builds what is missing, one at a time; `concurrently` for tables that readers use. What is there is looked for as the only builder:
- * whoever drops indexes has ended then. Says how many were missing; throws when `signal` ends it.
+ * Builds the missing indexes one at a time, `concurrently` for tables that readers use. Looks for them under the builder lock, when no
+ * other process is building or dropping indexes. Returns how many were missing. Throws the signal's reason when `signal` aborts, and any
+ * database error except a value that is too long, for which the index is omitted.
  */
 export async function buildIndexes(
   control: Knex,
@@ -123,30 +125,35 @@ export async function buildIndexes(
   onBuilt: (done: number, of: number) => Promise<void> | void = () => undefined,
   signal?: AbortSignal,
 ): Promise<number> {
-  const way = concurrently ? 'concurrently ' : '';
-  let lacked = 0;
-  await asOnlyBuilder(control, `${schema}.${table}`, signal, async (session) => {
-    const missing = await missingIndexes(control, schema, table, wanted);
-    lacked = missing.length;
+  const option = concurrently ? 'concurrently ' : '';
+  let missingCount = 0;
+  await withBuilderLock(control, `${schema}.${table}`, signal, async (session) => {
+    const missing = await listMissingIndexes(control, schema, table, wanted);
+    missingCount = missing.length;
     for (const [index, spec] of missing.entries()) {
-      const name = quoted(indexName(table, spec));
-      await session.query(`drop index ${way}if exists ${schema}.${name}`);
+      const name = quoteIdentifier(indexName(table, spec));
+      await session.query(`drop index ${option}if exists ${schema}.${name}`);
       try {
-        await session.query(`create index ${way}${name} on ${schema}.${quoted(table)} using ${spec.method} (${spec.expression})`);
+        await session.query(
+          `create index ${option}${name} on ${schema}.${quoteIdentifier(table)} using ${spec.method} (${spec.expression})`,
+        );
       } catch (error) {
         if (!isTooLong(error)) throw error;
-        await session.query(`drop index ${way}if exists ${schema}.${name}`);
+        await session.query(`drop index ${option}if exists ${schema}.${name}`);
       }
       await onBuilt(index + 1, missing.length);
     }
   });
-  return lacked;
+  return missingCount;
 }
 
-/** Dropping waits for every statement that is under way, exports too; whoever waits longer leaves it to the next time. */
-const dropPatience = '10s';
+/** Dropping waits for every running statement, exports included; after this long it is left to the next call. */
+const dropLockTimeout = '10s';
 
-/** Drops the indexes of ours that nobody wants any more, half built ones too. Says how many; fewer when readers are in the way. */
+/**
+ * Drops our indexes that are no longer wanted, half-built ones included. Returns how many; fewer than possible when running statements
+ * block it for longer than the lock timeout. Throws the signal's reason when `signal` aborts.
+ */
 export async function dropUnwantedIndexes(
   control: Knex,
   schema: string,
@@ -154,19 +161,19 @@ export async function dropUnwantedIndexes(
   signal: AbortSignal,
 ): Promise<number> {
   let dropped = 0;
-  await asOnlyBuilder(control, `${schema}.${table}`, signal, async (session) => {
-    const wanted = new Set((await wantedIndexes(control, schema, recordType)).map((spec) => indexName(table, spec)));
+  await withBuilderLock(control, `${schema}.${table}`, signal, async (session) => {
+    const wanted = new Set((await listWantedIndexes(control, schema, recordType)).map((spec) => indexName(table, spec)));
     const { rows } = await session.query<{ name: string }>(
       `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
        join pg_namespace n on n.oid = t.relnamespace
        where n.nspname = $1 and t.relname = $2 and not i.indisprimary and starts_with(c.relname, $3) and substr(c.relname, length($3) + 1) ~ '^[0-9a-f]{12}$'`,
       [schema, table, indexName(table, { method: 'btree', expression: '' }).slice(0, -12)],
     );
-    await session.query(`set lock_timeout = '${dropPatience}'`);
+    await session.query(`set lock_timeout = '${dropLockTimeout}'`);
     try {
       for (const { name } of rows.filter((row) => !wanted.has(row.name))) {
         signal.throwIfAborted();
-        await session.query(`drop index concurrently if exists ${schema}.${quoted(name)}`);
+        await session.query(`drop index concurrently if exists ${schema}.${quoteIdentifier(name)}`);
         dropped += 1;
       }
     } catch (error) {
@@ -178,17 +185,17 @@ export async function dropUnwantedIndexes(
   return dropped;
 }
 
-/** Longer values than this may be too long for an index, compressed or not. */
+/** Values longer than this may be too long for an index, compressed or not. */
 const suspectBytes = 2_000;
 
-/** Rows on their way into a table: those that a run staged, or all of a table. */
+/** The rows that were about to be written: those that a run staged, or (`runId` null) all rows of a table. */
 export type RowSource = { readonly table: string; readonly runId: string | null };
 
 /**
- * After a publish that an index refused: drops the index that the error names, or else those over columns of which the source has
- * long values. Says which ones; none when the error is about something else.
+ * After a publish that failed because a value is too long for an index: drops the index that the error names, or else those over columns
+ * with long values in the source. Returns their names; none when the error has another cause.
  */
-export async function dropRefusingIndexes(
+export async function dropIndexesRefusingRow(
   control: Knex,
   schema: string,
   table: string,
@@ -198,7 +205,7 @@ export async function dropRefusingIndexes(
   if (!isTooLong(error)) return [];
   const named = (error as { constraint?: string }).constraint;
   return onOneConnection(control, async (session) => {
-    const long = named === undefined ? await longColumns(session, schema, source) : [];
+    const long = named === undefined ? await listLongColumns(session, schema, source) : [];
     const { rows } = await session.query<{ name: string; definition: string }>(
       `select c.relname as name, pg_get_indexdef(c.oid) as definition from pg_index i join pg_class c on c.oid = i.indexrelid
        join pg_class t on t.oid = i.indrelid join pg_namespace n on n.oid = t.relnamespace
@@ -208,21 +215,21 @@ export async function dropRefusingIndexes(
     const refusing = rows.filter(({ name, definition }) =>
       named === undefined ? long.some((column) => new RegExp(`\\b${column}\\b`).test(definition)) : name === named,
     );
-    for (const { name } of refusing) await session.query(`drop index concurrently if exists ${schema}.${quoted(name)}`);
+    for (const { name } of refusing) await session.query(`drop index concurrently if exists ${schema}.${quoteIdentifier(name)}`);
     return refusing.map(({ name }) => name);
   });
 }
 
-async function longColumns(session: Session, schema: string, { table, runId }: RowSource): Promise<string[]> {
-  const place = `${schema}.${quoted(table)}`;
+async function listLongColumns(session: Session, schema: string, { table, runId }: RowSource): Promise<string[]> {
+  const source = `${schema}.${quoteIdentifier(table)}`;
   const texts = await session.query<{ name: string }>(
     `select attname as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped and atttypid = 'text'::regtype`,
-    [place],
+    [source],
   );
   if (texts.rows.length === 0) return [];
-  const tests = texts.rows.map(({ name }, index) => `bool_or(octet_length(${quoted(name)}) > ${suspectBytes}) as c${index}`);
+  const tests = texts.rows.map(({ name }, index) => `bool_or(octet_length(${quoteIdentifier(name)}) > ${suspectBytes}) as c${index}`);
   const { rows } = await session.query<Record<string, boolean | null>>(
-    `select ${tests.join(', ')} from ${place} ${runId === null ? '' : 'where run_id = $1'}`,
+    `select ${tests.join(', ')} from ${source} ${runId === null ? '' : 'where run_id = $1'}`,
     runId === null ? [] : [runId],
   );
   return texts.rows.flatMap(({ name }, index) => (rows[0]?.[`c${index}`] === true ? [name] : []));

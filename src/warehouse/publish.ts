@@ -1,21 +1,21 @@
-// Makes a finished run visible: one transaction of one organization's schema, without DDL. Rows, deletions, counts, generation
-// and the run's outcome flip together, so a reader sees all of a run or none of it.
+// Publishes a finished run: one transaction over one organization's schema, without DDL. Rows, deletions, counts, generation and the run's
+// outcome change together, so a reader sees all of a run or none of it.
 import type { PoolClient } from 'pg';
 import { systemColumns } from './columns.ts';
-import { type DeletionRules, decideDeletions, readAbsent, readSure, settleProposals } from './deletions.ts';
-import { newEpoch } from './generation.ts';
-import { isFresh, LostLease, type PublishOutcome, type RunState } from './run-row.ts';
-import { quoted, stagingTable } from './table.ts';
-import { unchangedCount, unchangedIds } from './unchanged.ts';
+import { type DeletionRules, decideDeletions, readAbsentIds, readConfirmedIds, updateProposals } from './deletions.ts';
+import { createEpoch } from './record-state.ts';
+import { LostLease, type PublishOutcome, type RunState, usesFreshTable } from './run-state-row.ts';
+import { quoteIdentifier, stagingTable } from './table.ts';
+import { unchangedCountSql, unchangedIdsSql } from './unchanged.ts';
 
 export type PublishRules = DeletionRules & {
-  /** What the ERP changed shortly before the run began may not have been visible yet: the high-water mark stays behind by this. */
+  /** How far the high-water mark stays behind: changes made in the ERP shortly before the run started may not have been visible yet. */
   readonly settleMs: number;
 };
 
 type Current = { generation: string; row_count: string; active_table: string | null };
 type Changed = { inserted: number; updated: number; unchanged: number; deleted: number; held: number; proposalId: string | null };
-type Work = {
+type PublishContext = {
   readonly client: PoolClient;
   readonly schema: string;
   readonly state: RunState;
@@ -23,7 +23,7 @@ type Work = {
   readonly generation: string;
 };
 
-async function lockState(client: PoolClient, schema: string, state: RunState): Promise<Current> {
+async function lockRun(client: PoolClient, schema: string, state: RunState): Promise<Current> {
   const { rows } = await client.query<Current>(
     `select generation, row_count, active_table from ${schema}.record_state where record_type = $1 for update`,
     [state.recordType],
@@ -33,19 +33,19 @@ async function lockState(client: PoolClient, schema: string, state: RunState): P
     [state.runId, state.leaseEpoch, state.page],
   );
   const current = rows[0];
-  if (current === undefined || owned.rowCount !== 1) throw new LostLease('a newer lease holds this run');
+  if (current === undefined || owned.rowCount !== 1) throw new LostLease('a newer lease holds the run');
   const { comparedWith = null } = state.plan;
   if (comparedWith !== null && (comparedWith.table !== current.active_table || comparedWith.generation !== current.generation))
-    throw new Error('the table that this run was compared with has changed since');
+    throw new Error('the active table changed since the run was compared with it');
   return current;
 }
 
-/** Rows of `table` that the run's complete read did not see and that no rejected record explains. */
-const absent = (schema: string, table: string, seen: string): string =>
-  `from ${schema}.${quoted(table)} t where not exists (select from ${seen} s where s.id = t.id)
+/** SQL for the rows of `table` that the run's complete read did not return and that are not rejected. */
+const absentRowsSql = (schema: string, table: string, seen: string): string =>
+  `from ${schema}.${quoteIdentifier(table)} t where not exists (select from ${seen} s where s.id = t.id)
    and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.id = t.id::text)`;
 
-async function writeTombstones({ client, schema, state, generation }: Work, ids: readonly string[]): Promise<void> {
+async function writeTombstones({ client, schema, state, generation }: PublishContext, ids: readonly string[]): Promise<void> {
   await client.query(
     `insert into ${schema}.tombstones (record_type, id, generation) select $1, unnest($2::text[]), $3
      on conflict (record_type, id) do update set generation = excluded.generation, deleted_at = now()`,
@@ -53,8 +53,8 @@ async function writeTombstones({ client, schema, state, generation }: Work, ids:
   );
 }
 
-/** Counts by hash of content: what is new, what differs, and what is the same as in the table that readers see. */
-async function compare(client: PoolClient, read: string, table: string) {
+/** Counts, by content hash, the rows that are new, differ from, or equal those of the table that readers see. */
+async function countDifferences(client: PoolClient, read: string, table: string) {
   const { rows } = await client.query<{ inserted: string; updated: string; unchanged: string }>(
     `select count(*) filter (where t.id is null) as inserted, count(*) filter (where t.content_hash <> s.content_hash) as updated,
             count(*) filter (where t.content_hash = s.content_hash) as unchanged
@@ -64,9 +64,9 @@ async function compare(client: PoolClient, read: string, table: string) {
   return { inserted: Number(row?.inserted ?? 0), updated: Number(row?.updated ?? 0), unchanged: Number(row?.unchanged ?? 0) };
 }
 
-/** How many rows were new. No one else writes this table: whoever publishes holds the row of record_state. */
-async function insertNew({ client, schema, state, generation }: Work, staging: string, table: string): Promise<number> {
-  const names = state.columns.map(({ column }) => quoted(column));
+/** Inserts the new rows and returns their number. The lock on the row of record_state keeps out other writers of this table. */
+async function insertNew({ client, schema, state, generation }: PublishContext, staging: string, table: string): Promise<number> {
+  const names = state.columns.map(({ column }) => quoteIdentifier(column));
   const { rowCount } = await client.query(
     `insert into ${table} (${['id', 'generation', 'content_hash', ...names].join(', ')})
      select s.id, $2, s.content_hash${names.map((name) => `, s.${name}`).join('')} from ${staging} s
@@ -80,9 +80,9 @@ async function insertNew({ client, schema, state, generation }: Work, staging: s
   return rowCount ?? 0;
 }
 
-/** How many rows differ by the hash of their content. */
-async function updateChanged({ client, state, generation }: Work, staging: string, table: string): Promise<number> {
-  const names = ['content_hash', ...state.columns.map(({ column }) => quoted(column))];
+/** Updates the rows whose content hash differs, and returns their number. */
+async function updateChanged({ client, state, generation }: PublishContext, staging: string, table: string): Promise<number> {
+  const names = ['content_hash', ...state.columns.map(({ column }) => quoteIdentifier(column))];
   const { rowCount } = await client.query(
     `update ${table} t set generation = $2, changed_at = now(), ${names.map((name) => `${name} = s.${name}`).join(', ')}
      from ${staging} s where s.run_id = $1 and t.id = s.id and t.content_hash <> s.content_hash`,
@@ -91,12 +91,12 @@ async function updateChanged({ client, state, generation }: Work, staging: strin
   return rowCount ?? 0;
 }
 
-async function mergeStaged(work: Work, current: Current, active: string): Promise<Changed> {
+async function mergeStaged(work: PublishContext, current: Current, active: string): Promise<Changed> {
   const { client, schema, state } = work;
-  const staging = `${schema}.${quoted(stagingTable(state.recordType))}`;
-  const table = `${schema}.${quoted(active)}`;
+  const staging = `${schema}.${quoteIdentifier(stagingTable(state.recordType))}`;
+  const table = `${schema}.${quoteIdentifier(active)}`;
   const { rows } = await client.query<{ staged: string; same: string }>(
-    `select (select count(*) from ${staging} where run_id = $1) as staged, ${unchangedCount(schema, '$1')} as same`,
+    `select (select count(*) from ${staging} where run_id = $1) as staged, ${unchangedCountSql(schema, '$1')} as same`,
     [state.runId],
   );
   const staged = Number(rows[0]?.staged ?? 0);
@@ -106,84 +106,91 @@ async function mergeStaged(work: Work, current: Current, active: string): Promis
   return { inserted, updated, unchanged, ...(await removeAbsent(work, current, active)) };
 }
 
-/** Ids that the table has and the ERP has not: all that a complete read lacks, or those that an incremental run found out. */
-async function findAbsent(work: Work, table: string): Promise<string[]> {
+/** Ids that the table has and the ERP lacks: those that a complete read did not return, or that an incremental run found absent. */
+async function findAbsent(work: PublishContext, table: string): Promise<string[]> {
   const { client, schema, state } = work;
-  if (state.plan.mode === 'incremental') return readAbsent(work, table);
-  const seen = `(select id from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $2 union all ${unchangedIds(schema, state, '$2')})`;
-  const { rows } = await client.query<{ id: string }>(`select t.id::text as id ${absent(schema, table, seen)} order by t.id`, [
+  if (state.plan.mode === 'incremental') return readAbsentIds(work, table);
+  const seen = `(select id from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} where run_id = $2 union all ${unchangedIdsSql(schema, state, '$2')})`;
+  const { rows } = await client.query<{ id: string }>(`select t.id::text as id ${absentRowsSql(schema, table, seen)} order by t.id`, [
     state.recordType,
     state.runId,
   ]);
   return rows.map(({ id }) => id);
 }
 
-async function removeAbsent(work: Work, current: Current, active: string): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
+async function removeAbsent(
+  work: PublishContext,
+  current: Current,
+  active: string,
+): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
   const { client, schema, state, rules } = work;
   const absentIds = await findAbsent(work, active);
-  const decision = decideDeletions(absentIds, await readSure(work), current.row_count, rules, state.plan.feed);
-  const settled = await settleProposals(work, active, decision, rules, current.row_count);
+  const decision = decideDeletions(absentIds, await readConfirmedIds(work), current.row_count, rules, state.plan.feed);
+  const proposals = await updateProposals(work, active, decision, rules, current.row_count);
   if (decision.remove.length > 0) {
     const type = state.plan.idType === 'integer' ? 'bigint' : 'text';
-    const gone = await client.query(`delete from ${schema}.${quoted(active)} where id = any($1::${type}[])`, [decision.remove]);
-    if (gone.rowCount !== decision.remove.length) throw new Error('what was found absent and what was deleted differ');
+    const gone = await client.query(`delete from ${schema}.${quoteIdentifier(active)} where id = any($1::${type}[])`, [decision.remove]);
+    if (gone.rowCount !== decision.remove.length)
+      throw new Error(`${decision.remove.length} rows were to be deleted, but ${gone.rowCount} were`);
     await writeTombstones(work, decision.remove);
   }
-  return { deleted: decision.remove.length, ...settled };
+  return { deleted: decision.remove.length, ...proposals };
 }
 
-/** Carries over what a fresh table must keep from the old one, and notes what it leaves behind. */
-async function carryOver(work: Work, current: Current, old: string): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
+/** Copies the rows that a fresh table must keep from the old one, and writes tombstones for those that are deleted. */
+async function carryOver(work: PublishContext, current: Current, old: string): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
   const { client, schema, state, rules } = work;
-  const fresh = `${schema}.${quoted(state.targetTable)}`;
+  const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
   const missing = await client.query<{ id: string; rejected: boolean }>(
     `select t.id::text as id, exists (select from ${schema}.rejections r where r.record_type = $1 and r.id = t.id::text) as rejected
-     from ${schema}.${quoted(old)} t where not exists (select from ${fresh} s where s.id = t.id)`,
+     from ${schema}.${quoteIdentifier(old)} t where not exists (select from ${fresh} s where s.id = t.id)`,
     [state.recordType],
   );
   const absentIds = missing.rows.filter(({ rejected }) => !rejected).map(({ id }) => id);
-  const decision = decideDeletions(absentIds, await readSure(work), current.row_count, rules, state.plan.feed);
-  const settled = await settleProposals(work, old, decision, rules, current.row_count);
+  const decision = decideDeletions(absentIds, await readConfirmedIds(work), current.row_count, rules, state.plan.feed);
+  const proposals = await updateProposals(work, old, decision, rules, current.row_count);
   const removed = new Set(decision.remove);
   const kept = missing.rows.map(({ id }) => id).filter((id) => !removed.has(id));
   if (kept.length > 0) {
     const shared = await client.query<{ name: string }>(
       `select quote_ident(a.attname) as name from pg_attribute a join pg_attribute b on b.attname = a.attname
        where a.attrelid = $1::regclass and b.attrelid = $2::regclass and a.attnum > 0 and b.attnum > 0 and not a.attisdropped and not b.attisdropped`,
-      [`${schema}.${quoted(old)}`, fresh],
+      [`${schema}.${quoteIdentifier(old)}`, fresh],
     );
     const names = shared.rows.map(({ name }) => name).join(', ');
-    await client.query(`insert into ${fresh} (${names}) select ${names} from ${schema}.${quoted(old)} where id::text = any($1)`, [kept]);
+    await client.query(`insert into ${fresh} (${names}) select ${names} from ${schema}.${quoteIdentifier(old)} where id::text = any($1)`, [
+      kept,
+    ]);
   }
   if (decision.remove.length > 0) await writeTombstones(work, decision.remove);
-  return { deleted: decision.remove.length, ...settled };
+  return { deleted: decision.remove.length, ...proposals };
 }
 
-/** Columns whose field the ERP no longer has keep their values: published versions may read them. */
-async function carryOldColumns({ client, schema, state }: Work, old: string): Promise<void> {
-  const fresh = `${schema}.${quoted(state.targetTable)}`;
+/** Copies the values of columns whose field the ERP no longer has: published versions may read them. */
+async function carryOldColumns({ client, schema, state }: PublishContext, old: string): Promise<void> {
+  const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
   const shared = await client.query<{ name: string }>(
     `select a.attname as name from pg_attribute a join pg_attribute b on b.attname = a.attname
      where a.attrelid = $1::regclass and b.attrelid = $2::regclass and a.attnum > 0 and b.attnum > 0 and not a.attisdropped and not b.attisdropped
        and a.attname <> all($3)`,
-    [`${schema}.${quoted(old)}`, fresh, [...systemColumns, ...state.columns.map(({ column }) => column)]],
+    [`${schema}.${quoteIdentifier(old)}`, fresh, [...systemColumns, ...state.columns.map(({ column }) => column)]],
   );
-  const names = shared.rows.map(({ name }) => quoted(name));
+  const names = shared.rows.map(({ name }) => quoteIdentifier(name));
   if (names.length === 0) return;
   await client.query(
-    `update ${fresh} f set ${names.map((name) => `${name} = o.${name}`).join(', ')} from ${schema}.${quoted(old)} o
+    `update ${fresh} f set ${names.map((name) => `${name} = o.${name}`).join(', ')} from ${schema}.${quoteIdentifier(old)} o
      where o.id = f.id and (${names.map((name) => `o.${name} is not null`).join(' or ')})`,
   );
 }
 
-async function swapIn(work: Work, current: Current): Promise<Changed & { rowCount: number }> {
+async function swapIn(work: PublishContext, current: Current): Promise<Changed & { rowCount: number }> {
   const { client, schema, state } = work;
   const old = current.active_table;
-  const fresh = `${schema}.${quoted(state.targetTable)}`;
+  const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
   const read =
     old === null
       ? { inserted: state.counters.fetched - state.counters.rejected, updated: 0, unchanged: 0 }
-      : await compare(client, fresh, `${schema}.${quoted(old)}`);
+      : await countDifferences(client, fresh, `${schema}.${quoteIdentifier(old)}`);
   if (old !== null) await carryOldColumns(work, old);
   const carried = old === null ? { deleted: 0, held: 0, proposalId: null } : await carryOver(work, current, old);
   const counted = await client.query<{ count: string }>(`select count(*) from ${fresh}`);
@@ -194,17 +201,17 @@ async function swapIn(work: Work, current: Current): Promise<Changed & { rowCoun
   await client.query(`update ${schema}.record_state set active_table = $2, epoch = $3 where record_type = $1`, [
     state.recordType,
     state.targetTable,
-    newEpoch(),
+    createEpoch(),
   ]);
   return { ...read, ...carried, rowCount: Number(counted.rows[0]?.count ?? 0) };
 }
 
-/** Rejected records that this run read well are solved; those it did not see in a complete read, or found absent, are gone. */
-async function closeRejections({ client, schema, state }: Work, table: string): Promise<number> {
+/** Deletes rejections of records that this run could store, found absent, or did not get in a complete read. Returns how many remain. */
+async function closeRejections({ client, schema, state }: PublishContext, table: string): Promise<number> {
   const solved =
     state.plan.mode === 'full'
       ? 'run_id <> $2'
-      : `run_id <> $2 and (exists (select from ${schema}.${quoted(table)} t where t.run_id = $2 and t.id::text = rejections.id)
+      : `run_id <> $2 and (exists (select from ${schema}.${quoteIdentifier(table)} t where t.run_id = $2 and t.id::text = rejections.id)
            or exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = rejections.id))`;
   await client.query(`delete from ${schema}.rejections where record_type = $1 and ${solved}`, [state.recordType, state.runId]);
   const { rows } = await client.query<{ count: string }>(`select count(*) from ${schema}.rejections where record_type = $1`, [
@@ -214,10 +221,10 @@ async function closeRejections({ client, schema, state }: Work, table: string): 
 }
 
 /**
- * The high-water mark never goes back, and never past what the ERP may still bring to light: after a complete read it follows the
- * ERP's clock, after an incremental one the records that were seen.
+ * After a complete read the high-water mark follows the ERP's clock; after an incremental one, the modification times that were read. An
+ * incremental run never moves it back. It always stays `settleMs` behind the ERP's clock, for changes that were not visible yet.
  */
-async function writeState({ client, schema, state, rules }: Work, generation: string, rowCount: number): Promise<void> {
+async function writeState({ client, schema, state, rules }: PublishContext, generation: string, rowCount: number): Promise<void> {
   const { mode, maxModified, scanned } = state.plan;
   await client.query(
     `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4,
@@ -232,7 +239,7 @@ async function writeState({ client, schema, state, rules }: Work, generation: st
       state.runId,
       state.counters.erpStartedAt,
       mode === 'full',
-      // Nothing seen: the mark stays. least() would skip an empty value.
+      // When nothing was read, the mark stays. least() would ignore a null.
       maxModified ?? '-infinity',
       rules.settleMs / 1000,
       scanned,
@@ -240,7 +247,11 @@ async function writeState({ client, schema, state, rules }: Work, generation: st
   );
 }
 
-/** `onVerified` sees the exact number of rows before anything becomes visible, and may throw to undo all of it. */
+/**
+ * Publishes the run in the caller's transaction and returns its outcome. `onVerified` gets the exact counts before anything becomes
+ * visible; when it throws, everything is rolled back. Throws `LostLease` when a newer lease holds the run or it was already published, and an
+ * `Error` when the active table is not the one that the run was prepared for.
+ */
 export async function publishRun(
   client: PoolClient,
   schema: string,
@@ -248,11 +259,11 @@ export async function publishRun(
   rules: PublishRules,
   onVerified: (counts: PublishOutcome['counts'], rows: number, heldDeletions: number) => void,
 ): Promise<PublishOutcome> {
-  const current = await lockState(client, schema, state);
+  const current = await lockRun(client, schema, state);
   const next = (BigInt(current.generation) + 1n).toString();
-  const work: Work = { client, schema, state, rules, generation: next };
-  const fresh = isFresh(state);
-  if (!fresh && current.active_table === null) throw new Error('a first load needs a fresh table');
+  const work: PublishContext = { client, schema, state, rules, generation: next };
+  const fresh = usesFreshTable(state);
+  if (!fresh && current.active_table === null) throw new Error('a first load must be staged in a fresh table');
   const open = await closeRejections(work, fresh ? state.targetTable : stagingTable(state.recordType));
   const changed = fresh
     ? await swapIn(work, current)
@@ -261,8 +272,8 @@ export async function publishRun(
         rowCount: Number(current.row_count) + merged.inserted - merged.deleted,
       }));
   const { inserted, updated, unchanged, deleted, held, proposalId, rowCount } = changed;
-  const moved = fresh || inserted + updated + deleted > 0;
-  const generation = moved ? next : current.generation;
+  const hasChanges = fresh || inserted + updated + deleted > 0;
+  const generation = hasChanges ? next : current.generation;
   await writeState(work, generation, rowCount);
   if (state.plan.mode === 'full') {
     await client.query(
@@ -283,7 +294,7 @@ export async function publishRun(
     state.runId,
     JSON.stringify(outcome),
   ]);
-  await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $1`, [state.runId]);
+  await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} where run_id = $1`, [state.runId]);
   for (const table of ['staged_deletions', 'staged_unchanged'])
     await client.query(`delete from ${schema}.${table} where run_id = $1`, [state.runId]);
   return outcome;

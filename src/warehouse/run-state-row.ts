@@ -1,44 +1,44 @@
-// The row of run_state that says where a run stands: which lease holds it, where its pages go, how far it is, how it came out.
-// Only the holder of the newest lease may change it.
+// The row of run_state: which lease holds a run, which table its pages are staged in, its progress and its outcome. Only the holder of
+// the newest lease may change it.
 import type { PoolClient } from 'pg';
 import type { RecordColumn } from './columns.ts';
-import { quoted, stagingTable } from './table.ts';
+import { quoteIdentifier, stagingTable } from './table.ts';
 
 export type RunCounters = { readonly fetched: number; readonly rejected: number; readonly pages: number };
 
-/** The steps of a run, in order. A full run has `pages` alone; `scan` and `rescan` come only when something calls for them. */
+/** The steps of a run, in order. A full run has only `pages`; `scan` and `rescan` happen only when they are needed. */
 export type RunStep = 'pages' | 'listed' | 'rejected' | 'open' | 'feed' | 'approved' | 'count' | 'scan' | 'rescan' | 'done';
 
-/** What a run set out to do and has found besides rows: all that a resumed or re-published run needs to know without the ERP. */
+/** What a run is to do, and what it found in addition to rows: all that a resumed or re-published run needs to know without the ERP. */
 export type RunPlan = {
   readonly mode: 'incremental' | 'full';
   readonly idType: 'integer' | 'text';
   readonly step: RunStep;
-  /** Records changed from here on are read, RFC 3339; null reads all. */
+  /** Records changed at or after this instant are read, RFC 3339; null reads all records. */
   readonly since: string | null;
-  /** The latest modification time that the pages brought. */
+  /** The latest modification time that was read. */
   readonly maxModified: string | null;
   /** Whether the ERP's own list of deletions could be read. */
   readonly feed: 'unknown' | 'available' | 'hidden';
-  /** A complete scan came to its end: what it did not list is absent. */
+  /** A complete scan has ended: records that it did not list are absent. */
   readonly scanned: boolean;
   /** Approved proposals that this run carries out. */
   readonly approved: readonly string[];
-  /** The table, at this generation, against which a complete read compares its pages; null where every row is staged. */
+  /** The table and its generation that a complete read compares its pages with; null when every row is staged. */
   readonly comparedWith?: ComparedWith | null;
-  /** Of the scan under way: the ERP's count before it, how many ids it listed, and which of them could not be read. */
+  /** Of the current scan: the ERP's count before it, the number of rows listed, and the ids that could not be read. */
   readonly counted: number;
   readonly listed: number;
   readonly unread: readonly string[];
-  /** It came to its end, which is still to be judged. */
+  /** The current scan listed its last range and is still to be evaluated. */
   readonly ended: boolean;
-  /** For the proof, by check. */
+  /** Facts for the proof, by check. */
   readonly facts: Readonly<Record<string, Readonly<Record<string, number | string | boolean | null>>>>;
 };
 
 export type ComparedWith = { readonly table: string; readonly generation: string };
 
-export const startPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): RunPlan => ({
+export const createRunPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): RunPlan => ({
   ...of,
   step: 'pages',
   maxModified: null,
@@ -61,7 +61,7 @@ export type RunState = {
   readonly columns: readonly RecordColumn[];
   readonly page: number;
   readonly checkpoint: string | null;
-  /** The ERP said that nothing follows. */
+  /** Reading is complete: the ERP marked the last page as the last. */
   readonly complete: boolean;
   readonly plan: RunPlan;
   readonly counters: RunCounters & { readonly erpStartedAt: string };
@@ -73,19 +73,19 @@ export type PublishOutcome = {
   readonly status: 'succeeded' | 'partial';
   readonly generation: string;
   readonly counts: { fetched: number; inserted: number; updated: number; unchanged: number; deleted: number; rejected: number };
-  /** Ids that are absent in the ERP but stay, because so many at once need a person's word. */
+  /** The number of records that are absent in the ERP but stay until their deletion is approved. */
   readonly heldDeletions: number;
-  /** Where they are listed. */
+  /** The proposal that lists them. */
   readonly proposalId?: string | null;
 };
 
-/** Another worker holds the run, or the page was already written: stop, and touch nothing more. */
+/** Another worker holds the run, or the page was already written: the worker must stop and write nothing more. */
 export class LostLease extends Error {
   override readonly name = 'LostLease';
 }
 
-/** Stands for a run that is over: rejections keep saying which run met them last. */
-export const noRun = '00000000-0000-0000-0000-000000000000';
+/** The `run_id` of rejections that no current run has met; `last_run_id` still names the last run that did. */
+export const noRunId = '00000000-0000-0000-0000-000000000000';
 
 type StateRow = {
   run_id: string;
@@ -110,8 +110,8 @@ const stateOf = (row: StateRow): RunState => ({
   page: row.page,
   checkpoint: row.checkpoint,
   complete: row.complete,
-  // A run that an older version of this service began read everything.
-  plan: row.plan ?? startPlan({ mode: 'full', idType: 'integer', since: null }),
+  // A run that was started by an older version of this service has no plan; it reads everything.
+  plan: row.plan ?? createRunPlan({ mode: 'full', idType: 'integer', since: null }),
   counters: row.counters,
   outcome: row.outcome,
 });
@@ -121,11 +121,11 @@ export async function readRunState(client: Pick<PoolClient, 'query'>, schema: st
   return rows[0] === undefined ? undefined : stateOf(rows[0]);
 }
 
-/** Whether the run stages into a table of its own, which goes live as it is. */
-export const isFresh = (state: Pick<RunState, 'targetTable' | 'recordType'>): boolean =>
+/** Whether the run stages into a table of its own, which goes live as a whole. */
+export const usesFreshTable = (state: Pick<RunState, 'targetTable' | 'recordType'>): boolean =>
   state.targetTable !== stagingTable(state.recordType);
 
-/** Nobody reads that table and nobody will: it is dropped some time later. */
+/** Marks a table that no reader uses or will use, so that it is dropped later. */
 async function retireUnlessActive(client: PoolClient, schema: string, table: string): Promise<void> {
   await client.query(
     `insert into ${schema}.retired_tables (table_name) select $1 where not exists (select from ${schema}.record_state where active_table = $1)
@@ -134,18 +134,21 @@ async function retireUnlessActive(client: PoolClient, schema: string, table: str
   );
 }
 
-/** Starts a run from its first page, or from nothing again; what earlier tries and ended runs of the record type left goes away. */
-export async function startRunState(
+/**
+ * Starts a run, or restarts it, from its first page. Deletes what earlier attempts and ended runs of the record type staged. Throws
+ * `LostLease` when a newer lease holds the run or it was already published.
+ */
+export async function initRunState(
   client: PoolClient,
   schema: string,
   state: Omit<RunState, 'page' | 'checkpoint' | 'complete' | 'outcome'>,
 ): Promise<void> {
   const before = await client.query<StateRow>(`select * from ${schema}.run_state where run_id = $1 for update`, [state.runId]);
   const { rowCount } = await client.query(
-    `insert into ${schema}.run_state as held (run_id, record_type, lease_epoch, target_table, columns, counters, plan) values ($1, $2, $3, $4, $5, $6, $7)
+    `insert into ${schema}.run_state as stored (run_id, record_type, lease_epoch, target_table, columns, counters, plan) values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (run_id) do update set lease_epoch = excluded.lease_epoch, target_table = excluded.target_table, columns = excluded.columns,
        counters = excluded.counters, plan = excluded.plan, page = 0, checkpoint = null, complete = false, started_at = now(), updated_at = now()
-     where held.lease_epoch <= excluded.lease_epoch and held.outcome is null`,
+     where stored.lease_epoch <= excluded.lease_epoch and stored.outcome is null`,
     [
       state.runId,
       state.recordType,
@@ -154,17 +157,17 @@ export async function startRunState(
       ...[state.columns, state.counters, state.plan].map((value) => JSON.stringify(value)),
     ],
   );
-  if (rowCount !== 1) throw new LostLease('a newer lease holds this run');
+  if (rowCount !== 1) throw new LostLease('a newer lease holds the run');
   const abandoned = before.rows[0] === undefined ? undefined : stateOf(before.rows[0]);
-  if (abandoned !== undefined && isFresh(abandoned)) await retireUnlessActive(client, schema, abandoned.targetTable);
-  await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))}`);
+  if (abandoned !== undefined && usesFreshTable(abandoned)) await retireUnlessActive(client, schema, abandoned.targetTable);
+  await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))}`);
   for (const table of ['staged_deletions', 'staged_unchanged'])
     await client.query(`delete from ${schema}.${table} where record_type = $1`, [state.recordType]);
-  // A rejection that this run's earlier try met is met again, or is solved.
+  // Rejections of this run's earlier attempt: the records are rejected again, or they can be stored now.
   await client.query(`update ${schema}.rejections set run_id = $3 where record_type = $1 and run_id = $2`, [
     state.recordType,
     state.runId,
-    noRun,
+    noRunId,
   ]);
   await client.query(`delete from ${schema}.run_state where record_type = $1 and run_id <> $2 and updated_at < now() - interval '1 day'`, [
     state.recordType,
@@ -172,7 +175,10 @@ export async function startRunState(
   ]);
 }
 
-/** Takes a run over from an older lease and says where it stands; undefined when it never began. */
+/**
+ * Takes a run over from an older lease and returns its state; undefined when it was never started. Throws `LostLease` when a newer lease
+ * holds it.
+ */
 export async function takeOverRunState(
   client: PoolClient,
   schema: string,
@@ -185,13 +191,13 @@ export async function takeOverRunState(
   );
   const row = rows[0];
   if (row === undefined) return undefined;
-  if (row.lease_epoch !== leaseEpoch) throw new LostLease('a newer lease holds this run');
+  if (row.lease_epoch !== leaseEpoch) throw new LostLease('a newer lease holds the run');
   return stateOf(row);
 }
 
 /**
- * Clears away what an unpublished run staged, once no transaction of it is under way. Returns the outcome, and touches nothing,
- * when the run was published after all: the answer to its COMMIT was lost.
+ * Deletes what an unpublished run staged, after waiting for any open transaction of the run. Returns the outcome, and deletes nothing, when
+ * the run was published after all: its COMMIT succeeded although the response was lost.
  */
 export async function discardRun(client: PoolClient, schema: string, runId: string): Promise<PublishOutcome | null> {
   const { rows } = await client.query<StateRow>(`select * from ${schema}.run_state where run_id = $1 for update`, [runId]);
@@ -199,10 +205,10 @@ export async function discardRun(client: PoolClient, schema: string, runId: stri
   if (row === undefined) return null;
   if (row.outcome !== null) return row.outcome;
   const state = stateOf(row);
-  await client.query(`delete from ${schema}.${quoted(stagingTable(state.recordType))} where run_id = $1`, [runId]);
+  await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} where run_id = $1`, [runId]);
   for (const table of ['staged_deletions', 'staged_unchanged'])
     await client.query(`delete from ${schema}.${table} where run_id = $1`, [runId]);
-  if (isFresh(state)) await retireUnlessActive(client, schema, state.targetTable);
+  if (usesFreshTable(state)) await retireUnlessActive(client, schema, state.targetTable);
   await client.query(`delete from ${schema}.run_state where run_id = $1`, [runId]);
   return null;
 }

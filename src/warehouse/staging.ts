@@ -1,53 +1,53 @@
-// Writes one page of a run: its rows, its rejected records, its checkpoint and its counters, all in one transaction that only
-// the holder of the lease can make, and only once per page.
+// Writes one page of a run: its rows, its rejected records, its checkpoint and its counters, in one transaction that only the holder of
+// the lease can commit, and only once per page.
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { RejectedRecord } from '../connectors/connector.ts';
+import type { RecordRejection } from '../connectors/connector.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { copyCell, type EncodedRecord, emptyCell, rowColumns } from './encode.ts';
-import { isFresh, LostLease, noRun, type RunPlan, type RunState } from './run-row.ts';
-import { quoted } from './table.ts';
-import { keepChanged, takeBackUnchanged } from './unchanged.ts';
+import { LostLease, noRunId, type RunPlan, type RunState, usesFreshTable } from './run-state-row.ts';
+import { quoteIdentifier } from './table.ts';
+import { filterChanged, removeUnchanged } from './unchanged.ts';
 
 export type StagedPage = {
   readonly records: readonly EncodedRecord[];
-  readonly rejected: readonly RejectedRecord[];
+  readonly rejected: readonly RecordRejection[];
   readonly lastId: string | null;
   readonly hasMore: boolean;
   /** Some of these records may have been read in this run before. */
   readonly rereads?: boolean;
-  /** Found to be absent in the ERP. */
+  /** Records that are absent in the ERP. */
   readonly absent?: readonly AbsentRecord[];
-  /** What changes in the plan; a new step begins without a checkpoint. */
+  /** Changes to the plan; a new step starts without a checkpoint. */
   readonly plan?: Partial<RunPlan>;
 };
-/** `feed`: the ERP lists it as deleted · `approved`: a person said so · `absent`: it is not there, and that is all. */
+/** `feed`: the ERP lists it as deleted · `approved`: its deletion was approved · `absent`: the ERP does not return it, unconfirmed. */
 export type AbsentRecord = { readonly id: string; readonly proof: 'feed' | 'approved' | 'absent' };
 
-type Taken = { readonly staged: number; readonly rejected: number };
-const advance = ({ counters }: RunState, page: StagedPage, taken: Taken): RunState['counters'] => ({
+type Removed = { readonly staged: number; readonly rejected: number };
+const advance = ({ counters }: RunState, page: StagedPage, removed: Removed): RunState['counters'] => ({
   ...counters,
-  fetched: counters.fetched + page.records.length + page.rejected.length - taken.staged - taken.rejected,
-  rejected: counters.rejected + page.rejected.length - taken.rejected,
+  fetched: counters.fetched + page.records.length + page.rejected.length - removed.staged - removed.rejected,
+  rejected: counters.rejected + page.rejected.length - removed.rejected,
   pages: counters.pages + 1,
 });
 
-const pieceLength = 131_072;
+const chunkLength = 131_072;
 
-/** COPY text in pieces of many rows, so that a page is never held twice and a row costs no turn of the stream. */
+/** COPY text in chunks of many rows, so that a page is never in memory twice and rows don't pass through the stream one by one. */
 function* copyText(state: RunState, records: readonly EncodedRecord[], generation: string): Generator<Buffer> {
-  const fresh = isFresh(state);
-  let piece = '';
+  const fresh = usesFreshTable(state);
+  let chunk = '';
   for (const { id, hash, row } of records) {
     const key = copyCell(id);
-    piece += `${fresh ? `${key}\t${generation}` : `${state.runId}\t${key}`}\t\\\\x${hash}\t${row}\n`;
-    if (piece.length < pieceLength) continue;
-    yield Buffer.from(piece);
-    piece = '';
+    chunk += `${fresh ? `${key}\t${generation}` : `${state.runId}\t${key}`}\t\\\\x${hash}\t${row}\n`;
+    if (chunk.length < chunkLength) continue;
+    yield Buffer.from(chunk);
+    chunk = '';
   }
-  if (piece !== '') yield Buffer.from(piece);
+  if (chunk !== '') yield Buffer.from(chunk);
 }
 
 async function copyRows(
@@ -58,23 +58,26 @@ async function copyRows(
   generation: string,
 ): Promise<void> {
   if (records.length === 0) return;
-  const leading = isFresh(state) ? ['id', 'generation', 'content_hash'] : ['run_id', 'id', 'content_hash'];
-  const names = [...leading, ...rowColumns(state.columns)].map(quoted).join(', ');
-  const target = client.query(copyFrom(`copy ${schema}.${quoted(state.targetTable)} (${names}) from stdin (null ${emptyCell})`));
+  const leading = usesFreshTable(state) ? ['id', 'generation', 'content_hash'] : ['run_id', 'id', 'content_hash'];
+  const names = [...leading, ...rowColumns(state.columns)].map(quoteIdentifier).join(', ');
+  const target = client.query(copyFrom(`copy ${schema}.${quoteIdentifier(state.targetTable)} (${names}) from stdin (null ${emptyCell})`));
   await pipeline(Readable.from(copyText(state, records, generation)), target);
 }
 
-/** PostgreSQL refuses a value (SQLSTATE 22: out of range, malformed) or a row as too large (54). */
-export const isUnstorable = (error: unknown): boolean => /^(22|54)...$/.test(sqlState(error) ?? '');
+/** PostgreSQL rejects a value (SQLSTATE class 22: out of range, malformed) or a row as too large (class 54). */
+export const isUnstorableError = (error: unknown): boolean => /^(22|54)...$/.test(sqlState(error) ?? '');
 
-/** Which of these records PostgreSQL refuses. Writes nothing. */
+/**
+ * Finds the records that PostgreSQL rejects, by bisection, and writes nothing. Rejects with any database error other than an unstorable
+ * value or row.
+ */
 export async function findUnstorable(
   client: PoolClient,
   schema: string,
   state: RunState,
   records: readonly EncodedRecord[],
   generation: string,
-): Promise<RejectedRecord[]> {
+): Promise<RecordRejection[]> {
   await client.query('savepoint trial');
   const failure: unknown = await copyRows(client, schema, state, records, generation).then(
     () => undefined,
@@ -82,10 +85,10 @@ export async function findUnstorable(
   );
   await client.query('rollback to savepoint trial');
   if (failure === undefined) return [];
-  if (!isUnstorable(failure) || !(failure instanceof Error)) throw failure;
+  if (!isUnstorableError(failure) || !(failure instanceof Error)) throw failure;
   const [first] = records;
   if (first !== undefined && records.length === 1)
-    return [{ id: first.id, code: 'VALUE_UNSTORABLE', message: `The database refuses a value: ${failure.message}`.slice(0, 500) }];
+    return [{ id: first.id, code: 'VALUE_UNSTORABLE', message: `The database rejected a value: ${failure.message}`.slice(0, 500) }];
   const middle = Math.ceil(records.length / 2);
   return [
     ...(await findUnstorable(client, schema, state, records.slice(0, middle), generation)),
@@ -93,24 +96,24 @@ export async function findUnstorable(
   ];
 }
 
-/** Ids that an integer id column can be asked for; nothing else is in the table. */
-const askable = (ids: readonly string[], { plan: { idType } }: RunState): readonly string[] =>
+/** Ids that PostgreSQL can cast to the id type; no other id is in the table. */
+const castableIds = (ids: readonly string[], { plan: { idType } }: RunState): readonly string[] =>
   idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
 const idCast = ({ plan: { idType } }: Pick<RunState, 'plan'>): string => (idType === 'integer' ? 'bigint' : 'text');
 
-/** What this run held of these records so far gives way to what it read later. Says how many rows and rejections that were. */
-async function takeBack(client: PoolClient, schema: string, state: RunState, ids: readonly string[]) {
-  const ofRun = isFresh(state) ? '$2::uuid is not null' : 'run_id = $2';
+/** Deletes what this run staged of these records, because it read them again. Returns the number of rows and rejections deleted. */
+async function removeEarlierReads(client: PoolClient, schema: string, state: RunState, ids: readonly string[]) {
+  const ofRun = usesFreshTable(state) ? '$2::uuid is not null' : 'run_id = $2';
   const staged = await client.query(
-    `delete from ${schema}.${quoted(state.targetTable)} where id = any($1::${idCast(state)}[]) and ${ofRun}`,
-    [askable(ids, state), state.runId],
+    `delete from ${schema}.${quoteIdentifier(state.targetTable)} where id = any($1::${idCast(state)}[]) and ${ofRun}`,
+    [castableIds(ids, state), state.runId],
   );
   const rejected = await client.query(
     `update ${schema}.rejections set run_id = $4 where record_type = $1 and run_id = $2 and id = any($3::text[])`,
-    [state.recordType, state.runId, ids, noRun],
+    [state.recordType, state.runId, ids, noRunId],
   );
   await client.query(`delete from ${schema}.staged_deletions where run_id = $1 and id = any($2::text[])`, [state.runId, ids]);
-  const unchanged = await takeBackUnchanged(client, schema, state, ids);
+  const unchanged = await removeUnchanged(client, schema, state, ids);
   return { staged: (staged.rowCount ?? 0) + unchanged, rejected: rejected.rowCount ?? 0 };
 }
 
@@ -123,7 +126,10 @@ async function writeAbsent(client: PoolClient, schema: string, state: RunState, 
   );
 }
 
-/** Returns the state after the page. `generation` is stamped only on rows of a fresh table. */
+/**
+ * Writes the page and returns the state after it. `generation` is stored only in rows of a fresh table. Throws `LostLease` when a newer
+ * lease holds the run or the page was already written, and any database error (see `isUnstorableError`).
+ */
 export async function stagePage(
   client: PoolClient,
   schema: string,
@@ -140,7 +146,7 @@ export async function stagePage(
     checkpoint: plan.step === state.plan.step ? (page.lastId ?? state.checkpoint) : null,
     complete: !page.hasMore,
   };
-  // Right unless something was read before; put right below.
+  // Correct unless some of the records were read before; corrected below.
   const expected = advance(state, page, { staged: 0, rejected: 0 });
   const { rowCount } = await client.query(
     `update ${schema}.run_state set page = $4, checkpoint = $5, complete = $6, plan = $7, counters = $8, updated_at = now()
@@ -155,28 +161,31 @@ export async function stagePage(
       ...[plan, expected].map((value) => JSON.stringify(value)),
     ],
   );
-  if (rowCount !== 1) throw new LostLease('a newer lease holds this run');
+  if (rowCount !== 1) throw new LostLease('a newer lease holds the run or the page was already written');
   const ids = page.rereads === true ? [...page.records, ...page.rejected, ...absent].map(({ id }) => id) : [];
-  const taken = ids.length === 0 ? { staged: 0, rejected: 0 } : await takeBack(client, schema, state, ids);
-  await copyRows(client, schema, state, await keepChanged(client, schema, state, page.records), generation);
+  const removed = ids.length === 0 ? { staged: 0, rejected: 0 } : await removeEarlierReads(client, schema, state, ids);
+  await copyRows(client, schema, state, await filterChanged(client, schema, state, page.records), generation);
   if (page.rejected.length > 0) await writeRejected(client, schema, state, page.rejected);
   if (absent.length > 0) await writeAbsent(client, schema, state, absent);
-  if (taken.staged + taken.rejected === 0) return { ...next, counters: expected };
-  const counters = advance(state, page, taken);
+  if (removed.staged + removed.rejected === 0) return { ...next, counters: expected };
+  const counters = advance(state, page, removed);
   await client.query(`update ${schema}.run_state set counters = $2 where run_id = $1`, [state.runId, JSON.stringify(counters)]);
   return { ...next, counters };
 }
 
-/** Once this is committed, all that the run staged is on disk. Throws when the server lost some of it in a crash, or another holds the run. */
+/**
+ * Once this transaction is committed, everything that the run staged is on disk. Throws `LostLease` when the database server lost some of
+ * it in a crash, or a newer lease holds the run.
+ */
 export async function flushStaged(client: PoolClient, schema: string, state: RunState): Promise<void> {
   const { rowCount } = await client.query(
     `update ${schema}.run_state set updated_at = now() where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
     [state.runId, state.leaseEpoch, state.page],
   );
-  if (rowCount !== 1) throw new LostLease('a newer lease holds this run, or not all of it is there');
+  if (rowCount !== 1) throw new LostLease('a newer lease holds the run, or some of its staged pages were lost');
 }
 
-async function writeRejected(client: PoolClient, schema: string, state: RunState, rejected: readonly RejectedRecord[]): Promise<void> {
+async function writeRejected(client: PoolClient, schema: string, state: RunState, rejected: readonly RecordRejection[]): Promise<void> {
   await client.query(
     `insert into ${schema}.rejections as held (record_type, id, code, message, run_id, last_run_id)
      select $1, r.id, r.code, r.message, $2, $2 from jsonb_to_recordset($3::jsonb) as r(id text, code text, message text)

@@ -1,4 +1,4 @@
-// The DDL of typed tables: made for a first load, widened for new fields, dropped when no reader can hold their name.
+// The DDL of typed tables: created for a first load, altered for new fields, dropped when no reader can still use their name.
 // Never called from the steady path of a sync; each function may be repeated after a crash.
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
@@ -8,20 +8,20 @@ import { type ColumnChanges, type RecordColumn, sqlIdType, sqlTypeOf } from './c
 
 type Client = Pick<PoolClient, 'query'>;
 
-/** Turns any text into a safe, quoted SQL identifier. */
-export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+/** Quotes any text as a safe SQL identifier. */
+export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 const columnList = (columns: readonly RecordColumn[]): string =>
-  columns.map(({ column, type }) => `, ${quoted(column)} ${sqlTypeOf(type)}`).join('');
+  columns.map(({ column, type }) => `, ${quoteIdentifier(column)} ${sqlTypeOf(type)}`).join('');
 
-/** Room in each page for the next version of a row: while no indexed column changes, an update then touches no index. */
+/** Leaves space in each page for the next version of a row: an update that changes no indexed column then writes to no index (HOT). */
 const fillPercent = 90;
 
 const recordTableSql = (schema: string, table: string, idType: 'integer' | 'text', columns: readonly RecordColumn[]): string =>
-  `create table if not exists ${schema}.${quoted(table)} (id ${sqlIdType(idType)} primary key, generation bigint not null,
+  `create table if not exists ${schema}.${quoteIdentifier(table)} (id ${sqlIdType(idType)} primary key, generation bigint not null,
    content_hash bytea not null, changed_at timestamptz not null default now()${columnList(columns)}) with (fillfactor = ${fillPercent})`;
 
-/** A table that readers may be pointed at: `<recordType>_<n>`. */
+/** Creates a table that may become the active one: `<recordType>_<n>`. */
 export async function createRecordTable(
   client: Client,
   schema: string,
@@ -32,27 +32,27 @@ export async function createRecordTable(
   await client.query(recordTableSql(schema, table, idType, columns));
 }
 
-/** PostgreSQL cuts names at 63 bytes in silence; ours leave room for what is put before and behind them. */
+/** PostgreSQL silently truncates names at 63 bytes; this stem leaves space for prefixes and suffixes. */
 const tableStem = (recordType: string): string =>
   recordType.length <= 40 ? recordType : `${recordType.slice(0, 27)}_${createHash('sha256').update(recordType).digest('hex').slice(0, 12)}`;
 
 export const stagingTable = (recordType: string): string => `staging_${tableStem(recordType)}`;
 
-/** The permanent staging table of a record type; its columns come by `applyColumnChanges`. */
+/** The permanent staging table of a record type; `applyColumnChanges` adds its columns. */
 export async function createStagingTable(control: Knex, schema: string, recordType: string, idType: 'integer' | 'text'): Promise<void> {
   await control.raw(
-    `create table if not exists ${schema}.${quoted(stagingTable(recordType))} (run_id uuid not null, id ${sqlIdType(idType)} not null,
+    `create table if not exists ${schema}.${quoteIdentifier(stagingTable(recordType))} (run_id uuid not null, id ${sqlIdType(idType)} not null,
      content_hash bytea not null, primary key (run_id, id))`,
   );
 }
 
 /**
- * What is locked, shared, by whoever reads a table for long, and alone by whoever is about to change it: so the long reader can be
- * told to go before anyone waits for the table itself, behind whom every other reader would wait. To be hashed with the seed 2.
+ * The key of the advisory lock that long reads of a table take shared, and DDL on it takes exclusively. A long read can thus be ended
+ * before the DDL waits for the table's own lock, behind which every other reader would queue. Hash it with seed 2.
  */
 export const longReadKey = (schema: string, table: string): string => `${schema}.${table}`;
 
-/** Adds new columns to the tables and notes every change of columns, in one transaction. */
+/** Adds new columns to the tables and stores every change of columns, in one transaction. Rejects when a table stays locked for 5 s. */
 export async function applyColumnChanges(
   control: Knex,
   schema: string,
@@ -65,10 +65,10 @@ export async function applyColumnChanges(
   await control.transaction(async (tx) => {
     await tx.raw("set local lock_timeout = '5s'");
     for (const table of tables) {
-      const additions = changes.added.map(({ column, type }) => `add column if not exists ${quoted(column)} ${sqlTypeOf(type)}`);
+      const additions = changes.added.map(({ column, type }) => `add column if not exists ${quoteIdentifier(column)} ${sqlTypeOf(type)}`);
       if (additions.length === 0) continue;
       await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 2))', [longReadKey(schema, table)]);
-      await tx.raw(`alter table if exists ${schema}.${quoted(table)} ${additions.join(', ')}`);
+      await tx.raw(`alter table if exists ${schema}.${quoteIdentifier(table)} ${additions.join(', ')}`);
     }
     for (const [index, column] of [...changes.added, ...changes.changed].entries()) {
       await tx.raw(
@@ -82,8 +82,8 @@ export async function applyColumnChanges(
 }
 
 /**
- * Drops the swapped-out tables that are old enough; one that is still busy is left for the next time, and one that readers are
- * pointed at is never dropped, whatever the list says.
+ * Drops the retired tables that are old enough and returns their number. A table that is locked is left to the next call, and an active
+ * table is never dropped, whatever the list says. Rejects when the connection is lost.
  */
 export async function dropRetiredTables(control: Knex, schema: string, olderThanMs: number): Promise<number> {
   const { rows } = await control.raw<{ rows: { table_name: string }[] }>(
@@ -93,11 +93,11 @@ export async function dropRetiredTables(control: Knex, schema: string, olderThan
   );
   let dropped = 0;
   for (const { table_name: table } of rows) {
-    const done = await control
+    const isDropped = await control
       .transaction(async (tx) => {
-        // Readers of it are given time rather than cut off: whoever waits for longer would have exports end for him.
+        // Lets readers of the table finish: a longer lock wait would end exports that read it.
         await tx.raw("set local lock_timeout = '100ms'");
-        await tx.raw(`drop table if exists ${schema}.${quoted(table)}`);
+        await tx.raw(`drop table if exists ${schema}.${quoteIdentifier(table)}`);
         await tx.raw(`delete from ${schema}.retired_tables where table_name = ?`, [table]);
       })
       .then(
@@ -107,14 +107,14 @@ export async function dropRetiredTables(control: Knex, schema: string, olderThan
           return false;
         },
       );
-    if (done) dropped += 1;
+    if (isDropped) dropped += 1;
   }
   return dropped;
 }
 
 /**
- * A table for the rows of one run, under a name never used before. A worker that died before it could say that it had made one
- * left it behind: as one run at a time works on a record type, whatever else bears such a name is nobody's.
+ * Creates a table for the rows of one run, under a name never used before, and retires orphans: tables that a worker created and did not
+ * store before it died. Only one run at a time works on a record type, so any other table with such a name is an orphan.
  */
 export async function createFreshTable(
   control: Knex,

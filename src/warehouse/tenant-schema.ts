@@ -1,39 +1,45 @@
-// One PostgreSQL schema per organization: isolation by construction, deletion by DROP, and the unit a distributed
-// PostgreSQL places on its nodes. Every table is logged and has a primary key; nothing here points outside the schema.
+// One PostgreSQL schema per organization: isolation by construction, deletion by DROP, and the unit that a distributed PostgreSQL places
+// on its nodes. Every table is logged and has a primary key; no foreign key leaves the schema.
 import type { Knex } from 'knex';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 
-/** The schema's name, safe to write into SQL: `wh_` and the 32 hex digits of the organization's id. */
+/**
+ * The schema's name, safe to write into SQL: `wh_` and the 32 hex digits of the organization's id. Throws an `Error` when the id is not a
+ * UUID.
+ */
 export function tenantSchema(organizationId: string): string {
   const hex = organizationId.replaceAll('-', '');
-  if (!/^[0-9a-f]{32}$/.test(hex)) throw new Error('an organization id is a UUID');
+  if (!/^[0-9a-f]{32}$/.test(hex)) throw new Error('the organization id is not a UUID');
   return `wh_${hex}`;
 }
 
-/** The organization was deleted, or is about to be: nothing of it may be made anew. */
+/** The organization was deleted or is being deleted: none of its tables may be created again. */
 export class OrganizationGone extends Error {
   override readonly name = 'OrganizationGone';
 }
 
-/** Holds off a deletion until the transaction ends. Throws OrganizationGone when there is nothing to make room for. */
-async function holdOrganization(tx: Knex.Transaction, organizationId: string): Promise<void> {
+/** Blocks the organization's deletion until the transaction ends. Throws `OrganizationGone` when it was deleted or is being deleted. */
+async function lockLiveOrganization(tx: Knex.Transaction, organizationId: string): Promise<void> {
   await tx.raw("select set_config('portal.organization_id', ?, true)", [organizationId]);
-  const held = await tx.raw<{ rowCount: number }>('select from organizations where id = ? and deleting_since is null for share', [
+  const live = await tx.raw<{ rowCount: number }>('select from organizations where id = ? and deleting_since is null for share', [
     organizationId,
   ]);
-  if (held.rowCount !== 1) throw new OrganizationGone('the organization is gone');
+  if (live.rowCount !== 1) throw new OrganizationGone('the organization was deleted or is being deleted');
 }
 
-/** Makes the schema and its state tables unless they exist. DDL: never call it from the steady path of a sync. */
+/**
+ * Creates the schema and its state tables unless they exist. DDL: never call it from the steady path of a sync. Throws `OrganizationGone`
+ * when the organization was deleted or is being deleted.
+ */
 export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
   const schema = tenantSchema(organizationId);
   await ctx.db.control.transaction(async (tx) => {
     await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [schema]);
-    await holdOrganization(tx, organizationId);
+    await lockLiveOrganization(tx, organizationId);
     await tx.raw(`
 set local citus.enable_schema_based_sharding to on;
 create schema if not exists ${schema};
--- One row per record type: which table readers see, and how far it is.
+-- One row per record type: which table readers see, and its generation.
 create table if not exists ${schema}.record_state (
   record_type text primary key,
   id_type text not null,
@@ -46,7 +52,7 @@ create table if not exists ${schema}.record_state (
   published_run uuid,
   synced_at timestamptz,
   reconciled_at timestamptz,
-  -- The fields that the ERP offered when a run last looked, by name, with their types.
+  -- The fields that the ERP offered to the last run, by name, with their types.
   erp_fields jsonb
 );
 -- Which physical column holds which field. A column is 'loading' until a complete full run has filled it.
@@ -61,7 +67,7 @@ create table if not exists ${schema}.record_columns (
   position integer not null,
   primary key (record_type, column_name)
 );
--- Where each run stands; a page and its checkpoint are written together.
+-- The progress of each run; a page and its checkpoint are written together.
 create table if not exists ${schema}.run_state (
   run_id uuid primary key,
   record_type text not null,
@@ -77,7 +83,7 @@ create table if not exists ${schema}.run_state (
   started_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
--- Records that could not be stored, open until they can or are proved deleted.
+-- Records that could not be stored; a row stays until the record can be stored or is proved deleted.
 create table if not exists ${schema}.rejections (
   record_type text not null,
   id text not null,
@@ -98,19 +104,19 @@ create table if not exists ${schema}.tombstones (
   primary key (record_type, id)
 );
 create index if not exists tombstones_by_generation on ${schema}.tombstones (record_type, generation, id);
--- How far tombstones were taken away: who holds less than this generation can't be told all deletions any more.
+-- The generation up to which tombstones were deleted: a client with an older generation can no longer get all deletions.
 create table if not exists ${schema}.pruned_tombstones (
   record_type text primary key,
   generation bigint not null
 );
--- The indexes that published versions need; every table that readers may be pointed at has them.
+-- The indexes that published versions need; every table that becomes active has them.
 create table if not exists ${schema}.record_indexes (
   record_type text not null,
   method text not null check (method in ('btree', 'gin')),
   expression text not null,
   primary key (record_type, method, expression)
 );
--- Records that a run found absent in the ERP, and how: in the ERP's own list, by a person's word, or by not being there alone.
+-- Records that a run found absent in the ERP, and the proof: the ERP's deletion feed, an approval, or absence alone.
 create table if not exists ${schema}.staged_deletions (
   run_id uuid not null,
   record_type text not null,
@@ -118,7 +124,7 @@ create table if not exists ${schema}.staged_deletions (
   proof text not null check (proof in ('feed', 'approved', 'absent')),
   primary key (run_id, id)
 );
--- Records that a complete read found to be the same as those that readers see: their ids, page by page.
+-- Ids of the records that a complete read found equal to those that readers see, page by page.
 create table if not exists ${schema}.staged_unchanged (
   run_id uuid not null,
   page integer not null,
@@ -126,7 +132,7 @@ create table if not exists ${schema}.staged_unchanged (
   ids text[] not null,
   primary key (run_id, page)
 );
--- Absent records that stay until a person says otherwise ('open'), or because the configuration deletes nothing ('kept').
+-- Absent records that stay until their deletion is approved ('open'), or because the configuration deletes nothing ('kept').
 create table if not exists ${schema}.deletion_proposals (
   id uuid primary key,
   record_type text not null,
@@ -137,7 +143,7 @@ create table if not exists ${schema}.deletion_proposals (
   closed_at timestamptz
 );
 create unique index if not exists one_open_proposal on ${schema}.deletion_proposals (record_type) where status in ('open', 'kept');
--- Changes of the ERP's fields that are still to be told outside this schema; told, they go.
+-- Changes of the ERP's fields that are not delivered to drift_events yet; rows are deleted on delivery.
 create table if not exists ${schema}.drift_outbox (
   id uuid primary key,
   record_type text not null,
@@ -148,7 +154,7 @@ create table if not exists ${schema}.drift_outbox (
   run_id uuid not null,
   at timestamptz not null default clock_timestamp()
 );
--- Swapped-out tables, dropped once no reader can still hold their name.
+-- Tables that were swapped out, dropped once no reader can still use their name.
 create table if not exists ${schema}.retired_tables (
   table_name text primary key,
   retired_at timestamptz not null default now()
@@ -156,10 +162,13 @@ create table if not exists ${schema}.retired_tables (
   });
 }
 
-/** Tables that came after the first version of this service; where one is missing, an older version made the schema. */
+/** Tables added after the first version of this service; when one is missing, an older version created the schema. */
 const laterTables = ['staged_unchanged', 'pruned_tombstones'];
 
-/** What an older version of this service made and lacks. */
+/**
+ * Upgrades a schema that an older version of this service created. Rejects with 55P03 when its tables stay locked for 5 s, and with
+ * `OrganizationGone` when the organization was deleted or is being deleted.
+ */
 export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
   const schema = tenantSchema(organizationId);
   const { rows } = await ctx.db.data.query<{ old: boolean }>(
@@ -181,7 +190,10 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   await createTenantSchema(ctx, organizationId);
 }
 
-/** Removes every synced record of the organization. Waits at most so long for whoever reads or writes there; 0 is without end. */
+/**
+ * Deletes every synced record of the organization. Rejects with 55P03 when readers or writers hold locks for longer than `lockTimeoutMs`;
+ * 0 waits without limit.
+ */
 export async function dropTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string, lockTimeoutMs = 0): Promise<void> {
   await ctx.db.control.transaction(async (tx) => {
     await tx.raw("select set_config('lock_timeout', ?, true)", [`${lockTimeoutMs}ms`]);
@@ -189,8 +201,8 @@ export async function dropTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: str
   });
 }
 
-/** Bytes and rows of the organization's warehouse; 0 and 0 before the first sync. */
-export async function measureTenant(ctx: TenantCtx): Promise<{ bytes: number; records: number }> {
+/** Size in bytes and number of records of the organization's warehouse; both 0 before the first sync. */
+export async function measureTenantStorage(ctx: TenantCtx): Promise<{ bytes: number; records: number }> {
   const schema = tenantSchema(ctx.organizationId);
   const { rows } = await ctx.db.data.query<{ bytes: string; known: boolean }>(
     'select public.schema_bytes($1) as bytes, to_regnamespace($1) is not null as known',

@@ -1,22 +1,22 @@
-// What an operator does beside a running service: keys, the encryption key, and runs that stand still.
+// Operators' commands next to a running service: API keys, key rotation, and stuck runs.
 import { randomBytes } from 'node:crypto';
 import type { Express } from 'express';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { BadArguments, helpOf, readGiven } from '../../src/admin/command.ts';
+import { BadArguments, helpOf, parseCommandArguments } from '../../src/admin/command.ts';
+import { encryptedColumns } from '../../src/admin/encrypted-columns.ts';
 import { commands } from '../../src/admin/index.ts';
 import { type OpenRun, whyStuck } from '../../src/admin/list-runs.ts';
-import { sealedColumns } from '../../src/admin/sealed-columns.ts';
 import { textTable } from '../../src/admin/text-table.ts';
 import { createApp } from '../../src/app.ts';
 import type { TenantCtx } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
-import { openKeyring, UnreadableBox } from '../../src/core/keyring.ts';
+import { createId } from '../../src/core/id.ts';
+import { createKeyring, DecryptionError } from '../../src/core/keyring.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { sandbox } from '../../src/gateways/payments/sandbox/sandbox.ts';
-import { openMail } from '../../src/mail/enqueue.ts';
+import { decryptMail } from '../../src/mail/enqueue.ts';
 import { enqueueMail, layoutMail, storeAttachment } from '../../src/mail/index.ts';
 import { sealSecrets } from '../../src/platform/pay/accounts.ts';
-import { moveRun, renewLease } from '../../src/sync/runs.store.ts';
+import { moveRun, renewRunLease } from '../../src/sync/runs.store.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
@@ -29,7 +29,7 @@ let app: Express;
 let organization: { id: string; slug: string; ownerId: string };
 const operators: Operator[] = [];
 const key = (id: string) => ({ id, bytes: randomBytes(32) });
-const withKeys = (keyring: ReturnType<typeof openKeyring>): Operator => {
+const withKeys = (keyring: ReturnType<typeof createKeyring>): Operator => {
   const made = operatorOf({ ...database.ctx, keyring }, database.address);
   operators.push(made);
   return made;
@@ -53,12 +53,12 @@ const audited = (organizationId: string, action: string): Promise<{ credential_k
   );
 
 describe('commands', () => {
-  it('say what they take, each option in words', () => {
+  it('have a help text that describes every option', () => {
     expect(new Set(commands.map(({ name }) => name)).size).toBe(commands.length);
     for (const command of commands) {
       const help = helpOf(command);
       expect(help).toContain(`npm run admin -- ${command.name}`);
-      for (const [name, schema] of Object.entries(command.given.shape)) expect(schema.description, `${command.name} ${name}`).toBeTruthy();
+      for (const [name, schema] of Object.entries(command.input.shape)) expect(schema.description, `${command.name} ${name}`).toBeTruthy();
     }
     const issue = commands.find(({ name }) => name === 'issue-key');
     expect(issue && helpOf(issue)).toMatch(/--organization <slug or id> {2,}the organization\n.*\n.*\n {2}\[--permissions <read,write>\]/);
@@ -68,19 +68,19 @@ describe('commands', () => {
     ['issue-key', ['--name', 'x'], /--organization <slug or id> is missing\n--user <address> is missing/],
     ['issue-key', ['--name', 'x', '--colour', 'red'], /--colour/],
     ['list-runs', ['--idle', 'soon'], /--idle <minutes>\]: must be a whole number of minutes/],
-    ['list-runs', ['now'], /"now" has no meaning here/],
+    ['list-runs', ['now'], /Unexpected argument: "now"/],
     ['issue-key', ['--organization', 'acme', '--user', 'ada', '--name', 'x'], /--user <address>: must be an e-mail address/],
     ['release-run', [], /<run id> is missing/],
     ['release-run', ['x'], /<run id>: must be a UUID/],
-    ['finish-restore', ['--since', 'yesterday'], /--since <instant>\]: must be an RFC 3339 instant/],
-  ])('%s %j is refused in words', (name, args, words) => {
+    ['finish-restore', ['--since', 'yesterday'], /--since <instant>\]: must be an RFC 3339 timestamp/],
+  ])('%s %j is rejected with an explanation', (name, args, words) => {
     const command = commands.find((candidate) => candidate.name === name);
-    const read = () => command && readGiven(command, args);
+    const read = () => command && parseCommandArguments(command, args);
     expect(read).toThrow(BadArguments);
     expect(read).toThrow(words);
   });
 
-  it('show rows in columns', () => {
+  it('print rows as a table', () => {
     expect(
       textTable([
         { name: 'a', rows: 5 },
@@ -92,7 +92,7 @@ describe('commands', () => {
 });
 
 describe('issue-key', () => {
-  it('makes a key that does what its member may, and no more than its scopes', async () => {
+  it("creates a key with its member's permissions, limited by its scopes", async () => {
     const viewer = await makeMember(database.ctx, organization.id, 'viewer');
     const made = await operator.run(
       'issue-key',
@@ -129,15 +129,15 @@ describe('issue-key', () => {
     expect(JSON.stringify(await audited(organization.id, 'api-key.create'))).not.toContain(made.json['secret']);
   });
 
-  it('refuses who is no member, and what makes no sense', async () => {
+  it('rejects a person who is not a member, and invalid options', async () => {
     const stranger = await makeOrganization(database.ctx, { ownerEmail: 'eve@example.test' });
     const issue = (...more: string[]) => operator.run('issue-key', '--organization', organization.slug, '--name', 'x', ...more);
-    await expect(issue('--user', 'eve@example.test')).rejects.toThrow(`eve@example.test is no member of`);
+    await expect(issue('--user', 'eve@example.test')).rejects.toThrow(`eve@example.test is not a member of`);
     await expect(operator.run('issue-key', '--organization', 'none', '--user', 'a@b.test', '--name', 'x')).rejects.toThrow(
       'no organization none',
     );
     await expect(issue('--user', 'ada@example.test', '--permissions', 'all')).rejects.toThrow('--permissions: must be one of: read, write');
-    await expect(issue('--user', 'ada@example.test', '--expires', 'soon')).rejects.toThrow('--expires: must be an RFC 3339 instant');
+    await expect(issue('--user', 'ada@example.test', '--expires', 'soon')).rejects.toThrow('--expires: must be an RFC 3339 timestamp');
     await expect(issue('--user', 'ada@example.test', '--versions', 'v7')).rejects.toThrow('versions that do not exist');
     await expect(issue('--user', 'ada@example.test', '--expires', '2001-01-01T00:00:00Z')).rejects.toThrow('expired');
     expect(stranger.slug).not.toBe(organization.slug);
@@ -145,7 +145,7 @@ describe('issue-key', () => {
 });
 
 describe('organizations', () => {
-  it('lists everyone, with members and keys', async () => {
+  it('lists all organizations with their numbers of members and keys', async () => {
     await makeKey(database.ctx, organization.id);
     const { json, text } = await operator.run('organizations');
     expect(json).toEqual(expect.arrayContaining([expect.objectContaining({ id: organization.id, members: 2, syncs: 0, records: null })]));
@@ -154,7 +154,7 @@ describe('organizations', () => {
 });
 
 const words = layoutMail({ title: 'Hello', paragraphs: ['Words'] });
-/** A mail with a shared attachment; its id. */
+/** Queues a mail with a shared attachment and returns its id. */
 const mailBy = (tenant: TenantCtx): Promise<string> =>
   inTransaction(tenant, async (tx) => {
     const content = randomBytes(100);
@@ -167,20 +167,20 @@ describe('rotate-encryption-key', () => {
   const mails: string[] = [];
   let rotating: Operator;
 
-  /** Values of the organization in every sealed column, as the service seals them. */
-  async function sealEverything(organizationId: string, keyring: TenantCtx['keyring']): Promise<void> {
+  /** Writes values of the organization to every encrypted column, as the service does. */
+  async function fillEncryptedColumns(organizationId: string, keyring: TenantCtx['keyring']): Promise<void> {
     const tenant: TenantCtx = { ...database.ctx, organizationId, keyring };
     const api = apiOf(createApp(tenant), (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
     const tba = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'cs', tokenSecret: 'ts' };
     expect((await api('put', '/netsuite/connection', { accountId: '1234567', authentication: tba })).status).toBe(200);
     for (let slot = 1; slot <= 2; slot += 1) expect((await api('post', '/netsuite/connection/certificate')).status).toBe(201);
-    const id = newId();
+    const id = createId();
     const account = { ...sealSecrets(tenant, id, { secretKey: 'sk', webhookSecret: 'ws' }), id, provider: 'stripe' };
     await inTransaction(tenant, (tx) => tx('pay_accounts').insert({ ...account, organization_id: organizationId }));
     const amount = { amountMinor: 1n, currency: 'GBP' };
     const addresses = { successUrl: 'https://a.test', cancelUrl: 'https://a.test', expiresAt: new Date('2100-01-01') };
-    const provider = await sandbox.open(tenant, { id, secrets: {}, publicUrl: 'https://b.test' });
-    const order = { checkoutId: newId(), paymentId: newId(), amount, title: 'x', items: [], ...addresses };
+    const provider = await sandbox.create(tenant, { id, secrets: {}, publicUrl: 'https://b.test' });
+    const order = { checkoutId: createId(), paymentId: createId(), amount, title: 'x', items: [], ...addresses };
     await provider.createCheckout(order, new AbortController().signal);
   }
   const counted = async () =>
@@ -192,19 +192,19 @@ describe('rotate-encryption-key', () => {
     }[];
   const sum = (left: { values: number }[]) => left.reduce((total, { values }) => total + values, 0);
 
-  it('closes every sealed value anew while mail is queued and sent, and counts what it did', async () => {
+  it('re-encrypts every value while mail is queued and sent, and counts the values', async () => {
     const other = await makeOrganization(database.ctx);
-    await sealEverything(organization.id, openKeyring([old]));
+    await fillEncryptedColumns(organization.id, createKeyring([old]));
     for (const organizationId of [organization.id, other.id])
-      for (let sent = 0; sent < 12; sent += 1) mails.push(await mailBy({ ...database.ctx, organizationId, keyring: openKeyring([old]) }));
-    rotating = withKeys(openKeyring([fresh, old]));
+      for (let sent = 0; sent < 12; sent += 1) mails.push(await mailBy({ ...database.ctx, organizationId, keyring: createKeyring([old]) }));
+    rotating = withKeys(createKeyring([fresh, old]));
     const before = await counted();
     expect([new Set(before.map(({ table, column }) => `${table}.${column}`)).size, new Set(before.map(({ keyId }) => keyId))]).toEqual([
-      sealedColumns.length,
+      encryptedColumns.length,
       new Set(['old']),
     ]);
-    const serving: TenantCtx = { ...database.ctx, organizationId: other.id, keyring: openKeyring([fresh, old]) };
-    const beside = async () => {
+    const serving: TenantCtx = { ...database.ctx, organizationId: other.id, keyring: createKeyring([fresh, old]) };
+    const sendMails = async () => {
       for (let sent = 0; sent < 10; sent += 1) {
         mails.push(await mailBy(serving));
         await inTransaction(serving, (tx) =>
@@ -214,61 +214,61 @@ describe('rotate-encryption-key', () => {
         );
       }
     };
-    const [rotated] = await Promise.all([rotating.run('rotate-encryption-key'), beside()]);
-    expect(rotated).toMatchObject({ left: false, json: { key: 'new', left: [], unlisted: [] } });
+    const [rotated] = await Promise.all([rotating.run('rotate-encryption-key'), sendMails()]);
+    expect(rotated).toMatchObject({ incomplete: false, json: { key: 'new', left: [], unlisted: [] } });
     const closed = Number(rotated.json['closed']);
     expect(closed).toBeGreaterThanOrEqual(sum(before) - 10);
     expect(closed).toBeLessThanOrEqual(sum(before));
     const traces = await Promise.all([organization.id, other.id].map((id) => audited(id, 'encryption-key.rotate')));
-    const told = traces.flat().map(({ changes }) => Number(changes['values']));
-    expect([traces.map((rows) => rows.length), told.reduce((a, b) => a + b, 0)]).toEqual([[1, 1], closed]);
+    const audits = traces.flat().map(({ changes }) => Number(changes['values']));
+    expect([traces.map((rows) => rows.length), audits.reduce((a, b) => a + b, 0)]).toEqual([[1, 1], closed]);
   });
 
   it('leaves nothing that needs the old key', async () => {
-    const only = openKeyring([fresh]);
+    const only = createKeyring([fresh]);
     const { rows, attachments } = await asAdmin(database, async (admin) => ({
-      rows: await admin('outgoing_mails').whereNotNull('body').select<Parameters<typeof openMail>[1][]>('*'),
-      attachments: await admin('mail_attachments').select<NonNullable<Parameters<typeof openMail>[2]>[]>('*'),
+      rows: await admin('outgoing_mails').whereNotNull('body').select<Parameters<typeof decryptMail>[1][]>('*'),
+      attachments: await admin('mail_attachments').select<NonNullable<Parameters<typeof decryptMail>[2]>[]>('*'),
     }));
     expect(rows).toHaveLength(24);
     for (const row of rows) {
       const shared = attachments.find(({ id }) => id === row.attachment_id);
-      expect((await openMail({ keyring: only }, row, shared)).attachments).toHaveLength(1);
-      await expect(openMail({ keyring: openKeyring([old]) }, row, shared)).rejects.toThrow(UnreadableBox);
+      expect((await decryptMail({ keyring: only }, row, shared)).attachments).toHaveLength(1);
+      await expect(decryptMail({ keyring: createKeyring([old]) }, row, shared)).rejects.toThrow(DecryptionError);
     }
     expect((await withKeys(only).run('verify-restore')).json).toMatchObject({ problems: [], sealed: { unreadable: {} } });
     expect(await withKeys(only).run('rotate-encryption-key')).toMatchObject({
-      left: false,
+      incomplete: false,
       text: expect.stringContaining('nothing to rotate'),
     });
   });
 
-  it('given again it does nothing; what a process with the old key in front wrote meanwhile it closes', async () => {
+  it('run again it does nothing, except for values that a process with the old key first has written since', async () => {
     expect((await rotating.run('rotate-encryption-key')).json).toMatchObject({ closed: 0, left: [] });
-    mails.push(await mailBy({ ...database.ctx, organizationId: organization.id, keyring: openKeyring([old, fresh]) }));
+    mails.push(await mailBy({ ...database.ctx, organizationId: organization.id, keyring: createKeyring([old, fresh]) }));
     expect(sum(await counted())).toBe(2);
     expect((await rotating.run('rotate-encryption-key')).json).toMatchObject({ closed: 2, left: [] });
   });
 
-  it('tells what it can not open, and sealed values where it expects none', async () => {
-    await mailBy({ ...database.ctx, organizationId: organization.id, keyring: openKeyring([lost]) });
+  it('reports values that it cannot decrypt, and encrypted values where it expects none', async () => {
+    await mailBy({ ...database.ctx, organizationId: organization.id, keyring: createKeyring([lost]) });
     const impostor = { id: 'old', bytes: randomBytes(32) };
-    await mailBy({ ...database.ctx, organizationId: organization.id, keyring: openKeyring([impostor]) });
+    await mailBy({ ...database.ctx, organizationId: organization.id, keyring: createKeyring([impostor]) });
     await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
       tx('roles')
         .where({ name: 'viewer' })
-        .update({ description: `see ${openKeyring([old]).seal('x', 'y')}` }),
+        .update({ description: `see ${createKeyring([old]).encrypt('x', 'y')}` }),
     );
-    const { json, text, left } = await rotating.run('rotate-encryption-key');
+    const { json, text, incomplete: left } = await rotating.run('rotate-encryption-key');
     expect(left).toBe(true);
     expect(json).toMatchObject({ closed: 0, unlisted: ['roles.description'] });
     expect((json['left'] as { keyId: string }[]).map(({ keyId }) => keyId).sort()).toEqual(['lost', 'lost', 'old', 'old']);
-    for (const said of ['ENCRYPTION_KEY does not name: lost', 'Still under old', 'expects none: roles.description'])
-      expect(text).toContain(said);
+    for (const message of ['missing in ENCRYPTION_KEY: lost', 'still encrypted with old', 'expects none: roles.description'])
+      expect(text).toContain(message);
     const verified = await rotating.run('verify-restore');
-    expect([verified.left, verified.json['problems']]).toEqual([
+    expect([verified.incomplete, verified.json['problems']]).toEqual([
       true,
-      expect.arrayContaining(["outgoing_mails.body under lost: 1 sealed values don't open"]),
+      expect.arrayContaining(["outgoing_mails.body under lost: 1 value can't be decrypted"]),
     ]);
   });
 });
@@ -296,69 +296,69 @@ describe('list-runs', () => {
   };
   it.each<[string, Partial<OpenRun>, RegExp | null]>([
     ['held and writing', {}, null],
-    ['just begun', { without_page_for: null }, null],
-    ['held and silent', { without_page_for: 901 }, /w holds it/],
-    ['lease just over', { unleased_for: 5 }, null],
-    ['lease long over', { unleased_for: 61 }, /worker is gone/],
-    ['publishing, lease long over', { status: 'publishing', unleased_for: 61 }, /worker is gone/],
+    ['just started', { without_page_for: null }, null],
+    ['held, but not writing', { without_page_for: 901 }, /w holds it/],
+    ['lease just expired', { unleased_for: 5 }, null],
+    ['lease expired long ago', { unleased_for: 61 }, /worker is gone/],
+    ['publishing, lease expired long ago', { status: 'publishing', unleased_for: 61 }, /worker is gone/],
     ['waiting', { status: 'waiting', unleased_for: null, due_for: -500, without_page_for: 5_000 }, null],
-    ['waiting, long due', { status: 'waiting', unleased_for: null, due_for: 61 }, /wait is over/],
+    ['waiting, due for long', { status: 'waiting', unleased_for: null, due_for: 61 }, /wait is over/],
     ['queued behind another', { status: 'queued', unleased_for: null, behind: true }, null],
-    ['queued, nobody comes', { status: 'queued', unleased_for: null }, /no worker takes it/],
+    ['queued, not claimed', { status: 'queued', unleased_for: null }, /no worker claims it/],
     ['queued just now', { status: 'queued', unleased_for: null, queued_for: 3 }, null],
   ])('%s', (_, change, why) => {
-    const said = whyStuck({ ...fine, ...change }, 900);
-    if (why === null) expect(said).toBeNull();
-    else expect(said).toMatch(why);
+    const reason = whyStuck({ ...fine, ...change }, 900);
+    if (why === null) expect(reason).toBeNull();
+    else expect(reason).toMatch(why);
   });
 
-  it('reads them by the database clock, and with --stuck shows those alone', async () => {
+  it('uses the database clock, and lists only stuck runs with --stuck', async () => {
     const world = await syncWorld(database.ctx, memoryErp());
     const id = await world.queue();
     expect(await runs(world)).toMatchObject([{ id, status: 'queued', stuck: null }]);
     await world.claim();
     expect(await aging(world, id, "lease_until = now() - interval '2 minutes'")).toMatchObject([
-      { stuck: 'its worker is gone, and no other takes it' },
+      { stuck: 'its worker is gone, and no other worker claims it' },
     ]);
     const { json, text } = await operator.run('list-runs', '--stuck');
     expect(json).toMatchObject([{ id, worker: 'test' }]);
     expect(text).toContain('its worker is gone');
     await aging(world, id, "lease_until = now() + interval '2 minutes'");
-    expect((await operator.run('list-runs', '--stuck')).text).toBe('No run stands still.');
+    expect((await operator.run('list-runs', '--stuck')).text).toBe('No run is stuck.');
   });
 });
 
 describe('release-run', () => {
-  it('takes the run from its worker, who writes nothing more, and another goes on with it', async () => {
+  it('takes the run from its worker, which writes nothing more, and another worker resumes it', async () => {
     const world = await syncWorld(database.ctx, memoryErp());
     world.erp.put(1);
     const id = await world.queue();
     const held = await world.claim();
     const released = await operator.run('release-run', id);
     expect(released.json).toEqual({ id, before: 'running', after: 'released' });
-    expect(await renewLease(database.ctx, held, 60_000)).toMatchObject({ held: false });
+    expect(await renewRunLease(database.ctx, held, 60_000)).toMatchObject({ held: false });
     expect(await moveRun(database.ctx, held, 'failed')).toBe(false);
     expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempts_without_progress: 0 });
     expect(await world.events(id)).toContain('released by an operator');
     expect(await audited(world.organizationId, 'sync-run.release')).toMatchObject([
       { credential_kind: 'operator', changes: { from: 'running' } },
     ]);
-    await expect(operator.run('release-run', id)).rejects.toThrow('ended already');
-    await expect(operator.run('release-run', id, '--fail')).rejects.toThrow('ended already');
-    await expect(operator.run('release-run', newId())).rejects.toThrow('There is no run');
+    await expect(operator.run('release-run', id)).rejects.toThrow('already ended');
+    await expect(operator.run('release-run', id, '--fail')).rejects.toThrow('already ended');
+    await expect(operator.run('release-run', createId())).rejects.toThrow('There is no run');
   });
 
-  it('lets a waiting run go on at once, and refuses a queued one that nobody holds', async () => {
+  it('lets a waiting run continue at once, and rejects a queued one that no worker holds', async () => {
     const world = await syncWorld(database.ctx, memoryErp());
     const id = await world.queue();
-    await expect(operator.run('release-run', id)).rejects.toThrow('nobody holds it');
+    await expect(operator.run('release-run', id)).rejects.toThrow('no worker holds it');
     const lease = await world.claim();
     await moveRun(database.ctx, lease, 'waiting', { delayMs: 3_600_000 });
     expect((await operator.run('release-run', id)).json).toMatchObject({ before: 'waiting', after: 'released' });
     expect((await world.claim()).runId).toBe(id);
   });
 
-  it('--fail ends it amid its reading: nothing of it stays, and its worker leaves it alone', async () => {
+  it('--fail ends it in the middle of reading: its staged records are deleted, and its worker stops', async () => {
     const world = await syncWorld(
       { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 2 } } },
       memoryErp(),
@@ -379,7 +379,7 @@ describe('release-run', () => {
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
   });
 
-  it('--fail ends a queued run, and a run that was published before it could say so ends as what it was', async () => {
+  it('--fail ends a queued run; a run that was already published ends with that outcome', async () => {
     const world = await syncWorld(database.ctx, memoryErp());
     world.erp.put(1);
     const queued = await world.queue();

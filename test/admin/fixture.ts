@@ -1,9 +1,9 @@
-// An operator's hand in this process: commands as they are typed, without the process around them.
+// Runs operators' commands in this process, with arguments as on the command line.
 import type { Admin, Outcome } from '../../src/admin/command.ts';
-import { readGiven } from '../../src/admin/command.ts';
+import { parseCommandArguments } from '../../src/admin/command.ts';
 import { commands } from '../../src/admin/index.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { type Address, openKnex } from '../../src/db/connect.ts';
+import { type DatabaseAddress, openKnex } from '../../src/db/connect.ts';
 
 export type Operator = {
   /** `operator.run('list-runs', '--stuck')` */
@@ -11,14 +11,14 @@ export type Operator = {
   close(): Promise<void>;
 };
 
-export function operatorOf(ctx: Ctx, address: Address): Operator {
+export function operatorOf(ctx: Ctx, address: DatabaseAddress): Operator {
   const owner = openKnex(address, 'portal_owner', 2);
-  const admin: Admin = { ctx, owner, say: () => undefined };
+  const admin: Admin = { ctx, owner, progress: () => undefined };
   return {
     async run(name, ...args) {
       const command = commands.find((candidate) => candidate.name === name);
       if (command === undefined) throw new Error(`there is no command ${name}`);
-      const outcome = await command.run(admin, readGiven(command, args).given);
+      const outcome = await command.run(admin, parseCommandArguments(command, args).input);
       // As a script reads it.
       return { ...outcome, json: JSON.parse(JSON.stringify(outcome.json)) };
     },

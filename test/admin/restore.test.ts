@@ -1,5 +1,5 @@
-// A backup is taken, the world goes on, the server is lost, and the backup is put in its place: nothing that anyone holds of the time
-// after it is taken for what is there now, and after the next sync everything is as it ought to be.
+// A backup is taken, the service continues, the server is lost and the backup restored: state that clients got after the backup isn't
+// accepted as current, and after the next sync all records are correct.
 import { randomBytes } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,13 +7,13 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { enqueueMail, layoutMail } from '../../src/mail/index.ts';
-import { dueSlot } from '../../src/sync/index.ts';
+import { findDueSlot } from '../../src/sync/index.ts';
 import { claimRun } from '../../src/sync/runs.store.ts';
-import { clearEndedRuns, workOn } from '../../src/sync/worker.ts';
+import { clearEndedRuns, workOnRun } from '../../src/sync/worker.ts';
 import { callerOf, publicApp, publishVersion } from '../public/fixture.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -28,16 +28,16 @@ let database: TestDatabase;
 let world: SyncWorld;
 let secret: string;
 let session: { headers: Record<string, string> };
-const subscriptionId = newId();
+const subscriptionId = createId();
 
-/** The backup in the place of the lost server. */
+/** The restored backup. */
 let backup: { name: string; ctx: Ctx; operator: Operator; close(): Promise<void> };
 type Held = { tag: string; token: string; description: string; descriptionTag: string };
 let atBackup: Held;
 let later: Held;
 let earlierReport: string;
 
-/** One for each database, as a process that goes on serving: what it remembers is put to the test as well. */
+/** One app per database, kept like that of a running process, so that its caches are tested too. */
 const apps = new Map<Ctx, ReturnType<typeof publicApp>>();
 const appOf = (ctx: Ctx) => {
   const app = apps.get(ctx) ?? publicApp(ctx);
@@ -60,8 +60,8 @@ const names = async (ctx: Ctx): Promise<string[]> =>
   (await getFrom(ctx)('/v1/things').expect(200)).body.data.map(({ name }: { name: string }) => name);
 
 /**
- * Copies the database as it is; whoever is connected comes back by himself. Not before the copy is there, though: what counts the use
- * of keys looks at the database by itself, and nothing is copied while anyone is connected.
+ * Copies the database. All connections are closed and reopen by themselves, but only after the copy: background work would reconnect at
+ * once, and a database can't be copied while anyone is connected.
  */
 async function saveDatabase(): Promise<string> {
   const name = `backup_${randomBytes(6).toString('hex')}`;
@@ -95,7 +95,7 @@ async function openBackup(name: string): Promise<typeof backup> {
 const inBackup = <T>(work: Parameters<typeof inTransaction<T>>[1]): Promise<T> =>
   inTransaction({ db: backup.ctx.db, organizationId: world.organizationId }, work);
 
-/** Everything that may be under way when a backup is taken. */
+/** Leaves everything unfinished that may be in progress when a backup is taken. */
 async function leaveUnfinished(): Promise<void> {
   const { organizationId, tenant, ctx } = world;
   const own = { organization_id: organizationId };
@@ -112,7 +112,7 @@ async function leaveUnfinished(): Promise<void> {
     await tx('idempotency_keys').insert({ ...request, key: 'begun', locked_until: tx.raw("now() + interval '5 minutes'") });
     await tx('idempotency_keys').insert({ ...request, key: 'written', locked_until: tx.raw("now() + interval '5 minutes'"), done: '{}' });
     await tx('idempotency_keys').insert({ ...request, key: 'answered', status: 201, body: '{}' });
-    const viewId = newId();
+    const viewId = createId();
     await tx('views').insert({
       ...own,
       id: viewId,
@@ -132,9 +132,9 @@ async function leaveUnfinished(): Promise<void> {
       format: 'csv',
       scheduled_since: '2026-01-01',
     });
-    await tx('subscription_slots').insert({ ...own, id: newId(), subscription_id: subscriptionId, trigger: 'manual', slot: new Date() });
+    await tx('subscription_slots').insert({ ...own, id: createId(), subscription_id: subscriptionId, trigger: 'manual', slot: new Date() });
   });
-  // A second record type, amid its first read, and a third that waits to be claimed.
+  // A second record type in the middle of its first read, and a third one that is queued.
   await addConfig(ctx, organizationId, { recordType: 'paused' });
   await inTransaction(tenant, (tx) =>
     tx('sync_configs').where({ record_type: 'paused' }).update({ paused_reason: '{"code":"x","message":"x","fix":"x"}' }),
@@ -148,7 +148,7 @@ async function leaveUnfinished(): Promise<void> {
 }
 
 beforeAll(async () => {
-  database = await testDatabase({ settings: { trustMs: 0 } });
+  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
   world = await syncWorld(database.ctx, memoryErp(datedFields));
   const { erp } = world;
   erp.at = hours(0);
@@ -164,7 +164,7 @@ beforeAll(async () => {
   earlierReport = path.join(tmpdir(), `portal-report-${randomBytes(6).toString('hex')}.json`);
   await writeFile(earlierReport, JSON.stringify((await operator.run('verify-restore')).json));
   const name = await saveDatabase();
-  // From here on what is written is lost.
+  // Everything written from here on is lost.
   erp.at = hours(2);
   erp.put(1, { name: 'edited after the backup' });
   await world.sync('incremental');
@@ -182,7 +182,7 @@ afterAll(async () => {
 });
 
 describe('a backup without finish-restore', () => {
-  it('takes what it gave before for what it gives now: therefore the command', async () => {
+  it('accepts entity tags and change tokens of before, which is why the command exists', async () => {
     const get = getFrom(backup.ctx);
     expect((await get('/v1/things', { 'if-none-match': atBackup.tag })).status).toBe(304);
     await get(`/v1/things/changes?since=${atBackup.token}`).expect(200);
@@ -195,8 +195,8 @@ describe('finish-restore', () => {
     finished = await backup.operator.run('finish-restore', '--stopped', '2026-03-02T09:58:30Z');
   });
 
-  it('says what it did, and finds the database whole', async () => {
-    expect(finished.left).toBe(false);
+  it('reports what it did, and finds no problems', async () => {
+    expect(finished.incomplete).toBe(false);
     expect(finished.json).toMatchObject({
       sessions: 1,
       requests: 2,
@@ -209,10 +209,10 @@ describe('finish-restore', () => {
     const rows = await inBackup((tx) => tx('audit_log').where({ action: 'restore.finish' }).select('credential_kind'));
     expect(rows).toEqual([{ credential_kind: 'operator' }]);
     const compared = await backup.operator.run('verify-restore', '--against', earlierReport);
-    expect([compared.left, compared.json['problems']]).toEqual([false, []]);
+    expect([compared.incomplete, compared.json['problems']]).toEqual([false, []]);
   });
 
-  it('no entity tag fits any more, and change tokens say that one begins again', async () => {
+  it('no entity tag matches any more, and change tokens get 410', async () => {
     const get = getFrom(backup.ctx);
     for (const { tag, token } of [atBackup, later]) {
       const list = await get('/v1/things', { 'if-none-match': tag });
@@ -224,13 +224,13 @@ describe('finish-restore', () => {
     expect(await names(backup.ctx)).toEqual(['name 1', 'name 2', 'name 3', 'name 4']);
   });
 
-  it('keys go on, and a published version says the same bytes under the same tag', async () => {
+  it('API keys still work, and a published version has the same bytes and entity tag', async () => {
     const now = await hold(backup.ctx);
     expect(now.description).toBe(atBackup.description);
     expect(now.descriptionTag).toBe(atBackup.descriptionTag);
   });
 
-  it('sessions have ended, and labels of lost versions are not given again', async () => {
+  it('sessions have ended, and labels of lost versions are not reused', async () => {
     const app = createApp(backup.ctx);
     expect((await apiOf(app, null)('get', '/whoami', undefined, session.headers)).status).toBe(401);
     const key = await makeKey(backup.ctx, world.organizationId, { permissions: ['write'] });
@@ -238,7 +238,7 @@ describe('finish-restore', () => {
     expect([draft.status, draft.body.version]).toEqual([201, 'v11']);
   });
 
-  it('what was unsent is not sent, begun requests are free, answered ones are kept', async () => {
+  it('unsent mails and slots are not sent, unfinished requests are released, finished ones are kept', async () => {
     const state = await inBackup(async (tx) => ({
       mails: await tx('outgoing_mails').pluck('status'),
       slots: await tx('subscription_slots').pluck('status'),
@@ -247,15 +247,15 @@ describe('finish-restore', () => {
     expect(state).toEqual({ mails: ['unknown'], slots: ['failed'], requests: ['answered', 'written'] });
   });
 
-  it('subscriptions catch up on what came due after the stop, and on nothing before it', async () => {
+  it('subscriptions catch up on what was due after the stop, and on nothing before it', async () => {
     const [row] = await inBackup((tx) => tx('subscriptions').select<{ schedule: string; timezone: string; scheduled_since: Date }[]>('*'));
     const due = (at: string) =>
-      row && dueSlot({ schedule: row.schedule, timezone: row.timezone, lastSlot: null, since: row.scheduled_since }, new Date(at));
+      row && findDueSlot({ schedule: row.schedule, timezone: row.timezone, lastSlot: null, since: row.scheduled_since }, new Date(at));
     expect(due('2026-03-02T09:58:40Z')).toBeNull();
     expect(due('2026-03-02T10:30:10Z')).toEqual(new Date('2026-03-02T10:30:00Z'));
   });
 
-  it('the next run compares everything: changes, additions and a deletion that no list tells', async () => {
+  it('the next run compares everything: changes, additions and a deletion that the ERP does not list', async () => {
     await clearEndedRuns(backup.ctx);
     const { rows } = await backup.ctx.db.data.query(`select run_id from ${world.schema}.run_state where outcome is null`);
     expect(rows).toEqual([]);
@@ -263,13 +263,13 @@ describe('finish-restore', () => {
     const lease = await claimRun(backup.ctx, 'test', 60_000);
     expect(await claimRun(backup.ctx, 'test', 60_000)).toBeUndefined();
     if (lease === undefined) throw new Error('nothing was queued');
-    await workOn(backup.ctx, lease, noSignal, async () => world.erp.connector);
+    await workOnRun(backup.ctx, lease, noSignal, async () => world.erp.connector);
     const run = await inBackup((tx) => tx('sync_runs').where({ id: lease.runId }).first());
     expect(run).toMatchObject({ status: 'succeeded', counts: { inserted: 1, updated: 1, deleted: 1 } });
     expect(await names(backup.ctx)).toEqual(['edited after the backup', 'name 3', 'name 4', 'made after the backup']);
   });
 
-  it('leaves alone what began after --since', async () => {
+  it('does not touch what was created after --since', async () => {
     const tenant = { ...backup.ctx, organizationId: world.organizationId };
     const since = new Date();
     await inBackup((tx) =>
@@ -286,7 +286,7 @@ describe('finish-restore', () => {
     await expect(backup.operator.run('finish-restore', '--since', '2999-01-01T00:00:00Z')).rejects.toThrow('in the past');
   });
 
-  it('a run that was being published is published, and a full one follows it', async () => {
+  it('a run that was publishing is published, and a full run follows', async () => {
     const found = await inBackup(async (tx) => {
       await tx('sync_runs').where({ status: 'queued' }).delete();
       const [run] = await tx('sync_runs')
@@ -309,7 +309,7 @@ describe('finish-restore', () => {
     expect(json).toMatchObject({ organizations: [{ runs: { released: 1, cancelled: 0, queued: 1 } }] });
     const lease = await claimRun(backup.ctx, 'test', 60_000);
     expect(lease).toMatchObject({ runId: found?.id, epoch: Number(found?.lease_epoch) + 2 });
-    if (lease !== undefined) await workOn(backup.ctx, lease, noSignal, () => Promise.reject(new Error('the ERP was asked')));
+    if (lease !== undefined) await workOnRun(backup.ctx, lease, noSignal, () => Promise.reject(new Error('the ERP was asked')));
     const runs = await inBackup((tx) =>
       tx('sync_runs').whereIn('status', ['queued', 'succeeded']).orderBy('queued_at', 'desc').limit(2).select('mode', 'status', 'counts'),
     );
@@ -319,7 +319,7 @@ describe('finish-restore', () => {
     ]);
   });
 
-  it('verify-restore names records, tables and versions that are missing', async () => {
+  it('verify-restore reports missing records, tables and versions', async () => {
     const report = JSON.parse(await readFile(earlierReport, 'utf8'));
     const [organization] = report.organizations;
     organization.versions = [
@@ -328,20 +328,20 @@ describe('finish-restore', () => {
     ];
     await writeFile(
       earlierReport,
-      JSON.stringify({ ...report, organizations: [organization, { ...organization, id: newId(), slug: 'lost' }] }),
+      JSON.stringify({ ...report, organizations: [organization, { ...organization, id: createId(), slug: 'lost' }] }),
     );
     await backup.ctx.db.data.query(`delete from ${world.schema}.thing_1 where id = 3`);
-    const { left, text, json } = await backup.operator.run('verify-restore', '--against', earlierReport);
+    const { incomplete: left, text, json } = await backup.operator.run('verify-restore', '--against', earlierReport);
     expect(left).toBe(true);
     const slug = organization.slug;
     expect(json['problems']).toEqual([
-      `${slug} thing: 4 records are noted and 3 are there`,
-      `${slug} v1: its description is not the same`,
-      `${slug} v2: the version is gone`,
-      'lost: the organization is gone',
+      `${slug} thing: 4 records expected, 3 found`,
+      `${slug} v1: its description differs`,
+      `${slug} v2: the version is missing`,
+      'lost: the organization is missing',
     ]);
-    expect(text).toContain("What doesn't fit");
+    expect(text).toContain('Problems:');
     await backup.ctx.db.data.query(`drop table ${world.schema}.thing_1`);
-    expect((await backup.operator.run('verify-restore')).json['problems']).toEqual([`${slug} thing: its table is gone`]);
+    expect((await backup.operator.run('verify-restore')).json['problems']).toEqual([`${slug} thing: its table is missing`]);
   });
 });

@@ -1,4 +1,4 @@
-// The page behind the link in an invitation's mail, before the real service.
+// The page behind the link in an invitation mail, in front of the real service.
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -13,7 +13,7 @@ let count = 0;
 
 beforeAll(async () => {
   world = await invitationWorld();
-  // The page's own origin is what a session must come from; it is known once the site listens.
+  // Sessions are accepted from the page's own origin only, which is known once the site listens.
   const settings = { ...world.ctx.settings };
   site = await listen(createApp({ ...world.ctx, settings }));
   Object.assign(settings, { publicUrl: site.origin });
@@ -37,7 +37,7 @@ async function invite(): Promise<Invited> {
   return { email, id, token: await world.tokenOf(email) };
 }
 
-/** Opens the link, signed in by a cookie where an address is given. */
+/** Opens the link, signed in by a cookie if an address is given. */
 async function open(token: string, signedInAs: string | null, options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
   const visit = await openVisit(browser, options);
   visits.push(visit);
@@ -54,7 +54,7 @@ const acceptButton = (page: Page) => page.getByRole('button', { name: 'Accept th
 const policyBreaks = ({ complaints }: Visit) => complaints.filter((text) => !text.startsWith('Failed to load resource'));
 
 describe('the page behind the link', () => {
-  it('lets a signed-in person accept by one button, and keeps no token afterwards', async () => {
+  it('lets a signed-in person accept with one button, and keeps no token afterwards', async () => {
     const { email, token } = await invite();
     const visit = await open(token, email);
     await acceptButton(visit.page).click();
@@ -67,7 +67,7 @@ describe('the page behind the link', () => {
     ).toBe(true);
   });
 
-  it('sends who is not signed in to the sign-in, and knows the token when they come back', async () => {
+  it('sends a signed-out person to sign-in, and still has the token when they return', async () => {
     const { email, token } = await invite();
     const visit = await open(token, null);
     const link = visit.page.getByRole('link', { name: 'Sign in' });
@@ -80,7 +80,7 @@ describe('the page behind the link', () => {
     await visit.page.getByText('You have joined Aster & Sons').waitFor();
   });
 
-  it('says so for another address, and does not name the one it is for', async () => {
+  it('reports a wrong e-mail address without revealing the invited one', async () => {
     const { email, token } = await invite();
     const visit = await open(token, 'somebody-else@example.test');
     await acceptButton(visit.page).click();
@@ -92,23 +92,23 @@ describe('the page behind the link', () => {
   it.each([
     ['has expired', { expires_at: new Date(0) }],
     ['was revoked', { status: 'revoked' }],
-  ])('says that it %s', async (words, columns) => {
+  ])('reports that it %s', async (message, columns) => {
     const { email, id, token } = await invite();
     await world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
     const visit = await open(token, email);
     await acceptButton(visit.page).click();
-    await visit.page.getByRole('alert').getByText(words).waitFor();
+    await visit.page.getByRole('alert').getByText(message).waitFor();
   });
 
-  it('says that a link is not known, or not whole', async () => {
+  it('reports an unknown or incomplete link', async () => {
     const unknown = await open('A'.repeat(43), 'curious@example.test');
     await acceptButton(unknown.page).click();
-    await unknown.page.getByRole('alert').getByText('is not known').waitFor();
+    await unknown.page.getByRole('alert').getByText('does not exist').waitFor();
     const cut = await open('A'.repeat(20), 'curious@example.test');
-    await cut.page.getByRole('alert').getByText('The link is not complete').waitFor();
+    await cut.page.getByRole('alert').getByText('The link is incomplete').waitFor();
   });
 
-  it('never hands the token to a server before the button is pressed', async () => {
+  it('never sends the token to a server before the button is pressed', async () => {
     const { email, token } = await invite();
     const visit = await open(token, email);
     const sent: string[] = [];
@@ -119,7 +119,7 @@ describe('the page behind the link', () => {
   });
 });
 
-/** Contrast of the text of each visible element with what lies behind it, by WCAG's formula. */
+/** Contrast of the text of each visible element with its background, by WCAG's formula. */
 const contrasts = `(() => {
   const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
   const channel = (value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
@@ -140,7 +140,7 @@ const contrasts = `(() => {
 })()`;
 
 describe.each(looks)('at $name', ({ name, width, colorScheme }) => {
-  it('fits its window, can be read and used by the keyboard', async () => {
+  it('fits its window, is legible and works with the keyboard', async () => {
     const { email, token } = await invite();
     const visit = await open(token, email, { viewport: { width, height: 700 }, colorScheme });
     await acceptButton(visit.page).waitFor();
@@ -162,7 +162,7 @@ describe.each(looks)('at $name', ({ name, width, colorScheme }) => {
     expect(await overflowOf(wrong.page)).toBe(0);
   });
 
-  it('the mail itself fits and can be read', async () => {
+  it('the mail itself fits and is legible', async () => {
     const { email } = await invite();
     const html = world.mails.delivered.find(({ to }) => to.includes(email))?.mail.html ?? '';
     const visit = await openVisit(browser, { viewport: { width, height: 700 }, colorScheme });

@@ -1,5 +1,5 @@
-// A real browser before the real application. It can reach loopback alone, and everything that a page asks for, complains about
-// or refuses is recorded.
+// A real browser in front of the real application. It can reach loopback addresses only, and everything that a page requests, reports or
+// blocks is recorded.
 import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ export const launchChromium = (): Promise<Browser> =>
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     headless: true,
     chromiumSandbox: false,
-    timeout: 120_000, // for a machine however busy, as below
+    timeout: 120_000, // generous for busy machines, as below
     args: [
       '--disable-gpu',
       '--disable-quic',
@@ -46,7 +46,7 @@ export async function listen(app: Express): Promise<Site> {
 export type Visit = {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Every address that was asked for. */
+  /** Every URL that was requested. */
   readonly requested: string[];
   /** Errors on the console, uncaught errors and violations of the content security policy. */
   readonly complaints: string[];
@@ -58,7 +58,7 @@ const reportViolations = `addEventListener('securitypolicyviolation', (event) =>
 
 export async function openVisit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, timezoneId: 'UTC', ...options });
-  context.setDefaultTimeout(60_000); // for a machine however busy
+  context.setDefaultTimeout(60_000); // generous for busy machines
   const requested: string[] = [];
   const complaints: string[] = [];
   await context.addInitScript(reportViolations);
@@ -70,7 +70,7 @@ export async function openVisit(browser: Browser, options: BrowserContextOptions
   return { context, page: await context.newPage(), requested, complaints };
 }
 
-/** Everything that outlives or leaves the page's memory, as one text. */
+/** Everything that outlives or leaves the page's memory (storage, cookies, caches), as one text. */
 export async function readTraces({ context, page, requested }: Visit): Promise<string> {
   const held = await page.evaluate<unknown>(`(async () => ({
     local: { ...localStorage }, session: { ...sessionStorage }, cookie: document.cookie, address: location.href, state: history.state,
@@ -80,12 +80,12 @@ export async function readTraces({ context, page, requested }: Visit): Promise<s
   return JSON.stringify([held, requested, await context.storageState({ indexedDB: true })]);
 }
 
-/** Colours on their way from one to another are nobody's choice; what turns for ever has no end to wait for. */
+/** Colours in transition are not yet the final ones; endless animations are skipped, since they never finish. */
 const atRest = `Promise.allSettled(document.getAnimations()
   .filter(({ effect }) => effect.getComputedTiming().endTime < Infinity)
   .map(({ finished }) => finished)).then(() => undefined)`;
 
-/** What axe finds that keeps people from using the page as it is now: rule, element and reason, gravest impacts only. */
+/** Accessibility violations that axe finds on the page as it is now: rule, element and reason, severest impacts only. */
 export async function graveViolations(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   await page.evaluate(atRest);
@@ -100,7 +100,7 @@ export async function saveScreenshot(page: Page, name: string, fullPage = false)
   await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage });
 }
 
-/** Pixels by which the page is wider than its window. */
+/** How many pixels the page is wider than its window. */
 export const overflowOf = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 

@@ -1,4 +1,4 @@
-// A payer's way from two open invoices to the ERP and back to the public interface, through the real surfaces alone: checkout by the
+// A payment from two open invoices to the ERP and back to the public interface, through real interfaces only: a checkout through the
 // management interface, the sandbox's page in a browser, signed events by HTTP, the write-back, and the next sync.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,9 +6,9 @@ import { Client } from 'pg';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
-import { managementClient } from '../../src/demo/management-client.ts';
+import { createManagementClient } from '../../src/demo/management-client.ts';
 import { demoEndpoints } from '../../src/demo/schema.ts';
-import { setPayUp } from '../../src/demo/set-up.ts';
+import { configurePayments } from '../../src/demo/set-up.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
@@ -47,10 +47,10 @@ beforeAll(async () => {
     settings: {
       publicUrl: origin,
       ownUrl: origin,
-      trustMs: 50,
+      cacheTtlMs: 50,
       erp: { ...testSettings.erp, allowedHosts: [erp.host] },
-      // A payout every second, of what that second brought.
-      sandbox: { allowed: true, laterMs: 500, payoutEveryMs: 1_000 },
+      // A payout every second, of that second's payments.
+      sandbox: { allowed: true, delayMs: 500, payoutEveryMs: 1_000 },
     },
   });
   const app = createApp(database.ctx);
@@ -95,7 +95,7 @@ async function bringToService(): Promise<void> {
   const { id, revision } = await call('post', '/api-schema', { name: 'Invoices', endpoints });
   await call('post', `/api-schema/${id}/publish`, { revision });
   await until(async () => ((await call('get', `/api-schema/${id}`)).status === 'published' ? true : undefined));
-  await setPayUp(managementClient(origin, key));
+  await configurePayments(createManagementClient(origin, key));
 }
 
 async function readInvoices(query: string): Promise<Invoice[]> {
@@ -119,13 +119,13 @@ const pence = (amount: string | number): number => Math.round(Number(amount) * 1
 
 describe('a payer', () => {
   const made: { payment: Payment; invoice: Invoice; left: number }[] = [];
-  /** What comes after shows nothing without the two. */
+  /** The later tests depend on these two. */
   const both = () => {
     if (made.length !== 2) throw new Error('the two payments were not made');
     return made;
   };
 
-  it('pays one invoice whole and a part of another on the sandbox page', async () => {
+  it('pays one invoice completely and another partly on the sandbox page', async () => {
     const open = await readInvoices('amountDue_gt=500&customerId_null=false&sort=number&pageSize=100');
     const [whole, part] = [open[0], open.find(({ customerId }) => customerId !== open[0]?.customerId)];
     if (whole === undefined || part === undefined) throw new Error('the demo has no two open invoices');
@@ -154,7 +154,7 @@ describe('a payer', () => {
     }
   });
 
-  it('is found by status=SUCCEEDED once the provider has said so, and lands in the ERP', async () => {
+  it('is found by status=SUCCEEDED once the provider has confirmed it, and is written to the ERP', async () => {
     const paid = both();
     await until(async () => {
       const { data } = (await call('get', '/pay/payments?status=SUCCEEDED')) as { data: Payment[] };
@@ -186,7 +186,7 @@ describe('a payer', () => {
     }
   });
 
-  it('is in a payout whose parts add up', async () => {
+  it('is part of a payout whose items add up', async () => {
     const paid = both();
     const payouts = await until(async () => {
       const { data } = (await call('get', '/pay/payouts')) as {
@@ -200,7 +200,7 @@ describe('a payer', () => {
     expect(parts.sort()).toEqual(paid.map(({ payment }) => [payment.id, pence(payment.amount)]).sort());
   });
 
-  it('gets a part back, which the ERP then shows as due again', async () => {
+  it('gets a partial refund, which the ERP then shows as due again', async () => {
     const [, second] = both();
     if (second === undefined) throw new Error('there is no second payment');
     const path = `/pay/payments/${second.payment.id}`;
@@ -218,7 +218,7 @@ describe('a payer', () => {
     expect(pence(refunded?.total ?? '0')).toBe(2_025);
   });
 
-  it('shows in the public interface after the next sync, and leaves nothing more to pay on the first invoice', async () => {
+  it('is visible on the public interface after the next sync, and the first invoice has nothing left to pay', async () => {
     await sync();
     const paid = both();
     for (const { invoice, left } of paid) {

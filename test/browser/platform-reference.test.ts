@@ -62,7 +62,7 @@ async function tryWhoAmI({ page }: Visit) {
 }
 
 describe('the management reference in a browser', () => {
-  it('shows every operation to anyone, from this origin and without a complaint', async () => {
+  it('shows every operation to anyone, from its own origin and without console errors', async () => {
     const made = await visit();
     const description = (await (await fetch(`${site.origin}/api/platform/v1/openapi`)).json()) as { paths: Record<string, object> };
     const operations = Object.values(description.paths).flatMap((item) => Object.keys(item)).length;
@@ -103,7 +103,7 @@ describe('the management reference in a browser', () => {
     expect(made.complaints).toEqual([]);
   });
 
-  it('sends no key once it was dropped', async () => {
+  it('sends no key after it was removed', async () => {
     const made = await visit();
     await enterKey(made);
     await made.page.getByRole('button', { name: 'Use another key' }).click();
@@ -112,7 +112,7 @@ describe('the management reference in a browser', () => {
     expect((await response.request().allHeaders())['authorization']).toBeUndefined();
   });
 
-  it('refuses a wrong key with clear words', async () => {
+  it('rejects a wrong key with a clear message', async () => {
     const made = await visit();
     await enterKey(made, 'psk_wrong');
     const alert = made.page.getByRole('alert');
@@ -123,7 +123,7 @@ describe('the management reference in a browser', () => {
 });
 
 describe.each(looks)('the management reference at $name', ({ name, width, colorScheme }) => {
-  it('fits its window and keeps nobody out', async () => {
+  it('fits its window and is accessible', async () => {
     const made = await visit({ viewport: { width, height: 900 }, colorScheme });
     await saveScreenshot(made.page, `platform-${name}-open`);
     expect(await graveViolations(made.page)).toEqual([]);

@@ -1,4 +1,4 @@
-// Who gets in, what those are told who do not, and how the page looks and reads to everyone.
+// Access to the public reference, its error messages, and its layout and accessibility.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeKey, makeMember, makeSession } from '../setup/organization.ts';
 import { graveViolations, looks, overflowOf, readTraces, saveScreenshot, type Visit } from './chromium.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => reference.close());
 afterEach(() => reference.leave());
 
-describe('someone signed in at the management interface', () => {
+describe('a person signed in to the management interface', () => {
   async function visitAs(role: string | string[], address = '/v1/preview'): Promise<Visit> {
     const { id } = await makeMember(reference.database.ctx, tenant, role);
     const { token } = await makeSession(reference.database.ctx, id);
@@ -24,7 +24,7 @@ describe('someone signed in at the management interface', () => {
     return made;
   }
 
-  it('reads the reference without a key, and sends requests with one alone', async () => {
+  it('reads the reference without a key, and needs one to send requests', async () => {
     const made = await visitAs('viewer', '/v1/preview#at=listInvoices');
     await made.page.getByText('at Aster Company').waitFor();
     const list = operation(made, 'listInvoices');
@@ -43,18 +43,18 @@ describe('someone signed in at the management interface', () => {
     expect(made.complaints).toEqual([]);
   });
 
-  it('is asked for a key when another tenant is meant, or the role may not read versions', async () => {
+  it('has to enter a key for another tenant, or when the role may not read versions', async () => {
     const other = await visitAs('viewer', '/v1/preview#tenant=01890000-0000-7000-8000-000000000000');
     await other.page.getByRole('button', { name: 'Open the reference' }).waitFor();
     expect(other.requested.filter((address) => address.endsWith('/openapi/v1'))).toEqual([]);
     const unpermitted = await visitAs(['sync:read']);
-    await unpermitted.page.getByText('This description may not be read').waitFor();
+    await unpermitted.page.getByText('You may not read this reference').waitFor();
     await reference.enter(unpermitted);
     await unpermitted.page.getByRole('heading', { name: 'Test', level: 2 }).waitFor();
   });
 });
 
-describe('a refused key or an unknown version is told in clear words', () => {
+describe('a rejected key or an unknown version gets a clear message', () => {
   const unknownKey = `psk_${'0'.repeat(49)}`;
   const cases: [string, string, () => Parameters<ReferenceSite['enter']>[1], string][] = [
     ['what was typed is wrong', '/v1/preview', () => ({ tenant: '' }), 'Enter the tenant id'],
@@ -72,7 +72,7 @@ describe('a refused key or an unknown version is told in clear words', () => {
     expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
   });
 
-  it('wrong credentials one after the other, an unreachable service, and the way back', async () => {
+  it('several wrong credentials, an unreachable service, and recovery', async () => {
     const made = await reference.visit();
     const alert = made.page.getByRole('alert');
     const restricted = await makeKey(reference.database.ctx, tenant, { versions: ['v2'] });
@@ -80,7 +80,7 @@ describe('a refused key or an unknown version is told in clear words', () => {
       [{ key: unknownKey }, 'This API key is not valid'],
       [{ tenant: 'acme' }, 'This tenant id is not valid'],
       [{ tenant: '01890000-0000-7000-8000-000000000000' }, 'This key belongs to another tenant'],
-      [{ key: 'psk_…' }, 'The API key cannot be right'],
+      [{ key: 'psk_…' }, 'The API key is not valid'],
       [{ key: restricted.secret }, 'This key may not read version v1'],
     ];
     for (const [credentials, message] of refusals) {
@@ -97,7 +97,7 @@ describe('a refused key or an unknown version is told in clear words', () => {
     await made.context.setOffline(true);
     const list = operation(made, 'listInvoices');
     await list.getByRole('button', { name: 'Send' }).click();
-    await list.getByText('No whole answer came').waitFor();
+    await list.getByText('The response is incomplete').waitFor();
     await made.context.setOffline(false);
     await send(made, 'listInvoices');
     await list.getByText('200 OK').waitFor();
@@ -105,7 +105,7 @@ describe('a refused key or an unknown version is told in clear words', () => {
 });
 
 describe.each(looks)('the public reference at $name', ({ name, width, colorScheme }) => {
-  it('fits its window and keeps nobody out', async () => {
+  it('fits its window and is accessible', async () => {
     const made = await reference.visit('/v1/preview', { viewport: { width, height: 900 }, colorScheme });
     const { page } = made;
     const look = async (what: string, fullPage = false) => {

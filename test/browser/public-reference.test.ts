@@ -40,7 +40,7 @@ describe('the shell of the public reference', () => {
     expect((await shellOf('v1', { authorization: `Bearer ${key}`, 'x-tenant-id': tenant })).text).toBe(shell.text);
   });
 
-  it('carries a strict policy and is asked for again each time', async () => {
+  it('has a strict policy and is revalidated each time', async () => {
     const { policy, headers } = await shellOf('v1');
     expect(policy).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -50,7 +50,7 @@ describe('the shell of the public reference', () => {
     expect(headers.get('cache-control')).toBe('no-cache');
   });
 
-  it('serves the listed files for good, and no others', async () => {
+  it('serves the listed files as immutable, and no others', async () => {
     const { text } = await shellOf('v1');
     const folder = /\/reference-assets\/[0-9a-f]{16}/.exec(text)?.[0] ?? '';
     const script = await fetch(`${reference.site.origin}${folder}/public/start.js`);
@@ -74,24 +74,24 @@ describe('the shell of the public reference', () => {
 });
 
 describe('the public reference', () => {
-  it('lists the resources, and says of each field and filter what the description says', async () => {
+  it('lists the resources, fields and filters with their descriptions', async () => {
     const made = await reference.visit();
     await reference.enter(made);
     await made.page.getByRole('heading', { name: 'Test', level: 2 }).waitFor();
     expect(await made.page.title()).toBe('Guide · v1 · API reference');
     await made.page.locator('.cards').getByRole('link', { name: 'invoices' }).click();
     const status = made.page.locator('.fields > div', { hasText: 'Where it stands' });
-    expect(await status.innerText()).toMatch(/status[\s\S]*text or null[\s\S]*sort[\s\S]*3 filters/);
+    expect(await status.innerText()).toMatch(/status[\s\S]*string or null[\s\S]*sort[\s\S]*3 filters/);
     expect(await made.page.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual([
       'List invoices',
-      'What changed in invoices',
-      'One record of invoices',
+      'List changes to invoices',
+      'Retrieve an invoice',
     ]);
     await operation(made, 'listInvoices').getByRole('button', { name: 'Show all' }).click();
     const parameter = operation(made, 'listInvoices').locator('.parameter', {
       has: made.page.getByLabel('number_contains', { exact: true }),
     });
-    expect(await parameter.innerText()).toContain('Contains this text, whatever the case');
+    expect(await parameter.innerText()).toContain('Contains this text, ignoring case');
     expect(await operation(made, 'listInvoices').getByText('whole UTC day').count()).toBe(1);
     expect(made.complaints).toEqual([]);
     expect(reference.staysHere(made)).toBe(true);
@@ -107,11 +107,11 @@ describe('the public reference', () => {
     expect([sent['cookie'], sent['referer']]).toEqual([undefined, undefined]);
     await list.getByText('200 OK').waitFor();
     await list.getByText('Page 1 of 3, 12 records').waitFor();
-    const body = list.getByRole('region', { name: 'Body of the answer' });
+    const body = list.getByRole('region', { name: 'Response body' });
     expect(await body.innerText()).toContain(`"total": ${exactDigits}`);
     expect(JSON.parse(await body.innerText())).toEqual(await response.json());
     const saving = made.page.waitForEvent('download');
-    await list.getByRole('button', { name: 'Save the answer' }).click();
+    await list.getByRole('button', { name: 'Save the response' }).click();
     expect(await textOf(await saving)).toBe(await response.text());
 
     await list.getByRole('button', { name: 'Next' }).click();
@@ -120,8 +120,8 @@ describe('the public reference', () => {
     await list.getByText('Page 3 of 3, 12 records').waitFor();
     expect(await list.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true);
     expect(await body.innerText()).toContain('INV-012');
-    await list.getByRole('button', { name: 'Ask again with this ETag' }).click();
-    await list.getByText('Not modified: what you hold').waitFor();
+    await list.getByRole('button', { name: 'Repeat with this ETag' }).click();
+    await list.getByText('Not modified: your copy').waitFor();
 
     const traces = await readTraces(made);
     expect(traces).not.toContain(key);
@@ -131,27 +131,27 @@ describe('the public reference', () => {
     expect(reference.staysHere(made)).toBe(true);
   });
 
-  it('says when nothing fits, what was wrong with a parameter, and which value is needed', async () => {
+  it('reports an empty result, an invalid parameter and a missing required value', async () => {
     const made = await reference.openAt('listInvoices');
     const list = operation(made, 'listInvoices');
     await list.locator('summary', { hasText: 'status' }).first().click();
     await list.getByRole('textbox', { name: 'status', exact: true }).fill('lost');
     await send(made, 'listInvoices');
-    await list.getByText('No record fits.').waitFor();
+    await list.getByText('No records match.').waitFor();
     await list.getByLabel('pageSize').fill('0');
     await send(made, 'listInvoices');
     await list.getByText('400 Bad Request').waitFor();
     await list.getByText('"pageSize" must be a whole number', { exact: false }).first().waitFor();
-    expect(await list.getByRole('region', { name: 'Body of the answer' }).innerText()).toContain('"path": "pageSize"');
-    const one = operation(made, 'getInvoicesRecord');
+    expect(await list.getByRole('region', { name: 'Response body' }).innerText()).toContain('"path": "pageSize"');
+    const one = operation(made, 'getInvoice');
     await one.getByRole('button', { name: 'Send' }).click();
     expect(await one.locator(':focus').getAttribute('aria-invalid')).toBe('true');
     await one.getByRole('textbox', { name: 'id', exact: true }).fill('2');
-    await send(made, 'getInvoicesRecord');
-    await one.getByRole('region', { name: 'Body of the answer' }).getByText('"INV-002"').waitFor();
+    await send(made, 'getInvoice');
+    await one.getByRole('region', { name: 'Response body' }).getByText('"INV-002"').waitFor();
   });
 
-  it('gives examples that are the request itself, in three languages', async () => {
+  it('shows the exact request as sample code in three languages', async () => {
     const made = await reference.openAt('listInvoices', 'v1', { permissions: ['clipboard-read', 'clipboard-write'] });
     const list = operation(made, 'listInvoices');
     await list.locator('summary', { hasText: 'status' }).first().click();
@@ -184,7 +184,7 @@ describe('the public reference', () => {
     expect(copied).not.toContain(key);
   });
 
-  it('is gone through by keyboard alone, however many resources there are', async () => {
+  it('can be used with the keyboard alone, also with many resources', async () => {
     const made = await reference.visit('/v4/preview');
     await reference.enter(made);
     const { page } = made;
@@ -194,7 +194,7 @@ describe('the public reference', () => {
     await page.getByText('1 operation', { exact: true }).waitFor();
     await page.keyboard.press('Enter');
     await page.locator('#title-listResource33:focus').waitFor();
-    expect(await page.getByRole('link', { name: 'List resource-33' }).getAttribute('aria-current')).toBe('page');
+    expect(await page.getByRole('link', { name: 'List resource 33' }).getAttribute('aria-current')).toBe('page');
     await page.keyboard.press('Control+k');
     await page.keyboard.press('Escape');
     await page.keyboard.press('ArrowDown');
@@ -209,7 +209,7 @@ describe('the public reference', () => {
     expect(made.complaints).toEqual([]);
   });
 
-  it('keeps the chosen theme and nothing else', async () => {
+  it('stores the chosen theme and nothing else', async () => {
     const made = await reference.visit('/v1/preview', { colorScheme: 'light' });
     const background = () => made.page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
     const light = await background();
@@ -225,7 +225,7 @@ describe('the public reference', () => {
     expect((await made.context.storageState()).origins).toEqual([]);
   });
 
-  it('takes the tenant id from the fragment, and drops the key when another is to be used', async () => {
+  it('takes the tenant id from the fragment, and discards the key when the reader changes it', async () => {
     const made = await reference.visit(`/v1/preview#tenant=${tenant}`);
     const { page } = made;
     await page.getByRole('button', { name: 'Open the reference' }).waitFor();
@@ -240,30 +240,30 @@ describe('the public reference', () => {
     expect(await page.getByLabel('Tenant id').inputValue()).toBe(tenant);
   });
 
-  it('says of a draft what it changes, and sends nothing for it', async () => {
+  it('shows the changes of a draft, and sends no requests for it', async () => {
     const made = await reference.visit('/v6/preview?draft=true');
     await reference.enter(made);
     await made.page.getByText('This is a draft.').waitFor();
     expect(await made.page.locator('#version').innerText()).toBe('v6 draft');
     const changes = made.page.locator('.changes');
     expect(await changes.getByRole('heading').innerText()).toMatch(/^Changes from v5\s*7, 7 of them breaking$/);
-    expect(await changes.innerText()).toContain('In invoices the sort number is gone.');
+    expect(await changes.innerText()).toContain('The sort number of invoices was removed.');
     await made.page.locator('.cards').getByRole('link', { name: 'invoices' }).click();
-    await made.page.getByText('answers no requests until it is published').first().waitFor();
+    await made.page.getByText('serves no requests until it is published').first().waitFor();
     expect(await made.page.getByRole('button', { name: 'Send' }).count()).toBe(0);
   });
 
-  it('tells that a version is deprecated, until when, and what follows it', async () => {
+  it('shows that a version is deprecated, its sunset date and its successor', async () => {
     const made = await reference.visit('/v3/preview');
     await reference.enter(made);
     await made.page.getByText(/Deprecated since .* It may be retired from January 31, 2027 on\./).waitFor();
     expect(await made.page.getByRole('link', { name: 'Go to v5' }).getAttribute('href')).toBe('/api/public/openapi/v5/preview');
   });
 
-  it('takes a description as text, whatever stands in it, and saves what is no JSON', async () => {
+  it('shows any markup in a description as text, and saves responses that are not JSON', async () => {
     const made = await reference.openAt('getShell', 'v5');
     const shell = operation(made, 'getShell');
-    await shell.getByLabel('Answer as').selectOption('text/html');
+    await shell.getByLabel('Response format').selectOption('text/html');
     expect(await shell.getByRole('region', { name: 'Example of the request' }).innerText()).toContain("-H 'Accept: text/html'");
     const saving = made.page.waitForEvent('download');
     await send(made, 'getShell');
@@ -273,7 +273,7 @@ describe('the public reference', () => {
     await list.getByRole('button', { name: 'First five' }).click();
     const example = list.getByRole('region', { name: 'Example of the request' });
     expect(await example.innerText()).toContain('pageSize=5');
-    await list.getByLabel('Answer as').selectOption('text/csv');
+    await list.getByLabel('Response format').selectOption('text/csv');
     expect(await example.innerText()).toMatch(/invoices' [^?]*'Accept: text\/csv'[^?]*--output 'invoices.csv'$/);
     await made.page.getByRole('link', { name: 'Guide' }).click();
     expect(await made.page.locator('.guide .prose').first().innerHTML()).toBe(
@@ -283,10 +283,10 @@ describe('the public reference', () => {
     expect(reference.staysHere(made)).toBe(true);
   });
 
-  it('saves a whole list as CSV', async () => {
+  it('saves a complete list as CSV', async () => {
     const made = await reference.openAt('listInvoices');
     const list = operation(made, 'listInvoices');
-    await list.getByLabel('Answer as').selectOption('text/csv');
+    await list.getByLabel('Response format').selectOption('text/csv');
     const saving = made.page.waitForEvent('download');
     await send(made, 'listInvoices');
     const lines = (await textOf(await saving)).split('\r\n');
@@ -295,9 +295,9 @@ describe('the public reference', () => {
     expect(made.complaints).toEqual([]);
   });
 
-  it('says so when an answer breaks off in the middle, and keeps nothing of it', async () => {
+  it('reports a response that breaks off in the middle, and keeps nothing of it', async () => {
     const app = express();
-    // As a network does that fails: the head and some of the body arrive, the rest never does.
+    // Like a failing network: the headers and a part of the body arrive, the rest never does.
     app.get('/api/public/v1/invoices', (req, res) => {
       res.set({ 'content-type': req.headers.accept ?? '', 'content-length': '10000' });
       res.write(req.headers.accept === 'text/csv' ? 'id,number\r\n1,INV-' : '{"data":[{"id":"1","num', () => res.destroy());
@@ -310,9 +310,9 @@ describe('the public reference', () => {
       await reference.enter(made);
       const list = operation(made, 'listInvoices');
       for (const type of ['text/csv', 'application/json']) {
-        await list.getByLabel('Answer as').selectOption(type);
+        await list.getByLabel('Response format').selectOption(type);
         await list.getByRole('button', { name: 'Send' }).click();
-        await list.getByText('No whole answer came').waitFor();
+        await list.getByText('The response is incomplete').waitFor();
         expect(await list.getByText('Saved as').count()).toBe(0);
         expect(await list.innerText()).not.toContain('INV-');
       }
@@ -322,7 +322,7 @@ describe('the public reference', () => {
     }
   });
 
-  it('stays usable when its scripts come late, and says what it needs where there are none', async () => {
+  it('stays usable when its scripts load late, and says that it needs JavaScript without them', async () => {
     const made = await reference.newVisit();
     let release = () => {};
     const released = new Promise<void>((resolve) => {

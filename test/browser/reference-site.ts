@@ -1,4 +1,4 @@
-// Versions of every standing behind the real application, and ways through the public reference page as a reader takes them.
+// Versions in every status behind the real application, and helpers that use the public reference page as a reader does.
 import type { Browser, Locator, Response } from 'playwright-core';
 import { createApp } from '../../src/app.ts';
 import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
@@ -26,7 +26,7 @@ const manyEndpoints = [
   ...Array.from({ length: 49 }, (_, index) => ({ ...invoicesEndpoint, name: `resource-${index + 2}` })),
 ];
 
-/** Lists as CSV too, and the page itself as JSON or HTML: what the reference must do with media types that it never met. */
+/** Lists also as CSV, and the page itself as JSON or HTML: the reference must handle media types that it doesn't know. */
 function describeShell(text: string): string {
   const described = JSON.parse(text);
   const content = { 'application/json': { schema: {} }, 'text/html': { schema: { type: 'string' } } };
@@ -38,7 +38,7 @@ function describeShell(text: string): string {
   return JSON.stringify(described);
 }
 
-/** v1 published · v2 retired · v3 deprecated · v4 with 50 resources · v5 with a description of its own · v6 a draft */
+/** v1 published · v2 retired · v3 deprecated · v4 with 50 resources · v5 with its own description · v6 a draft */
 async function publishVersions({ ctx }: TestDatabase, tenant: string): Promise<void> {
   await publishVersion(ctx, tenant);
   await publishVersion(ctx, tenant, { version: 'v2', status: 'retired' });
@@ -57,7 +57,7 @@ export type ReferenceSite = {
   readonly browser: Browser;
   readonly tenant: string;
   readonly key: string;
-  /** A new visitor at an address below /api/public/openapi. */
+  /** A new visitor at a path below /api/public/openapi. */
   visit(address?: string, options?: VisitOptions): Promise<Visit>;
   newVisit(options?: VisitOptions): Promise<Visit>;
   enter(visit: Visit, credentials?: Credentials): Promise<void>;
@@ -71,7 +71,7 @@ export type ReferenceSite = {
 export const operation = ({ page }: Visit, id: string): Locator => page.locator(`#at-${id}`);
 
 export async function send(visit: Visit, id: string): Promise<Response> {
-  // Not an asset or a description that the page is still fetching.
+  // Ignores assets and documents that the page is still fetching.
   const answered = visit.page.waitForResponse((response) => /\/api\/public\/(?!openapi\/v\d+$)/.test(response.url()));
   await operation(visit, id).getByRole('button', { name: 'Send' }).click();
   return answered;

@@ -1,12 +1,12 @@
-// The page on which a payer approves or declines at the sandbox, as a person meets it: by mouse and keyboard, without scripts.
+// The page on which a payer approves or declines a sandbox payment, as a person uses it: with mouse and keyboard, without scripts.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createId } from '../../src/core/id.ts';
+import { createLog } from '../../src/core/log.ts';
 import type { PaymentProvider } from '../../src/gateways/payments/provider.ts';
 import { sandbox } from '../../src/gateways/payments/sandbox/sandbox.ts';
 import { type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
@@ -37,7 +37,7 @@ let visits: Visit[] = [];
 
 beforeAll(async () => {
   database = await testDatabase({ clock });
-  // The shop is another origin: the page must lead there, and nowhere else.
+  // The shop is another origin; the page must link only there.
   shop = createServer((req, res) =>
     res.setHeader('content-type', 'text/html').end(`<title>Shop</title><h1>Back in the shop: ${req.url}</h1>`),
   );
@@ -49,7 +49,7 @@ beforeAll(async () => {
   ctx = { ...database.ctx, settings: { ...database.ctx.settings, publicUrl: site.origin } };
   const { id } = await makeOrganization(ctx, { name: 'Aster & Söhne <b>GmbH</b>' });
   const tenant: TenantCtx = { ...ctx, organizationId: id };
-  provider = await sandbox.open(tenant, { id: newId(), secrets: {}, publicUrl: site.origin });
+  provider = await sandbox.create(tenant, { id: createId(), secrets: {}, publicUrl: site.origin });
   browser = await launchChromium();
 });
 afterAll(async () => {
@@ -68,8 +68,8 @@ const checkOut = (currency = 'GBP') => {
   const part = (amountMinor: bigint) => ({ amountMinor, currency });
   return provider.createCheckout(
     {
-      checkoutId: newId(),
-      paymentId: newId(),
+      checkoutId: createId(),
+      paymentId: createId(),
       amount: part(3_491_194n),
       title: 'Payment of 2 invoices',
       items: [
@@ -90,19 +90,19 @@ async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Vis
   return opened;
 }
 
-const stateOf = async (sessionId: string) => (await provider.payment({ sessionId }, never))?.state;
+const stateOf = async (sessionId: string) => (await provider.findPayment({ sessionId }, never))?.state;
 
 describe('the payment page', () => {
-  it('says once what a single invoice is', async () => {
+  it('names a single invoice once', async () => {
     const amount = { amountMinor: 100n, currency: 'GBP' };
-    const ids = { checkoutId: newId(), paymentId: newId() };
+    const ids = { checkoutId: createId(), paymentId: createId() };
     const addresses = { successUrl: `${shopUrl}/paid`, cancelUrl: shopUrl, expiresAt: new Date(clock.now().getTime() + 30 * 60_000) };
     const title = 'Invoice 77';
     const session = await provider.createCheckout({ ...ids, amount, title, items: [{ label: title, amount }], ...addresses }, never);
     expect((await (await fetch(session.url)).text()).match(/Invoice 77/g)).toHaveLength(1);
   });
 
-  it.each(looks)('at $name: a declined card may be followed by another one, by the keyboard', async ({ name, width, colorScheme }) => {
+  it.each(looks)('at $name: another card can be used after a declined one, with the keyboard', async ({ name, width, colorScheme }) => {
     const session = await checkOut();
     const opened = await visit({ viewport: { width, height: 900 }, colorScheme });
     const { page } = opened;
@@ -139,16 +139,16 @@ describe('the payment page', () => {
     expect(foreign).toEqual([]);
   });
 
-  it('works without scripts; sent again from an old page it says that it is paid, and canceling then takes nothing back', async () => {
+  it('works without scripts; submitting an old page again shows that it is paid, and canceling then changes nothing', async () => {
     const session = await checkOut('JPY');
     const [one, other] = [await visit({ javaScriptEnabled: false }), await visit({ javaScriptEnabled: false })];
     for (const { page } of [one, other]) await page.goto(session.url);
     expect(await one.page.getByRole('heading').innerText()).toContain('¥3,491,194');
     await one.page.getByRole('button', { name: /^Pay/ }).dblclick();
-    // The second click gives the first one's navigation up, not what was sent by it.
+    // The second click cancels the first one's navigation, not the request that it sent.
     await until(async () => ((await stateOf(session.id)) === 'SUCCEEDED' ? true : undefined));
     await other.page.getByRole('button', { name: /^Pay/ }).click();
-    await other.page.getByRole('heading', { name: 'This payment is made' }).waitFor();
+    await other.page.getByRole('heading', { name: 'Payment complete' }).waitFor();
     await one.page.goto(session.url);
     const late = await one.page.request.post(session.url, { form: { do: 'cancel' }, maxRedirects: 0 });
     expect([late.status(), late.headers()['location']]).toEqual([303, new URL(session.url).pathname]);
@@ -157,7 +157,7 @@ describe('the payment page', () => {
     await one.page.getByRole('heading', { name: 'Back in the shop: /paid?order=1&x=2' }).waitFor();
   });
 
-  it('ends by the payer, and in time; both lead back to where the payer came from', async () => {
+  it('can be canceled by the payer and expires; both link back to the shop', async () => {
     const [given, late] = [await checkOut(), await checkOut()];
     const { page, complaints } = await visit();
     await page.goto(given.url);
@@ -176,11 +176,11 @@ describe('the payment page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('is not known by another address, and takes nothing from a page of somebody else', async () => {
+  it('is unknown at another address, and accepts nothing from another site', async () => {
     const session = await checkOut();
     const { page } = await visit();
     expect((await page.goto(`${session.url.slice(0, -1)}${session.url.endsWith('A') ? 'B' : 'A'}`))?.status()).toBe(404);
-    await page.getByRole('heading', { name: 'This payment page is not known' }).waitFor();
+    await page.getByRole('heading', { name: 'Unknown payment page' }).waitFor();
     const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
     const lured = await page.request.post(session.url, { form: { do: 'pay', card: 'approved' }, headers: foreign, maxRedirects: 0 });
     expect(lured.status()).toBe(403);
@@ -188,9 +188,9 @@ describe('the payment page', () => {
     expect(await stateOf(session.id)).toBe('OPEN');
   });
 
-  it('leaves its token out of the log', async () => {
+  it('keeps its token out of the log', async () => {
     const lines: string[] = [];
-    const log = openLog('info', { write: (line: string) => void lines.push(line) });
+    const log = createLog('info', { write: (line: string) => void lines.push(line) });
     const logging = await listen(createApp({ ...ctx, log }));
     const session = await checkOut();
     await fetch(session.url.replace(site.origin, logging.origin));

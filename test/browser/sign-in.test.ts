@@ -1,4 +1,4 @@
-// A person in a real browser: from the reference page to the identity provider, back with a session, a request with it, and out.
+// A person in a real browser: from the reference page to the identity provider, back with a session, a request with it, and signing out.
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -58,7 +58,7 @@ async function execute({ page }: Visit, method: string, path: string, body?: str
 }
 
 describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
-  it('works from the reference page and back out, and fits its window', async () => {
+  it('works from the reference page, including signing out, and fits its window', async () => {
     const made = await visit({ viewport: { width, height: 900 }, colorScheme });
     const { page, complaints } = made;
     await saveScreenshot(page, `sign-in-${name}-1-open`);
@@ -91,14 +91,14 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     expect(complaints).toEqual([]);
   });
 
-  it('tells why it did not work', async () => {
+  it('shows why it failed', async () => {
     const made = await visit({ viewport: { width, height: 900 }, colorScheme });
     await made.page.getByRole('link', { name: 'Sign in' }).click();
     await made.page.getByRole('button', { name: 'unverified@acme.example' }).click();
     await made.page.getByRole('heading', { name: 'Your e-mail address is not verified' }).waitFor();
     await saveScreenshot(made.page, `sign-in-${name}-5-problem`);
     expect(await overflowOf(made.page)).toBe(0);
-    // The provider still knows who that was, and asks again all the same.
+    // The provider still has a session for that person, and asks again nevertheless.
     await made.page.getByRole('link', { name: 'Sign in as someone else' }).click();
     await made.page.getByRole('button', { name: 'owner@acme.example' }).click();
     await made.page.getByText('Signed in as Owner of Aster').waitFor();
@@ -107,7 +107,7 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
 });
 
 describe('the session on the reference page', () => {
-  it('yields to a key, comes back when that is dropped, and is found again after a reload', async () => {
+  it('gives way to a key, returns when the key is removed, and survives a reload', async () => {
     const made = await visit();
     const { page } = made;
     await page.getByRole('link', { name: 'Sign in' }).click();

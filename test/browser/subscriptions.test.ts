@@ -1,4 +1,4 @@
-// The mails of subscriptions as a reader of mail shows them, and the page behind their link, by mouse and keyboard, without scripts.
+// The mails of subscriptions as mail clients show them, and the page behind their link, with mouse and keyboard, without scripts.
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -50,7 +50,7 @@ beforeAll(async () => {
   const runner = world.run();
   await runner.tick();
   await runner.stop();
-  await world.send().settled();
+  await world.send().waitUntilIdle();
 });
 afterAll(async () => {
   await browser.close();
@@ -83,12 +83,12 @@ describe.each(['few', 'many'])('the mail with %s columns', (which) => {
     expect(await graveViolations(page)).toEqual([]);
   });
 
-  it('can be read where a reader drops style sheets, and shows fifty records in less than such readers cut off', async () => {
+  it('is legible in mail clients that drop style sheets, and shows fifty records below the size at which such clients cut mails', async () => {
     const html = htmlTo(`${which}@example.test`);
     const { page } = await visit({ viewport: { width: 360, height: 900 } });
     await page.setContent(html.replace(/<style>[\s\S]*?<\/style>/, ''));
     await saveScreenshot(page, `subscription-mail-${which}-360-plain`);
-    // A table of few columns can't be stacked without them: dates and amounts keep their width.
+    // Without style sheets a table of few columns can't be stacked: dates and amounts keep their width.
     expect(await overflowOf(page)).toBeLessThanOrEqual(which === 'few' ? 100 : 0);
     expect(html).toContain('The first 50 of 120 records. As of ');
     expect(Buffer.byteLength(html)).toBeLessThan(100_000);
@@ -96,7 +96,7 @@ describe.each(['few', 'many'])('the mail with %s columns', (which) => {
 });
 
 describe('the page behind the link', () => {
-  it.each(looks)('at $name: ends it and takes it back without scripts, by the keyboard', async ({ name, width, colorScheme }) => {
+  it.each(looks)('at $name: unsubscribes and resubscribes without scripts, with the keyboard', async ({ name, width, colorScheme }) => {
     const opened = await visit({ viewport: { width, height: 700 }, colorScheme, javaScriptEnabled: true });
     const { page } = opened;
     const link = world.linkOf('few@example.test').replace(world.ctx.settings.publicUrl, site.origin);

@@ -1,4 +1,4 @@
-// Carries out what a plan says, and notes what it met. What changes the account is told to `onChange` before anything else goes on.
+// Carries out a plan and records what each action hit. Changes of the account are reported to `onChange` before anything else continues.
 import type { Knex } from 'knex';
 import { openKnex } from '../../src/db/connect.ts';
 import { tableOf } from './books.ts';
@@ -16,21 +16,21 @@ export type Stage = {
   readonly company: Company;
   readonly staff: Staff;
   readonly report: Report;
-  /** Notes what the account holds now, for the runs under way. */
+  /** Records what the account holds now, for the runs in progress. */
   readonly onChange: () => Promise<void>;
 };
 type Held = { readonly fault: StateFault; readonly recordType: RecordTypeName; rounds: number; end(): Promise<void> };
 export type Actions = {
   perform(action: Action): Promise<void>;
-  /** Faults that end now, or all of them. */
+  /** Ends the faults that are due now, or all of them. */
   endHolds(all: boolean): Promise<void>;
   holding(fault: StateFault, recordType: RecordTypeName): boolean;
-  /** Kills and stops that are still going on. */
+  /** Kills and stops that are still in progress. */
   settled(): Promise<void>;
 };
 
 const statuses: Readonly<Record<RequestFault, number>> = { '429': 429, '500': 500, cut: 502, slow: 504 };
-/** Longer than the service waits for an answer. */
+/** Longer than the service waits for a response. */
 const slowMs = 1_200;
 
 function injectFault({ world }: Stage, fault: RequestFault, times: number): void {
@@ -52,7 +52,7 @@ function injectFault({ world }: Stage, fault: RequestFault, times: number): void
   });
 }
 
-/** How often the account answered as it was told to, since then. */
+/** How often the account has returned the injected response since then. */
 export function countHits({ world, report }: Stage, since: Date): void {
   for (const { at, status, reason } of world.account.audit()) {
     if (reason !== 'injected fault' || at < since) continue;
@@ -89,7 +89,7 @@ async function hideColumn({ world: { account, wire } }: Stage, table: string, co
   };
 }
 
-/** Changes the account, now and back at the end, and each time says so. */
+/** Changes the account now and back at the end, and reports both. */
 async function changeAndBack({ onChange }: Stage, there: () => Promise<void>, back: () => Promise<void>): Promise<Ending> {
   await there();
   await onChange();
@@ -99,7 +99,7 @@ async function changeAndBack({ onChange }: Stage, there: () => Promise<void>, ba
   };
 }
 
-/** How a fault that lasts begins; each gives how to end it. */
+/** How a lasting fault starts; each returns how to end it. */
 const begin: Readonly<Record<StateFault, Begin>> = {
   'hidden-table': (stage, recordType, _random, hit) => hide(stage, tableOf(recordType), hit),
   'hidden-deletions': (stage, _recordType, _random, hit) => hide(stage, 'deletedrecord', hit),
@@ -109,7 +109,7 @@ const begin: Readonly<Record<StateFault, Begin>> = {
     const id = random.pick(await books.ids(recordType));
     wire.lock({ table: tableOf(recordType), id, onTaken: hit });
     if (random.chance(0.6)) {
-      await touch(books, recordType, id); // somebody is at work on it: that is why it is locked
+      await touch(books, recordType, id); // it is locked because someone is editing it
       await onChange();
     }
     return async () => wire.lock(null);
@@ -130,7 +130,7 @@ const begin: Readonly<Record<StateFault, Begin>> = {
   },
 };
 
-/** As the superuser, who sees what others are waiting for. */
+/** As the superuser, which can see what other backends wait for. */
 async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): Promise<T> {
   const admin = openKnex(world.address, null, 1);
   try {
@@ -142,7 +142,7 @@ async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): 
 
 const publishWithinMs = 1_200;
 
-/** Waits until a publish of that record type stands before its first change, and strikes there; says whether one came. */
+/** Waits until a publish of that record type is just before its first change, and acts there; returns whether one came. */
 async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: () => Promise<void>): Promise<boolean> {
   const { world, company } = stage;
   const holder = await world.ctx.db.data.connect();
@@ -168,7 +168,7 @@ async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: (
   }
 }
 
-/** The processes that have runs of this company in hand. */
+/** The processes that work on runs of this company. */
 const busyWorkers = (stage: Stage): Promise<number[]> =>
   asAdmin(stage, async (admin) => {
     const rows = await admin('sync_runs')
@@ -216,7 +216,7 @@ export function openActions(stage: Stage): Actions {
     holds.push({ fault, recordType, rounds, end });
   };
 
-  /** Beside the request that it is tied to: what it strikes must go on meanwhile. */
+  /** Runs in parallel to the request that triggers it: the affected work must continue meanwhile. */
   const strike = (action: Parameters<typeof disaster>[1]): void => {
     const striking = disaster(stage, action).finally(() => disasters.delete(striking));
     disasters.add(striking);

@@ -1,8 +1,8 @@
-// The company's side of the account: its books put back to the first day for each seed, and a role that sees less of them. Rows that
-// the role may not see are moved aside: they live, and whoever reads the account does not find them.
+// The company's side of the account: its books, reset to the first day for each seed, and a role that sees fewer of them. Rows that
+// the role may not see are moved to another schema: they exist, but readers of the account don't find them.
 import type { Pool, PoolClient } from 'pg';
 import type { NetsuiteAccount } from '../../src/demo/netsuite/account.ts';
-import { inWrite } from '../../src/demo/netsuite/database/in-write.ts';
+import { inWriteTransaction } from '../../src/demo/netsuite/database/write-transaction.ts';
 import { DATA_TIME_ZONE } from '../../src/demo/netsuite/load/ledger.ts';
 import type { RecordTypeName } from './plan.ts';
 
@@ -21,12 +21,12 @@ export const tableOf = (recordType: RecordTypeName): 'customer' | 'item' | 'tran
 export type Books = {
   readonly pool: Pool;
   readonly account: NetsuiteAccount;
-  /** Everything as on the first morning: records, time, and what the role sees. */
+  /** Resets everything to the first morning: records, time, and what the role sees. */
   reset(): Promise<void>;
   /** One transaction of the account, with its own time to the second. */
   write(work: (client: PoolClient, now: Date) => Promise<void>): Promise<void>;
   ids(recordType: RecordTypeName): Promise<string[]>;
-  /** Of these, the ones that live in the account, whether or not the role may see them. */
+  /** Those of these ids that exist in the account, whether or not the role may see them. */
   alive(recordType: RecordTypeName, ids: readonly string[]): Promise<string[]>;
   /** Forward or back, and never close to a midnight: what is due today must not change while it is compared. */
   stepClock(minutes: number): Promise<void>;
@@ -70,7 +70,7 @@ async function restore(pool: Pool): Promise<void> {
   }
 }
 
-/** Of a table, where, with its rows moved from one schema to the other. */
+/** Moves rows of a table from one schema to the other. */
 const move = (client: PoolClient, table: string, from: string, to: string, where: string, values: readonly unknown[] = []) =>
   client.query(`with moved as (delete from ${from}.${table} where ${where} returning *) insert into ${to}.${table} table moved`, [
     ...values,
@@ -93,7 +93,9 @@ export async function openBooks(account: NetsuiteAccount, pool: Pool): Promise<B
       await account.setBusinessTime(firstMorning);
     },
     write: (work) =>
-      inWrite(pool, DATA_TIME_ZONE, (client) => work(client, new Date(Math.floor(account.businessTime().getTime() / 1_000) * 1_000))),
+      inWriteTransaction(pool, DATA_TIME_ZONE, (client) =>
+        work(client, new Date(Math.floor(account.businessTime().getTime() / 1_000) * 1_000)),
+      ),
     ids: (recordType) => idsOf('ledger', recordType),
     async alive(recordType, ids) {
       const there = new Set([...(await idsOf('ledger', recordType)), ...(await idsOf('aside', recordType))]);

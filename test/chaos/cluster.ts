@@ -1,4 +1,4 @@
-// A PostgreSQL of its own, with the durability that it has unless told otherwise, that can be stopped as if the power had failed.
+// A separate PostgreSQL with its default durability, which can be stopped as in a power failure.
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { openKnex } from '../../src/db/connect.ts';
@@ -6,14 +6,14 @@ import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
 
 export type Cluster = {
   readonly connection: EmbeddedDatabase['connection'];
-  /** What durability it runs with, in PostgreSQL's own words. */
+  /** Its durability settings, as PostgreSQL reports them. */
   readonly durability: string;
-  /** Stops it at once: no checkpoint, no farewell to anybody; and starts it again, which recovers from the log. */
+  /** Stops it immediately, without a checkpoint or closing connections, and starts it again, which recovers from the WAL. */
   crash(): Promise<void>;
-  /** Ends it and waits: SIGINT stops it after its transactions were rolled back, SIGQUIT at once, SIGKILL leaves its backends orphaned. */
+  /** Ends it and waits: SIGINT stops it after rolling back its transactions, SIGQUIT immediately, SIGKILL leaves its backends orphaned. */
   down(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
   up(): Promise<void>;
-  /** Of the process that all its backends come from. */
+  /** The pid of the postmaster. */
   pid(): Promise<number>;
   stop(): Promise<void>;
 };

@@ -1,4 +1,4 @@
-// A customer of the service for one seed: made, connected and configured through the management interface.
+// A customer of the service for one seed: created, connected and configured through the management interface.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { sqlState } from '../../src/db/pg-errors.ts';
@@ -18,7 +18,7 @@ export type Company = {
   readonly schema: string;
   readonly secret: string;
   readonly api: Api;
-  /** Starts a run and waits for its end, however often the database goes away meanwhile. */
+  /** Starts a run and waits for its end, however often the database becomes unavailable meanwhile. */
   sync(recordType: RecordTypeName, mode: 'incremental' | 'full'): Promise<RunRow>;
   refreshMetadata(): Promise<void>;
   publish(): Promise<void>;
@@ -26,7 +26,7 @@ export type Company = {
 };
 
 const lost = /^(08\w{3}|57P0[123]|E[A-Z]+)$/;
-/** Says nothing but that the database is away, or has just come back. */
+/** Whether the response only reports that the database is unavailable or has just recovered. */
 const isAway = (error: unknown): boolean =>
   lost.test(sqlState(error) ?? '') ||
   (error instanceof Error &&
@@ -35,7 +35,7 @@ const isAway = (error: unknown): boolean =>
 const patienceMs = 90_000;
 const pollMs = 30;
 
-/** Tries again until the database is back. */
+/** Retries until the database is available. */
 export async function patiently<T>(work: () => Promise<T>): Promise<T> {
   for (const end = performance.now() + patienceMs; ; ) {
     try {

@@ -1,16 +1,16 @@
-// Whether the warehouse holds what the account held. While a run reads, people go on changing the account, so a record may be as it
-// was at any moment of the run; what nobody touched must be exactly as it is. Pure.
+// Checks whether the warehouse holds what the account held. People keep changing the account during a run, so a record may be as it
+// was at any moment of the run; untouched records must be exactly equal. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import type { RecordTypeName } from './plan.ts';
 import type { TrueLine, TrueRecord, Truth } from './truth.ts';
 import type { View, ViewRow } from './warehouse-view.ts';
 
-/** What a green run says of more than what was changed with its time. See docs/decisions.md on labels inside lines. */
+/** What a green run guarantees beyond changes that have a modification time. See docs/decisions/sync.md on labels inside lines. */
 export type Claim = {
   /** Labels inside lines. */
   readonly lineLabels: boolean;
-  /** Labels, and values that change in silence, of records that were closed when they were last read. */
+  /** Labels, and values that change without a modification time, of records that were closed when they were last read. */
   readonly closedRecords: boolean;
 };
 export const claimOf = (run: { mode: string; proof: readonly { check: string }[] }): Claim => ({
@@ -64,7 +64,7 @@ function hasCell(recordType: RecordTypeName, cell: string | null, column: Record
 
 const shorten = (text: string | null): string => (text === null ? 'nothing' : text.length > 160 ? `${text.slice(0, 160)}…` : text);
 
-/** In words, at most a few; none when the warehouse is right. The last of `versions` is how the account is now. */
+/** Descriptions of differences, at most a few; none when the warehouse is right. The last of `versions` is the account's present state. */
 export function differences(recordType: RecordTypeName, view: View, versions: readonly Truth[], claim: Claim): string[] {
   const found: string[] = [];
   if (view.rowCount !== view.rows.size) found.push(`${recordType}: says ${view.rowCount} rows and has ${view.rows.size}`);

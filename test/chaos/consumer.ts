@@ -1,19 +1,19 @@
-// Somebody who follows a record type by its change numbers, (generation, id), in small pages, while everything goes on: whatever he was
-// given, applied in order, must make up the table in the end.
+// A client that follows a record type by its change numbers, (generation, id), in small pages, while everything else continues: the
+// changes that it got, applied in order, must equal the table in the end.
 import type { Pool } from 'pg';
 import { sqlState } from '../../src/db/pg-errors.ts';
-import { readColumns } from '../../src/warehouse/columns.ts';
-import { readState } from '../../src/warehouse/generation.ts';
-import { quoted } from '../../src/warehouse/table.ts';
+import { readRecordColumns } from '../../src/warehouse/columns.ts';
+import { readRecordState } from '../../src/warehouse/record-state.ts';
+import { quoteIdentifier } from '../../src/warehouse/table.ts';
 import { cellsSql, type View } from './warehouse-view.ts';
 
 type Change = { readonly id: string; readonly generation: string; readonly gone: boolean; readonly cells: readonly (string | null)[] };
 type Place = { readonly generation: string; readonly id: string };
 export type Consumer = {
-  /** Asks for the next page, one at a time; says how many changes came. */
+  /** Requests the next page, one at a time; returns the number of changes. */
   poll(): Promise<number>;
   changes(): number;
-  /** What is wrong with what was told, in words. */
+  /** Describes what is wrong with the changes. */
   problems(view: View): string[];
 };
 
@@ -21,12 +21,12 @@ const pageSize = 40;
 
 /** The next changes, in the order of their numbers, and the columns that they have. */
 async function readAfter(pool: Pool, schema: string, recordType: string, last: Place): Promise<{ changes: Change[]; names: string[] }> {
-  const state = await readState(pool, schema, recordType);
+  const state = await readRecordState(pool, schema, recordType);
   if (state === undefined || state.activeTable === null) return { changes: [], names: [] };
-  const columns = await readColumns(pool, schema, recordType);
+  const columns = await readRecordColumns(pool, schema, recordType);
   const { rows } = await pool.query<Change & { active: string }>(
     `select c.*, s.active_table as active from ${schema}.record_state s, lateral (
-       select id, generation::text as generation, false as gone, ${cellsSql(columns)} from ${schema}.${quoted(state.activeTable)}
+       select id, generation::text as generation, false as gone, ${cellsSql(columns)} from ${schema}.${quoteIdentifier(state.activeTable)}
        where (generation, id) > ($1::bigint, $2::bigint)
        union all
        select id::bigint, generation::text, true, '{}'::text[] from ${schema}.tombstones
@@ -34,7 +34,7 @@ async function readAfter(pool: Pool, schema: string, recordType: string, last: P
      where s.record_type = $3 order by c.generation::bigint, c.id limit ${pageSize}`,
     [last.generation, last.id, recordType],
   );
-  // Another table went live in between: what was read belongs to nobody.
+  // Another table went live in between: what was read is void.
   if (rows.some(({ active }) => active !== state.activeTable)) return { changes: [], names: [] };
   return { changes: rows, names: columns.map(({ column }) => column) };
 }
@@ -48,7 +48,7 @@ export function openConsumer(pool: Pool, schema: string, recordType: string): Co
 
   const readNext = async (): Promise<number> => {
     const { changes, names } = await readAfter(pool, schema, recordType, last).catch((error: unknown) => {
-      // Not set up yet, a column that came in between, or a server that is away: next time.
+      // Not set up yet, a column was added in between, or the server is unavailable: next time.
       if (sqlState(error) === undefined && !(error instanceof Error && /^(Connection terminated|Client has)/.test(error.message)))
         throw error;
       return { changes: [], names: [] };
@@ -73,15 +73,15 @@ export function openConsumer(pool: Pool, schema: string, recordType: string): Co
     changes: () => count,
     problems(view) {
       const found = [...outOfOrder];
-      for (const id of held.keys()) if (!view.rows.has(id)) found.push(`${recordType} ${id} went and the consumer was not told`);
+      for (const id of held.keys()) if (!view.rows.has(id)) found.push(`${recordType} ${id} was deleted without a change for the consumer`);
       for (const [id, row] of view.rows) {
         const known = held.get(id);
-        if (known === undefined) found.push(`${recordType} ${id} came and the consumer was not told`);
+        if (known === undefined) found.push(`${recordType} ${id} was created without a change for the consumer`);
         const differs = view.columns.some(({ column }, index) => {
           const at = known?.columns.indexOf(column) ?? -1;
           return known !== undefined && (at === -1 ? null : known.cells[at]) !== row.cells[index];
         });
-        if (differs) found.push(`${recordType} ${id} changed and the consumer was not told`);
+        if (differs) found.push(`${recordType} ${id} changed without a change for the consumer`);
       }
       return found.slice(0, 5);
     },

@@ -1,13 +1,13 @@
-// What people do in the account between and during two runs, through the code of its record service wherever that knows how; by
-// SQL where something happens behind the modification time's back. Which record it hits is decided by the mutation's own seed.
+// What people do in the account between and during two runs, through the code of its record service where that supports it; by
+// SQL where something changes without a modification time. The mutation's own seed decides which record it hits.
 import type { PoolClient } from 'pg';
 import { DATA_TIME_ZONE } from '../../src/demo/netsuite/load/ledger.ts';
-import { findSwitchedOn, type RecordType } from '../../src/demo/netsuite/records/record-types.ts';
-import { readWriteBody } from '../../src/demo/netsuite/records/write-body.ts';
-import { changeRecord, createRecord, removeRecord, type WriteSettings } from '../../src/demo/netsuite/records/write-record.ts';
-import { makeSwitches } from '../../src/demo/netsuite/switches.ts';
-import { makeRoleView } from '../../src/demo/netsuite/tables/role-view.ts';
-import { Refusal } from '../../src/demo/netsuite/wire.ts';
+import { findEnabledType, type RestRecordType } from '../../src/demo/netsuite/records/record-types.ts';
+import { parseWriteBody } from '../../src/demo/netsuite/records/write-body.ts';
+import { createRecord, deleteRecord, updateRecord, type WriteSettings } from '../../src/demo/netsuite/records/write-record.ts';
+import { createSwitches } from '../../src/demo/netsuite/switches.ts';
+import { createRoleVisibility } from '../../src/demo/netsuite/tables/role-visibility.ts';
+import { RestError } from '../../src/demo/netsuite/wire.ts';
 import type { Books } from './books.ts';
 import type { MutationKind, RecordTypeName } from './plan.ts';
 import { type Random, randomOf } from './random.ts';
@@ -15,17 +15,17 @@ import { type Random, randomOf } from './random.ts';
 type Scene = { readonly books: Books; readonly settings: WriteSettings; readonly random: Random };
 type Body = Record<string, unknown>;
 
-const everything = makeRoleView({ oneWorld: false, multipleCurrencies: true, tokenBasedAuthentication: true });
+const everything = createRoleVisibility({ oneWorld: false, multipleCurrencies: true, tokenBasedAuthentication: true });
 
-function serviceType(recordType: RecordTypeName): RecordType {
-  const type = findSwitchedOn(everything, recordType === 'item' ? 'inventoryItem' : recordType);
+function serviceType(recordType: RecordTypeName): RestRecordType {
+  const type = findEnabledType(everything, recordType === 'item' ? 'inventoryItem' : recordType);
   if (type === undefined) throw new Error(`the account has no ${recordType}`);
   return type;
 }
 
 const create = ({ settings }: Scene, recordType: RecordTypeName, body: Body): Promise<string> => {
   const type = serviceType(recordType);
-  return createRecord(settings, type, readWriteBody(type, body, 'Error'));
+  return createRecord(settings, type, parseWriteBody(type, body, 'Error'));
 };
 const change = (
   { settings }: Scene,
@@ -35,10 +35,10 @@ const change = (
   replaces: readonly string[] = [],
 ): Promise<void> => {
   const type = serviceType(recordType);
-  return changeRecord(settings, { type, id }, readWriteBody(type, body, 'Error'), new Set(replaces));
+  return updateRecord(settings, { type, id }, parseWriteBody(type, body, 'Error'), new Set(replaces));
 };
 const remove = ({ settings }: Scene, recordType: RecordTypeName, id: string): Promise<void> =>
-  removeRecord(settings, { type: serviceType(recordType), id });
+  deleteRecord(settings, { type: serviceType(recordType), id });
 
 const anyOf = async ({ books, random }: Scene, recordType: RecordTypeName): Promise<string> => random.pick(await books.ids(recordType));
 
@@ -81,7 +81,7 @@ const bySql = ({ books }: Scene, work: (client: PoolClient, now: Date) => Promis
     await work(client, now);
   });
 
-/** The amount of an open invoice moves on, and nothing tells so. */
+/** The open amount of an invoice changes without a new modification time. */
 async function shiftAmount(scene: Scene): Promise<void> {
   const id = await oneOf(scene, openInvoice);
   await bySql(scene, (client) =>
@@ -105,7 +105,7 @@ const touchAll = (scene: Scene): Promise<void> =>
     );
   });
 
-/** Gone, and not in the account's list of deletions. */
+/** Deleted, but not in the account's deletion feed. */
 async function deleteUnlisted(scene: Scene): Promise<void> {
   const id = await oneOf(
     scene,
@@ -143,12 +143,12 @@ const acts: Readonly<Record<MutationKind, (scene: Scene) => Promise<unknown>>> =
   'delete-unlisted': deleteUnlisted,
 };
 
-/** Says what was done: where the books refuse, or there is nothing of the kind, an invoice is edited instead. */
+/** Returns what was done: when the mutation is impossible, an invoice is edited instead. */
 export async function mutate(books: Books, kind: MutationKind, seed: number, paymentTouchesInvoice: boolean): Promise<MutationKind> {
   const settings: WriteSettings = {
     pool: books.pool,
     timeZone: DATA_TIME_ZONE,
-    switches: makeSwitches({ paymentTouchesInvoice }),
+    switches: createSwitches({ paymentTouchesInvoice }),
     businessTime: books.account.businessTime,
   };
   const scene: Scene = { books, settings, random: randomOf(seed) };
@@ -156,13 +156,13 @@ export async function mutate(books: Books, kind: MutationKind, seed: number, pay
     await acts[kind](scene);
     return kind;
   } catch (error) {
-    if (!(error instanceof Refusal || error instanceof RangeError)) throw error;
+    if (!(error instanceof RestError || error instanceof RangeError)) throw error;
     await acts['edit-invoice'](scene);
     return 'edit-invoice';
   }
 }
 
-/** A number that is one to the account and too long for anybody else; made good again by `healed`. */
+/** A number that the account accepts and that is too long for the service; `healed` corrects it. */
 export async function spoil(books: Books, recordType: RecordTypeName, id: string, isHealed: boolean): Promise<void> {
   await books.write(async (client, now) => {
     const [table, column, sound] = recordType === 'customer' ? ['customer', 'creditlimit', null] : ['transaction', 'exchangerate', '1'];
@@ -174,7 +174,7 @@ export async function spoil(books: Books, recordType: RecordTypeName, id: string
   });
 }
 
-/** An edit of just that record. */
+/** An edit of exactly that record. */
 export async function touch(books: Books, recordType: RecordTypeName, id: string): Promise<void> {
   const [table, column] = { customer: ['customer', 'comments'], item: ['item', 'salesdescription'] }[recordType as string] ?? [
     'transaction',

@@ -1,5 +1,5 @@
-// From a seed to all that will happen: pure, so that a failing seed can be shown and played again. What hits a run in the middle
-// is tied to the count of its requests to the ERP, not to a time.
+// Turns a seed into everything that will happen: pure, so that a failing seed can be shown and replayed. What hits a running run
+// is triggered by the count of its requests to the ERP, not by time.
 import { type Random, randomOf } from './random.ts';
 
 export const recordTypes = ['customer', 'item', 'invoice', 'creditMemo', 'customerPayment'] as const;
@@ -65,10 +65,10 @@ export type Plan = {
 export const has = ({ rounds }: Plan, kind: 'kill' | 'stop'): boolean =>
   rounds.some(({ during }) => during.some(({ action }) => action.do === kind));
 
-/** Half of the seeds, and with each other in every combination. */
+/** In half of the seeds, in every combination with each other. */
 const isKilled = (seed: number): boolean => seed % 2 === 1;
 const isRead = (seed: number): boolean => seed % 4 >= 2;
-/** A quarter: with and without a kill, with and without a reader. */
+/** In a quarter of the seeds: with and without a kill, with and without a reader. */
 const isStopped = (seed: number): boolean => [1, 6, 8, 15].includes(seed % 16);
 
 const mutateOf = (random: Random, kinds: readonly MutationKind[]): Action => ({
@@ -83,7 +83,7 @@ const stepOf = (random: Random): Action => ({
   minutes: random.chance(0.3) ? -random.between(1, 8) : random.chance(0.7) ? random.between(1, 90) : random.between(120, 3_000),
 });
 
-/** Several in a row, but for slow ones: each costs the whole patience of a caller. */
+/** Several in a row, except slow ones: each of these takes a caller's whole timeout. */
 function faultOf(random: Random): Action {
   const [fault, times] = [random.pick(requestFaults), random.between(1, 3)];
   return { do: 'fault', fault, times: fault === 'slow' ? 1 : times };
@@ -92,7 +92,7 @@ function faultOf(random: Random): Action {
 type Frame = Pick<Plan, 'recordTypes' | 'deletions'>;
 
 /**
- * Absence that the ERP doesn't explain removes up to twenty records by design. So where a role that sees less could look like that,
+ * Up to twenty merely absent records are deleted by design. So where a role that sees fewer records could look like that,
  * nothing else that hides deletions happens in the same seed, and under `reconcile` it begins between two runs.
  */
 function holdOf(random: Random, fault: StateFault, frame: Frame): Action {
@@ -153,8 +153,8 @@ function countOf(rounds: readonly Round[], kind: Action['do']): number {
 }
 
 /**
- * Hours back, in the last round, and forward again only after every run of it began: a clock that goes back and comes forward between
- * two runs leaves edits of which no time tells, which the daily scan alone can find.
+ * Hours back, in the last round, and forward again only after all its runs started: a clock that goes back and forward again between
+ * two runs leaves edits that no modification time reveals, which only the daily scan can find.
  */
 function stepFarBack(random: Random, rounds: Round[]): void {
   const last = rounds.pop();

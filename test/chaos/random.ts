@@ -1,4 +1,4 @@
-// One source of chance per seed: the same seed decides the same things in the same order.
+// One random generator per seed: the same seed decides the same things in the same order.
 
 export type Random = {
   /** 0 ≤ x < 1. */
@@ -7,7 +7,7 @@ export type Random = {
   between(low: number, high: number): number;
   chance(probability: number): boolean;
   pick<T>(items: readonly T[]): T;
-  /** So many different ones, in the order of the items; all of them when there are fewer. */
+  /** `count` distinct items, in their order; all of them when there are fewer. */
   sample<T>(items: readonly T[], count: number): T[];
 };
 

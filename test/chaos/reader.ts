@@ -1,5 +1,5 @@
-// A caller of the public interface who reads all along, over HTTP: lists page by page, single records, and again with the tag that he
-// holds. Every answer says which generation it shows, and must be exactly that one.
+// A client of the public interface that reads continuously over HTTP: lists page by page, single records, and again with the ETag that it
+// has. Every response names the generation it shows, and must equal it exactly.
 import { isDeepStrictEqual } from 'node:util';
 import type { RecordTypeName } from './plan.ts';
 import type { View, ViewRow } from './warehouse-view.ts';
@@ -38,7 +38,7 @@ const lineFields = [
 const hasLines = (recordType: RecordTypeName): boolean => recordType === 'invoice' || recordType === 'creditMemo';
 const linesField = { name: 'lines', source: 'lines', description: '', fields: lineFields };
 
-/** The version that the company publishes for him. */
+/** The version that the company publishes for the reader. */
 export const endpointsFor = (recordTypes: readonly RecordTypeName[]) =>
   recordTypes.map((recordType) => ({
     name: recordType.toLowerCase(),
@@ -67,7 +67,7 @@ export type Generations = ReadonlyMap<RecordTypeName, ReadonlyMap<string, View>>
 export type Reader = {
   /** Every page once, from now on. */
   lap(): Promise<void>;
-  /** One more walk over everything, then no more. */
+  /** Reads everything once more, then stops. */
   finish(): Promise<void>;
   answers(): number;
   problems(generations: Generations): string[];
@@ -92,7 +92,7 @@ function expectedRecord(recordType: RecordTypeName, view: View, id: string, row:
   return record;
 }
 
-/** What this answer should have been, by the generation that it names; null where it is just that. */
+/** What this response should have been, by the generation that it names; null when it is exactly that. */
 function problemOf({ recordType, generation, address, from, to, total, data }: Seen, view: View | undefined): string | null {
   if (view === undefined) return `${address} shows generation ${generation}, which never was`;
   if (total !== view.rows.size) return `${address} of generation ${generation} says ${total} and has ${view.rows.size}`;
@@ -110,9 +110,9 @@ export type ReaderOptions = {
   readonly pageSize: number;
 };
 
-/** The pause of somebody who reads politely; all that happens here shares two cores. */
+/** A pause between requests; everything here shares two cores. */
 const paceMs = 15;
-/** What an answer may be while a server is away or nothing has been published. */
+/** The responses allowed while a server is unavailable or nothing has been published. */
 const allowed = new Set([200, 304, 503]);
 
 async function get(url: string, headers: Readonly<Record<string, string>>) {
@@ -131,7 +131,7 @@ export function startReader({ base, headers, recordTypes, pageSize }: ReaderOpti
   const tags = new Map<string, { tag: string; generation: string }>();
   let done = false;
 
-  /** Says how many pages there are; 0 when there was no answer. */
+  /** Returns the number of pages; 0 without a response. */
   const readPage = async (recordType: RecordTypeName, page: number, size: number): Promise<number> => {
     const address = `/${recordType.toLowerCase()}?pageSize=${size}&page=${page}`;
     const known = tags.get(address);
@@ -163,7 +163,7 @@ export function startReader({ base, headers, recordTypes, pageSize }: ReaderOpti
     async finish() {
       done = true;
       await walking;
-      // Pages of another size: what the service kept of earlier answers is no look at the records.
+      // Pages of another size: a response from the service's cache would not read the records.
       await walk(pageSize === 1 ? 2 : pageSize - 1);
     },
     answers: () => seen.length,

@@ -1,9 +1,9 @@
-// What a seed was shown to do, and what went wrong: coverage by kind of event, and violations in words.
+// What a seed covered, and what went wrong: coverage by kind of event, and descriptions of violations.
 import { type MutationKind, requestFaults, stateFaults } from './plan.ts';
 
 export const coverageKinds = [...requestFaults, ...stateFaults, 'clock-step', 'kill -9', 'immediate stop', 'reader'] as const;
 export type CoverageKind = (typeof coverageKinds)[number];
-/** `injected`: it was there to be met. `hit`: it met a request, or work that was under way. */
+/** `injected`: it was armed. `hit`: it hit a request, or work in progress. */
 export type Coverage = Record<CoverageKind, { injected: number; hit: number }>;
 
 /** Which promise was broken. */
@@ -15,10 +15,10 @@ export type Report = {
   readonly coverage: Coverage;
   readonly mutations: Map<MutationKind, number>;
   readonly violations: Violation[];
-  /** What happened, and how many ms after the beginning. */
+  /** What happened, and how many ms after the start. */
   readonly diary: string[];
   note(line: string): void;
-  /** How runs ended, those of the quiet included. */
+  /** How runs ended, including those of the quiet phase. */
   readonly runs: Record<'succeeded' | 'partial' | 'failed' | 'cancelled', number>;
   answers: number;
   changes: number;

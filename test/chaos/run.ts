@@ -1,5 +1,5 @@
 // npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 20] | [--seed 17] [--log warn] [--diary]
-// Plays seeds one after the other and prints what each met. Ends with 1 when a promise was broken, and says how to see it again.
+// Plays seeds one after the other and prints what each covered. Exits with 1 when a promise was broken, and prints how to replay it.
 import { parseArgs } from 'node:util';
 import { planOf } from './plan.ts';
 import { type Report, tableOf } from './report.ts';
@@ -35,7 +35,7 @@ function tell(report: Report): void {
   console.log(`  again: npm run test:chaos -- --seed ${seed}`);
 }
 
-/** Ctrl-C ends after the seed under way: nothing is left running. */
+/** Ctrl-C ends after the current seed: nothing is left running. */
 let isAsked = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {

@@ -1,5 +1,5 @@
-// Plays one seed: rounds of changes and runs with everything that may go wrong, each publish judged as it comes; then quiet, and the
-// final judgement. What is wrong is told, never thrown; what is thrown is a fault of the simulation.
+// Plays one seed: rounds of changes and runs with everything that can go wrong, each publish checked as it happens; then a quiet phase
+// and the final check. Violations are reported, never thrown; an exception is a fault of the simulation.
 
 import type { RunRow } from '../../src/sync/runs.store.ts';
 import { type Actions, countHits, openActions, type Stage } from './actions.ts';
@@ -14,17 +14,17 @@ import { readTruth, type Truth } from './truth.ts';
 import { readView, type View } from './warehouse-view.ts';
 import type { World } from './world.ts';
 
-/** For the check of the checks: bends the warehouse behind everybody's back. */
+/** For testing the checks: corrupts the warehouse secretly. */
 export type Tamper = {
-  /** Before the last run is judged. */
+  /** Before the last run is checked. */
   readonly beforeLastRun?: (world: World, company: Company) => Promise<void>;
-  /** After the last run, before the final judgement. */
+  /** After the last run, before the final check. */
   readonly beforeJudgement?: (world: World, company: Company) => Promise<void>;
 };
 
 type Scene = Stage & {
   readonly actions: Actions;
-  /** How the account was since the runs under way began, oldest first. */
+  /** The states of the account since the current runs started, oldest first. */
   readonly versions: Map<RecordTypeName, Truth[]>;
   readonly generations: Map<RecordTypeName, Map<string, View>>;
   readonly tamper: Tamper;
@@ -34,7 +34,7 @@ const blame = ({ report }: Scene, kind: ViolationKind, messages: readonly string
   report.violations.push(...messages.map((message) => ({ kind, message })));
 };
 
-/** One at a time: a change and the note of it belong together. */
+/** One at a time: a change and its record belong together. */
 function makeTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -48,7 +48,7 @@ type Turns = ReturnType<typeof makeTurns>;
 const truthNow = ({ books, account }: World, recordType: RecordTypeName): Promise<Truth> =>
   readTruth(books.pool, recordType, account.businessTime());
 
-/** What was removed here must be gone over there; what is gone never comes back under its id. */
+/** A record that was deleted here must be deleted in the account; a deleted record never returns under its id. */
 async function judgeDeletions(scene: Scene, recordType: RecordTypeName, before: View | undefined, view: View): Promise<void> {
   const removed = [...(before?.rows.keys() ?? [])].filter((id) => !view.rows.has(id));
   const alive = await scene.world.books.alive(recordType, [...new Set([...removed, ...view.tombstones.keys()])]);
@@ -59,7 +59,7 @@ async function judgeDeletions(scene: Scene, recordType: RecordTypeName, before: 
   );
 }
 
-/** Notes what readers see after a run, and whether a green one is right. */
+/** Records what readers see after a run, and whether a green one is right. */
 async function judgeRun(scene: Scene, recordType: RecordTypeName, run: RunRow): Promise<void> {
   const { world, company, report, actions } = scene;
   const view = await patiently(() => readView(world.ctx.db.data, company.schema, recordType));
@@ -81,7 +81,7 @@ async function judgeRun(scene: Scene, recordType: RecordTypeName, run: RunRow): 
   blame(scene, 'green', differences(recordType, view, scene.versions.get(recordType) ?? [], claimOf(run)));
 }
 
-/** Every record type at once, each run judged when it ends. */
+/** Every record type concurrently, each run checked when it ends. */
 async function syncAll(scene: Scene, turns: Turns, full: boolean): Promise<void> {
   const { company, plan } = scene;
   await Promise.all(
@@ -92,7 +92,7 @@ async function syncAll(scene: Scene, turns: Turns, full: boolean): Promise<void>
   );
 }
 
-/** While runs are under way; between them nobody asks. */
+/** While runs are in progress; between them no requests are made. */
 async function noteTruth({ world, versions }: Scene): Promise<void> {
   for (const [recordType, seen] of versions) seen.push(await truthNow(world, recordType));
 }
@@ -116,16 +116,16 @@ async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void
   await syncAll(scene, turns, round.full);
   world.wire.begin(async () => undefined);
   scene.versions.clear();
-  // The runs asked less than expected: it comes to pass between this round and the next.
+  // The runs made fewer requests than expected: it happens between this round and the next.
   await turns(() => performNext(Number.POSITIVE_INFINITY));
   await actions.settled();
   await turns(() => actions.endHolds(false));
 }
 
-const mostQuietRuns = 5;
+const maxQuietRuns = 5;
 const dayMinutes = 25 * 60;
 
-/** Nothing goes wrong any more: a bounded number of runs must bring the truth, without a complete read, and then with one. */
+/** No more faults: a bounded number of runs must reach the account's state, without a complete read, and then with one. */
 async function comeToRest(scene: Scene): Promise<Map<RecordTypeName, Claim>> {
   const { world, company, plan, actions, tamper } = scene;
   world.account.clearFaults();
@@ -141,7 +141,7 @@ async function comeToRest(scene: Scene): Promise<Map<RecordTypeName, Claim>> {
       await judgeRun(scene, recordType, run);
       claims.set(recordType, claimOf(run));
       if (run.status === 'succeeded') break;
-      if (attempt < mostQuietRuns) continue;
+      if (attempt < maxQuietRuns) continue;
       blame(scene, 'stuck', [`${recordType}: run ${attempt} after quiet is still ${run.status}: ${JSON.stringify(run.error)}`]);
       break;
     }
@@ -186,7 +186,7 @@ async function judgeConsumers(scene: Scene, consumers: ReadonlyMap<RecordTypeNam
 
 const consumerPaceMs = 60;
 
-/** Consumers that follow all along, until told to stop. */
+/** Consumers that follow continuously until they are stopped. */
 function followAll({ world, company, plan }: Stage) {
   const consumers = new Map(
     plan.recordTypes.map((recordType) => [recordType, openConsumer(world.ctx.db.data, company.schema, recordType)]),
@@ -234,7 +234,7 @@ async function finish(scene: Scene, reader: Reader | undefined, follow: ReturnTy
 async function play(stage: Omit<Stage, 'onChange'>, tamper: Tamper): Promise<void> {
   const versions = new Map<RecordTypeName, Truth[]>();
   let reader: Reader | undefined;
-  /** Who is to notice has seen how it was before. */
+  /** The observers have seen the state before it. */
   const witnessed =
     (bend: Tamper['beforeLastRun']): NonNullable<Tamper['beforeLastRun']> =>
     async (world, company) => {
@@ -274,7 +274,7 @@ async function play(stage: Omit<Stage, 'onChange'>, tamper: Tamper): Promise<voi
   }
 }
 
-/** Whether the plan kept its word; a plan that didn't is a fault of the simulation. */
+/** Whether everything planned happened; otherwise it is a fault of the simulation. */
 function checkPlan(plan: Plan, report: Report): void {
   const { coverage } = report;
   const short = [

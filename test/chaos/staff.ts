@@ -8,7 +8,7 @@ import type { World } from './world.ts';
 
 export type Staff = {
   pids(): number[];
-  /** kill -9, and a new process. */
+  /** kill -9, then a new process. */
   replace(pid: number): Promise<void>;
   dismiss(): Promise<void>;
 };

@@ -1,8 +1,8 @@
-// What the account holds at a moment, asked of its database directly and written down by this file's own rules: every column of every
-// record of a type as text, and every line. It shares nothing with the connector whose work is judged by it.
+// What the account holds at a moment, read from its database directly and formatted by this file's own rules: every column of every
+// record of a type as text, and every line. It shares no code with the connector that it checks.
 import type { Pool } from 'pg';
 import { ALL_TABLES } from '../../src/demo/netsuite/tables/all-tables.ts';
-import { type Column, labelColumn, quote, type Table } from '../../src/demo/netsuite/tables/table.ts';
+import { type AccountColumn, type AccountTable, labelColumn, quoteSqlName } from '../../src/demo/netsuite/tables/table.ts';
 import { tableOf, transactionTypes } from './books.ts';
 import type { RecordTypeName } from './plan.ts';
 
@@ -14,8 +14,8 @@ export type Truth = ReadonlyMap<string, TrueRecord>;
 
 type Shown = { readonly name: string; readonly sql: string };
 
-function textOf({ name, kind }: Column): string {
-  const column = `v.${quote(name)}`;
+function textOf({ name, kind }: AccountColumn): string {
+  const column = `v.${quoteSqlName(name)}`;
   switch (kind) {
     case 'integer':
     case 'decimal':
@@ -32,22 +32,22 @@ function textOf({ name, kind }: Column): string {
 }
 
 /** Each column and its display text, which is the value itself where the account has none. */
-const shownOf = (table: Table): Shown[] =>
+const shownOf = (table: AccountTable): Shown[] =>
   table.columns.flatMap((column) => [
     { name: column.name, sql: textOf(column) },
     {
       name: `${column.name}.name`,
-      sql: column.label === undefined ? textOf(column) : `nullif(v.${quote(labelColumn(column.name))}, '')`,
+      sql: column.label === undefined ? textOf(column) : `nullif(v.${quoteSqlName(labelColumn(column.name))}, '')`,
     },
   ]);
 
-function tableNamed(name: string): Table {
+function tableNamed(name: string): AccountTable {
   const table = ALL_TABLES.find((known) => known.name === name);
   if (table === undefined) throw new Error(`the account has no table ${name}`);
   return table;
 }
 
-type Lines = { readonly table: Table; readonly parent: string; readonly where: string; readonly order: string };
+type Lines = { readonly table: AccountTable; readonly parent: string; readonly where: string; readonly order: string };
 const linesOf: Readonly<Partial<Record<RecordTypeName, Lines>>> = {
   invoice: itemLines(),
   creditMemo: itemLines(),

@@ -1,8 +1,8 @@
 // What readers of the warehouse could see at one moment, whole: the state, every row with every column as text, the tombstones.
 import type { Pool } from 'pg';
-import { type RecordColumn, readColumns } from '../../src/warehouse/columns.ts';
-import { readState } from '../../src/warehouse/generation.ts';
-import { quoted } from '../../src/warehouse/table.ts';
+import { type RecordColumn, readRecordColumns } from '../../src/warehouse/columns.ts';
+import { readRecordState } from '../../src/warehouse/record-state.ts';
+import { quoteIdentifier } from '../../src/warehouse/table.ts';
 
 export type ViewRow = { readonly generation: string; readonly cells: readonly (string | null)[] };
 export type View = {
@@ -16,7 +16,7 @@ export type View = {
 };
 
 function textOf({ column, type }: RecordColumn): string {
-  const name = quoted(column);
+  const name = quoteIdentifier(column);
   if (type === 'number' || type === 'integer') return `trim_scale(${name}::numeric)::text`;
   if (type === 'date') return `to_char(${name}, 'YYYY-MM-DD')`;
   if (type === 'time') return `to_char(${name} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
@@ -31,11 +31,11 @@ export async function readView(pool: Pool, schema: string, recordType: string): 
   const client = await pool.connect();
   try {
     await client.query('begin isolation level repeatable read read only');
-    const state = await readState(client, schema, recordType);
+    const state = await readRecordState(client, schema, recordType);
     if (state === undefined || state.activeTable === null || state.epoch === null) return undefined;
-    const columns = await readColumns(client, schema, recordType);
+    const columns = await readRecordColumns(client, schema, recordType);
     const { rows } = await client.query<{ id: string; generation: string; cells: (string | null)[] }>(
-      `select id::text as id, generation::text as generation, ${cellsSql(columns)} from ${schema}.${quoted(state.activeTable)} t order by t.id`,
+      `select id::text as id, generation::text as generation, ${cellsSql(columns)} from ${schema}.${quoteIdentifier(state.activeTable)} t order by t.id`,
     );
     const gone = await client.query<{ id: string; generation: string }>(
       `select id, generation::text as generation from ${schema}.tombstones where record_type = $1`,

@@ -1,5 +1,5 @@
-// The wire between the service and the account, in this process: it counts requests, lets something happen before a chosen one, and
-// takes records out of answers that are listed and counted and can't be read. Everything else passes as it came.
+// A proxy between the service and the account, in this process: it counts requests, triggers an action before a chosen one, and
+// removes locked records from responses: they are listed and counted but can't be read. Everything else passes unchanged.
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -9,9 +9,9 @@ export type Wire = {
   /** Requests since `begin`. */
   count(): number;
   begin(onRequest: (count: number) => Promise<void>): void;
-  /** This record comes in no answer that has more of it than its id; null: none is locked any more. */
+  /** This record is removed from every response that has more than its id; null: no record is locked. */
   lock(record: Lock | null): void;
-  /** Called at each refusal that has these words; null: no longer. */
+  /** Called for each error response that contains this text; null: no longer. */
   onRefusal(words: string, look: (() => void) | null): void;
   close(): Promise<void>;
 };
@@ -25,7 +25,7 @@ const bodyOf = async (message: IncomingMessage): Promise<Buffer> => {
 export type Lock = { readonly table: string; readonly id: string; onTaken(): void };
 type Answer = { items?: Record<string, unknown>[]; count?: number; totalResults?: number };
 
-/** Null when there is nothing to take out. */
+/** Null when there is nothing to remove. */
 function withoutLocked(question: string, text: string, lock: Lock): string | null {
   const [selected = ''] = question.split(' FROM ', 1);
   if (!question.includes(`FROM ${lock.table} t`) || !selected.includes('lastmodifieddate')) return null;
@@ -41,7 +41,7 @@ async function give(answer: IncomingMessage, question: string, response: ServerR
   const status = answer.statusCode ?? 502;
   const whole = await bodyOf(answer).catch(() => null);
   if (whole === null) {
-    // Cut over there: cut over here as well, after the head and a few bytes.
+    // The account cut its response: cut this one too, after the head and a few bytes.
     response.writeHead(status, answer.headers);
     response.write('{', () => response.destroy());
     return;
@@ -65,7 +65,7 @@ export async function openWire(target: string): Promise<Wire> {
     const body = await bodyOf(request);
     counted += 1;
     await before(counted);
-    const { 'accept-encoding': _coding, ...headers } = request.headers; // so that answers can be looked at
+    const { 'accept-encoding': _coding, ...headers } = request.headers; // so that response bodies can be read
     const upstream = send({ hostname, port, path: request.url, method: request.method, headers }, (answer) => {
       void give(answer, body.toString(), response, { locked, refusals });
     });

@@ -1,15 +1,20 @@
-// The service's worker in a process of its own, to be killed: the real scheduler on the real connector. Looks for work more often than
-// the service does, because leases and back-off are short here.
+// The service's worker in a process of its own, to be killed: the real scheduler with the real connector. Polls more often than the
+// service does, because leases and backoff are short here.
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
-import { openKeyring } from '../../src/core/keyring.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
+import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { type Address, openDb } from '../../src/db/connect.ts';
+import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { startScheduler } from '../../src/sync/scheduler.ts';
 
-export type WorkerOrder = { readonly address: Address; readonly settings: Settings; readonly key: string; readonly logLevel: string };
+export type WorkerOrder = {
+  readonly address: DatabaseAddress;
+  readonly settings: Settings;
+  readonly key: string;
+  readonly logLevel: string;
+};
 
 const pokeMs = 40;
 const { address, settings, key, logLevel }: WorkerOrder = JSON.parse(process.argv[2] ?? '{}');
@@ -18,11 +23,11 @@ const ctx: Ctx = {
   db: openDb(address, address, { control: 4, data: 4 }, settings.readTimeoutMs),
   settings,
   clock: systemClock,
-  log: openLog(logLevel),
-  fetch: openGuardedFetch({ allowPrivateHosts: true }),
-  keyring: openKeyring([{ id: 'chaos', bytes: Buffer.from(key, 'base64') }]),
+  log: createLog(logLevel),
+  fetch: createGuardedFetch({ allowPrivateHosts: true }),
+  keyring: createKeyring([{ id: 'chaos', bytes: Buffer.from(key, 'base64') }]),
 };
 const scheduler = startScheduler(ctx);
-setInterval(scheduler.poke, pokeMs);
+setInterval(scheduler.claimNow, pokeMs);
 process.on('disconnect', () => process.exit(0));
 process.send?.('ready');

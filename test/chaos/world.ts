@@ -1,4 +1,4 @@
-// What all seeds of one process share: a cluster with full durability for the service, the account on another one, the wire between
+// What all seeds of one process share: a cluster with full durability for the service, the account on another one, the proxy between
 // them, and the service's own interfaces over HTTP. Each seed brings an organization and worker processes of its own.
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -12,15 +12,15 @@ import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
-import { openKeyring } from '../../src/core/keyring.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
+import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { type Address, openDb, openKnex } from '../../src/db/connect.ts';
+import { type DatabaseAddress, openDb, openKnex } from '../../src/db/connect.ts';
 import { startEmbedded } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
-import { leaveNothingBehind } from '../setup/last-will.ts';
+import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { writeAccountData } from './account-data.ts';
 import { type Books, openBooks } from './books.ts';
 import { type Cluster, startCluster } from './cluster.ts';
@@ -28,7 +28,7 @@ import { openWire, type Wire } from './wire.ts';
 
 export type World = {
   readonly cluster: Cluster;
-  readonly address: Address;
+  readonly address: DatabaseAddress;
   readonly ctx: Ctx;
   readonly key: string;
   readonly app: Express;
@@ -42,7 +42,7 @@ export type World = {
 };
 type Server = { host: string; port: number; user: string; database: string };
 export type WorldOptions = {
-  /** Where the account keeps its books; a fast cluster of its own unless told. */
+  /** The cluster of the account's database; by default a fast one of its own. */
   readonly accountServer?: Server;
   readonly logLevel?: string;
 };
@@ -52,7 +52,7 @@ function shortSettings(erpHost: string): Settings {
   const { settings } = readConfig({ RATE_LIMIT_PER_MINUTE: '1000000', ALLOW_PRIVATE_ERP_HOSTS: 'true', ALLOWED_ERP_HOSTS: erpHost });
   return {
     ...settings,
-    trustMs: 20,
+    cacheTtlMs: 20,
     erp: { ...settings.erp, requestTimeoutMs: 1_000 },
     sync: { ...settings.sync, leaseMs: 1_500, renewMs: 300, retryBaseMs: 10, retryMaxMs: 60, dropAfterMs: 0 },
   };
@@ -85,7 +85,7 @@ async function openAccount(folder: string, server: Server, closing: Closing) {
   return { account, books: await openBooks(account, pool) };
 }
 
-async function openServiceDatabase(cluster: Cluster): Promise<Address> {
+async function openServiceDatabase(cluster: Cluster): Promise<DatabaseAddress> {
   const admin = openKnex(cluster.connection, null, 1);
   await admin.raw('create database portal');
   await admin.destroy();
@@ -123,9 +123,9 @@ async function build(folder: string, options: WorldOptions, closing: Closing): P
     db,
     settings,
     clock: systemClock,
-    log: openLog(logLevel),
-    fetch: openGuardedFetch({ allowPrivateHosts: true }),
-    keyring: openKeyring([{ id: 'chaos', bytes: key }]),
+    log: createLog(logLevel),
+    fetch: createGuardedFetch({ allowPrivateHosts: true }),
+    keyring: createKeyring([{ id: 'chaos', bytes: key }]),
   };
   const app = createApp(ctx);
   return { cluster, address, ctx, key: key.toString('base64'), app, url: await serve(app, closing), account, books, wire, logLevel };
@@ -133,7 +133,7 @@ async function build(folder: string, options: WorldOptions, closing: Closing): P
 
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-chaos-'));
-  const tidied = leaveNothingBehind(folder);
+  const tidied = startCleanupWatcher(folder);
   const closing: Closing = [async () => tidied(), () => rm(folder, { recursive: true, force: true })];
   const close = async () => {
     for (const step of closing.splice(0).reverse()) await step();

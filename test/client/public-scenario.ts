@@ -2,7 +2,7 @@
 import createClient from 'openapi-fetch';
 import type { components, paths } from './.generated/public.ts';
 
-type Invoice = components['schemas']['InvoicesRecord'];
+type Invoice = components['schemas']['Invoice'];
 const [, , baseUrl = '', key = '', tenant = ''] = process.argv;
 
 // Lists are offered as NDJSON and CSV too: this client reads JSON.
@@ -47,7 +47,7 @@ const held = await client.GET('/v1/invoices/{id}', {
 // Of a change, `op` tells the type of its record.
 const changes = given(await client.GET('/v1/invoices/changes', { params: { query: { limit: 2 } } }));
 const changed = changes.data.map((change) => (change.op === 'upsert' ? change.record.number : change.id));
-const gone: components['schemas']['InvoicesDeletion']['record'][] = changes.data.flatMap(({ op }) => (op === 'delete' ? [null] : []));
+const gone: components['schemas']['InvoiceDeletion']['record'][] = changes.data.flatMap(({ op }) => (op === 'delete' ? [null] : []));
 
 const missing = await client.GET('/v1/invoices/{id}', { params: { path: { id: '999999' } } });
 const code: 'NOT_FOUND' | undefined = missing.error?.error.code === 'NOT_FOUND' ? missing.error.error.code : undefined;

@@ -2,7 +2,7 @@
 import createClient from 'openapi-fetch';
 import type { components, paths } from './.generated/platform.ts';
 
-type Failure = components['schemas']['Error'];
+type Failure = components['schemas']['ErrorResponse'];
 const [, , baseUrl = '', key = ''] = process.argv;
 
 const client = createClient<paths>({ baseUrl, headers: { authorization: `Bearer ${key}` } });

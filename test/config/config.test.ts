@@ -23,19 +23,19 @@ const problemsOf = (environment: Record<string, string>): string[] => {
 };
 
 describe('readConfig', () => {
-  it('needs nothing outside production', () => {
+  it('has defaults for everything outside production', () => {
     const config = readConfig({});
     expect(config.settings).toMatchObject({ publicUrl: 'http://127.0.0.1:8080', production: false, rateLimitPerMinute: 60, oidc: null });
   });
 
-  it('refuses addresses that would be used in part or match nothing', () => {
+  it('rejects URLs of which only a part would be used, or that match nothing', () => {
     expect(problemsOf({ PUBLIC_URL: 'https://portal.example.org/api?x=1' })).toEqual(['PUBLIC_URL']);
     expect(problemsOf({ CORS_ORIGINS: 'https://shop.example,*' })).toEqual(['CORS_ORIGINS']);
     expect(problemsOf({ WAREHOUSE_URL: 'postgres://portal@db/portal' })).toEqual(['WAREHOUSE_URL']);
     expect(readConfig({ CORS_ORIGINS: 'https://shop.example' }).settings.corsOrigins).toEqual(['https://shop.example']);
   });
 
-  it('takes the models that it can reach, the default first', () => {
+  it('accepts models whose provider is configured, the default first', () => {
     const models = 'openai-compatible/qwen/3, anthropic/some-model';
     expect(problemsOf({ AGENT_MODELS: models })).toEqual(['AGENT_MODELS', 'AGENT_MODELS']);
     expect(problemsOf({ AGENT_MODELS: 'gpt' })).toEqual(['AGENT_MODELS']);
@@ -48,12 +48,12 @@ describe('readConfig', () => {
     });
   });
 
-  it('names everything that production lacks, at once', () => {
+  it('reports everything that is missing in production at once', () => {
     expect(problemsOf({ NODE_ENV: 'production' })).toEqual(['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL']);
     expect(readConfig(good).settings.publicUrl).toBe('https://portal.example.org');
   });
 
-  it('lets nobody settle invoices at the sandbox in production, unless it is told to', () => {
+  it('forbids sandbox payments in production unless they are allowed explicitly', () => {
     const allowed = (given: Record<string, string>) => readConfig(given).settings.sandbox.allowed;
     expect([allowed({}), allowed({ SANDBOX_PAYMENTS: 'false' })]).toEqual([true, false]);
     expect([allowed(good), allowed({ ...good, SANDBOX_PAYMENTS: '' }), allowed({ ...good, SANDBOX_PAYMENTS: 'true' })]).toEqual([
@@ -63,7 +63,7 @@ describe('readConfig', () => {
     ]);
   });
 
-  it('names every problem at once, whichever kind it is', () => {
+  it('reports all problems at once, of every kind', () => {
     const problems = problemsOf({
       NODE_ENV: 'production',
       PORT: '70000',
@@ -85,7 +85,7 @@ describe('readConfig', () => {
     );
   });
 
-  it('takes empty and blank values for absent', () => {
+  it('treats empty and blank values as absent', () => {
     expect(problemsOf({ ...good, ENCRYPTION_KEY: '', PUBLIC_URL: '  ' })).toEqual(['ENCRYPTION_KEY', 'PUBLIC_URL']);
     expect(readConfig({ PORT: '', DATABASE_URL: '', TRUST_PROXY: ' ' })).toEqual(readConfig({}));
   });
@@ -107,7 +107,7 @@ describe('readConfig', () => {
     ['NODE_ENV', 'staging'],
     ['METRICS_PORT', '70000'],
     ['SHUTDOWN_DRAIN_SECONDS', '25'],
-  ])('refuses %s=%s', (name, value) => {
+  ])('rejects %s=%s', (name, value) => {
     expect(problemsOf({ [name]: value })).toEqual([name]);
   });
 
@@ -121,7 +121,7 @@ describe('readConfig', () => {
     expect(readConfig({ TRUST_PROXY: text }).TRUST_PROXY).toBe(value);
   });
 
-  it('never repeats the value of a secret', () => {
+  it('never includes a secret in an error message', () => {
     try {
       readConfig({ ENCRYPTION_KEY: 'k1:hidden-value', DATABASE_URL: 'mysql://portal:hidden-value@db' });
       expect.unreachable();

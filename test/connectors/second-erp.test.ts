@@ -1,5 +1,5 @@
-// Another ERP is one folder: a connector that nobody but docs/adding-an-erp.md knows goes through real runs, from its stored
-// connection to published rows.
+// Another ERP is one folder: the connector of docs/adding-an-erp.md, which the service does not know, goes through real runs, from its
+// stored connection to published rows.
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,19 +7,19 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectorKinds } from '../../src/connectors/kinds.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { requirePaymentWriter } from '../../src/platform/pay/write-back.service.ts';
-import { openConnectorOf, secretBinding } from '../../src/sync/connection.ts';
-import { findConfig, type RunRow } from '../../src/sync/runs.store.ts';
-import { workOn } from '../../src/sync/worker.ts';
+import { assertPaymentWriter } from '../../src/platform/pay/write-back.service.ts';
+import { createTenantConnector, secretBinding } from '../../src/sync/connection.ts';
+import { findSyncConfig, type RunRow } from '../../src/sync/runs.store.ts';
+import { workOnRun } from '../../src/sync/worker.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
-import { csvErp, csvSecrets, csvSettings } from './csv/connector.ts';
+import { CsvSecrets, CsvSettings, csvErp } from './csv/connector.ts';
 import { keepAliveTimeout } from './netsuite/wire.ts';
 
 const kinds = {
   ...connectorKinds,
   csv: ((ctx, settings, secrets) =>
-    csvErp.open(ctx, csvSettings.parse(settings), csvSecrets.parse(secrets))) satisfies (typeof connectorKinds)[string],
+    csvErp.create(ctx, CsvSettings.parse(settings), CsvSecrets.parse(secrets))) satisfies (typeof connectorKinds)[string],
 };
 
 type Order = { id: string; changed: string; customer: string; total: string; paid: string };
@@ -35,7 +35,7 @@ const put = (id: string, more: Partial<Order> = {}) =>
   orders.set(id, { id, changed: '2026-05-01T09:00:00Z', customer: `C, of "${id}"`, total: '10.50', paid: 'no', ...more });
 const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 
-function answerOrders(query: URLSearchParams): string {
+function serveOrders(query: URLSearchParams): string {
   const ids: unknown = JSON.parse(query.get('ids') ?? 'null');
   const [after, since] = [query.get('after'), query.get('since')];
   const found = [...orders.values()]
@@ -53,7 +53,7 @@ beforeAll(async () => {
     if (request.headers.authorization !== `Bearer ${token}`) response.writeHead(401).end();
     else if (pathname === '/clock') response.end('2026-05-01T12:00:00Z');
     else if (pathname === '/count') response.end(String(orders.size));
-    else response.end(answerOrders(searchParams));
+    else response.end(serveOrders(searchParams));
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -74,7 +74,7 @@ const connect = (secret: string) =>
         kind: 'csv',
         account_id: 'shop',
         settings: JSON.stringify({ url }),
-        secrets: ctx.keyring.seal(JSON.stringify({ token: secret }), secretBinding(world.organizationId, 'erp-secrets')),
+        secrets: ctx.keyring.encrypt(JSON.stringify({ token: secret }), secretBinding(world.organizationId, 'erp-secrets')),
       })
       .onConflict('organization_id')
       .merge(),
@@ -90,13 +90,13 @@ beforeEach(async () => {
 
 async function sync(mode: 'incremental' | 'full' = 'incremental'): Promise<RunRow> {
   const id = await world.queue(mode);
-  await workOn(ctx, await world.claim(), noSignal, (tenant) => openConnectorOf(tenant, kinds));
+  await workOnRun(ctx, await world.claim(), noSignal, (tenant) => createTenantConnector(tenant, kinds));
   return world.row(id);
 }
 const served = async () => new Map((await world.rows()).map((row) => [String(row['id']), row]));
 
 describe('another ERP', () => {
-  it('is loaded, page by page, from its stored connection', async () => {
+  it('is loaded page by page from its stored connection', async () => {
     expect(await sync()).toMatchObject({
       status: 'succeeded',
       mode: 'full',
@@ -107,7 +107,7 @@ describe('another ERP', () => {
     expect((await served()).get('A-7')).toMatchObject({ f_customer: 'C, of "A-7"', f_total: '10.50', f_paid: false });
   });
 
-  it('is followed: edits, new records, deletions that nobody lists, and a record that is no record', async () => {
+  it('is synced incrementally: edits, new records, deletions that it does not list, and a malformed record', async () => {
     await sync();
     put('A-7', { total: '11.00', paid: 'yes', changed: '2026-05-01T11:58:00Z' });
     put('b', { changed: '2026-05-01T11:59:00Z' });
@@ -124,42 +124,44 @@ describe('another ERP', () => {
     expect(rows.get('A-7')).toMatchObject({ f_total: '11.00', f_paid: true });
     expect(rows.get('A-8')).toMatchObject({ f_total: '10.50' });
     expect([rows.has('b'), rows.has('ﬀ'), rows.size]).toEqual([true, false, 29]);
-    expect(await world.query(`select id, message from ${world.schema}.rejections`)).toEqual([{ id: 'A-8', message: 'total is no number' }]);
+    expect(await world.query(`select id, message from ${world.schema}.rejections`)).toEqual([
+      { id: 'A-8', message: 'total is not a number' },
+    ]);
     put('A-8', { total: '12', changed: '2026-05-01T11:59:30Z' });
     expect(await sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
   });
 
-  it('refuses a wrong token, which pauses the configuration with its advice', async () => {
+  it('refuses a wrong token, which pauses the configuration and shows the fix', async () => {
     await connect('guessed');
-    const connector = await openConnectorOf(world.tenant, kinds);
+    const connector = await createTenantConnector(world.tenant, kinds);
     expect(await connector.test(noSignal)).toMatchObject({ ok: false, problems: [{ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' }] });
     expect(await sync()).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'TOKEN_REFUSED' } });
-    const config = await inTransaction(world.tenant, (tx) => findConfig(tx, world.organizationId, world.configId));
+    const config = await inTransaction(world.tenant, (tx) => findSyncConfig(tx, world.organizationId, world.configId));
     expect(config?.paused_reason).toMatchObject({ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' });
   });
 });
 
 describe('payments', () => {
-  it('can not be written back into an ERP that takes none', async () => {
-    const open = (tenant: typeof world.tenant) => openConnectorOf(tenant, kinds);
-    await expect(requirePaymentWriter(world.tenant, open)).rejects.toMatchObject({
+  it('cannot be written back into an ERP that accepts none', async () => {
+    const open = (tenant: typeof world.tenant) => createTenantConnector(tenant, kinds);
+    await expect(assertPaymentWriter(world.tenant, open)).rejects.toMatchObject({
       status: 422,
       details: [{ path: 'writeBack', code: 'not_supported' }],
     });
   });
 });
 
-describe('the interface', () => {
+describe('the connector contract', () => {
   const text = readFileSync('src/connectors/connector.ts', 'utf8');
 
-  it('has no word of NetSuite in it', () => {
+  it('has no NetSuite term in it', () => {
     const words =
       /netsuite|suite(?:ql|talk|script)|oracle|builtin|lastmodifieddate|invalid_login|subsidiary|\btba\b|\bm2m\b|foreigntotal|mainline/i;
     expect(words.exec(text)?.[0]).toBeUndefined();
-    expect(words.test(readFileSync('src/connectors/netsuite/queries.ts', 'utf8'))).toBe(true); // the words are its own
+    expect(words.test(readFileSync('src/connectors/netsuite/queries.ts', 'utf8'))).toBe(true); // the terms are NetSuite's own
   });
 
-  it('is explained by code that is run here, to the letter, and question by question', () => {
+  it('is documented with the code that runs here, word for word and method by method', () => {
     const page = readFileSync('docs/adding-an-erp.md', 'utf8');
     const code = readFileSync('test/connectors/csv/connector.ts', 'utf8');
     const blocks = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block);

@@ -1,11 +1,11 @@
-// Inputs made from a route's own schemas: valid ones by their form, invalid ones by one change to a valid one.
+// Generates inputs from a route's own schemas: valid ones by their types, invalid ones by one change to a valid one.
 import fc from 'fast-check';
 import { z } from 'zod';
 import { asBuilt, type Fields } from './builder.ts';
 
 export type Json = Record<string, unknown>;
 
-/** The JSON Schema of what is sent; a field that says how it looks on the wire is believed. */
+/** The JSON Schema of an input; a field's own `openapi` metadata replaces the generated schema. */
 export function wireSchemaOf(schema: z.ZodType): Json {
   return z.toJSONSchema(schema, {
     io: 'input',
@@ -24,13 +24,13 @@ const number = (value: unknown, otherwise: number): number => (typeof value === 
 
 const instantsWithin = (min: string, max: string) =>
   fc.date({ min: new Date(min), max: new Date(max), noInvalidDate: true }).map((at) => at.toISOString());
-/** The beginning of a span of time may lie anywhere here, and its end in `laterInstants`. */
+/** Starts of time spans; their ends are in `laterInstants`. */
 export const instants = instantsWithin('2000-01-01T00:00:00Z', '2090-01-01T00:00:00Z');
-/** For what must lie ahead. */
+/** For values that must be in the future. */
 export const laterInstants = instantsWithin('2091-01-01T00:00:00Z', '2900-01-01T00:00:00Z');
 const emails = fc.stringMatching(/^[a-z][a-z0-9]{0,8}@[a-z]{1,8}\.example$/);
 
-/** To make one takes milliseconds, and some are asked for with every input. */
+/** Creating one takes milliseconds, and some are needed for every input. */
 const byPattern = new Map<string, fc.Arbitrary<string>>();
 function matching(pattern: string): fc.Arbitrary<string> {
   const made = byPattern.get(pattern) ?? fc.stringMatching(new RegExp(pattern), { size: 'small' });
@@ -71,7 +71,7 @@ function objects(schema: Json, root: Json, place: string, fields: Fields): fc.Ar
   return fc.record(parts, { requiredKeys: [...new Set([...required, ...built])], noNullPrototype: true });
 }
 
-/** Values of the schema; `place` says where they stand, so that `fields` can give better ones. */
+/** Values of the schema; `place` is their path, so that `fields` can provide better ones. */
 export function valuesOf(schema: Json, root: Json, place: string, fields: Fields): fc.Arbitrary<unknown> {
   const given = fields[place];
   if (given !== undefined) return given === asBuilt ? fc.constant(asBuilt) : given;
@@ -104,7 +104,7 @@ export function valuesOf(schema: Json, root: Json, place: string, fields: Fields
   }
 }
 
-/** Puts what `build` gave where a generated value says so. */
+/** Replaces markers in a generated value with the values from `build`. */
 export function fillAsBuilt(value: unknown, built: unknown): unknown {
   if (value === asBuilt) return built;
   if (Array.isArray(value))
@@ -119,7 +119,7 @@ const nested = (depth: number): unknown => {
   for (let level = 0; level < depth; level += 1) value = level % 2 === 0 ? [value] : { a: value };
   return value;
 };
-/** What nobody expects, put in the place of something valid. */
+/** Unexpected values that replace a valid one. */
 const intruders: readonly unknown[] = [
   null,
   true,
@@ -145,7 +145,7 @@ const intruders: readonly unknown[] = [
   nested(400),
   nested(2_500),
 ];
-/** Own properties of these names, as JSON.parse makes them, must be as unknown as any other. */
+/** Own properties with these names, as JSON.parse creates them, must be rejected like any unknown field. */
 const strangers = ['unheard_of', '__proto__', 'constructor', 'toString', 'ID', 'organizationId', 'organization_id', ' ', '\0', 'näme'];
 
 const madeUpNames = fc.stringMatching(/^[a-z]{3,12}$/);
@@ -157,7 +157,7 @@ function placesOf(value: unknown, at: readonly Step[] = []): (readonly Step[])[]
   return [at, ...inside];
 }
 
-/** A copy with another value at one place; `undefined` takes the place away. */
+/** A copy with another value at one path; `undefined` removes it. */
 function changed(value: unknown, [step, ...rest]: readonly Step[], put: (old: unknown) => unknown): unknown {
   if (step === undefined) return put(value);
   if (Array.isArray(value)) return value.map((item, index) => (index === step ? changed(item, rest, put) : item));
@@ -170,7 +170,7 @@ const withStranger = (value: unknown, name: string): unknown => {
   return Object.defineProperty({ ...value }, name, { value: 1, enumerable: true });
 };
 
-/** One change to a valid body: something strange in a place, something missing, something unknown, or another body altogether. */
+/** One change to a valid body: an unexpected value, a missing or unknown field, or a different body altogether. */
 export function spoiled(valid: unknown): fc.Arbitrary<unknown> {
   const places = placesOf(valid);
   const inside = places.filter((place) => place.length > 0);
@@ -194,7 +194,7 @@ export function spoiled(valid: unknown): fc.Arbitrary<unknown> {
   );
 }
 
-/** The same for a query, where everything is text: pairs, because a name may stand twice. */
+/** The same for a query, where every value is a string: pairs, because a name may occur twice. */
 export function spoiledQuery(valid: Readonly<Record<string, string>>, known: readonly string[]): fc.Arbitrary<[string, string][]> {
   const pairs = Object.entries(valid);
   const odd = fc.constantFrom(

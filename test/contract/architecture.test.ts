@@ -1,4 +1,4 @@
-// The rules of the house that a compiler doesn't know: who may import whom, and where the outside world may be touched.
+// Architecture rules that a compiler doesn't check: which folder may import which, and where the outside world may be accessed.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,11 +9,11 @@ const filesBelow = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.ts$/.test(entry.name))
     .map((entry) => path.posix.join(entry.parentPath, entry.name))
-    // What another test generates is there or not, or half written.
+    // Files that another test generates may be absent or half written.
     .filter((file) => !/node_modules\/|\/\.generated\//.test(file))
     .sort();
 
-/** Comments say what they like. */
+/** The rules don't apply to comments. */
 const withoutComments = (text: string): string => text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[\s;{(,])\/\/.*$/gm, '$1');
 const read = (file: string): Source => {
   const text = readFileSync(file, 'utf8');
@@ -31,27 +31,27 @@ const importsOf = ({ file, code }: Source): string[] =>
     target.startsWith('.') ? path.posix.normalize(path.posix.join(path.posix.dirname(file), target)) : target,
   );
 
-/** `all`: any file of that part. `door`: only its index.ts. A list: these files of it, for the reason beside it. */
+/** `all`: any file of that folder. `door`: only its index.ts. A list: these files only, for the reason given in the comment. */
 type Access = 'all' | 'door' | readonly string[];
 const mayImport: Record<string, Record<string, Access>> = {
   core: {},
   db: { core: 'all' },
   connectors: { core: 'all' },
-  // The sandbox, a payment provider that is built in, has books of its own.
-  gateways: { core: 'all', db: ['transaction.ts', 'queue-work.ts'] },
-  // The queue's sender is the one who hands mails to the gateway.
+  // The sandbox, the built-in payment provider, has its own tables.
+  gateways: { core: 'all', db: ['transaction.ts', 'queue-worker.ts'] },
+  // The mail queue hands mails to the gateway.
   mail: { core: 'all', db: 'all', gateways: ['compose-mail.ts', 'mail-outcome.ts', 'mail.ts'] },
-  // The warehouse turns the connectors' field types and values into columns, and knows nothing else of them.
+  // The warehouse turns the connectors' field types and values into columns, and uses nothing else of them.
   warehouse: { core: 'all', db: 'all', connectors: ['connector.ts'] },
-  // Who someone is, and the one writer of the audit log, which says who did what.
+  // Authentication, and the only writer of the audit log.
   identity: { core: 'all', db: 'all' },
-  // Texts and plain data, in a thread that knows no more.
+  // Renders plain data into text in a worker thread that has access to nothing else.
   templates: { core: 'all' },
   // A request's credential becomes a principal before any feature sees it.
   http: { core: 'all', db: 'all', identity: 'all' },
-  // What a run shows about a sync is told by mail, in the transaction that settles the run.
+  // Alerts about a sync are queued as mail in the transaction that finishes the run.
   sync: { core: 'all', db: 'all', warehouse: 'all', mail: 'door', connectors: ['connector.ts', 'kinds.ts'] },
-  // Public keys are found by the same look-up as management keys; the warehouse's tables are what it reads.
+  // API keys are looked up as on the management interface; it reads the warehouse's tables.
   public: { core: 'all', db: 'all', warehouse: 'all', identity: 'all' },
   platform: {
     core: 'all',
@@ -62,16 +62,16 @@ const mayImport: Record<string, Record<string, Access>> = {
     mail: 'door',
     sync: 'door',
     templates: 'door',
-    warehouse: ['tenant-schema.ts'], // an organization's room is made with it and measured for it
-    // Records that prove control of a hostname; what answers for agents; who takes payments.
-    gateways: ['dns.ts', 'model/model.ts', 'model/open-model.ts', 'payments/provider.ts', 'payments/providers.ts'],
-    connectors: ['connector.ts', 'netsuite/connection.ts'], // the words of its errors, and which addresses are an account's
+    warehouse: ['tenant-schema.ts'], // creates an organization's schema and measures its size
+    // DNS records that prove control of a hostname; language models for agents; payment providers.
+    gateways: ['dns.ts', 'model/model.ts', 'model/create-model.ts', 'payments/provider.ts', 'payments/providers.ts'],
+    connectors: ['connector.ts', 'netsuite/connection.ts'], // its error messages, and the hostnames of an account
   },
-  // What an operator asks of the process, and how it ends; no feature knows of it.
+  // Health, metrics and shutdown of the process; no feature depends on it.
   operate: { core: 'all', http: ['health.ts', 'served.ts'] },
-  // Tools for agents: over the operations' values, and over the published versions.
+  // Tools for agents, built on the route values and on the published versions.
   mcp: { core: 'all', http: 'all', platform: 'door', public: 'door' },
-  // The demo acts as a customer, an ERP and an operator at once; nothing imports it but main.
+  // The demo acts as a customer, an ERP and an operator at once; only main imports it.
   demo: {
     core: 'all',
     db: 'all',
@@ -81,8 +81,8 @@ const mayImport: Record<string, Record<string, Access>> = {
     platform: ['organizations/organizations.service.ts'],
   },
   'config.ts': { core: 'all' },
-  // Publications left unfinished by a stopped process are taken up at the start; pending domains are looked at again; subscriptions are
-  // sent, and ended by the links of their mails; the sandbox is a provider in the same process, with its page and its clock.
+  // Publications left unfinished by a stopped process are resumed at start-up; pending domains are checked again; subscriptions are sent,
+  // and ended through the links of their mails; the sandbox is a provider in the same process, with its page and its clock.
   'app.ts': {
     core: 'all',
     http: 'all',
@@ -91,38 +91,38 @@ const mayImport: Record<string, Record<string, Access>> = {
       'index.ts',
       'agents/agent-work.ts',
       'api-schemas/publication.ts',
-      'api-schemas/tend-indexes.ts',
+      'api-schemas/maintain-indexes.ts',
       'domains/recheck.ts',
       'pay/pay-work.ts',
       'pay/write-back.ts',
-      'pay/write-back-news.ts',
+      'pay/write-back-alerts.ts',
       'subscriptions/runner.ts',
       'subscriptions/unsubscribe.ts',
     ],
     gateways: ['payments/sandbox/deliver-events.ts', 'payments/sandbox/pay-session.ts'],
-    mcp: ['server.ts'], // with its first message, since what stands behind it is large
+    mcp: ['server.ts'], // loaded with the first message, since its dependencies are large
     public: 'door',
     mail: 'door',
     sync: 'door',
   },
-  // What was counted of the last calls is brought to the database after the last one, before it closes. The server is made before the
-  // application, of the messages that this one wants.
+  // Usage counters are flushed to the database after the last request, before it closes. The server is created before the application, with
+  // the message classes that the application wants.
   'service.ts': {
     core: 'all',
     db: 'all',
-    http: ['health.ts', 'messages.ts', 'served.ts', 'server.ts'],
+    http: ['health.ts', 'message-classes.ts', 'served.ts', 'server.ts'],
     operate: 'all',
     public: 'door',
     'app.ts': 'all',
     'config.ts': 'all',
   },
-  // An operator's command does what no route does: it makes an organization and its first key without being anyone, seals anew what any
-  // part sealed, and ends what a lost server left unfinished.
+  // Operator commands do what no route does: they create an organization and its first key without a caller, re-encrypt what any part has
+  // encrypted, and finish what a lost server left unfinished.
   admin: {
     core: 'all',
     db: 'all',
     gateways: ['payments/sandbox/sandbox.ts'],
-    http: ['fields.ts', 'idempotency.ts', 'plain-words.ts'],
+    http: ['fields.ts', 'idempotency.ts', 'validation-messages.ts'],
     identity: ['api-key.ts', 'audit.store.ts', 'sessions.store.ts'],
     mail: 'door',
     platform: 'all',
@@ -141,7 +141,7 @@ function isAllowed(from: string, to: string): boolean {
 }
 
 describe('imports', () => {
-  it('go only where the table lets them', () => {
+  it('follow the table', () => {
     const wrong = src.flatMap((source) =>
       importsOf(source)
         .filter((target) => target.startsWith('src/') && partOf(target) !== partOf(source.file) && !isAllowed(source.file, target))
@@ -150,7 +150,7 @@ describe('imports', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('leave no line of the table unused', () => {
+  it('use every line of the table', () => {
     const used = new Set(src.flatMap((source) => importsOf(source).map((target) => `${partOf(source.file)} → ${partOf(target)}`)));
     const unused = Object.entries(mayImport).flatMap(([from, targets]) =>
       Object.keys(targets)
@@ -160,11 +160,11 @@ describe('imports', () => {
     expect(unused).toEqual([]);
   });
 
-  it('reach the demo lazily, so that the service never loads it', () => {
+  it('load the demo lazily, so that the service never loads it', () => {
     expect(src.filter(({ code }) => /^import [^;]*'\.\/demo\//m.test(code)).map(({ file }) => file)).toEqual([]);
   });
 
-  it('name files with their ending', () => {
+  it('name files with their extension', () => {
     const bare = everything.flatMap((source) =>
       importsOf(source).filter((target) => /^(src|test|migrations)\//.test(target) && !/\.(ts|json)$/.test(target)),
     );
@@ -173,26 +173,26 @@ describe('imports', () => {
 });
 
 describe('the outside world', () => {
-  it('Express is met at the edge alone', () => {
+  it('Express is imported by the HTTP layer only', () => {
     const users = src.filter((source) => importsOf(source).includes('express')).map(({ file }) => file);
     expect(users.filter((file) => !/^src\/(app\.ts|http\/|public\/index\.ts|demo\/)/.test(file))).toEqual([]);
   });
 
-  it('the environment is read in main.ts alone', () => {
+  it('the environment is read in main.ts only', () => {
     expect(offending(src, /\bprocess\.env\b/)).toEqual(['src/main.ts']);
   });
 
-  it('the system clock is read in core/clock.ts alone', () => {
+  it('the system clock is read in core/clock.ts only', () => {
     expect(offending(src, /new Date\(\)|Date\.now\(\)/)).toEqual(['src/core/clock.ts']);
   });
 
-  it("nothing that serves works as the tables' owner, who sees every organization", () => {
+  it("nothing that serves requests connects as the tables' owner, who sees every organization", () => {
     expect(offending(src, /'portal_owner'/)).toEqual(['src/admin/index.ts', 'src/db/connect.ts']);
   });
 
-  it('what is sealed is stored in a column that src/admin/sealed-columns.ts names, or is not stored at all', () => {
-    // A new line here is a new line there: a sealed value that a rotation of the key forgets can never be opened again.
-    expect(src.flatMap(({ file, code }) => [...code.matchAll(/\.seal\(/g)].map(() => file))).toEqual([
+  it('encrypted values are stored in a column listed in src/admin/encrypted-columns.ts, or not stored at all', () => {
+    // A new line here needs a new entry there: a value that key rotation skips can never be decrypted again.
+    expect(src.flatMap(({ file, code }) => [...code.matchAll(/\.encrypt\(/g)].map(() => file))).toEqual([
       'src/admin/rotate-encryption-key.ts',
       'src/gateways/payments/sandbox/sandbox.ts',
       'src/identity/sign-in.ts', // in the browser, for ten minutes
@@ -204,11 +204,11 @@ describe('the outside world', () => {
     ]);
   });
 
-  it('addresses that a customer typed are called through the guarded fetch', () => {
+  it('URLs that a customer entered are called through the guarded fetch', () => {
     // The identity provider, the models' providers and Stripe's address are the operator's, the demo's client and the sandbox call
     // their own service, and the clock watch wraps the guarded fetch.
     expect(offending(src, /(?:await |return |= )fetch\(/)).toEqual([
-      'src/connectors/netsuite/clock-watch.ts',
+      'src/connectors/netsuite/clock-skew.ts',
       'src/demo/management-client.ts',
       'src/gateways/model/provider-fetch.ts',
       'src/gateways/payments/sandbox/deliver-events.ts',
@@ -227,11 +227,11 @@ describe('the outside world', () => {
     ['express-rate-limit', /^src\/http\/rate-limit\.ts$/, 1],
     ['openapi3-ts', /^src\/(http|public)\/openapi\.ts$/, 2],
     ['pino', /^src\/core\/log\.ts$/, 1],
-    ['stripe', /^src\/gateways\/payments\/stripe\/(client|errors|events|open-stripe|payouts|snapshots)\.ts$/, 6],
+    ['stripe', /^src\/gateways\/payments\/stripe\/(client|errors|events|payouts|snapshots|stripe-provider)\.ts$/, 6],
     ['node-cron', /^src\/core\/recurring\.ts$/, 1],
     ['vitest', /^test\/contract\/architecture\.test\.ts$/, 1],
     ['supertest', /^test\/setup\/api\.ts$/, 1],
-  ])('%s is imported where it does its work', (name, where, count) => {
+  ])('%s is imported where it is used', (name, where, count) => {
     const users = everything.filter(
       (source) => where.test(source.file) && importsOf(source).some((target) => target === name || target.startsWith(`${name}/`)),
     );
@@ -239,7 +239,7 @@ describe('the outside world', () => {
   });
 });
 
-/** This file names what it forbids. */
+/** Without this file, which contains what it forbids. */
 const exceptThis = everything.filter(({ file }) => file !== 'test/contract/architecture.test.ts');
 
 describe('files', () => {
@@ -253,7 +253,7 @@ describe('files', () => {
     expect(everything.filter(({ file }) => file.split(/[/.]/).some((part) => vague.test(part))).map(({ file }) => file)).toEqual([]);
   });
 
-  it('are no barrels: an index is a door or a table of contents', () => {
+  it('are no barrels: an index is a public entry point or a table of contents', () => {
     expect(src.filter(({ file }) => file.endsWith('/index.ts')).map(({ file }) => file)).toEqual([
       'src/admin/index.ts',
       'src/mail/index.ts',
@@ -265,7 +265,7 @@ describe('files', () => {
     expect(offending(src, /export \* from/)).toEqual([]);
   });
 
-  it('export names, and know neither any nor enum nor non-null assertion', () => {
+  it('use named exports, and no any, enum or non-null assertion', () => {
     expect(offending(src, /export default/)).toEqual([]);
     expect(offending(exceptThis, /:\s*any\b|<any\b|\bas any\b|\bany\[\]/)).toEqual([]);
     expect(offending(everything, /^\s*(export )?(const )?enum /m)).toEqual([]);

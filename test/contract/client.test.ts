@@ -1,5 +1,5 @@
-// Typed clients made from descriptions, of the management interface and of a published version: their types are generated, programs
-// written against them compile under the strictest rules, and the same programs work against a listening service.
+// Typed clients generated from the OpenAPI documents of the management interface and of a published version: programs written against the
+// types compile under the strictest rules, and the same programs work against a listening service.
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -17,7 +17,7 @@ import { listen, type Server } from './http.ts';
 const client = path.resolve('test/client');
 const generated = path.join(client, '.generated');
 
-/** A command of the client's own tools; its words are part of the failure. */
+/** Runs a command of the client's own tools; its output is part of the failure. */
 async function run(script: string, ...args: string[]): Promise<string> {
   const command = promisify(execFile)(process.execPath, [script, ...args], { cwd: client, timeout: 300_000, maxBuffer: 16 << 20 });
   return command.then(
@@ -83,7 +83,7 @@ describe('a typed client', () => {
       for (const { operationId } of Object.values(item)) expect(types).toContain(`    ${operationId}: {`);
   });
 
-  it('compiles with TypeScript 5.9, and refuses what the description does not know', async () => {
+  it('compiles with TypeScript 5.9, and rejects what the document does not describe', async () => {
     expect(await run('node_modules/typescript/bin/tsc', '--version')).toContain('5.9');
     expect(await run('node_modules/typescript/bin/tsc', '-p', '.')).toBe('');
   });
@@ -91,8 +91,8 @@ describe('a typed client', () => {
   it('creates, lists, changes, rotates and deletes', async () => {
     const organization = await makeOrganization(database.ctx);
     const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
-    const told = JSON.parse(await run('scenario.ts', `${server.url}${platformBase}`, secret));
-    expect(told).toEqual({
+    const result = JSON.parse(await run('scenario.ts', `${server.url}${platformBase}`, secret));
+    expect(result).toEqual({
       organization: organization.slug,
       permissions: expect.any(Number),
       secret: 'psk_',
@@ -111,11 +111,12 @@ describe('a typed client', () => {
 describe('a typed client of a published version', () => {
   it('has a type for every operation and field', async () => {
     const types = await readFile(path.join(generated, 'public.ts'), 'utf8');
-    for (const name of ['listInvoices', 'getInvoicesRecord', 'InvoicesRecord']) expect(types).toContain(`    ${name}: {`);
+    for (const name of ['listInvoices', 'getInvoice', 'listInvoiceChanges', 'Invoice', 'ErrorResponse'])
+      expect(types).toContain(`    ${name}: {`);
     for (const { name } of invoicesEndpoint.fields) expect(types).toMatch(new RegExp(`\\b${name}\\??: `));
   });
 
-  it('filters, sorts, narrows, walks through pages, reads one, and knows what is missing', async () => {
+  it('filters, sorts, selects fields, pages, reads one record, and handles a missing one', async () => {
     expect(JSON.parse(await run('public-scenario.ts', `${server.url}/api/public`, reader.secret, reader.tenant))).toEqual({
       totals: [12, 11, 10],
       total: 12,
@@ -137,7 +138,7 @@ describe('a typed client of a published version', () => {
     ['/v1/invoices/3', '/v1/invoices/{id}', 200],
     ['/v1/invoices?statuss=open', '/v1/invoices', 400],
     ['/v1/invoices/999', '/v1/invoices/{id}', 404],
-  ])('finds that %s answers as described', async (address, described, status) => {
+  ])('%s responds as described', async (address, described, status) => {
     const answer = await read(address);
     expect(answer.status).toBe(status);
     const problemsOf = openDescribed(publishedText);

@@ -1,14 +1,23 @@
-// What the database itself promises, whatever the code above it does: tenants apart, published versions fixed, the audit log kept.
+// What the database itself guarantees, whatever the code does: tenant isolation, immutable published versions, an append-only audit log.
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
 
-/** Belong to no organization: the service's own counters and marks, and people with their sessions, who may belong to several. */
-const shared = ['knex_migrations', 'knex_migrations_lock', 'rate_limits', 'sessions', 'used_sign_ins', 'user_identities', 'users'];
+/** Tables of no organization: the service's own counters and state, and people with their sessions, who may belong to several. */
+const shared = [
+  'function_release',
+  'knex_migrations',
+  'knex_migrations_lock',
+  'rate_limits',
+  'sessions',
+  'used_sign_ins',
+  'user_identities',
+  'users',
+];
 
 let database: TestDatabase;
 let admin: Knex;
@@ -47,11 +56,11 @@ const organizationColumn = (table: string): string => (table === 'organizations'
 async function fillEveryTable(id: string): Promise<void> {
   await makeKey(database.ctx, id);
   await makeMember(database.ctx, id, ['team:read']);
-  const [configId, runId] = [newId(), newId()];
+  const [configId, runId] = [createId(), createId()];
   await as(id, async (tx) => {
     const own = { organization_id: id };
     const user = await tx('memberships').first<{ user_id: string }>('user_id');
-    await tx('audit_log').insert({ ...own, id: newId(), credential_kind: 'api-key', action: 'x', target_type: 'x' });
+    await tx('audit_log').insert({ ...own, id: createId(), credential_kind: 'api-key', action: 'x', target_type: 'x' });
     await tx('user_activity').insert({ ...own, user_id: user.user_id, month: '2026-01-01' });
     await tx('erp_connections').insert({ ...own, kind: 'netsuite', account_id: '1', settings: '{}' });
     await tx('erp_certificates').insert({ ...own, slot: 1, certificate_pem: 'x', private_key: 'x', not_after: new Date() });
@@ -60,20 +69,28 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('sync_runs').insert({ ...own, id: runId, sync_config_id: configId, record_type: 'invoice', mode: 'full', trigger: 'manual' });
     await tx('sync_run_events').insert({ ...own, run_id: runId, level: 'info', message: 'x' });
     const drift = { record_type: 'invoice', kind: 'added', field: 'x', to_type: 'text', run_id: runId, at: new Date() };
-    await tx('drift_events').insert({ ...own, ...drift, id: newId() });
+    await tx('drift_events').insert({ ...own, ...drift, id: createId() });
     await tx('sync_alerts').insert({ ...own, sync_config_id: configId });
     await tx('certificate_alerts').insert({ ...own, fingerprint: 'x', days: 60 });
-    const versionId = newId();
+    const versionId = createId();
     await tx('api_schemas').insert({ ...own, id: versionId, version: 'v1', created_by: user.user_id });
     await tx('publication_reports').insert({ ...own, api_schema_id: versionId, revision: 1 });
     const key = await tx('api_keys').first<{ id: string }>('id');
     await tx('api_key_usage').insert({ ...own, api_key_id: key.id, day: '2026-03-02', version: 'v1', resource: 'x' });
     await tx('idempotency_keys').insert({ ...own, credential_id: 'x', route_id: 'x', key: 'x', request_hash: Buffer.from('x') });
-    await tx('outgoing_mails').insert({ ...own, id: newId(), kind: 'x', recipient: 'x', message_id: newId(), subject: 'x', body: 'x' });
+    await tx('outgoing_mails').insert({
+      ...own,
+      id: createId(),
+      kind: 'x',
+      recipient: 'x',
+      message_id: createId(),
+      subject: 'x',
+      body: 'x',
+    });
     const role = await tx('roles').first<{ id: string; name: string }>('id', 'name');
     await tx('invitations').insert({
       ...own,
-      id: newId(),
+      id: createId(),
       email: 'x@example.test',
       role_id: role.id,
       role_name: role.name,
@@ -82,25 +99,25 @@ async function fillEveryTable(id: string): Promise<void> {
       expires_at: new Date(),
     });
     const claimed = { hostname: 'acme.example', verification_value: 'x', next_check_at: new Date() };
-    await tx('domains').insert({ ...own, ...claimed, id: newId() });
-    await tx('agent_credit_entries').insert({ ...own, id: newId(), credits: 1, kind: 'x' });
-    const [agentId, conversationId] = [newId(), newId()];
+    await tx('domains').insert({ ...own, ...claimed, id: createId() });
+    await tx('agent_credit_entries').insert({ ...own, id: createId(), credits: 1, kind: 'x' });
+    const [agentId, conversationId] = [createId(), createId()];
     await tx('agents').insert({ ...own, id: agentId, name: 'x', model: 'offline', api_version: 'v1' });
     await tx('conversations').insert({ ...own, id: conversationId, agent_id: agentId, owner_id: user.user_id });
     const turn = { ...own, conversation_id: conversationId };
-    await tx('conversation_messages').insert({ ...turn, id: newId(), role: 'user', content: 'x', status: 'complete' });
-    const held = { message_id: newId(), agent_id: agentId, month: '2026-01-01', credits: 1, lease_until: '2126-01-01' };
+    await tx('conversation_messages').insert({ ...turn, id: createId(), role: 'user', content: 'x', status: 'complete' });
+    const held = { message_id: createId(), agent_id: agentId, month: '2026-01-01', credits: 1, lease_until: '2126-01-01' };
     await tx('running_answers').insert({ ...turn, ...held });
     await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
-    await tx('portal_field_mappings').insert({ ...own, id: newId(), record_type: 'invoice', fields: '[]' });
+    await tx('portal_field_mappings').insert({ ...own, id: createId(), record_type: 'invoice', fields: '[]' });
     await tx('portal_sidebars').insert({ ...own, items: '[]' });
-    await tx('portal_pages').insert({ ...own, id: newId(), slug: 'x', title: 'x', blocks: '[]' });
-    await tx('portal_templates').insert({ ...own, id: newId(), key: 'x', kind: 'document', body: 'x' });
-    const teamId = newId();
+    await tx('portal_pages').insert({ ...own, id: createId(), slug: 'x', title: 'x', blocks: '[]' });
+    await tx('portal_templates').insert({ ...own, id: createId(), key: 'x', kind: 'document', body: 'x' });
+    const teamId = createId();
     await tx('teams').insert({ ...own, id: teamId, name: 'x' });
     await tx('team_members').insert({ ...own, team_id: teamId, user_id: user.user_id });
     const view = { name: 'x', record_type: 'invoice', columns: ['x'], visibility: 'team', team_id: teamId };
-    const viewId = newId();
+    const viewId = createId();
     await tx('views').insert({ ...own, ...view, id: viewId, owner_id: user.user_id });
     await subscribe(tx, own, viewId, user.user_id);
     await pay(tx, own);
@@ -109,16 +126,16 @@ async function fillEveryTable(id: string): Promise<void> {
 }
 
 async function pay(tx: Tx, own: { organization_id: string }): Promise<void> {
-  const [account_id, payment_id, payout_id] = [newId(), newId(), newId()];
+  const [account_id, payment_id, payout_id] = [createId(), createId(), createId()];
   await tx('pay_accounts').insert({ ...own, id: account_id, provider: 'sandbox' });
   await tx('pay_configs').insert({ ...own, account_id, currency: 'GBP', enabled: true, invoices: '{}' });
   await tx('pay_payments').insert({ ...own, id: payment_id, account_id, customer_id: 'x', currency: 'GBP', amount_minor: 1 });
   const returns = { success_url: 'x', cancel_url: 'x' };
-  await tx('pay_checkouts').insert({ ...own, ...returns, id: newId(), payment_id, title: 'x', expires_at: new Date() });
+  await tx('pay_checkouts').insert({ ...own, ...returns, id: createId(), payment_id, title: 'x', expires_at: new Date() });
   const share = { position: 0, record_id: 'x', number: 'x', amount_minor: 1, due_minor: 1, read_at: new Date() };
   await tx('pay_payment_invoices').insert({ ...own, ...share, payment_id });
-  await tx('pay_erp_documents').insert({ ...own, id: newId(), payment_id, kind: 'payment', external_id: 'x' });
-  await tx('pay_refunds').insert({ ...own, id: newId(), payment_id, amount_minor: 1 });
+  await tx('pay_erp_documents').insert({ ...own, id: createId(), payment_id, kind: 'payment', external_id: 'x' });
+  await tx('pay_refunds').insert({ ...own, id: createId(), payment_id, amount_minor: 1 });
   const payout = { provider_payout_id: 'x', status: 'PAID', currency: 'GBP', amount_minor: 1, arrival_date: '2026-03-02' };
   await tx('pay_payouts').insert({ ...own, ...payout, id: payout_id, account_id, created_at: new Date() });
   await tx('pay_payout_entries').insert({ ...own, payout_id, position: 0, kind: 'payment', payment_id, amount_minor: 1 });
@@ -127,30 +144,30 @@ async function pay(tx: Tx, own: { organization_id: string }): Promise<void> {
 }
 
 async function useSandbox(tx: Tx, own: { organization_id: string }): Promise<void> {
-  const [id, account_id] = [newId(), newId()];
+  const [id, account_id] = [createId(), createId()];
   const sums = { amount_minor: 1, currency: 'GBP' };
   const session = { checkout_id: 'x', payment_id: 'x', token_hash: Buffer.from(id), token: 'x', title: 'x', items: '[]' };
   const addresses = { success_url: 'x', cancel_url: 'x', expires_at: new Date() };
   await tx('sandbox_payments').insert({ ...own, ...sums, ...session, ...addresses, id, account_id });
-  await tx('sandbox_refunds').insert({ ...own, id: newId(), session_id: id, amount_minor: 1, state: 'PENDING' });
-  await tx('sandbox_payouts').insert({ ...own, ...sums, id: newId(), account_id, arrival_date: '2026-03-03', created_at: new Date() });
-  await tx('sandbox_events').insert({ ...own, id: newId(), account_id, body: '{}' });
+  await tx('sandbox_refunds').insert({ ...own, id: createId(), session_id: id, amount_minor: 1, state: 'PENDING' });
+  await tx('sandbox_payouts').insert({ ...own, ...sums, id: createId(), account_id, arrival_date: '2026-03-03', created_at: new Date() });
+  await tx('sandbox_events').insert({ ...own, id: createId(), account_id, body: '{}' });
 }
 
 async function subscribe(tx: Tx, own: { organization_id: string }, viewId: string, ownerId: string): Promise<void> {
-  const [id, recipientId, slotId] = [newId(), newId(), newId()];
+  const [id, recipientId, slotId] = [createId(), createId(), createId()];
   const row = { view_id: viewId, owner_id: ownerId, schedule: '0 7 * * *', timezone: 'UTC', format: 'csv' };
   await tx('subscriptions').insert({ ...own, ...row, id });
   await tx('subscription_recipients').insert({ ...own, id: recipientId, subscription_id: id, email: 'x@example.test' });
   await tx('subscription_slots').insert({ ...own, id: slotId, subscription_id: id, trigger: 'manual', slot: new Date() });
-  const delivery = { subscription_id: id, slot_id: slotId, recipient_id: recipientId, message_id: newId(), status: 'queued' };
-  await tx('subscription_deliveries').insert({ ...own, ...delivery, id: newId() });
+  const delivery = { subscription_id: id, slot_id: slotId, recipient_id: recipientId, message_id: createId(), status: 'queued' };
+  await tx('subscription_deliveries').insert({ ...own, ...delivery, id: createId() });
   await tx('subscription_links').insert({ ...own, recipient_id: recipientId, title: 'x', token_hash: Buffer.from(id) });
-  await tx('mail_attachments').insert({ ...own, id: newId(), filename: 'x', content_type: 'text/csv', content: 'x' });
+  await tx('mail_attachments').insert({ ...own, id: createId(), filename: 'x', content_type: 'text/csv', content: 'x' });
 }
 
 describe('roles', () => {
-  it('the service works as one that row-level security binds and that owns no configuration', async () => {
+  it('the service connects as a role that is subject to row-level security and owns no configuration', async () => {
     const { rows: who } = await service.raw<{ current_user: string }>('select current_user');
     expect(who[0]?.current_user).toBe('portal_service');
     expect(
@@ -173,7 +190,7 @@ describe('roles', () => {
     expect(await rows("select from pg_auth_members where member = 'portal_service'::regrole")).toEqual([]);
   });
 
-  it('these functions alone see across organizations, and only the service may call them', async () => {
+  it('only these functions see across organizations, and only the service may call them', async () => {
     const found = await rows<{ name: string; public: boolean; path: string[] }>(
       `select proname as name, has_function_privilege('portal_simulator', oid, 'execute') as public, proconfig as path
        from pg_proc where pronamespace = 'public'::regnamespace and prosecdef order by 1`,
@@ -185,7 +202,7 @@ describe('roles', () => {
   });
 });
 
-/** Adding one here is a decision: it answers one question across organizations, and no more than that. */
+/** Adding one here is a decision: each answers exactly one question across organizations. */
 const definers = [
   'add_api_key_usage',
   'all_organizations',
@@ -230,7 +247,7 @@ const definers = [
 ];
 
 describe('row-level security', () => {
-  it('is forced on every table that belongs to an organization, and these are all tables but the shared ones', async () => {
+  it('is forced on every table except the shared ones', async () => {
     const found = await rows<{ name: string; forced: boolean; column: boolean }>(
       `select relname as name, relrowsecurity and relforcerowsecurity as forced,
               exists (select from pg_attribute a where a.attrelid = c.oid and a.attname in ('organization_id', 'slug')) as column
@@ -240,7 +257,7 @@ describe('row-level security', () => {
     expect(found.filter(({ forced, column, name }) => !forced && (column || name.startsWith('user')))).toEqual([]);
   });
 
-  it('shows and gives nothing without an organization, or to another one, even to a query that forgets to ask', async () => {
+  it('hides and protects rows without an organization or for another one, even from a query without a condition', async () => {
     for (const table of tables) {
       const count = async (work: Promise<{ rows: { n: number }[] }>) => (await work).rows[0]?.n;
       const sql = `select count(*)::int as n from ${table}`;
@@ -250,7 +267,7 @@ describe('row-level security', () => {
       expect([table, await count(as(other.id, (tx) => tx.raw(foreign)))]).toEqual([table, 0]);
       const before = await rows(`select t::text from ${table} t where ${organizationColumn(table)} = '${mine.id}' order by 1`);
       for (const write of [`update ${table} set ${organizationColumn(table)} = '${other.id}'`, `delete from ${table}`]) {
-        // Row-level security leaves nothing to write; a table that only grows refuses by its grants.
+        // Row-level security leaves no row to write; an append-only table rejects the write by its grants.
         await service.raw(write).catch(() => undefined);
         await as(other.id, (tx) => tx.raw(`${write} where ${organizationColumn(table)} = '${mine.id}'`)).catch(() => undefined);
       }
@@ -261,7 +278,7 @@ describe('row-level security', () => {
     }
   });
 
-  it('bounds statements that name no organization at all to the rows of their own', async () => {
+  it('limits statements without a condition on the organization to its own rows', async () => {
     const careless = await makeOrganization(database.ctx);
     await fillEveryTable(careless.id);
     const theirs = () =>
@@ -280,20 +297,20 @@ describe('row-level security', () => {
       ).rejects.toThrow(/row-level security/);
     }
     const failed: string[] = [];
-    // The organization itself goes last: everything else goes with it.
+    // The organization itself comes last: deleting it deletes everything else.
     const order = [...tables.filter((table) => table !== 'organizations'), 'organizations'];
     const updates = order.map((table) => `update ${table} set ${organizationColumn(table)} = ${organizationColumn(table)}`);
     for (const write of [...updates, ...order.map((table) => `delete from ${table}`)]) {
       await as(careless.id, (tx) => tx.raw(write)).catch((error: Error) => failed.push(error.message));
       expect([write, await theirs()]).toEqual([write, before]);
     }
-    // Whatever failed did so for want of a grant, or because something still refers to it.
+    // Failures are due to a missing grant or to remaining references only.
     expect(failed.filter((message) => !/permission denied|violates foreign key constraint/.test(message))).toEqual([]);
     expect(await rows('select from roles where organization_id = ?', [careless.id])).toEqual([]);
   });
 
-  it('refuses a row put into another organization', async () => {
-    const insert = { id: newId(), organization_id: mine.id, name: 'x' };
+  it('rejects a row inserted into another organization', async () => {
+    const insert = { id: createId(), organization_id: mine.id, name: 'x' };
     await expect(as(other.id, (tx) => tx('roles').insert(insert))).rejects.toThrow(/row-level security/);
     await expect(database.ctx.db.control('roles').insert(insert)).rejects.toThrow(/row-level security/);
     await expect(
@@ -301,7 +318,7 @@ describe('row-level security', () => {
     ).rejects.toThrow(/row-level security/);
   });
 
-  it('hides people from organizations they have nothing to do with', async () => {
+  it('hides people from organizations that they do not belong to', async () => {
     const seen = (id: string) => as(id, async (tx) => (await tx('users').select<{ id: string }[]>('id')).map((user) => user.id));
     expect(await seen(mine.id)).toContain(mine.ownerId);
     expect(await seen(other.id)).toEqual([other.ownerId]);
@@ -313,7 +330,7 @@ describe('row-level security', () => {
 
 describe('a published version', () => {
   const publish = async (version: string): Promise<string> => {
-    const id = newId();
+    const id = createId();
     await as(mine.id, (tx) =>
       tx('api_schemas').insert({
         id,
@@ -329,7 +346,7 @@ describe('a published version', () => {
     return id;
   };
 
-  it('can not change in anything but status and sunset, whoever writes', async () => {
+  it('can change in status and sunset only, for every role', async () => {
     const id = await publish('v101');
     const columns = await rows<{ name: string }>(
       "select column_name as name from information_schema.columns where table_schema = 'public' and table_name = 'api_schemas' order by 1",
@@ -372,7 +389,7 @@ describe('a published version', () => {
     );
   });
 
-  it('can not be deleted, but goes with its organization', async () => {
+  it('can not be deleted, except with its organization', async () => {
     const id = await publish('v103');
     await expect(as(mine.id, (tx) => tx('api_schemas').where({ id }).delete())).rejects.toThrow('Published schemas are immutable');
     await expect(admin('api_schemas').where({ id }).delete()).rejects.toThrow('Published schemas are immutable');
@@ -380,7 +397,7 @@ describe('a published version', () => {
     const doomed = await makeOrganization(database.ctx);
     await as(doomed.id, (tx) =>
       tx('api_schemas').insert({
-        id: newId(),
+        id: createId(),
         organization_id: doomed.id,
         version: 'v1',
         status: 'published',
@@ -396,14 +413,14 @@ describe('a published version', () => {
 });
 
 describe('the audit log', () => {
-  it('can be added to and read, and neither changed nor emptied', async () => {
+  it('can be appended to and read, but neither changed nor emptied', async () => {
     for (const sql of ["update audit_log set action = 'y'", 'delete from audit_log', 'truncate audit_log'])
       await expect(as(mine.id, (tx) => tx.raw(sql))).rejects.toThrow(/permission denied/);
   });
 });
 
 describe('prune_expired', () => {
-  it('takes what is over its time and leaves what is not', async () => {
+  it('deletes what has expired and keeps everything else', async () => {
     const last = await as(mine.id, (tx) => tx('sync_runs').first<{ id: string; sync_config_id: string }>('id', 'sync_config_id'));
     const old = {
       organization_id: mine.id,
@@ -414,7 +431,7 @@ describe('prune_expired', () => {
       status: 'failed',
     };
     await as(mine.id, async (tx) => {
-      await tx('sync_runs').insert({ ...old, id: newId(), queued_at: '2020-01-01', finished_at: '2020-01-01' });
+      await tx('sync_runs').insert({ ...old, id: createId(), queued_at: '2020-01-01', finished_at: '2020-01-01' });
       await tx('sync_run_events').insert({ organization_id: mine.id, run_id: last.id, level: 'info', message: 'old', at: '2020-01-01' });
       await tx('idempotency_keys').insert({
         organization_id: mine.id,

@@ -1,11 +1,11 @@
-// Holds answers against the OpenAPI document that callers get: a status, a field or a form that it does not name is a failure.
+// Validates responses against the published OpenAPI document: a status, field or type that it doesn't describe is a failure.
 import { Ajv, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import type { oas30 } from 'openapi3-ts';
 
 type Json = Record<string, unknown>;
 
-/** JSON Schema of what OpenAPI 3.0 says. What an answer holds must be named; callers are told that more may come. */
+/** The JSON Schema of an OpenAPI 3.0 schema. For responses it is closed here, although clients must expect new fields. */
 function toJsonSchema(value: unknown, closed: boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => toJsonSchema(item, closed));
   if (typeof value !== 'object' || value === null) return value;
@@ -57,18 +57,18 @@ export function openDescription(made: unknown) {
     operations,
     responseOf,
     contentOf,
-    /** Why the description doesn't cover this answer; undefined when it does. */
+    /** Why the document doesn't cover this response; undefined when it does. */
     problemOf(id: string, { status, body }: { status: number; body: unknown }): string | undefined {
       const response = responseOf(id, status);
-      if (response === undefined) return `the description does not know the status ${status}`;
+      if (response === undefined) return `the document does not describe the status ${status}`;
       const schema = contentOf(response)?.schema;
-      if (schema === undefined) return body === undefined ? undefined : `${status} has a body that the description does not know`;
+      if (schema === undefined) return body === undefined ? undefined : `${status} has a body that the document does not describe`;
       const validate = compile(answers, `${id} ${status}`, schema, true);
       return validate(body)
         ? undefined
         : `${status} breaks its description: ${answers.errorsText(validate.errors)} in ${JSON.stringify(body)}`;
     },
-    /** Whether the description lets a body be sent; undefined for an operation without one. */
+    /** Whether the document allows a request body; undefined for an operation without one. */
     allowsBody(id: string, body: unknown): boolean | undefined {
       const request = operations.get(id)?.requestBody as oas30.RequestBodyObject | undefined;
       const schema = contentOf(request)?.schema;

@@ -11,11 +11,11 @@ describe('.env.example', () => {
     expect(Object.keys(given).sort()).toEqual(Object.keys(Environment.shape).sort());
   });
 
-  it('is usable as it stands and shows the defaults', () => {
+  it('is usable unchanged and shows the defaults', () => {
     expect(readConfig(given)).toEqual(readConfig({}));
   });
 
-  it('says of every variable what it means', () => {
+  it('explains every variable', () => {
     const blocks = text.split(/\n\s*\n/).filter((block) => /^[A-Z_]+=/m.test(block));
     for (const block of blocks) expect(block.trimStart()).toMatch(/^#/);
   });

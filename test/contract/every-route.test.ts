@@ -1,10 +1,9 @@
-// What holds for every operation of the management interface, whichever it is: walked over the route values themselves.
+// Rules that hold for every operation of the management interface, tested by walking over the route values.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rolePermissions } from '../../src/core/permissions.ts';
+import { assignablePermissions } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
 import { platformBase } from '../../src/http/served.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
-import { goodAnswer, leakedSecrets, repeated } from './rules/answers.ts';
 import {
   foreignIds,
   idFields,
@@ -17,6 +16,7 @@ import {
   unreadableBodies,
   withoutCredential,
 } from './rules/requests.ts';
+import { leakedSecrets, repeated, successResponse } from './rules/responses.ts';
 import { guardedRoutes, isWrite, missingBuilder, openWalk, type Walk } from './walk.ts';
 
 const guarded = guardedRoutes();
@@ -33,7 +33,7 @@ describe('routes', () => {
     expect(guarded.filter((route) => walk.builderOf(route) === undefined).map(missingBuilder)).toEqual([]);
   });
 
-  it('are public only where this list says so', () => {
+  it('are public only if they are on this list', () => {
     expect(platformRoutes.filter(({ access }) => access === 'public').map(({ method, path }) => `${method} ${path}`)).toEqual([
       'POST /pay/webhooks/{provider}/{endpointId}',
       'GET /openapi',
@@ -42,11 +42,11 @@ describe('routes', () => {
 
   it('name permissions that exist', () => {
     const ofOrganization = guarded.filter(({ access, permission }) => access === 'credential' && permission !== 'any');
-    for (const { permission } of ofOrganization) expect(rolePermissions).toContain(permission);
+    for (const { permission } of ofOrganization) expect(assignablePermissions).toContain(permission);
     expect(guarded.filter(({ permission }) => permission === 'any').map(({ id }) => id)).toEqual(['getWhoAmI']);
   });
 
-  it('need more than :read for whatever writes', () => {
+  it('need more than :read for every write', () => {
     const reading = guarded.filter(({ method, permission }) => method !== 'GET' && permission.endsWith(':read')).map(({ id }) => id);
     expect(reading).toEqual(['validateApiSchema']);
   });
@@ -54,7 +54,7 @@ describe('routes', () => {
 
 describe.each(named(guarded))('%s', (_name, route) => {
   it('401 without a credential', async () => expect(await withoutCredential(walk, route)).toEqual([]));
-  it('answers as it is described, and leaves one audit row where it writes', async () => expect(await goodAnswer(walk, route)).toEqual([]));
+  it('responds as described, and a write leaves one audit row', async () => expect(await successResponse(walk, route)).toEqual([]));
   it('400 for an unknown query parameter, 422 for an unknown field', async () => expect(await unknownNames(walk, route)).toEqual([]));
   it('405 for another method', async () => expect(await otherMethods(walk, route, guarded)).toEqual([]));
 });
@@ -65,7 +65,7 @@ describe.each(named(guarded.filter(({ method }) => method !== 'GET')))('%s', (_n
 });
 
 describe.each(named(guarded.filter(({ method }) => method === 'POST')))('%s', (_name, route) => {
-  it('gives the stored answer to a repeated Idempotency-Key', async () => expect(await repeated(walk, route)).toEqual([]));
+  it('replays the stored response for a repeated Idempotency-Key', async () => expect(await repeated(walk, route)).toEqual([]));
 });
 
 describe.each(named(guarded.filter(({ query }) => 'pageSize' in (query?.shape ?? {}))))('the list %s', (_name, route) => {
@@ -75,27 +75,27 @@ describe.each(named(guarded.filter(({ query }) => 'pageSize' in (query?.shape ??
 
 const naming = guarded.filter((route) => [idNames(route), idFields(route, 'query'), idFields(route, 'body')].flat().length > 0);
 describe.each(named(naming))('%s', (_name, route) => {
-  it('400 for an id that is none', async () => expect(await malformedParameters(walk, route)).toEqual([]));
-  it("answers another organization's id as an unknown one", async () => expect(await foreignIds(walk, route)).toEqual([]));
+  it('400 for a malformed id', async () => expect(await malformedParameters(walk, route)).toEqual([]));
+  it("treats another organization's id like an unknown one", async () => expect(await foreignIds(walk, route)).toEqual([]));
 });
 
 describe('secrets', () => {
-  it('were seen, and stand in no row and no log line', async () => {
-    expect(guarded.some((route) => isWrite(route) && route.writeOnce !== undefined)).toBe(true);
+  it('were returned, and are in no row and no log line', async () => {
+    expect(guarded.some((route) => isWrite(route) && route.shownOnce !== undefined)).toBe(true);
     expect(walk.secrets.size).toBeGreaterThan(10);
     expect(walk.lines.length).toBeGreaterThan(100);
     expect(await leakedSecrets(walk)).toEqual([]);
   });
 });
 
-describe('addresses', () => {
+describe('paths', () => {
   const ask = async (method: string, path: string, credential = true) => {
     const first = guarded.find(({ id }) => id === 'getWhoAmI');
     const site = first === undefined ? undefined : await walk.builderOf(first)?.site();
     return walk.server.send({ method, path: `${platformBase}${path}`, headers: credential ? { ...site?.key } : {} });
   };
 
-  it('404 for one that is not there, 401 before that', async () => {
+  it('404 for an unknown path, after 401 for a missing credential', async () => {
     expect((await ask('GET', '/nothing-here')).body.error).toMatchObject({ code: 'NOT_FOUND' });
     expect((await ask('GET', '/nothing-here', false)).status).toBe(401);
     await walk.ctx.db.control.raw('delete from rate_limits');
@@ -106,7 +106,7 @@ describe('addresses', () => {
     expect((await ask('GET', '/api-keys/%00')).status).toBe(400);
   });
 
-  it('answer the description to anyone, by GET and HEAD alone', async () => {
+  it('serve the OpenAPI document to anyone, by GET and HEAD only', async () => {
     expect((await ask('HEAD', '/openapi', false)).status).toBe(200);
     expect((await ask('GET', '/openapi?unheard_of=1')).status).toBe(400);
     expect((await ask('POST', '/openapi')).headers.allow).toBe('GET, HEAD');

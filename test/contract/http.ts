@@ -1,4 +1,4 @@
-// Sends requests to one listening server over sockets that stay open, exactly as they are given: no client tidies them up.
+// Sends requests to one listening server over kept-alive sockets, exactly as given: no client library normalizes them.
 import { Agent, createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
@@ -15,7 +15,7 @@ export type Exchange = { method: string; path: string; headers?: Record<string, 
 export type Server = { readonly url: string; send(exchange: Exchange): Promise<Answer>; stop(): Promise<void> };
 
 export async function listen(app: Express): Promise<Server> {
-  // Idle sockets stay: one that the server closed just as it is used again would be a failure of nobody's making.
+  // Idle sockets stay open: a socket that the server closes just as it is reused would be a false failure.
   const server = createServer({ keepAliveTimeout: 0 }, app);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -1,4 +1,4 @@
-// Inputs that nobody wrote down, for every operation. PROPERTY_SEED tries others than the usual ones.
+// Generated inputs for every operation (property-based testing). PROPERTY_SEED selects other inputs than the usual ones.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inputsOf } from './rules/inputs.ts';
 import { guardedRoutes, openWalk, type Walk } from './walk.ts';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => walk.close());
 
-describe(`inputs made from the schemas, PROPERTY_SEED=${seed}`, () => {
+describe(`inputs generated from the schemas, PROPERTY_SEED=${seed}`, () => {
   it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_name, route) => {
     const { failures, valid, invalid } = await inputsOf(walk, route, seed);
     expect(failures, `PROPERTY_SEED=${seed}`).toEqual([]);

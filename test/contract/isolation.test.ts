@@ -1,5 +1,5 @@
-// Tenants apart twice: here the first defence is taken away on purpose. Every condition on the organization is cut out of the queries
-// on their way to PostgreSQL, and the same requests must give the same answers, by row-level security alone.
+// Tenant isolation has two layers; this test removes the first one. Every condition on the organization is cut out of the queries on their
+// way to PostgreSQL, and the same requests must get the same responses through row-level security alone.
 import type { Express } from 'express';
 import knexModule, { type Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -64,7 +64,7 @@ type Side = {
   >;
 };
 
-/** An organization with one of each. */
+/** An organization with one object of each kind. */
 async function side(): Promise<Side> {
   const { id } = await makeOrganization(database.ctx);
   const { id: keyId, secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
@@ -89,7 +89,7 @@ async function side(): Promise<Side> {
     team,
     member,
   };
-  // Its use is noted beside the answers, unless it was noted later than that; so nothing of this organization changes by itself.
+  // A key's last use is recorded only if it is later than the recorded one; so nothing of this organization changes by itself.
   await admin('api_keys').where({ id: keyId }).update({ last_used_at: '2100-01-01' });
   return { id, honest: api, careless: apiOf(careless, secret), ids };
 }
@@ -124,8 +124,8 @@ async function madeConversation(organizationId: string): Promise<{ agent: string
   const row = { ...own, name: 'Own', model: 'offline', api_version: 'v999', status: 'running' };
   const [{ id: agent }] = await admin('agents').insert(row, ['id']);
   const [{ id: conversation }] = await admin('conversations').insert({ ...own, agent_id: agent, owner_id: ownerId }, ['id']);
-  const told = { conversation_id: conversation, role: 'user', content: 'Own words', status: 'complete' };
-  await admin('conversation_messages').insert({ ...own, ...told });
+  const message = { conversation_id: conversation, role: 'user', content: 'Own words', status: 'complete' };
+  await admin('conversation_messages').insert({ ...own, ...message });
   return { agent, conversation };
 }
 
@@ -151,7 +151,7 @@ const listsOf = (id: string): string[] => [
   ...['members', 'roles', 'audit-log'].map((list) => `/organizations/${id}/${list}`),
 ];
 
-/** What one organization may ask of another's objects, named below its own id where the path has one. */
+/** The requests of one organization for another's objects, below its own id where the path has one. */
 const requestsFor = (
   own: string,
   { key, schema, config, view, subscription, agent, conversation, page, template, role, team, member }: Side['ids'],
@@ -223,7 +223,7 @@ const everythingOf = async (id: string): Promise<string[]> => {
 };
 
 describe('with every condition on the organization cut out of the queries', () => {
-  it('lists show the same and nothing of another organization', async () => {
+  it('lists show the same objects and none of another organization', async () => {
     const [mine] = [await side(), await side()];
     for (const list of listsOf(mine.id)) {
       const [honest, forgot] = [
@@ -241,7 +241,7 @@ describe('with every condition on the organization cut out of the queries', () =
     expect((await mine.careless('get', '/organizations')).body.data).toHaveLength(1);
   });
 
-  it("another organization's objects are as absent as before, and stay as they are", async () => {
+  it("another organization's objects are absent as before, and unchanged", async () => {
     const [mine, theirs] = [await side(), await side()];
     await mine.careless('get', '/whoami');
     const before = await everythingOf(theirs.id);
@@ -256,7 +256,7 @@ describe('with every condition on the organization cut out of the queries', () =
     expect(await everythingOf(theirs.id)).toEqual(before);
   });
 
-  it('writes reach the own organization alone, even where the cut condition was all that bounded them', async () => {
+  it('writes affect the own organization only, even if the removed condition was their only limit', async () => {
     const [mine, theirs] = [await side(), await side()];
     const before = await everythingOf(theirs.id);
     const { slug } = (await mine.honest('get', `/organizations/${mine.id}`)).body;

@@ -1,4 +1,4 @@
-// The description of the management interface: valid, lint-clean, complete, and the same as the one kept in docs.
+// The OpenAPI document of the management interface: valid, lint-clean, complete, and equal to the one in docs.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { errorStatus } from '../../src/core/errors.ts';
-import { goodStatus } from '../../src/http/route.ts';
+import { successStatus } from '../../src/http/route.ts';
 import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
 import { base } from '../setup/api.ts';
 import { testDatabase } from '../setup/database.ts';
@@ -69,7 +69,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** One operation of it, with a tag that nobody knows and an example that isn't what it is one of. */
+/** One operation of it, with an unknown tag and an example that doesn't match its schema. */
 function breakDescription(): typeof described {
   const broken = structuredClone({ ...described, paths: { '/whoami': described.paths['/whoami'] } }) as typeof described;
   const whoAmI = (broken.paths['/whoami'] as { get: oas30.OperationObject }).get;
@@ -85,14 +85,14 @@ describe('the linters', () => {
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'platform-openapi-'));
     file = path.join(folder, 'openapi.json');
-    // A service that runs on this machine is at an address that linters take for a mistake.
+    // Linters report a loopback server URL as a mistake.
     await writeFile(file, JSON.stringify({ ...described, servers: [{ url: 'https://portal.example.org/api/platform/v1' }] }));
     await writeFile(path.join(folder, 'ruleset.yaml'), 'extends: ["spectral:oas"]\n');
     await writeFile(path.join(folder, 'broken.json'), JSON.stringify(breakDescription()));
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  /** What a linter's command printed, also where it ends with a failure because it found something. */
+  /** A linter's output, also when it exits with a failure because it found something. */
   const run = async (cli: string, ...args: string[]): Promise<string> => {
     const options = { cwd: folder, env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' } };
     return promisify(execFile)(process.execPath, [path.resolve(cli), ...args], { ...options, maxBuffer: 64 << 20, timeout: 300_000 }).then(
@@ -100,7 +100,7 @@ describe('the linters', () => {
       (error: { stdout?: string }) => error.stdout ?? String(error),
     );
   };
-  /** One run for both documents, because it takes its time. */
+  /** One run for both documents, because it is slow. */
   let spectral: Promise<{ code: string; path: string[]; source: string }[]> | undefined;
   const foundBySpectral = async (name: string) => {
     const args = ['lint', '--quiet', '-f', 'json', '-r', 'ruleset.yaml', file, path.join(folder, 'broken.json')];
@@ -117,7 +117,7 @@ describe('the linters', () => {
     expect(await foundBySpectral('openapi.json')).toEqual([]);
   });
 
-  it('of Spectral does find what is wrong', async () => {
+  it('of Spectral finds problems where there are some', async () => {
     const codes = (await foundBySpectral('broken.json')).map(({ code }) => code);
     expect(codes).toEqual(expect.arrayContaining(['operation-tag-defined', 'oas3-valid-media-example']));
   });
@@ -150,7 +150,7 @@ describe('every operation', () => {
     }
   });
 
-  it('has a sentence for itself and for each parameter', () => {
+  it('has a summary, a description and a description of each parameter', () => {
     for (const route of platformRoutes) {
       const operation = operationOf(route);
       const texts = [
@@ -164,7 +164,7 @@ describe('every operation', () => {
     expect(silent, 'give these a description of their own').toEqual([]);
   });
 
-  it('shows a body that it takes', () => {
+  it('has a valid example of its body', () => {
     for (const route of guarded) {
       if (route.body === undefined) continue;
       expect(route.example, `${route.id} lacks an example`).toBeDefined();
@@ -173,11 +173,11 @@ describe('every operation', () => {
     }
   });
 
-  it('shows every answer, good and bad, as its schema says', () => {
+  it('has an example of every response that matches its schema', () => {
     for (const route of platformRoutes) {
       for (const status of Object.keys(operationOf(route)?.responses ?? {}).map(Number)) {
         const content = contentOf(responseOf(route.id, status));
-        if (route.response === undefined && status === goodStatus(route)) expect(content).toBeUndefined();
+        if (route.response === undefined && status === successStatus(route)) expect(content).toBeUndefined();
         else {
           expect([route.id, status, content?.example]).toEqual([route.id, status, expect.anything()]);
           expect([route.id, description.problemOf(route.id, { status, body: content?.example })]).toEqual([route.id, undefined]);
@@ -188,9 +188,9 @@ describe('every operation', () => {
     }
   });
 
-  it('names the headers of its answers', () => {
+  it('describes the headers of its responses', () => {
     for (const route of guarded) {
-      const headers = Object.keys(responseOf(route.id, goodStatus(route))?.headers ?? {});
+      const headers = Object.keys(responseOf(route.id, successStatus(route))?.headers ?? {});
       const wanted = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', ...(route.method === 'POST' ? ['Idempotency-Replayed'] : [])];
       expect([route.id, headers]).toEqual([route.id, wanted]);
       expect(Object.keys(responseOf(route.id, 429)?.headers ?? {})).toContain('Retry-After');
@@ -198,31 +198,31 @@ describe('every operation', () => {
     expect(Object.keys(described.components?.headers ?? {})).toEqual(expect.arrayContaining(['RateLimit', 'WWW-Authenticate']));
   });
 
-  it('is for key, token and session, unless it is public', () => {
+  it('accepts a key, token or session, unless it is public', () => {
     expect(described.security).toEqual([{ bearer: [] }, { session: [] }]);
     expect(described.components?.securitySchemes?.['session']).toMatchObject({ type: 'apiKey', in: 'cookie', name: 'portal_session' });
     for (const route of platformRoutes) expect(operationOf(route)?.security).toEqual(route.access === 'public' ? [] : undefined);
   });
 });
 
-/** Statuses that share the code of another. */
+/** Statuses that share the error code of another status. */
 const sameCode = (status: number): number => ({ 406: 400, 413: 400, 415: 400, 503: 500 })[status] ?? status;
 
 describe('schemas', () => {
-  it('close what is sent and leave open what is answered', () => {
+  it('are closed for requests and open for responses', () => {
     const body = operationOf({ method: 'POST', path: '/api-keys' })?.requestBody as oas30.RequestBodyObject;
     expect(body.content['application/json']?.schema).toMatchObject({ additionalProperties: false, required: ['name'] });
     expect(JSON.stringify(described.components?.schemas?.['ApiKey'])).not.toContain('"additionalProperties":false');
   });
 
-  it('know the seven error codes and pages of at most 100', () => {
-    const error = JSON.stringify(described.components?.schemas?.['Error']);
+  it('name the seven error codes and a page size of at most 100', () => {
+    const error = JSON.stringify(described.components?.schemas?.['ErrorResponse']);
     expect(error).toContain(JSON.stringify(Object.keys(errorStatus)));
     const parameters = operationOf({ method: 'GET', path: '/sync-configs' })?.parameters as oas30.ParameterObject[];
     expect(parameters.find(({ name }) => name === 'pageSize')?.schema).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 25 });
   });
 
-  it('hold nothing of zod that OpenAPI 3.0 does not know', () => {
+  it('contain nothing that OpenAPI 3.0 does not allow', () => {
     const text = JSON.stringify(described);
     for (const alien of ['"$schema"', '"$defs"', '"const"', '"openapi":{', '"prefixItems"', '"type":"null"', '"exclusiveMinimum":0'])
       expect([alien, text.includes(alien)]).toEqual([alien, false]);
@@ -230,7 +230,7 @@ describe('schemas', () => {
 });
 
 describe('GET /openapi', () => {
-  it('answers anyone, with the address of the service', async () => {
+  it('is public and contains the URL of the service', async () => {
     const database = await testDatabase({ settings: { publicUrl: 'https://portal.example.org' } });
     try {
       const answer = await supertest(createApp(database.ctx)).get(`${base}/openapi`);

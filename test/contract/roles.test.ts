@@ -1,4 +1,4 @@
-// Every operation with every role: a cell that lets somebody in by mistake, or shuts somebody out, is a failure.
+// Every operation with every role: access that is wrongly allowed or wrongly denied is a failure.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makePerson, makeSession } from '../setup/organization.ts';
 import { rolesMatrix } from './rules/roles.ts';

@@ -1,16 +1,16 @@
-// No secret is found again: each stands in the one answer that shows it, if any, and in no other answer, no log line at any level
-// and no row of any table. Looked for as it is and in the forms in which a text travels; hashes and sealed boxes hold none of them.
+// No secret leaks: each is in the one response that shows it, if any, and in no other response, no log line at any level and no row of any
+// table. The search looks for the secret itself and its usual encodings; hashes and encrypted values contain none of them.
 import { createHash, createPrivateKey, randomBytes } from 'node:crypto';
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { countByKey, findUnlisted, sealedColumns } from '../../src/admin/sealed-columns.ts';
+import { countByKey, encryptedColumns, findUnlistedColumns } from '../../src/admin/encrypted-columns.ts';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createId } from '../../src/core/id.ts';
+import { createLog } from '../../src/core/log.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { AnyRoute, Route } from '../../src/http/route.ts';
@@ -26,9 +26,9 @@ import { until } from '../setup/until.ts';
 
 const recognizable = (what: string): string => `${what}-${randomBytes(12).toString('hex')}`;
 
-/** What the operator gave the process. */
+/** The operator's secrets, from the environment. */
 const configured = { clientSecret: recognizable('oidc'), smtpPassword: recognizable('smtp') };
-/** What callers send. */
+/** Secrets that callers send. */
 const sent = {
   consumerSecret: recognizable('consumer'),
   tokenSecret: recognizable('token'),
@@ -50,7 +50,7 @@ let app: Express;
 let organization: { id: string; ownerId: string };
 let owner: Api;
 let ownSecret: string;
-/** Secrets with the number of answers that may show each. */
+/** Secrets with the number of responses that may show each. */
 const secrets = new Map<string, number>();
 const lines: string[] = [];
 const answers: { call: string; text: string }[] = [];
@@ -94,7 +94,7 @@ beforeAll(async () => {
       },
     },
   });
-  ctx = { ...database.ctx, log: openLog('trace', { write: (line: string) => void lines.push(line) }) };
+  ctx = { ...database.ctx, log: createLog('trace', { write: (line: string) => void lines.push(line) }) };
   admin = openKnex(database.address, null, 1);
   app = createApp(ctx);
   organization = await makeOrganization(ctx);
@@ -134,7 +134,7 @@ describe('secrets', () => {
     note('revoked', await apiOf(app, made.secret)('get', '/whoami'));
   });
 
-  it('of the ERP connection go in and stay in, whether they are taken, refused or wrong', async () => {
+  it('of the ERP connection are never returned, whether they are accepted, rejected or wrong', async () => {
     const tba = (given: object, more: object = {}) => ({
       accountId,
       baseUrl: erp.account.url,
@@ -164,15 +164,15 @@ describe('secrets', () => {
     expect(note('form', await form.send(`tokenSecret=${sent.malformed}`)).status).toBe(415);
   });
 
-  it('of certificates never leave; what the ERP gives for them is not kept', async () => {
+  it('of certificates are never returned, and the tokens that the ERP issues for them are not stored', async () => {
     const { certificateId } = await erp.connect(owner);
     expect(certificateId).not.toBe('');
     await good('post', '/netsuite/connection/certificate', undefined, { 'idempotency-key': 'second-slot' });
     const { rows } = await admin.raw<{ rows: { slot: 1 | 2; private_key: string }[] }>('select slot, private_key from erp_certificates');
     expect(rows).toHaveLength(2);
     for (const { slot, private_key: box } of rows) {
-      const pem = ctx.keyring.open(box, secretBinding(organization.id, `erp-private-key-${slot}`));
-      // The private number alone: the rest of the key is in the certificate, for all to see.
+      const pem = ctx.keyring.decrypt(box, secretBinding(organization.id, `erp-private-key-${slot}`));
+      // Only the private exponent: the rest of the key is public in the certificate.
       const number = createPrivateKey(pem).export({ format: 'jwk' }).d ?? '';
       expect(occurring(flat(pem), number)).toBeDefined();
       secrets.set(number, 0);
@@ -190,7 +190,7 @@ describe('secrets', () => {
     }
   });
 
-  it('of payment providers go in and stay in, whether they work or not', async () => {
+  it('of payment providers are never returned, whether they work or not', async () => {
     const invoices = { recordType: 'customer', number: 'entityid', amountDue: 'creditlimit', customer: 'email' };
     const put = (given: object) => call('put', '/pay/config', { provider: 'stripe', currency: 'GBP', invoices, secrets: given });
     const taken = await put(stripe.secrets);
@@ -203,7 +203,7 @@ describe('secrets', () => {
     expect(note('webhook', await event.send(`{"id":"${sent.malformed}"}`)).status).toBe(400);
   });
 
-  it('at the wrong place are not repeated', async () => {
+  it('in the wrong field are not repeated', async () => {
     const place = encodeURIComponent(sent.misplaced);
     await call('get', `/api-keys?api_key=${place}`);
     await call('get', '/whoami', undefined, { 'x-organization-id': sent.misplaced });
@@ -237,7 +237,7 @@ describe('secrets', () => {
     );
   });
 
-  it('of invitations go out by mail alone, and are not repeated to whoever sends them', async () => {
+  it('of invitations are sent by mail only, and are not repeated to the caller', async () => {
     const token = randomBytes(32).toString('base64url');
     secrets.set(token, 0);
     const guest = await makePerson(ctx, 'guest@example.test');
@@ -245,7 +245,7 @@ describe('secrets', () => {
       const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
       await good('post', `/organizations/${organization.id}/invitations`, { email: 'other@example.test', roleId: role?.id });
       await tx('invitations').insert({
-        id: newId(),
+        id: createId(),
         organization_id: organization.id,
         email: guest.email,
         role_id: role?.id,
@@ -269,7 +269,7 @@ describe('secrets', () => {
     }
   });
 
-  it('stay unsaid when the database refuses the row that was to hold them', async () => {
+  it('are not revealed when the database rejects their row', async () => {
     for (const table of ['api_keys', 'erp_connections', 'erp_certificates', 'domains', 'idempotency_keys'])
       await admin.raw(`alter table ${table} add constraint nothing_goes check (false) not valid`);
     const before = lines.length;
@@ -289,14 +289,14 @@ describe('secrets', () => {
   });
 });
 
-/** Whether the operation takes or makes a secret, by what it says of itself. */
+/** Whether the operation takes or creates a secret, according to its schemas. */
 function handlesSecrets(route: AnyRoute): route is Route {
   if (route.access === 'public' || route.method === 'GET' || route.method === 'DELETE') return false;
   const body = route.body === undefined ? '' : JSON.stringify(z.toJSONSchema(route.body, { io: 'input', unrepresentable: 'any' }));
-  return (route.writeOnce ?? []).length > 0 || /Write-only|secret|password|token"/i.test(body) || route.id === 'createErpCertificate';
+  return (route.shownOnce ?? []).length > 0 || /Write-only|secret|password|token"/i.test(body) || route.id === 'createErpCertificate';
 }
 
-/** Every row of every table, as the one who sees all. */
+/** Every row of every table, read as the owner, who sees all. */
 async function storedText(): Promise<string> {
   const { rows: tables } = await admin.raw<{ rows: { name: string }[] }>(
     `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -310,7 +310,7 @@ async function storedText(): Promise<string> {
   return texts.join('\n');
 }
 
-/** Base64 of the bytes wherever they begin in what is encoded; what neighbours decide is cut off at both ends. */
+/** Base64 of the bytes at every possible offset; characters that depend on the neighbouring bytes are cut off at both ends. */
 const base64Forms = (secret: Buffer): string[] =>
   [0, 1, 2].flatMap((shift) => {
     const bytes = Buffer.concat([Buffer.alloc(shift), secret]);
@@ -318,7 +318,7 @@ const base64Forms = (secret: Buffer): string[] =>
     return (['base64', 'base64url'] as const).map((encoding) => bytes.toString(encoding).slice(shift === 0 ? 0 : 4, whole));
   });
 
-/** The forms in which a secret travels. Private numbers are known by their base64url, and are bytes wherever else they stand. */
+/** The encodings of a secret. Private numbers are given as base64url, and are bytes everywhere else. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret, 'base64url');
   const asText = [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)];
@@ -339,29 +339,29 @@ const isJson = (text: string): boolean => {
     return false;
   }
 };
-/** Parts of signed tokens, whosever they are, as they read. A sealed box may hold the same first letters by chance, and no JSON behind them. */
+/** Decoded parts of signed tokens, of any owner. An encrypted value may start with the same letters by chance, without JSON after them. */
 const tokensIn = (text: string): string[] =>
   [...text.matchAll(/eyJ[\w-]{10,}(?=\.)/g)].map(([part]) => Buffer.from(part, 'base64url').toString()).filter(isJson);
-/** Without the line breaks that PEM and logs put in between. */
+/** Without the line breaks that PEM and logs insert. */
 const flat = (text: string): string => text.replaceAll(/\s|\\+[nr]/g, '');
 /** The form of the secret that occurs in a flat text. */
 const occurring = (text: string, secret: string): string | undefined => formsOf(secret).find((form) => text.includes(form));
 
 describe('afterwards', () => {
-  it('every operation that takes or makes a secret was driven', () => {
+  it('every operation that takes or creates a secret was called', () => {
     const wanted = platformRoutes.filter(handlesSecrets).map(({ id }) => id);
     expect(wanted).toEqual(expect.arrayContaining(['createApiKey', 'rotateApiKey', 'putErpConnection', 'createErpCertificate']));
     expect(wanted.filter((id) => !driven.has(id))).toEqual([]);
   });
 
-  it('no answer of any operation shows one', async () => {
+  it('no response of any operation shows one', async () => {
     const ids = new Map<string, string>([['{recordType}', 'customer']]);
     for (const route of platformRoutes) {
       if (route.method !== 'GET') continue;
       const collection = route.path.split('/{', 1)[0] ?? '';
       const list = collection === '/organizations' || collection === route.path ? undefined : await owner('get', collection);
-      const id = collection === '/organizations' ? organization.id : (list?.body?.data?.[0]?.id ?? newId());
-      const path = route.path.replace('{id}', id).replaceAll(/\{\w+\}/g, (name) => ids.get(name) ?? newId());
+      const id = collection === '/organizations' ? organization.id : (list?.body?.data?.[0]?.id ?? createId());
+      const path = route.path.replace('{id}', id).replaceAll(/\{\w+\}/g, (name) => ids.get(name) ?? createId());
       expect((await call('get', path)).status, path).toBeLessThan(500);
     }
     for (const [secret, most] of secrets) {
@@ -370,7 +370,7 @@ describe('afterwards', () => {
     }
   });
 
-  it('no log line holds one', () => {
+  it('no log line contains one', () => {
     const logged = flat(lines.join(''));
     expect(lines.filter((line) => line.includes('"msg":"request"')).length).toBeGreaterThan(50);
     const found = [...secrets.keys()].filter((secret) => occurring(logged, secret) !== undefined);
@@ -379,7 +379,7 @@ describe('afterwards', () => {
     expect(tokensIn(logged)).toEqual([]);
   });
 
-  it('no row of any table holds one, though what was stored works and can be told by its prefix', async () => {
+  it('no row of any table contains one, though stored keys work and have their prefix', async () => {
     const stored = await storedText();
     const prefixes = answers.flatMap(({ text }) => [...text.matchAll(/"prefix":"(psk_\w+)"/g)].map(([, prefix = '']) => prefix));
     for (const prefix of prefixes.slice(0, 2)) expect(stored).toContain(prefix);
@@ -390,14 +390,14 @@ describe('afterwards', () => {
     expect(stored.split('\n').filter((line) => line.startsWith(`wh_${organization.id.replaceAll('-', '')}.customer`))).not.toEqual([]);
   });
 
-  it('what is sealed lies in the columns that a rotation of the encryption key knows', async () => {
-    const filled = await Promise.all(sealedColumns.map((sealed) => countByKey(admin, sealed)));
-    const seen = sealedColumns.filter((_, index) => filled[index]?.has('test') === true).map(({ table }) => table);
+  it('encrypted values are in the columns that a rotation of the encryption key covers', async () => {
+    const filled = await Promise.all(encryptedColumns.map((sealed) => countByKey(admin, sealed)));
+    const seen = encryptedColumns.filter((_, index) => filled[index]?.has('test') === true).map(({ table }) => table);
     expect(seen).toEqual(expect.arrayContaining(['erp_certificates', 'outgoing_mails']));
-    expect(await findUnlisted(admin, ['test'])).toEqual([]);
+    expect(await findUnlistedColumns(admin, ['test'])).toEqual([]);
   });
 
-  it('the search finds what is there, in each form', async () => {
+  it('the search finds a secret in each encoding', async () => {
     const planted = recognizable('planted');
     expect(tokensIn('abceyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.')).toEqual(['{"alg":"none"}', '{"sub":"x"}']);
     expect(tokensIn('test.AAeyJ0123456789abc.rest')).toEqual([]);

@@ -1,18 +1,18 @@
-// The rules themselves must be able to fail: operations that break one rule each, put through the same walk, turn it red.
+// The rules themselves must be able to fail: operations that break one rule each make the same walk fail.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { invalid } from '../../src/core/errors.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { Id, IdParams } from '../../src/http/fields.ts';
 import { describeRoutes } from '../../src/http/openapi.ts';
 import { definePersonRoute, defineRoute, type Route } from '../../src/http/route.ts';
 import { writeAudit } from '../../src/identity/audit.store.ts';
-import { inPersonTransaction } from '../../src/identity/sessions.store.ts';
+import { inUserTransaction } from '../../src/identity/sessions.store.ts';
 import type { Builder } from './builder.ts';
-import { goodAnswer, leakedSecrets, repeated } from './rules/answers.ts';
 import { inputsOf } from './rules/inputs.ts';
 import { foreignIds, pages, unknownNames, withoutCredential } from './rules/requests.ts';
+import { leakedSecrets, repeated, successResponse } from './rules/responses.ts';
 import { rolesMatrix } from './rules/roles.ts';
 import { openWalk, type Walk } from './walk.ts';
 
@@ -27,7 +27,7 @@ const post = (id: string, handler: Parameters<typeof defineRoute<undefined, unde
 type Handled = Parameters<Parameters<typeof post>[1]>[0];
 const audited = (ctx: Handled, changes: object = {}) =>
   inTransaction(ctx, (tx) => writeAudit(tx, ctx, { action: 'team.create', target: { type: 'team', id: null }, changes: { ...changes } }));
-const good = (name: string) => ({ id: newId(), name });
+const good = (name: string) => ({ id: createId(), name });
 
 const sound = post('sound', async (ctx, input) => (await audited(ctx), good(input.body.name)));
 const throwing = post('throwing', async () => {
@@ -45,7 +45,7 @@ const picky = post('picky', async (ctx, input) => {
   await audited(ctx);
   return good(input.body.name);
 });
-/** Lets everyone in and takes anything: what `invoke` would be without its first two steps. */
+/** Admits everyone and accepts anything: `invoke` without its first two steps. */
 const open: Route = { ...post('open', async (_ctx, input) => good(String(input.body.name))), permission: 'any', parse: (raw) => raw };
 const claimed: Route = { ...open, id: 'open', permission: 'team:create' };
 const undescribed = post('undescribed', async (ctx, input) => (await audited(ctx), good(input.body.name)));
@@ -57,7 +57,7 @@ const leaking = defineRoute({
   permission: 'team:read',
   params: IdParams,
   response,
-  // Whoever asks, whatever the id.
+  // For any caller and any id.
   handler: async (_ctx, { params }) => ({ id: params.id, name: 'x' }),
 });
 const unpaged = defineRoute({
@@ -102,7 +102,7 @@ const ending = definePersonRoute({
   method: 'DELETE',
   path: '/ending',
   handler: async (ctx) => {
-    await inPersonTransaction(ctx, ctx.caller.user.id, (tx) => tx('sessions').delete());
+    await inUserTransaction(ctx, ctx.caller.user.id, (tx) => tx('sessions').delete());
   },
 });
 
@@ -125,7 +125,7 @@ const groups = Object.fromEntries(
 ) as Parameters<typeof describeRoutes>[1]['groups'];
 
 let walk: Walk;
-/** The same while nobody may sign up. */
+/** The same while sign-up is closed. */
 let closed: Walk;
 beforeAll(async () => {
   const documented = served.map((route) => (route === undescribed ? { ...route, response: z.object({ id: Id }) } : route));
@@ -149,7 +149,7 @@ const text = async (problems: Promise<string[]>): Promise<string> => (await prob
 
 describe('a sound operation', () => {
   it('passes every rule', async () => {
-    for (const rule of [withoutCredential, goodAnswer, unknownNames, repeated, rolesMatrix, foreignIds])
+    for (const rule of [withoutCredential, successResponse, unknownNames, repeated, rolesMatrix, foreignIds])
       expect(await rule(walk, sound)).toEqual([]);
     expect((await inputsOf(walk, sound, 1)).failures).toEqual([]);
   });
@@ -157,71 +157,72 @@ describe('a sound operation', () => {
 
 describe('operations of a person', () => {
   it.each(personal)('$permission', async (route) => {
-    for (const rule of [withoutCredential, goodAnswer, unknownNames, repeated, rolesMatrix]) expect(await rule(walk, route)).toEqual([]);
+    for (const rule of [withoutCredential, successResponse, unknownNames, repeated, rolesMatrix])
+      expect(await rule(walk, route)).toEqual([]);
     expect((await inputsOf(walk, route, 1)).failures).toEqual([]);
   });
 
-  it('ask whether sign-up is open where they make an organization', async () => {
+  it('check whether sign-up is open if they create an organization', async () => {
     const creating = personal.filter(({ permission }) => permission === 'organization:create');
     for (const route of creating) {
       expect(await rolesMatrix(closed, route)).toEqual([]);
-      expect(await text(goodAnswer(closed, route))).toContain('Missing required permission: organization:create');
+      expect(await text(successResponse(closed, route))).toContain('Missing required permission: organization:create');
     }
     expect(creating).toHaveLength(1);
   });
 
-  it('may end what calls them', async () => {
-    for (const rule of [goodAnswer, rolesMatrix]) expect(await rule(walk, ending)).toEqual([]);
+  it('may end the credential that calls them', async () => {
+    for (const rule of [successResponse, rolesMatrix]) expect(await rule(walk, ending)).toEqual([]);
     expect((await inputsOf(walk, ending, 1)).failures).toEqual([]);
   });
 
-  it('turn the walk red where they let a key in', async () => {
+  it('fail the walk if they admit a key', async () => {
     expect(await text(rolesMatrix(walk, strictPerson))).toContain("owner's key is answered 204");
   });
 });
 
-describe('the walk turns red', () => {
+describe('the walk fails', () => {
   it('for a handler that throws', async () => {
-    expect(await text(goodAnswer(walk, throwing))).toContain('answered 500');
+    expect(await text(successResponse(walk, throwing))).toContain('answered 500');
     expect(await text(rolesMatrix(walk, throwing))).toContain("owner's key is answered 500");
     expect((await inputsOf(walk, throwing, 1)).failures.join()).toContain('answered 500');
   });
 
   it('for a handler that throws for some inputs only', async () => {
-    expect(await goodAnswer(walk, sometimes)).toEqual([]);
+    expect(await successResponse(walk, sometimes)).toEqual([]);
     expect((await inputsOf(walk, sometimes, 1)).failures.join()).toContain('answered 500');
   });
 
-  it('for an operation that refuses what its schema allows', async () => {
+  it('for an operation that rejects what its schema allows', async () => {
     expect((await inputsOf(walk, picky, 1)).failures.join()).toContain('valid inputs were answered well');
   });
 
   it('for a write without an audit row', async () =>
-    expect(await text(goodAnswer(walk, silent))).toContain('left 0 rows in the audit log'));
+    expect(await text(successResponse(walk, silent))).toContain('left 0 rows in the audit log'));
 
   it('for a secret in the audit log', async () => {
     walk.secrets.add(named.secret);
-    expect(await text(goodAnswer(walk, telling))).toContain('its audit row holds a secret');
+    expect(await text(successResponse(walk, telling))).toContain('its audit row holds a secret');
     expect(await text(leakedSecrets(walk))).toContain('the database holds');
     walk.secrets.delete(named.secret);
   });
 
-  it('for an operation that lets everybody in, or takes anything', async () => {
+  it('for an operation that admits everyone or accepts anything', async () => {
     expect(await text(rolesMatrix(walk, claimed))).toContain("viewer's key is answered 201");
     expect(await text(unknownNames(walk, open))).toContain('an unknown field is answered 201');
     expect((await inputsOf(walk, open, 1)).failures.join()).toContain('answered 201 for the forbidden');
   });
 
-  it('for an answer that is not as described', async () =>
-    expect(await text(goodAnswer(walk, undescribed))).toContain('201 breaks its description'));
+  it('for a response that is not as described', async () =>
+    expect(await text(successResponse(walk, undescribed))).toContain('201 breaks its description'));
 
   it("for another organization's object", async () =>
     expect(await text(foreignIds(walk, leaking))).toContain('an unknown id is answered 200'));
 
   it('for a list without pages', async () => expect(await text(pages(walk, unpaged))).toContain('its pages are'));
 
-  it('for an operation without a builder, saying what to write', async () => {
+  it('for an operation without a builder, with a hint what to write', async () => {
     const orphan = post('orphan', async (_ctx, input) => good(input.body.name));
-    expect(await text(goodAnswer(walk, orphan))).toContain('orphan (POST /orphan) has no builder: add `orphan: { build:');
+    expect(await text(successResponse(walk, orphan))).toContain('orphan (POST /orphan) has no builder: add `orphan: { build:');
   });
 });

@@ -1,21 +1,21 @@
-// The ground that the rules walk on: the operations on one listening server, an organization per group of builders and another
-// one whose ids must look like no ids at all. Rules give their failures as values, so that a test can show them failing.
+// The environment of the rules: the operations on one listening server, an organization per group of builders, and another organization
+// whose ids must behave like unknown ids. Rules return their failures as values, so that a test can show that they fail.
 import express, { type Express } from 'express';
 import type { Knex } from 'knex';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { errorHandler } from '../../src/http/errors.ts';
-import { routeRouter } from '../../src/http/express.ts';
-import { settled } from '../../src/http/first-headers.ts';
+import { createRouteRouter } from '../../src/http/express.ts';
+import { pendingHeadersMiddleware } from '../../src/http/pending-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
 import type { AnyRoute, Route } from '../../src/http/route.ts';
 import { platformBase } from '../../src/http/served.ts';
-import { agentsSettled } from '../../src/platform/agents/agent-work.ts';
-import { publicationsSettled } from '../../src/platform/api-schemas/publication.ts';
+import { waitForAgentWork } from '../../src/platform/agents/agent-work.ts';
+import { waitForPublications } from '../../src/platform/api-schemas/publication.ts';
 import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
 import { testDatabase, testSettings } from '../setup/database.ts';
 import { startDns } from '../setup/dns.ts';
@@ -26,11 +26,11 @@ import { builderGroups } from './builders/all.ts';
 import { type Description, openDescription } from './description.ts';
 import { type Answer, listen, type Server } from './http.ts';
 
-/** Headers that say who calls; empty for nobody. */
+/** Authentication headers; empty for an unauthenticated request. */
 export type Credential = Readonly<Record<string, string>>;
-export const nobody: Credential = {};
+export const unauthenticated: Credential = {};
 export const keyCredential = (secret: string): Credential => ({ authorization: `Bearer ${secret}` });
-/** A session acts for pages of this service alone, so it comes with their origin. */
+/** A session is accepted from pages of this service only, so it is sent with their origin. */
 export const sessionCredential = (ctx: Ctx, { cookie }: { cookie: string }): Credential => ({
   cookie,
   origin: new URL(ctx.settings.publicUrl).origin,
@@ -43,18 +43,18 @@ export type Walk = {
   readonly description: Description;
   readonly server: Server;
   readonly lines: string[];
-  /** Secrets that the walk gave or was given: none may be found anywhere. */
+  /** Secrets that the walk sent or received: none may be found anywhere. */
   readonly secrets: Set<string>;
-  /** `site` is the group's own fixture, or a new one each time where the operation takes it away. */
+  /** `site` is the group's own fixture, or a new one each time if the operation destroys it. */
   builderOf(route: Route): { builder: Builder; site: () => Promise<Site>; foreign: () => Promise<Site> } | undefined;
   send(route: Route, sent: Sent, credential: Credential, extra?: Partial<Raw>): Promise<Answer>;
-  /** Rows of the audit log that a request left, whatever organization they are in. */
+  /** Audit log rows of a request, in any organization. */
   auditRows(requestId: string): Promise<AuditRow[]>;
   /** Every row of every table of the service, as text. */
   storedText(): Promise<string>;
   close(): Promise<void>;
 };
-/** What a rule may send instead of what a client would. */
+/** What a rule may send instead of a client's usual request. */
 export type Raw = { method: string; headers: Record<string, string>; body: string; search: string };
 
 export const guardedRoutes = (routes: readonly AnyRoute[] = platformRoutes): Route[] =>
@@ -65,10 +65,10 @@ export const addressOf = ({ path }: Pick<Route, 'path'>, params: Readonly<Record
 
 function plainApp(ctx: Ctx, routes: readonly AnyRoute[]): Express {
   const app = express();
-  app.use(requestLog(ctx.log, ctx.clock), settled);
+  app.use(requestLog(ctx.log, ctx.clock), pendingHeadersMiddleware);
   app.use(
     platformBase,
-    routeRouter(ctx, routes, async () => undefined),
+    createRouteRouter(ctx, routes, async () => undefined),
   );
   app.use(errorHandler(ctx.log));
   return app;
@@ -148,7 +148,7 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
     },
   });
   const lines: string[] = [];
-  const ctx: Ctx = { ...database.ctx, log: openLog('debug', { write: (line: string) => void lines.push(line) }) };
+  const ctx: Ctx = { ...database.ctx, log: createLog('debug', { write: (line: string) => void lines.push(line) }) };
   const server = await listen(instead === undefined ? createApp(ctx) : plainApp(ctx, instead.routes));
   const admin = openKnex(database.address, null, 2);
   const secrets = new Set<string>();
@@ -195,8 +195,8 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
     auditRows: (requestId) => readAuditRows(admin, requestId),
     storedText: () => readEverything(admin),
     close: async () => {
-      await publicationsSettled(ctx);
-      await agentsSettled(ctx);
+      await waitForPublications(ctx);
+      await waitForAgentWork(ctx);
       await server.stop();
       await dns.stop();
       await admin.destroy();
@@ -206,13 +206,13 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
   };
 }
 
-/** Who calls an operation when everything is right: the owner, by key, or by session where a key may not. */
-export const rightful = (route: Route, site: Site): Credential =>
+/** The authorized caller of an operation: the owner, by key, or by session where keys aren't accepted. */
+export const authorizedCaller = (route: Route, site: Site): Credential =>
   route.permission === 'signed-in' || route.permission === 'organization:create' ? site.session : site.key;
 
 export const isWrite = (route: Route): boolean => route.method !== 'GET' && !route.permission.endsWith(':read');
 
-/** What a route without a builder is told. */
+/** The failure of a route without a builder. */
 export const missingBuilder = (route: Route): string =>
   `${route.id} (${route.method} ${route.path}) has no builder: add \`${route.id}: { build: async (fixture) => ({ ${[
     ...(route.params === undefined ? [] : [`params: { ${Object.keys(route.params.shape).join(', ')} }`]),

@@ -1,13 +1,13 @@
 import { createPrivateKey, createPublicKey, sign, verify, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { makeCertificate } from '../../src/core/certificate.ts';
+import { createCertificate } from '../../src/core/certificate.ts';
 
 const now = new Date('2026-11-20T10:00:00.400Z');
 
-describe('makeCertificate', () => {
+describe('createCertificate', () => {
   for (const keyType of ['ec-p256', 'rsa-3072'] as const) {
     it(`signs its own ${keyType} certificate, and the private key belongs to it`, () => {
-      const made = makeCertificate({ commonName: 'Portal Service', days: 700, keyType, now });
+      const made = createCertificate({ commonName: 'Portal Service', days: 700, keyType, now });
       const certificate = new X509Certificate(made.certificatePem);
       expect(certificate.subject).toBe('CN=Portal Service');
       expect(certificate.issuer).toBe(certificate.subject);
@@ -21,33 +21,33 @@ describe('makeCertificate', () => {
     });
   }
 
-  it('is valid from now, in whole seconds, for as long as asked', () => {
-    const made = makeCertificate({ commonName: 'Portal', days: 30, keyType: 'ec-p256', now });
+  it('is valid from now, in whole seconds, for the requested time', () => {
+    const made = createCertificate({ commonName: 'Portal', days: 30, keyType: 'ec-p256', now });
     const certificate = new X509Certificate(made.certificatePem);
     expect(new Date(certificate.validFrom)).toEqual(new Date('2026-11-20T10:00:00Z'));
     expect(new Date(certificate.validTo)).toEqual(made.notAfter);
     expect(made.notAfter).toEqual(new Date('2026-12-20T10:00:00Z'));
   });
 
-  it('writes years after 2049 in full', () => {
-    const made = makeCertificate({ commonName: 'Portal', days: 3, keyType: 'ec-p256', now: new Date('2049-12-30T00:00:00Z') });
+  it('writes years after 2049 with four digits', () => {
+    const made = createCertificate({ commonName: 'Portal', days: 3, keyType: 'ec-p256', now: new Date('2049-12-30T00:00:00Z') });
     expect(new Date(new X509Certificate(made.certificatePem).validTo).toISOString()).toBe('2050-01-02T00:00:00.000Z');
   });
 
-  it('gives every certificate a number of its own and takes any letters in the name', () => {
+  it('gives every certificate a unique serial number and accepts any characters in the name', () => {
     const numbers = Array.from(
       { length: 8 },
       () =>
-        new X509Certificate(makeCertificate({ commonName: 'Bücher & Söhne, 東京', days: 1, keyType: 'ec-p256', now }).certificatePem)
+        new X509Certificate(createCertificate({ commonName: 'Bücher & Söhne, 東京', days: 1, keyType: 'ec-p256', now }).certificatePem)
           .serialNumber,
     );
     expect(new Set(numbers).size).toBe(8);
     expect(numbers.every((number) => number.length === 32)).toBe(true);
   });
 
-  it('refuses a name or a length of time that no certificate can carry', () => {
-    expect(() => makeCertificate({ commonName: '', days: 1, keyType: 'ec-p256', now })).toThrow(RangeError);
-    expect(() => makeCertificate({ commonName: 'x'.repeat(65), days: 1, keyType: 'ec-p256', now })).toThrow(RangeError);
-    expect(() => makeCertificate({ commonName: 'x', days: 0, keyType: 'ec-p256', now })).toThrow(RangeError);
+  it('throws RangeError for an invalid common name or duration', () => {
+    expect(() => createCertificate({ commonName: '', days: 1, keyType: 'ec-p256', now })).toThrow(RangeError);
+    expect(() => createCertificate({ commonName: 'x'.repeat(65), days: 1, keyType: 'ec-p256', now })).toThrow(RangeError);
+    expect(() => createCertificate({ commonName: 'x', days: 0, keyType: 'ec-p256', now })).toThrow(RangeError);
   });
 });

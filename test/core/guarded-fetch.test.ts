@@ -4,11 +4,11 @@ import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { addressKind } from '../../src/core/address-kind.ts';
-import { GuardedFetchError, type GuardedFetchReason, openGuardedFetch, type Resolve } from '../../src/core/guarded-fetch.ts';
+import { createGuardedFetch, GuardedFetchError, type GuardedFetchReason, type Resolve } from '../../src/core/guarded-fetch.ts';
 
 const limits = { timeoutMs: 5_000, maxBytes: 100_000 };
-const open = openGuardedFetch({ allowPrivateHosts: true });
-const strict = openGuardedFetch({ allowPrivateHosts: false });
+const open = createGuardedFetch({ allowPrivateHosts: true });
+const strict = createGuardedFetch({ allowPrivateHosts: false });
 const servers: { close(): unknown }[] = [];
 
 async function serve(handler: RequestListener): Promise<{ url: string; port: number; server: Server }> {
@@ -44,8 +44,8 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return text;
 }
 
-describe('guarded fetch: what it sends and gives back', () => {
-  it('sends method, headers and body and gives back status, headers and text', async () => {
+describe('guarded fetch: requests and responses', () => {
+  it('sends method, headers and body and returns status, headers and text', async () => {
     const { url } = await serve(async (request, response) => {
       const seen = { method: request.method, path: request.url, mark: request.headers['x-mark'], body: await bodyOf(request) };
       response.writeHead(201, { 'x-answer': 'yes', 'set-cookie': ['a=1', 'b=2'] }).end(JSON.stringify(seen));
@@ -56,21 +56,21 @@ describe('guarded fetch: what it sends and gives back', () => {
     expect(JSON.parse(answer.text)).toEqual({ method: 'POST', path: '/path?a=1', mark: 'm', body: 'grüß' });
   });
 
-  it('names the host of the URL, whatever the caller puts into the headers', async () => {
+  it('sends the host of the URL, even if the caller sets a Host header', async () => {
     const { port } = await serve((request, response) => response.end(request.headers.host));
-    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1') });
+    const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1') });
     const answer = await fetch(`http://erp.example:${port}/`, { ...limits, headers: { Host: 'elsewhere.example' } });
     expect(answer.text).toBe(`erp.example:${port}`);
   });
 
-  it('asks for gzip and decodes it', async () => {
+  it('requests gzip and decodes it', async () => {
     const { url } = await serve((request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(`asked for ${request.headers['accept-encoding']}`));
     });
     expect((await open(url, limits)).text).toBe('asked for gzip');
   });
 
-  it('reads an empty answer, also one marked as gzip', async () => {
+  it('reads an empty response, also with Content-Encoding: gzip', async () => {
     const { url } = await serve((_request, response) => response.writeHead(204, { 'content-encoding': 'gzip' }).end());
     expect(await open(url, limits)).toMatchObject({ status: 204, text: '' });
   });
@@ -85,7 +85,7 @@ describe('guarded fetch: what it sends and gives back', () => {
     expect(calls).toBe(1);
   });
 
-  it('uses a connection again', async () => {
+  it('reuses a connection', async () => {
     const { url, server } = await serve((_request, response) => response.end('ok'));
     let connections = 0;
     server.on('connection', () => (connections += 1));
@@ -95,7 +95,7 @@ describe('guarded fetch: what it sends and gives back', () => {
   });
 });
 
-describe('guarded fetch: addresses it refuses', () => {
+describe('guarded fetch: refused addresses', () => {
   const refused = [
     '0.0.0.0',
     '100.64.1.1',
@@ -128,23 +128,23 @@ describe('guarded fetch: addresses it refuses', () => {
 
   it.each(refused)('%s is never called', async (address) => {
     expect(addressKind(address)).toBe('refused');
-    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo(address) });
+    const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo(address) });
     expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('refused-address');
   });
 
   it.each(privates)('%s is called only when private hosts are allowed', async (address) => {
     expect(addressKind(address)).toBe('private');
-    const fetch = openGuardedFetch({ allowPrivateHosts: false, resolve: resolveTo(address) });
+    const fetch = createGuardedFetch({ allowPrivateHosts: false, resolve: resolveTo(address) });
     expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('refused-address');
     expect(await reasonOf(fetch('http://erp.example/', limits))).toBe('refused-address');
   });
 
   it.each(publics)('%s is public', (address) => expect(addressKind(address)).toBe('public'));
 
-  it('one bad address among good ones refuses the name', async () => {
-    const fetch = openGuardedFetch({ allowPrivateHosts: false, resolve: resolveTo('8.8.8.8', '10.0.0.1') });
+  it('refuses a name when one of its addresses is not allowed', async () => {
+    const fetch = createGuardedFetch({ allowPrivateHosts: false, resolve: resolveTo('8.8.8.8', '10.0.0.1') });
     expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('refused-address');
-    const lenient = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1', '169.254.169.254') });
+    const lenient = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1', '169.254.169.254') });
     expect(await reasonOf(lenient('http://erp.example/', limits))).toBe('refused-address');
   });
 
@@ -159,21 +159,21 @@ describe('guarded fetch: addresses it refuses', () => {
     'https://[::ffff:127.0.0.1]/',
     'https://localhost/',
     'https://１２７.0.0.1/',
-  ])('%s is refused however it is written', async (url) => {
+  ])('%s is refused in every notation', async (url) => {
     expect(await reasonOf(strict(url, limits))).toBe('refused-address');
   });
 
-  it('connects to the address it checked and asks the resolver once', async () => {
+  it('connects to the address that it checked and resolves the name once', async () => {
     const { port } = await serve((_request, response) => response.end('here'));
     let asked = 0;
     const rebinding: Resolve = async () => [{ address: (asked += 1) === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }];
-    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: rebinding });
+    const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: rebinding });
     expect((await fetch(`http://erp.example:${port}/`, limits)).text).toBe('here');
     expect(asked).toBe(1);
   });
 });
 
-describe('guarded fetch: URLs it refuses', () => {
+describe('guarded fetch: refused URLs', () => {
   it.each(['nonsense', '', '//host/', 'ftp://host/', 'file:///etc/passwd', 'https://user:secret@host/', 'https://user@host/'])(
     '%s',
     async (url) => {
@@ -182,7 +182,7 @@ describe('guarded fetch: URLs it refuses', () => {
   );
 
   it('plain http to a public address, even when private hosts are allowed', async () => {
-    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('8.8.8.8') });
+    const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('8.8.8.8') });
     expect(await reasonOf(fetch('http://erp.example/', limits))).toBe('bad-url');
   });
 });
@@ -213,7 +213,7 @@ describe('guarded fetch: size and time', () => {
     expect(await reasonOf(open(url, limits))).toBe('too-large');
   });
 
-  it('stops gzip that is endless and unpacks to nothing', async () => {
+  it('stops endless gzip that decodes to nothing', async () => {
     const empty = gzipSync('');
     const { url } = await serve((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' });
@@ -223,12 +223,12 @@ describe('guarded fetch: size and time', () => {
     expect(await reasonOf(open(url, limits))).toBe('too-large');
   });
 
-  it('gives up on a server that never answers', async () => {
+  it('times out when the server never responds', async () => {
     const { url } = await serve(() => undefined);
     expect(await reasonOf(open(url, { ...limits, timeoutMs: 100 }))).toBe('timeout');
   });
 
-  it('gives up on a body that trickles, though bytes keep coming', async () => {
+  it('times out when the body arrives slowly', async () => {
     const { url } = await serve((_request, response) => {
       const timer = setInterval(() => response.write('x'), 10);
       response.on('close', () => clearInterval(timer));
@@ -236,19 +236,19 @@ describe('guarded fetch: size and time', () => {
     expect(await reasonOf(open(url, { ...limits, timeoutMs: 150 }))).toBe('timeout');
   });
 
-  it('gives up on a resolver that never answers', async () => {
-    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: () => new Promise(() => undefined) });
+  it('times out when the resolver never answers', async () => {
+    const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: () => new Promise(() => undefined) });
     expect(await reasonOf(fetch('https://erp.example/', { ...limits, timeoutMs: 50 }))).toBe('timeout');
   });
 
-  it('stops when the caller aborts, before and during the answer', async () => {
+  it('stops when the caller aborts, before and during the response', async () => {
     const { url } = await serve((_request, response) => void response.writeHead(200).write('start'));
     expect(await reasonOf(open(url, { ...limits, signal: AbortSignal.abort() }))).toBe('aborted');
     expect(await reasonOf(open(url, { ...limits, signal: AbortSignal.timeout(50) }))).toBe('aborted');
   });
 });
 
-describe('guarded fetch: broken answers', () => {
+describe('guarded fetch: broken responses', () => {
   const broken: readonly [string, (response: ServerResponse) => void][] = [
     ['a connection cut before the answer', (response) => response.socket?.destroy()],
     [
@@ -273,25 +273,25 @@ describe('guarded fetch: broken answers', () => {
     expect(await reasonOf(open(url, limits))).toBe('network');
   });
 
-  it('still reads an error page in an old encoding', async () => {
+  it('still reads an error page that is not UTF-8', async () => {
     const { url } = await serve((_request, response) => response.writeHead(502).end(Buffer.from([0x66, 0xe4, 0x6c])));
     expect(await open(url, limits)).toMatchObject({ status: 502, text: 'f\ufffdl' });
   });
 
-  it('nobody listening, and a name without addresses', async () => {
-    // A port that was just given back may be somebody else's by now; the first one is nobody's.
+  it('a closed port, and a name without addresses', async () => {
+    // A port that was just released may be in use again; port 1 never is.
     expect(await reasonOf(open('http://127.0.0.1:1/', limits))).toBe('network');
-    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo() });
+    const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo() });
     expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('network');
   });
 
-  it('names the host in the TLS greeting and does not trust an unknown certificate', async () => {
+  it('sends the host name in the TLS handshake (SNI) and rejects an unknown certificate', async () => {
     let greeted: string | undefined;
     const server = createTlsServer({ SNICallback: (name, done) => ((greeted = name), done(new Error('none'))) });
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     servers.push(server);
     server.on('tlsClientError', () => undefined);
-    const fetch = openGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1') });
+    const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1') });
     const { port } = server.address() as AddressInfo;
     expect(await reasonOf(fetch(`https://erp.example:${port}/`, limits))).toBe('network');
     expect(greeted).toBe('erp.example');

@@ -1,4 +1,4 @@
-// What a process wrote to its log before it ended is there, however it ended.
+// Log lines that a process wrote before it ended are not lost, however it ended.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -6,8 +6,8 @@ import { expect, it } from 'vitest';
 
 const source = fileURLToPath(new URL('../../src/core/log.ts', import.meta.url));
 const program = `
-  const { openLog } = await import(${JSON.stringify(source)});
-  const log = openLog('info');
+  const { createLog } = await import(${JSON.stringify(source)});
+  const log = createLog('info');
   log.info({ password: 'hunter2' }, 'one');
   setImmediate(() => {
     log.info('two');
@@ -16,7 +16,7 @@ const program = `
     process.exit(3);
   });`;
 
-it('every line comes out, in order, also when the process ends at once', async () => {
+it('all lines are written, in order, also when the process exits at once', async () => {
   const ended = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]).catch((error: unknown) => error);
   const { code, stdout } = ended as { code: number; stdout: string };
   const lines = stdout

@@ -1,4 +1,4 @@
-// Money between decimal text and whole minor units, exactly.
+// Exact conversion between decimal text and minor units.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { currencyDigits, formatAmount, isCurrency, parseAmount, readAmount } from '../../src/core/money.ts';
@@ -31,13 +31,13 @@ describe('money', () => {
     [' 1', 'GBP'],
     ['٣', 'GBP'],
     ['1000000000000000', 'GBP'],
-  ])('%s %s is no amount', (text, currency) => expect(parseAmount(text, currency)).toBeUndefined());
+  ])('%s %s is not an amount', (text, currency) => expect(parseAmount(text, currency)).toBeUndefined());
 
-  it('is read from a database with the zeros that those write', () => {
+  it('reads the trailing zeros that databases write', () => {
     expect([readAmount('120.5000', 'GBP'), readAmount('7.000', 'JPY'), readAmount('1.005', 'GBP')]).toEqual([12_050n, 7n, undefined]);
   });
 
-  it('comes back from its text as it was', () => {
+  it('formatAmount and parseAmount are inverse', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(10n ** 17n), max: 10n ** 17n }), fc.constantFrom('JPY', 'GBP', 'KWD', 'CLF'), (minor, currency) => {
         const text = formatAmount({ amountMinor: minor, currency });
@@ -47,7 +47,7 @@ describe('money', () => {
     );
   });
 
-  it('is of currencies alone', () => {
+  it('knows only currencies', () => {
     expect(['GBP', 'XOF', 'XAU', 'XXX', 'gbp', 'ZZZ', ''].filter(isCurrency)).toEqual(['GBP', 'XOF']);
   });
 });

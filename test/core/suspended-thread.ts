@@ -1,13 +1,13 @@
-// A thread of its own, which stands still from just before a minute begins until some seconds later, and tells in which minute after that it
-// did what it is to do in each.
+// A worker thread that is blocked from just before a minute starts until a few seconds later, and reports in which minute after that its
+// work for that minute ran.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
-import { everyMinute } from '../../src/core/recurring.ts';
+import { startEveryMinute } from '../../src/core/recurring.ts';
 
 const minuteMs = 60_000;
 const RealDate = Date;
 const aheadMs = minuteMs - 1_000 - (RealDate.now() % minuteMs);
-/** Its clock says that the next minute begins in a second; so nobody waits for a real one. */
+/** In this thread's clock the next minute starts in a second, so that the test doesn't wait for a real one. */
 class NearMinute extends RealDate {
   constructor(...given: [] | [number]) {
     super(given.length === 0 ? RealDate.now() + aheadMs : given[0]);
@@ -18,12 +18,12 @@ globalThis.Date = NearMinute as DateConstructor;
 
 const minute = (): number => Math.floor(Date.now() / minuteMs);
 const before = minute();
-everyMinute(
+startEveryMinute(
   async () => {
     parentPort?.postMessage(minute() - before);
   },
   () => undefined,
 );
-// Its timer stands before it does.
+// Let the timer be set before blocking.
 await sleep(10);
 Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_000);

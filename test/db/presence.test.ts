@@ -1,17 +1,17 @@
-// Which processes live on a database, and which of its encryption keys they hold.
+// Which processes use a database, and which encryption keys they hold.
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openKeyring } from '../../src/core/keyring.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
 import { type OpenDb, openDb, openKnex } from '../../src/db/connect.ts';
-import { findWithoutKey } from '../../src/db/presence.ts';
+import { findProcessesWithoutKey } from '../../src/db/presence.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
 
 const key = (id: string) => ({ id, bytes: randomBytes(32) });
-const [old, young, namesake] = [key('old'), key('young'), key('young')] as const;
-const oldMark = openKeyring([old]).marks[0];
-const youngMark = openKeyring([young]).marks[0];
+const [old, fresh, sameId] = [key('old'), key('fresh'), key('fresh')] as const;
+const oldFingerprint = createKeyring([old]).fingerprints[0];
+const newFingerprint = createKeyring([fresh]).fingerprints[0];
 
 let database: TestDatabase;
 let neighbour: TestDatabase;
@@ -28,10 +28,12 @@ afterAll(async () => {
   await Promise.all([database.close(), neighbour.close()]);
 });
 
-async function begin(name: string, keys: Parameters<typeof openKeyring>[0], { address } = database): Promise<OpenDb> {
-  const db = openDb(address, address, { control: 1, data: 1 }, 5_000, { presence: { name, marks: openKeyring(keys).marks } });
+async function start(name: string, keys: Parameters<typeof createKeyring>[0], { address } = database): Promise<OpenDb> {
+  const db = openDb(address, address, { control: 1, data: 1 }, 5_000, {
+    presence: { name, keyFingerprints: createKeyring(keys).fingerprints },
+  });
   open.add(db);
-  await db.show();
+  await db.announce();
   return db;
 }
 
@@ -46,25 +48,28 @@ async function pidOf(name: string): Promise<number | undefined> {
   return rows[0]?.pid;
 }
 
-it('names those who lack a key, for as long as they live', async () => {
-  expect(await findWithoutKey(owner, youngMark)).toEqual([]);
-  const lacking = await begin('a.example:1', [old]);
-  await begin('b.example:2', [young, old]);
-  await begin('c.example:3', [old, young]);
-  await begin('elsewhere:4', [old], neighbour);
-  expect([await findWithoutKey(owner, youngMark), await findWithoutKey(owner, oldMark)]).toEqual([['a.example:1'], []]);
-  // Other bytes under the same name are another key; and a name may be long and odd.
-  const other = await begin(`${'long'.repeat(20)}'é:5`, [namesake, old]);
-  expect(await findWithoutKey(owner, youngMark)).toEqual(['a.example:1', expect.stringMatching(/^[long]+__:5$/)]);
+it('findProcessesWithoutKey lists the processes that lack a key, as long as they run', async () => {
+  expect(await findProcessesWithoutKey(owner, newFingerprint)).toEqual([]);
+  const lacking = await start('a.example:1', [old]);
+  await start('b.example:2', [fresh, old]);
+  await start('c.example:3', [old, fresh]);
+  await start('elsewhere:4', [old], neighbour);
+  expect([await findProcessesWithoutKey(owner, newFingerprint), await findProcessesWithoutKey(owner, oldFingerprint)]).toEqual([
+    ['a.example:1'],
+    [],
+  ]);
+  // Different bytes under the same id are another key. Names may be long and contain special characters.
+  const other = await start(`${'long'.repeat(20)}'é:5`, [sameId, old]);
+  expect(await findProcessesWithoutKey(owner, newFingerprint)).toEqual(['a.example:1', expect.stringMatching(/^[long]+__:5$/)]);
   await end(other);
-  await until(async () => (await findWithoutKey(owner, youngMark)).length === 1 || undefined);
-  // Whose connection breaks is seen again after the next look.
+  await until(async () => (await findProcessesWithoutKey(owner, newFingerprint)).length === 1 || undefined);
+  // After its connection breaks, a process is visible again after the next liveness check.
   const pid = await pidOf('a.example:1');
   const admin = openKnex(database.address, null, 1);
   await admin.raw('select pg_terminate_backend(?)', [pid ?? 0]);
   await admin.destroy();
   await until(async () => (await pidOf('a.example:1')) !== pid || undefined);
-  expect(await until(async () => (await findWithoutKey(owner, youngMark))[0])).toBe('a.example:1');
+  expect(await until(async () => (await findProcessesWithoutKey(owner, newFingerprint))[0])).toBe('a.example:1');
   await end(lacking);
-  await until(async () => ((await findWithoutKey(owner, youngMark)).length === 0 ? true : undefined));
+  await until(async () => ((await findProcessesWithoutKey(owner, newFingerprint)).length === 0 ? true : undefined));
 });

@@ -1,4 +1,4 @@
-// Handing one mail over: what the gateway says became of it is what became of it, wherever the connection breaks.
+// Handing one mail over: the reported outcome is the real one, wherever the connection breaks.
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -18,30 +18,30 @@ const mail: Mail = {
   messageId: '<one@portal.example.test>',
   date: new Date('2026-03-02T10:00:00Z'),
 };
-/** No busy machine takes so long. */
-const patient = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200 };
-/** For servers and marks that never answer. */
-const impatient = { connectMs: 300, envelopeMs: 600, dataMs: 300, stopMs: 200 };
+/** Longer than even a busy machine takes. */
+const longLimits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200 };
+/** For servers and `beforeData` functions that never answer. */
+const shortLimits = { connectMs: 300, envelopeMs: 600, dataMs: 300, stopMs: 200 };
 
-let marks = 0;
-const mark: SendOptions = {
+let beforeDataCalls = 0;
+const sendOptions: SendOptions = {
   beforeData: async () => {
-    marks += 1;
+    beforeDataCalls += 1;
   },
-  limits: patient,
+  limits: longLimits,
 };
 const smtp = (smtpUrl: string | null) => ({ smtpUrl, from, outboxFolder: '/nowhere' });
 beforeEach(() => {
-  marks = 0;
+  beforeDataCalls = 0;
 });
 
 describe('a mail by SMTP', () => {
-  it('arrives with its parts, its Message-ID and a word that a machine sent it', async () => {
+  it('arrives with its parts, its Message-ID and the Auto-Submitted header', async () => {
     const server = await startMailServer();
     try {
       const attachments = [{ filename: 'Rechnungen – März.csv', contentType: 'text/csv', content: Buffer.from('a;b\n1;2\n') }];
       const unsubscribeUrl = `https://portal.example.test/unsubscribe/${'x'.repeat(300)}?a=1&b=2`;
-      expect(await sendMail(smtp(server.url), { ...mail, attachments, unsubscribeUrl }, mark)).toEqual({ kind: 'sent' });
+      expect(await sendMail(smtp(server.url), { ...mail, attachments, unsubscribeUrl }, sendOptions)).toEqual({ kind: 'sent' });
       const [arrived] = server.delivered;
       expect(arrived).toMatchObject({ from: 'portal@example.test', to: ['ada@example.test'] });
       expect(arrived?.mail).toMatchObject({
@@ -61,13 +61,13 @@ describe('a mail by SMTP', () => {
         ['Rechnungen – März.csv', 'text/csv'],
       ]);
       expect(Buffer.from(arrived?.mail.attachments[0]?.content as ArrayBuffer).toString()).toBe('a;b\n1;2\n');
-      expect(marks).toBe(1);
+      expect(beforeDataCalls).toBe(1);
     } finally {
       await server.close();
     }
   });
 
-  it('signs in with the password of the address', async () => {
+  it('signs in with the password of the SMTP URL', async () => {
     let seen: unknown;
     const server = await startMailServer({
       authOptional: false,
@@ -79,46 +79,46 @@ describe('a mail by SMTP', () => {
     });
     try {
       const url = server.url.replace('smtp://', 'smtp://us%40er:p%3Ass@');
-      expect(await sendMail(smtp(url), mail, mark)).toEqual({ kind: 'sent' });
+      expect(await sendMail(smtp(url), mail, sendOptions)).toEqual({ kind: 'sent' });
       expect(seen).toEqual({ username: 'us@er', password: 'p:ss' });
     } finally {
       await server.close();
     }
   });
 
-  it('waits for another day when the login is refused, and never tells the password', async () => {
+  it('is deferred when the login is refused, without revealing the password', async () => {
     const server = await startMailServer({
       authOptional: false,
       allowInsecureAuth: true,
       onAuth: (_auth, _session, done) => done(new Error('no')),
     });
     try {
-      const outcome = await sendMail(smtp(server.url.replace('smtp://', 'smtp://user:hunter2@')), mail, mark);
+      const outcome = await sendMail(smtp(server.url.replace('smtp://', 'smtp://user:hunter2@')), mail, sendOptions);
       expect(outcome.kind).toBe('deferred');
       expect(JSON.stringify(outcome)).not.toContain('hunter2');
-      expect(marks).toBe(0);
+      expect(beforeDataCalls).toBe(0);
     } finally {
       await server.close();
     }
   });
 });
 
-describe('where it breaks', () => {
+describe('a failed delivery', () => {
   let server: ScriptedServer;
   afterEach(() => server.close());
   const outcomeOf = async (step: ScriptStep, reaction: string, options: Partial<SendOptions> = {}) => {
     server = await startScriptedServer({ [step]: reaction });
-    const limits = reaction !== 'stall' ? patient : step === 'end of data' ? { ...patient, dataMs: 1_000 } : impatient;
-    return sendMail(smtp(server.url), mail, { ...mark, limits, ...options });
+    const limits = reaction !== 'stall' ? longLimits : step === 'end of data' ? { ...longLimits, dataMs: 1_000 } : shortLimits;
+    return sendMail(smtp(server.url), mail, { ...sendOptions, limits, ...options });
   };
 
   it.each<[ScriptStep, string]>(
     (['greeting', 'EHLO', 'MAIL', 'RCPT', 'DATA'] as const).flatMap((step) =>
       ['hang up', 'stall', '421 4.3.2 closing', '451 4.3.0 try later'].map((reaction): [ScriptStep, string] => [step, reaction]),
     ),
-  )('before the message, at %s by %s: deferred, and not a byte of the message has left', async (step, reaction) => {
+  )('before the message, at %s by %s: deferred, and no byte of the message was sent', async (step, reaction) => {
     expect(await outcomeOf(step, reaction)).toMatchObject({ kind: 'deferred', error: expect.stringMatching(/./) });
-    expect([marks, server.messages]).toEqual([0, []]);
+    expect([beforeDataCalls, server.messages]).toEqual([0, []]);
   });
 
   it.each<[ScriptStep, string, string]>([
@@ -130,7 +130,7 @@ describe('where it breaks', () => {
   ])('by a refusal at %s, %s: %s', async (step, reaction, kind) => {
     const outcome = await outcomeOf(step, reaction);
     expect(outcome).toMatchObject({ kind, error: expect.stringContaining(reaction.split(' ')[1] ?? '') });
-    expect([marks, server.messages]).toEqual([0, []]);
+    expect([beforeDataCalls, server.messages]).toEqual([0, []]);
   });
 
   it.each([
@@ -142,21 +142,21 @@ describe('where it breaks', () => {
     ['250 2.0.0 taken', 'sent'],
   ])('after the message, by %s: %s', async (reaction, kind) => {
     expect(await outcomeOf('end of data', reaction)).toMatchObject({ kind });
-    // Whoever gives up waiting may be sooner than the server reads.
+    // The client may time out before the server has read the message.
     if (reaction === 'stall') await server.stalled;
-    expect(marks).toBe(1);
+    expect(beforeDataCalls).toBe(1);
     expect(server.messages).toHaveLength(1);
   });
 
-  it('while the mark can not be written: deferred, and the server has nothing', async () => {
-    const beforeData = () => Promise.reject(new Error('the database is away'));
-    expect(await outcomeOf('MAIL', '250 ok', { beforeData })).toMatchObject({ kind: 'deferred', error: 'the database is away' });
+  it('while beforeData fails: deferred, and the server has no message', async () => {
+    const beforeData = () => Promise.reject(new Error('the database is unavailable'));
+    expect(await outcomeOf('MAIL', '250 ok', { beforeData })).toMatchObject({ kind: 'deferred', error: 'the database is unavailable' });
     expect(server.messages).toEqual([]);
   });
 
-  it('while the mark takes too long: deferred, and nothing leaves later either', async () => {
+  it('while beforeData takes too long: deferred, and nothing is sent later either', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    expect(await outcomeOf('MAIL', '250 ok', { beforeData: () => promise, limits: impatient })).toMatchObject({ kind: 'deferred' });
+    expect(await outcomeOf('MAIL', '250 ok', { beforeData: () => promise, limits: shortLimits })).toMatchObject({ kind: 'deferred' });
     resolve();
     await new Promise(setImmediate);
     expect(server.messages).toEqual([]);
@@ -165,18 +165,18 @@ describe('where it breaks', () => {
   it.each([
     ['DATA', 'deferred'],
     ['end of data', 'unknown'],
-  ] as const)('by a stop of the service while the server stalls at %s: %s, soon', async (step, kind) => {
+  ] as const)('by a stop of the service while the server stalls at %s: %s, without waiting for the timeout', async (step, kind) => {
     const stop = new AbortController();
     server = await startScriptedServer({ [step]: 'stall' });
-    const sending = sendMail(smtp(server.url), mail, { ...mark, stop: stop.signal, limits: { ...patient, stopMs: 100 } });
+    const sending = sendMail(smtp(server.url), mail, { ...sendOptions, stop: stop.signal, limits: { ...longLimits, stopMs: 100 } });
     await server.stalled;
-    const began = performance.now();
+    const startedMs = performance.now();
     stop.abort();
     expect(await sending).toMatchObject({ kind });
-    expect(performance.now() - began).toBeLessThan(patient.dataMs);
+    expect(performance.now() - startedMs).toBeLessThan(longLimits.dataMs);
   });
 
-  it('and a refusal quotes the message: its link and its token are cut out', async () => {
+  it('removes links and tokens from a refusal that quotes the message', async () => {
     const token = 'Zk3'.repeat(14) + 'a';
     const outcome = await outcomeOf('end of data', `554 5.7.1 spam: https://x.test/invitations/accept#token=${token} and ${token}`);
     expect(outcome.kind).toBe('refused');
@@ -184,24 +184,24 @@ describe('where it breaks', () => {
     expect(JSON.stringify(outcome)).toContain('5.7.1 spam');
   });
 
-  it('nobody listens: deferred', async () => {
-    server = await startScriptedServer(); // another one
-    expect(await sendMail(smtp('smtp://127.0.0.1:2'), mail, mark)).toMatchObject({ kind: 'deferred' });
+  it('no server listens: deferred', async () => {
+    server = await startScriptedServer(); // not the one of the URL
+    expect(await sendMail(smtp('smtp://127.0.0.1:2'), mail, sendOptions)).toMatchObject({ kind: 'deferred' });
     expect(server.commands).toEqual([]);
   });
 
-  it('a password would leave this machine in the clear: it does not', async () => {
-    // Not a loopback address to the eye, but one to the machine: 0.0.0.0 reaches this host.
+  it('never sends a password unencrypted to another machine', async () => {
+    // 0.0.0.0 reaches this host, but is not a loopback address by its form.
     server = await startScriptedServer();
     const url = server.url.replace('smtp://127.0.0.1', 'smtp://user:secret@0.0.0.0');
-    expect(await sendMail(smtp(url), mail, mark)).toMatchObject({ kind: 'deferred' });
-    expect([marks, server.commands.filter((line) => !/^EHLO|^STARTTLS/.test(line))]).toEqual([0, []]);
+    expect(await sendMail(smtp(url), mail, sendOptions)).toMatchObject({ kind: 'deferred' });
+    expect([beforeDataCalls, server.commands.filter((line) => !/^EHLO|^STARTTLS/.test(line))]).toEqual([0, []]);
     expect(server.commands).toContain('STARTTLS');
   });
 });
 
 describe('composing', () => {
-  it('lets nobody add a header by a line break', async () => {
+  it('prevents header injection by line breaks', async () => {
     const tricky = 'Hi\r\nBcc: everyone@example.test\u2028X-More: 1';
     const composed = await composeMail(from, {
       ...mail,
@@ -228,20 +228,20 @@ describe('composing', () => {
     await expect(composeMail(from, { ...mail, to: { address } })).rejects.toThrow('cannot be sent');
   });
 
-  it('refuses an id or a link that would break its header', async () => {
+  it('refuses a Message-ID or a link that would break its header', async () => {
     await expect(composeMail(from, { ...mail, messageId: '<a\r\nX: 1@b>' })).rejects.toThrow('Message-ID');
     for (const unsubscribeUrl of ['https://a.test/>\r\nX: 1', 'javascript:alert(1)', 'nothing'])
       await expect(composeMail(from, { ...mail, unsubscribeUrl })).rejects.toThrow('unsubscribe');
   });
 
-  it('defers while MAIL_FROM names no address', async () => {
-    expect(await sendMail({ ...smtp('smtp://127.0.0.1:9'), from: 'nobody at all' }, mail, mark)).toMatchObject({
+  it('is deferred while MAIL_FROM contains no valid mail address', async () => {
+    expect(await sendMail({ ...smtp('smtp://127.0.0.1:9'), from: 'nobody at all' }, mail, sendOptions)).toMatchObject({
       kind: 'deferred',
-      error: 'MAIL_FROM names no address',
+      error: 'MAIL_FROM contains no valid mail address',
     });
   });
 
-  it('escapes what people typed in the HTML part', () => {
+  it('escapes user input in the HTML part', () => {
     const { html, text } = layoutMail({
       title: '<script>alert(1)</script>',
       paragraphs: ['A & B "quoted" <b>'],
@@ -254,17 +254,17 @@ describe('composing', () => {
   });
 });
 
-describe('without a server', () => {
+describe('without an SMTP server', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'outbox-test-'));
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('a mail is a file for the owner alone, one for all attempts, named by its time and id', async () => {
+  it('writes a mail to a file that only the owner can read, one for all attempts, named by its date and id', async () => {
     const settings = { smtpUrl: null, from, outboxFolder: path.join(folder, 'out') };
-    expect(await sendMail(settings, mail, mark)).toEqual({ kind: 'sent' });
-    expect(await sendMail(settings, mail, mark)).toEqual({ kind: 'sent' });
+    expect(await sendMail(settings, mail, sendOptions)).toEqual({ kind: 'sent' });
+    expect(await sendMail(settings, mail, sendOptions)).toEqual({ kind: 'sent' });
     const names = await readdir(settings.outboxFolder);
     expect(names).toEqual(['2026-03-02T100000.000Z-one@portal.example.test.eml']);
     const file = path.join(settings.outboxFolder, names[0] ?? '');
@@ -272,9 +272,9 @@ describe('without a server', () => {
     expect((await parseMail(await readFile(file))).subject).toBe('Grüße');
   });
 
-  it('a folder that can not be written defers it', async () => {
+  it('is deferred when the folder cannot be written', async () => {
     const blocked = path.join(folder, 'file');
     await writeFile(blocked, '');
-    expect(await sendMail({ smtpUrl: null, from, outboxFolder: blocked }, mail, mark)).toMatchObject({ kind: 'deferred' });
+    expect(await sendMail({ smtpUrl: null, from, outboxFolder: blocked }, mail, sendOptions)).toMatchObject({ kind: 'deferred' });
   });
 });

@@ -1,4 +1,4 @@
-// What a request must not leave open: two credentials, broken text.
+// Requests that must not be ambiguous: repeated credentials, malformed text.
 import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -36,7 +36,7 @@ async function statusOf(headers: string[]): Promise<{ status: number | undefined
 }
 
 describe('a request', () => {
-  it('with two Authorization or Host headers is refused: which one counts would be anybody’s guess', async () => {
+  it('with two Authorization or Host headers gets 400: it would be ambiguous which one counts', async () => {
     const good = ['Host', '127.0.0.1', 'Authorization', `Bearer ${key}`];
     expect((await statusOf(good)).status).toBe(200);
     for (const extra of [
@@ -49,7 +49,7 @@ describe('a request', () => {
     }
   });
 
-  it('whose body is not UTF-8 is refused instead of stored with holes', async () => {
+  it('whose body is not UTF-8 gets 400 instead of being stored with replacement characters', async () => {
     const response = await supertest(server)
       .post('/api/platform/v1/api-keys')
       .set('authorization', `Bearer ${key}`)
@@ -60,7 +60,7 @@ describe('a request', () => {
     expect(response.body.error.details).toMatchObject([{ code: 'malformed_text' }]);
   });
 
-  it('for the bare address is led to the reference', async () => {
+  it('for the root is redirected to the reference', async () => {
     const response = await supertest(server).get('/').expect(302);
     expect(response.headers['location']).toBe('/api/platform/v1/openapi/preview');
   });

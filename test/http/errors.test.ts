@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
 import { toAppError } from '../../src/http/errors.ts';
 import { describeFailure } from '../../src/sync/retry.ts';
@@ -37,7 +37,7 @@ const send = (headers: Record<string, string>, body: Buffer | string) => {
 };
 
 describe('the error body', () => {
-  it('has code, message, details and the request id, and is never kept by caches', async () => {
+  it('has code, message, details and the request id, and is never cached', async () => {
     const answer = await owner('post', '/api-keys', {});
     expect(Object.keys(answer.body)).toEqual(['error']);
     expect(Object.keys(answer.body.error)).toEqual(['code', 'message', 'details', 'requestId']);
@@ -46,7 +46,7 @@ describe('the error body', () => {
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
-  it('carries one of the seven codes, whatever the status', async () => {
+  it('has one of the seven codes for every status', async () => {
     const seen = await Promise.all([
       owner('get', '/api-keys?page=0'),
       apiOf(app, null)('get', '/api-keys'),
@@ -65,7 +65,7 @@ describe('the error body', () => {
     ]);
   });
 
-  it('says nothing about an unexpected failure, and the log says it all', async () => {
+  it('reveals nothing about an unexpected failure, which the log has in full', async () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line: string) => lines.push(line) });
     const broken = createApp({
@@ -85,7 +85,7 @@ describe('the error body', () => {
     expect(logged).toMatchObject({ requestId: answer.body.error.requestId, err: { message: 'the inner workings' } });
   });
 
-  it('is 503 with Retry-After while the database is away', async () => {
+  it('is 503 with Retry-After while the database is unavailable', async () => {
     const away = openDb('postgres://nobody@127.0.0.1:1/none', 'postgres://nobody@127.0.0.1:1/none', { control: 1, data: 1 }, 1000);
     try {
       const answer = await apiOf(createApp({ ...database.ctx, db: away }), secret)('get', '/whoami');
@@ -106,11 +106,11 @@ describe('the error body', () => {
     ['EHOSTDOWN', 503],
     ['23505', 500],
     ['42P01', 500],
-  ])('makes of the code %s a %i', (code, status) => {
+  ])('turns the error code %s into status %i', (code, status) => {
     expect(toAppError(Object.assign(new Error('x'), { code })).status).toBe(status);
   });
 
-  it('is 503 for a server that takes a connection and says nothing', async () => {
+  it('is 503 for a database server that accepts the connection and never responds', async () => {
     const silent = createServer(() => undefined).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const address = { host: '127.0.0.1', port: (silent.address() as AddressInfo).port, user: 'nobody', database: 'none' };
@@ -131,7 +131,7 @@ describe('the error body', () => {
 });
 
 describe('X-Request-Id', () => {
-  it('is the caller’s own where it is harmless, and a new one otherwise', async () => {
+  it('is the caller’s own if it is harmless, and a new one otherwise', async () => {
     expect((await owner('get', '/whoami', undefined, { 'x-request-id': 'trace-12345.a_b' })).headers['x-request-id']).toBe(
       'trace-12345.a_b',
     );
@@ -141,16 +141,16 @@ describe('X-Request-Id', () => {
   });
 });
 
-describe('bodies that are meant to hurt', () => {
-  it('413 over a megabyte, packed or not', async () => {
+describe('malicious bodies', () => {
+  it('413 above a megabyte, compressed or not', async () => {
     const large = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
     expect((await owner('post', '/api-keys', large)).status).toBe(413);
     expect((await send({ 'content-encoding': 'gzip' }, gzipSync(large))).status).toBe(413);
     expect((await send({ 'content-encoding': 'gzip' }, gzipSync('{"name":"packed"}'))).status).toBe(201);
   });
 
-  it('400 or 415 for what can not be unpacked or decoded', async () => {
-    const broken = await send({ 'content-encoding': 'gzip' }, 'not packed at all');
+  it('400 or 415 for a body that can not be decompressed or decoded', async () => {
+    const broken = await send({ 'content-encoding': 'gzip' }, 'not compressed');
     expect([broken.status, broken.body.error.code]).toEqual([400, 'BAD_REQUEST']);
     const cut = await send({ 'content-encoding': 'gzip' }, gzipSync('{"name":"x"}').subarray(0, 15));
     expect(cut.status).toBe(400);
@@ -158,7 +158,7 @@ describe('bodies that are meant to hurt', () => {
     expect((await send({ 'content-type': 'application/json; charset=latin1' }, '{"name":"x"}')).status).toBe(415);
   });
 
-  it('400 for a body that is no object or array, and 422 for an array', async () => {
+  it('400 for a body that is neither object nor array, and 422 for an array', async () => {
     for (const body of ['"text"', '1', 'null', 'true', '{"a":1}}', "{'a':1}", '\u{feff}\u{feff}{}']) {
       const answer = await owner('post', '/api-keys', body);
       expect([body, answer.status]).toEqual([body, 400]);
@@ -166,25 +166,25 @@ describe('bodies that are meant to hurt', () => {
     expect((await owner('post', '/api-keys', '[]')).status).toBe(422);
   });
 
-  it('422 for nesting without end', async () => {
+  it('422 for extremely deep nesting', async () => {
     const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
     expect((await owner('post', '/api-keys', `{"name":${deep}}`)).status).toBe(422);
     expect((await owner('post', '/api-keys', deep)).status).toBe(422);
   });
 
-  it('422 for more values than a body may hold, wherever they stand, and nothing else is looked at', async () => {
+  it('422 for more values than a body may contain, at any depth, without further validation', async () => {
     const many = `[${'{},'.repeat(50_000)}{}]`;
     const keys = Array.from({ length: 50_001 }, (_unused, index) => `"k${index}":1`).join();
     for (const body of [`{"name":${many}}`, many, `{"name":"x",${keys}}`, `{"name":${'['.repeat(60_000)}${']'.repeat(60_000)}}`]) {
       const answer = await owner('post', '/api-keys', body);
       expect([answer.status, answer.body.error.details]).toEqual([
         422,
-        [{ path: '', code: 'too_many_values', message: 'holds more than 50000 values' }],
+        [{ path: '', code: 'too_many_values', message: 'must not contain more than 50000 values' }],
       ]);
     }
   });
 
-  it.each(['a\0b', '\ud800', 'x\udc00x'])('422 for the text %j, wherever it stands', async (text) => {
+  it.each(['a\0b', '\ud800', 'x\udc00x'])('422 for the text %j in any field', async (text) => {
     const connection = {
       accountId: '1234567',
       authentication: { method: 'tba', consumerKey: text, tokenId: 'x', consumerSecret: text, tokenSecret: text },
@@ -209,7 +209,7 @@ describe('bodies that are meant to hurt', () => {
     expect([answer.status, codesOf(answer)]).toEqual([400, ['unstorable_text']]);
   });
 
-  it('422 for numbers without measure', async () => {
+  it('422 for numbers out of range', async () => {
     const { body } = await owner('post', '/api-keys', { name: 'numbers' });
     for (const number of ['1e999', '-1e999', '9007199254740993', '0.5', '1e-400', '-0.1', '"1"', '[]'])
       expect([number, (await owner('post', `/api-keys/${body.id}/rotate`, `{"gracePeriodSeconds":${number}}`)).status]).toEqual([
@@ -218,7 +218,7 @@ describe('bodies that are meant to hurt', () => {
       ]);
   });
 
-  it('422 for keys that reach for prototypes, and none is reached', async () => {
+  it('422 for keys that name prototypes, and no prototype is polluted', async () => {
     for (const key of ['__proto__', 'constructor', 'prototype', 'toString']) {
       expect((await owner('post', '/api-keys', `{"name":"x","${key}":{"polluted":true}}`)).status).toBe(422);
       expect((await owner('post', '/api-keys', `{"name":"x","scopes":{"${key}":{"polluted":true}}}`)).status).toBe(422);
@@ -227,21 +227,24 @@ describe('bodies that are meant to hurt', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
-  it('422 in plain sentences, whatever kind of value stands where another is asked for', async () => {
+  it('422 with a plain message for every wrong type of value', async () => {
     const problems = async (path: string, body: object) =>
       (await owner('post', path, body)).body.error.details.map(
         ({ path: at, message }: Record<string, string>) => `${at === '' ? '' : `${at} `}${message}`,
       );
     expect(await problems('/api-keys', { name: 7, scopes: { permissions: ['all'], versions: 'v1' }, expiresAt: true })).toEqual([
-      'name must be text',
-      'scopes.versions must be a list',
+      'name must be a string',
+      'scopes.versions must be an array',
       'scopes.permissions[0] must be one of: read, write',
-      'expiresAt must be an RFC 3339 instant with a zone',
+      'expiresAt must be an RFC 3339 timestamp with a time zone',
     ]);
     expect(await problems('/api-keys', { name: '' })).toEqual(['name must have at least 1 character']);
-    expect(await problems('/api-keys', {})).toEqual(['name is missing']);
-    expect(await problems(`/api-schema/${newId()}/retire`, { undo: 'x' })).toEqual(['undo must be true or false']);
-    expect(await problems('/api-schema', { name: 5, endpoints: {} })).toEqual(['name must be "" or text', 'endpoints must be a list']);
+    expect(await problems('/api-keys', {})).toEqual(['name is required']);
+    expect(await problems(`/api-schema/${createId()}/retire`, { undo: 'x' })).toEqual(['undo must be true or false']);
+    expect(await problems('/api-schema', { name: 5, endpoints: {} })).toEqual([
+      'name must be "" or a string',
+      'endpoints must be an array',
+    ]);
     expect(await problems('/api-schema', { name: 'x'.repeat(121) })).toEqual(['name must have at most 120 characters']);
     const config = { name: 'x', recordType: 'invoice' };
     expect(await problems('/sync-configs', { ...config, fields: [] })).toEqual(['fields must have at least 1 entry']);
@@ -249,14 +252,14 @@ describe('bodies that are meant to hurt', () => {
       'fields[1] must be a field name of the record type',
     ]);
     expect(await problems('/sync-configs', { ...config, fields: 1, maxDeleteShare: 2 })).toEqual([
-      'fields must be "*" or a list',
+      'fields must be "*" or an array',
       'maxDeleteShare must be at most 1',
     ]);
     const connection = await owner('put', '/netsuite/connection', { accountId: '1234567', authentication: { method: 'basic' } });
     expect(connection.body.error.details).toMatchObject([{ path: 'authentication.method', message: 'must be one of: oauth2, tba' }]);
   });
 
-  it('names at most a hundred problems', async () => {
+  it('lists at most a hundred problems', async () => {
     const many = Object.fromEntries(Array.from({ length: 5000 }, (_unused, index) => [`unknown${index}`, 1]));
     const answer = await owner('post', '/api-keys', { name: 'x', ...many });
     expect([answer.status, answer.body.error.details.length]).toEqual([422, 100]);

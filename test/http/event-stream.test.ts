@@ -1,4 +1,4 @@
-// Streams of server-sent events, shown by following a run: nothing lost, nothing twice, and nobody left holding a connection.
+// Server-sent events, tested by following a run: no event lost, none sent twice, and no connection left open.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -12,8 +12,8 @@ import { type OpenStream, openStream, type StreamEvent, serve } from '../setup/e
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
 import { asAdmin, endOpenRuns, type SyncWorld, syncWorld, until } from '../sync/fixture.ts';
 
-/** Without a word of news nothing would be seen for a minute. */
-const quiet: StreamOptions = { pollMs: 60_000, heartbeatMs: 60_000, recheckMs: 60_000 };
+/** Without a notification nothing would be seen for a minute. */
+const slowPolling: StreamOptions = { pollMs: 60_000, heartbeatMs: 60_000, recheckMs: 60_000 };
 
 let database: TestDatabase;
 let world: SyncWorld;
@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 afterAll(() => database.close());
 
-async function begin(options: StreamOptions = quiet): Promise<Pick<Awaited<ReturnType<typeof serve>>, 'url' | 'port' | 'open'>> {
+async function start(options: StreamOptions = slowPolling): Promise<Pick<Awaited<ReturnType<typeof serve>>, 'url' | 'port' | 'open'>> {
   world = await syncWorld(database.ctx);
   world.erp.put(1);
   key = await makeKey(database.ctx, world.organizationId);
@@ -45,8 +45,8 @@ async function follow(url: string, runId: string, headers: Record<string, string
 const isLog = ({ event }: StreamEvent): boolean => event === 'log';
 const messagesOf = (events: readonly StreamEvent[]): string[] =>
   events.filter(isLog).map(({ data }) => (data as { message: string }).message);
-const say = (runId: string, message: string) => writeRunEvent(world.tenant, runId, 'info', message);
-/** Backends that listen; nothing here does but streams. */
+const writeLog = (runId: string, message: string) => writeRunEvent(world.tenant, runId, 'info', message);
+/** Database backends that LISTEN; here only streams do. */
 const listening = () =>
   asAdmin(database, async (admin) => {
     const { rows } = await admin.raw<{ rows: { pid: number }[] }>(
@@ -56,15 +56,15 @@ const listening = () =>
   });
 
 describe('following a run', () => {
-  it('shows it from the queue to its end as it happens, and then closes', async () => {
-    const { url } = await begin();
+  it('sends its progress from the queue to its end as it happens, and then closes', async () => {
+    const { url } = await start();
     for (let id = 2; id <= 5; id += 1) world.erp.put(id);
     const runId = await world.queue();
     const stream = await follow(url, runId);
     expect(stream.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(stream.response.headers.get('cache-control')).toBe('no-store');
     expect(await stream.next()).toMatchObject({ event: 'run', id: undefined, data: { id: runId, status: 'queued', progress: null } });
-    // The run goes no further than its first page until it was seen there.
+    // The run stops after its first page until the stream has shown it.
     const seen = stream.until(({ event, data }) => event === 'run' && (data as { progress: unknown }).progress !== null);
     world.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '2') await seen;
@@ -72,7 +72,7 @@ describe('following a run', () => {
     const driven = world.drive(runId);
     const events = [...(await seen), ...(await stream.rest())];
     await driven;
-    expect(messagesOf(events)).toEqual(['reading began', 'run succeeded']);
+    expect(messagesOf(events)).toEqual(['reading started', 'run succeeded']);
     expect(events.at(-1)).toMatchObject({ event: 'end', data: { status: 'succeeded', counts: { inserted: 5 } } });
     expect(events.filter(({ event }) => event === 'end')).toHaveLength(1);
     expect(events.filter(({ event }) => event === 'run').map(({ data }) => (data as { status: string }).status)).toContain('running');
@@ -81,8 +81,8 @@ describe('following a run', () => {
     ).toContain('reading');
   });
 
-  it('of a run that has ended gives its log and the end', async () => {
-    const { url } = await begin();
+  it('that has ended sends its log and the end', async () => {
+    const { url } = await start();
     const { id } = await world.sync();
     const events = await (await follow(url, id)).rest();
     expect(events.map(({ event }) => event)).toEqual(['log', 'log', 'end']);
@@ -90,10 +90,10 @@ describe('following a run', () => {
     expect(events.filter(isLog).map(({ data }) => data)).toEqual(((await list.json()) as { data: unknown[] }).data);
   });
 
-  it('goes on after the last event seen: none lost, none twice', async () => {
-    const { url } = await begin();
+  it('resumes after the last event seen: none lost, none twice', async () => {
+    const { url } = await start();
     const runId = await world.queue();
-    for (let n = 1; n <= 450; n += 1) await say(runId, `line ${n}`);
+    for (let n = 1; n <= 450; n += 1) await writeLog(runId, `line ${n}`);
     const seen: StreamEvent[] = [];
     for (const upTo of ['line 7', 'line 200', 'line 333']) {
       const last = seen.at(-1)?.id;
@@ -101,22 +101,22 @@ describe('following a run', () => {
       seen.push(...(await stream.until(({ data }) => (data as { message: string }).message === upTo)).filter(isLog));
       stream.close();
     }
-    await say(runId, 'line 451');
+    await writeLog(runId, 'line 451');
     await endOpenRuns(database);
     const stream = await follow(url, runId, { 'last-event-id': seen.at(-1)?.id ?? '' });
     seen.push(...(await stream.rest()));
     expect(messagesOf(seen)).toEqual(Array.from({ length: 451 }, (_, index) => `line ${index + 1}`));
   });
 
-  it('never passes over an event that another one overtook: they are written one after the other', async () => {
-    const { url } = await begin();
+  it('never skips an event that another one overtook: they are written one after the other', async () => {
+    const { url } = await start();
     const runId = await world.queue();
     const stream = await follow(url, runId);
     let overtaking: Promise<void> | undefined;
     await inTransaction(world.tenant, async (tx) => {
       await tx('sync_runs').where({ id: runId }).update({ attempt: 1 });
       await insertRunEvent(tx, world.organizationId, runId, { level: 'info', message: 'first' });
-      overtaking = say(runId, 'second');
+      overtaking = writeLog(runId, 'second');
       await until(() =>
         asAdmin(database, async (admin) => {
           const { rows } = await admin.raw<{ rows: unknown[] }>(
@@ -130,8 +130,8 @@ describe('following a run', () => {
     expect(messagesOf(await stream.until(({ data }) => (data as { message: string }).message === 'second'))).toEqual(['first', 'second']);
   });
 
-  it('finds by itself what no word came of', async () => {
-    const { url } = await begin({ ...quiet, pollMs: 50 });
+  it('polls for changes without a notification', async () => {
+    const { url } = await start({ ...slowPolling, pollMs: 50 });
     const runId = await world.queue();
     const stream = await follow(url, runId);
     await stream.next();
@@ -143,32 +143,32 @@ describe('following a run', () => {
     expect(messagesOf(await stream.until(isLog))).toEqual(['silent']);
   });
 
-  it('sends a comment now and then, so that the connection is known to live', async () => {
-    const { url } = await begin({ ...quiet, heartbeatMs: 20 });
+  it('sends heartbeat comments, so that the connection is known to be alive', async () => {
+    const { url } = await start({ ...slowPolling, heartbeatMs: 20 });
     const runId = await world.queue();
     const stream = await follow(url, runId);
     const waiting = stream.until(isLog);
     await until(async () => stream.comments.length >= 3);
-    await say(runId, 'still there');
+    await writeLog(runId, 'still there');
     expect(messagesOf(await waiting)).toEqual(['still there']);
   });
 });
 
 describe('one listening connection', () => {
-  it('serves all streams of a process, and is closed after the last', async () => {
-    const { url } = await begin();
+  it('serves all streams of a process, and is closed after the last one', async () => {
+    const { url } = await start();
     const runId = await world.queue();
     const streams = await Promise.all([1, 2, 3].map(() => follow(url, runId)));
     for (const stream of streams) await stream.next();
     expect(await until(async () => (await listening()).length === 1 && 'one')).toBe('one');
-    await say(runId, 'to all');
+    await writeLog(runId, 'to all');
     for (const stream of streams) expect(messagesOf(await stream.until(isLog))).toEqual(['to all']);
     for (const stream of streams) stream.close();
     expect(await until(async () => (await listening()).length === 0 && 'none')).toBe('none');
   });
 
-  it('that breaks costs nothing', async () => {
-    const { url } = await begin();
+  it('may break without losing events', async () => {
+    const { url } = await start();
     const runId = await world.queue();
     const stream = await follow(url, runId);
     await stream.next();
@@ -177,32 +177,32 @@ describe('one listening connection', () => {
       return pids.length === 1 && pids;
     });
     await asAdmin(database, (admin) => admin.raw('select pg_terminate_backend(?)', [pid ?? 0]));
-    await say(runId, 'unheard');
+    await writeLog(runId, 'unheard');
     expect(messagesOf(await stream.until(isLog))).toEqual(['unheard']);
   });
 });
 
 describe('before the first event', () => {
-  const refusal = async (url: string, runId: string, headers: Record<string, string>) => {
+  const statusAndType = async (url: string, runId: string, headers: Record<string, string>) => {
     const { response } = await follow(url, runId, headers);
     return [response.status, response.headers.get('content-type')?.split(';')[0]];
   };
   const json = 'application/json';
 
-  it('a failure is an ordinary error answer', async () => {
-    const { url } = await begin();
+  it('a failure is an ordinary error response', async () => {
+    const { url } = await start();
     const runId = await world.queue();
     const foreign = await makeOrganization(database.ctx);
     const other = await makeKey(database.ctx, foreign.id);
     const blind = await makeMember(database.ctx, world.organizationId, ['team:read']);
     const blindKey = await makeKey(database.ctx, world.organizationId, { createdBy: blind.id });
-    expect(await refusal(url, runId, { authorization: 'Bearer psk_no' })).toEqual([401, json]);
-    expect(await refusal(url, runId, { authorization: `Bearer ${blindKey.secret}` })).toEqual([403, json]);
-    expect(await refusal(url, runId, { authorization: `Bearer ${other.secret}` })).toEqual([404, json]);
-    expect(await refusal(url, 'x', {})).toEqual([400, json]);
-    expect(await refusal(url, runId, { 'last-event-id': 'abc' })).toEqual([400, json]);
-    expect(await refusal(url, runId, { 'last-event-id': '9'.repeat(30) })).toEqual([400, json]);
-    expect(await refusal(url, runId, { accept: 'text/html' })).toEqual([406, json]);
+    expect(await statusAndType(url, runId, { authorization: 'Bearer psk_no' })).toEqual([401, json]);
+    expect(await statusAndType(url, runId, { authorization: `Bearer ${blindKey.secret}` })).toEqual([403, json]);
+    expect(await statusAndType(url, runId, { authorization: `Bearer ${other.secret}` })).toEqual([404, json]);
+    expect(await statusAndType(url, 'x', {})).toEqual([400, json]);
+    expect(await statusAndType(url, runId, { 'last-event-id': 'abc' })).toEqual([400, json]);
+    expect(await statusAndType(url, runId, { 'last-event-id': '9'.repeat(30) })).toEqual([400, json]);
+    expect(await statusAndType(url, runId, { accept: 'text/html' })).toEqual([406, json]);
   });
 
   it.each([
@@ -210,16 +210,16 @@ describe('before the first event', () => {
     ['application/json', json],
     ['text/event-stream;q=0.5, application/json', json],
     ['text/event-stream, */*', 'text/event-stream'],
-  ])('Accept: %s is answered with %s', async (accept, type) => {
-    const { url } = await begin();
+  ])('Accept: %s gets %s', async (accept, type) => {
+    const { url } = await start();
     const runId = await world.queue();
-    expect(await refusal(url, runId, { accept })).toEqual([200, type]);
+    expect(await statusAndType(url, runId, { accept })).toEqual([200, type]);
   });
 });
 
 describe('a stream ends', () => {
   it('soon after its key is revoked', async () => {
-    const { url } = await begin({ ...quiet, recheckMs: 50 });
+    const { url } = await start({ ...slowPolling, recheckMs: 50 });
     const stream = await follow(url, await world.queue());
     await stream.next();
     await inTransaction(world.tenant, (tx) => tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }));
@@ -228,8 +228,8 @@ describe('a stream ends', () => {
     ]);
   });
 
-  it('soon after the permission is taken away', async () => {
-    const { url } = await begin({ ...quiet, recheckMs: 50 });
+  it('soon after the permission is removed', async () => {
+    const { url } = await start({ ...slowPolling, recheckMs: 50 });
     const member = await makeMember(database.ctx, world.organizationId, ['sync:read']);
     key = await makeKey(database.ctx, world.organizationId, { createdBy: member.id });
     const stream = await follow(url, await world.queue());
@@ -240,9 +240,9 @@ describe('a stream ends', () => {
     ]);
   });
 
-  it('cleanly when the service stops, and new ones are refused', async () => {
+  it('cleanly when the service stops, and new ones get 503', async () => {
     const stopping = new AbortController();
-    const { url } = await begin({ ...quiet, stopping: stopping.signal });
+    const { url } = await start({ ...slowPolling, stopping: stopping.signal });
     const runId = await world.queue();
     const stream = await follow(url, runId);
     await stream.next();
@@ -252,7 +252,7 @@ describe('a stream ends', () => {
   });
 
   it('when its client does not read', async () => {
-    const { url, port, open } = await begin({ ...quiet, stallMs: 100 });
+    const { url, port, open } = await start({ ...slowPolling, stallMs: 100 });
     const runId = await world.queue();
     await asAdmin(database, (admin) =>
       admin.raw(
@@ -263,11 +263,11 @@ describe('a stream ends', () => {
     );
     const socket = connect(port, '127.0.0.1');
     closing.push(() => socket.destroy());
-    // It takes the beginning, and nothing after that.
-    const begun = once(socket, 'data').then(() => socket.pause());
+    // It reads the beginning of the stream, and nothing after that.
+    const started = once(socket, 'data').then(() => socket.pause());
     const path = new URL(`${url}/sync-runs/${runId}/events`).pathname;
     socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`);
-    await begun;
+    await started;
     await until(async () => (await open()) === 0);
     await until(async () => (await listening()).length === 0);
     socket.resume();
@@ -275,7 +275,7 @@ describe('a stream ends', () => {
   });
 });
 
-/** Between a client and the service, until both sides are left without a word: nothing passes any more, and nothing is closed. */
+/** A proxy between a client and the service. After `vanish` it forwards nothing more and closes nothing. */
 async function openLine(port: number): Promise<{ port: number; vanish(): void }> {
   const ends: Socket[] = [];
   const line = createServer((near) => {
@@ -300,20 +300,20 @@ async function openLine(port: number): Promise<{ port: number; vanish(): void }>
   };
 }
 
-describe('a stream is open for a time', () => {
-  const brief: StreamOptions = { ...quiet, mostOpenMs: 300, perCredential: 1 };
+describe('the maximum duration of a stream', () => {
+  const brief: StreamOptions = { ...slowPolling, maxOpenMs: 300, perCredential: 1 };
 
-  it('so that a client that vanished gives its place back', async () => {
-    const { url, port } = await begin({ ...brief, heartbeatMs: 20 });
+  it('frees the slot of a client that vanished', async () => {
+    const { url, port } = await start({ ...brief, heartbeatMs: 20 });
     const runId = await world.queue();
     const line = await openLine(port);
     void (await follow(url.replace(`:${port}/`, `:${line.port}/`), runId)).rest().catch(() => undefined);
     line.vanish();
-    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'room')).toBe('room');
+    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'freed')).toBe('freed');
   });
 
-  it('and whoever goes on with another one misses nothing', async () => {
-    const { url } = await begin(brief);
+  it('loses nothing for a client that resumes with another stream', async () => {
+    const { url } = await start(brief);
     const runId = await world.queue();
     const seen: StreamEvent[] = [];
     const readOne = async (): Promise<void> => {
@@ -321,7 +321,7 @@ describe('a stream is open for a time', () => {
       seen.push(...(await (await follow(url, runId, last === undefined ? {} : { 'last-event-id': last })).rest()));
     };
     for (const line of ['one', 'two', 'three']) {
-      await say(runId, line);
+      await writeLog(runId, line);
       await readOne();
       expect(seen.some(({ event }) => event === 'end')).toBe(false);
     }
@@ -331,17 +331,17 @@ describe('a stream is open for a time', () => {
   });
 });
 
-describe('open streams of one credential', () => {
-  it('are bounded; one that is closed makes room', async () => {
-    const { url } = await begin({ ...quiet, perCredential: 2 });
+describe('the open streams of one credential', () => {
+  it('are limited; closing one frees its slot', async () => {
+    const { url } = await start({ ...slowPolling, perCredential: 2 });
     const runId = await world.queue();
     const [first] = [await follow(url, runId), await follow(url, runId)];
     const third = await follow(url, runId);
     expect([third.response.status, third.response.headers.get('retry-after')]).toEqual([429, '5']);
-    expect(JSON.parse(third.refused).error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', details: [{ code: 'too_many_streams' }] });
+    expect(JSON.parse(third.errorBody).error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', details: [{ code: 'too_many_streams' }] });
     const other = await makeKey(database.ctx, world.organizationId);
     expect((await follow(url, runId, { authorization: `Bearer ${other.secret}` })).response.status).toBe(200);
     first.close();
-    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'room')).toBe('room');
+    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'freed')).toBe('freed');
   });
 });

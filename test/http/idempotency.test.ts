@@ -28,7 +28,7 @@ const inOrganization = <T>(work: Parameters<typeof inTransaction<T>>[1]) => inTr
 const keysNamed = async (name: string) => (await owner('get', `/api-keys?q=${name}`)).body.pagination.total;
 
 describe('Idempotency-Key', () => {
-  it('answers a repetition from the first answer, with the secret as null', async () => {
+  it('replays the first response for a repeated request, with the secret as null', async () => {
     const first = await post('again-1', { name: 'again' });
     const second = await post('again-1', { name: 'again' });
     expect([first.status, second.status]).toEqual([201, 201]);
@@ -38,7 +38,7 @@ describe('Idempotency-Key', () => {
     expect(await keysNamed('again')).toBe(1);
   });
 
-  it('takes the same fields in another order for the same body', async () => {
+  it('treats the same fields in another order as the same body', async () => {
     await post('order-1', { name: 'order', scopes: { permissions: ['read'], versions: [] } });
     const second = await post('order-1', { scopes: { versions: [], permissions: ['read'] }, name: 'order' });
     expect([second.status, second.headers['idempotency-replayed']]).toEqual([201, 'true']);
@@ -53,7 +53,7 @@ describe('Idempotency-Key', () => {
     expect((await post('rotate-1', {}, owner, `/api-keys/${b.body.id}/rotate`)).status).toBe(422);
   });
 
-  it('belongs to the credential and the route', async () => {
+  it('is scoped to the credential and the route', async () => {
     await post('mine-1', { name: 'mine' });
     const other = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
     expect((await post('mine-1', { name: 'mine' }, other)).headers['idempotency-replayed']).toBeUndefined();
@@ -61,7 +61,7 @@ describe('Idempotency-Key', () => {
     expect(await keysNamed('mine')).toBe(2);
   });
 
-  it('runs once when several arrive together', async () => {
+  it('runs once for concurrent requests', async () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => post('race-1', { name: 'race' })));
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
@@ -69,7 +69,7 @@ describe('Idempotency-Key', () => {
     expect(await keysNamed('race')).toBe(1);
   });
 
-  it('keeps a refusal that is about the request, as it was', async () => {
+  it('stores an error about the request', async () => {
     const body = { name: 'x', expiresAt: '2020-01-01T00:00:00Z' };
     const [first, second] = [await post('refused-1', body), await post('refused-1', body)];
     expect([first.status, second.status, second.headers['idempotency-replayed']]).toEqual([422, 422, 'true']);
@@ -77,7 +77,7 @@ describe('Idempotency-Key', () => {
     expect(second.body).not.toHaveProperty('secret');
   });
 
-  it('keeps no 403, and none before the permission is checked', async () => {
+  it('stores no 403, and replays nothing before the permission is checked', async () => {
     const member = await makeMember(database.ctx, organizationId, 'admin');
     const key = await makeKey(database.ctx, organizationId, { permissions: ['write'], createdBy: member.id });
     const api = apiOf(app, key.secret);
@@ -95,7 +95,7 @@ describe('Idempotency-Key', () => {
     expect((await post('role-1', { name: 'role' }, api)).headers['idempotency-replayed']).toBe('true');
   });
 
-  it('keeps no failure of ours', async () => {
+  it('stores no 5xx', async () => {
     const admin = asOwner();
     await admin('alter table audit_log rename to audit_log_away');
     const failed = await post('failed-1', { name: 'failed' });
@@ -109,7 +109,7 @@ describe('Idempotency-Key', () => {
   const setLock = (key: string, interval: string) =>
     inOrganization((tx) => tx.raw(`update idempotency_keys set locked_until = now() + interval '${interval}' where key = ?`, [key]));
 
-  it('gives the answer even when it can not be kept; who asks again is told that it was done', async () => {
+  it('sends a response that can not be stored; a retry gets 422 answer_lost', async () => {
     const admin = asOwner();
     await admin("create function refuse() returns trigger language plpgsql as 'begin raise exception ''away''; end'");
     await admin(
@@ -122,12 +122,12 @@ describe('Idempotency-Key', () => {
     const [again, other] = [await post('unkept-1', { name: 'unkept' }), await post('unkept-1', { name: 'other' })];
     expect([again.status, codesOf(again), codesOf(other)]).toEqual([422, ['answer_lost'], ['key_reused']]);
     expect(again.body.error.details[0].message).toContain(first.body.id);
-    const oncemore = await post('unkept-1', { name: 'unkept' });
-    expect([oncemore.body, oncemore.headers['idempotency-replayed']]).toEqual([again.body, 'true']);
+    const third = await post('unkept-1', { name: 'unkept' });
+    expect([third.body, third.headers['idempotency-replayed']]).toEqual([again.body, 'true']);
     expect(await keysNamed('unkept')).toBe(1);
   });
 
-  it('422 while the first runs on, and a new run once its lease has run out without a write', async () => {
+  it('422 while the first request is running, and a new run once its lease has expired without a write', async () => {
     const body = { name: 'stuck' };
     await post('stuck-1', body);
     await inOrganization((tx) => tx.raw("update idempotency_keys set status = null, body = null where key = 'stuck-1'"));
@@ -140,22 +140,22 @@ describe('Idempotency-Key', () => {
     expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, undefined]);
   });
 
-  it('writes nothing once another request has the key: the slow one gives way', async () => {
+  it('writes nothing once another request has taken the key over: the slow one gets 503', async () => {
     const body = { name: 'overtaken' };
-    const { promise: isStanding, resolve: stands } = Promise.withResolvers<void>();
-    const { promise: goOn, resolve: wake } = Promise.withResolvers<void>();
-    const slow = await overtaken(stands, goOn);
+    const { promise: isPaused, resolve: pause } = Promise.withResolvers<void>();
+    const { promise: resumed, resolve: resume } = Promise.withResolvers<void>();
+    const slow = await pausedProcess(pause, resumed);
     const first = post('overtaken-1', body, slow);
-    await isStanding;
+    await isPaused;
     await setLock('overtaken-1', '-1 second');
     const second = await post('overtaken-1', body);
-    wake();
+    resume();
     expect([(await first).status, second.status]).toEqual([503, 201]);
     expect(await keysNamed('overtaken')).toBe(1);
     expect((await post('overtaken-1', body)).body.id).toBe(second.body.id);
   });
 
-  it('is forgotten after a day', async () => {
+  it('expires after a day', async () => {
     await post('old-1', { name: 'old' });
     await inOrganization((tx) => tx.raw("update idempotency_keys set created_at = now() - interval '25 hours' where key = 'old-1'"));
     expect((await post('old-1', { name: 'old' })).headers['idempotency-replayed']).toBeUndefined();
@@ -164,7 +164,7 @@ describe('Idempotency-Key', () => {
     expect(await inOrganization((tx) => tx('idempotency_keys').where({ key: 'old-1' }).select('key'))).toEqual([]);
   });
 
-  it('400 for a key that is none; other methods pay it no heed', async () => {
+  it('400 for a malformed key; other methods ignore the header', async () => {
     for (const key of ['', 'a b', 'x'.repeat(256), 'ü'])
       expect([key, (await post(encodeURI(key) === key ? key : 'a\tb', { name: 'x' })).status]).toEqual([key, 400]);
     const { body } = await owner('post', '/api-keys', { name: 'deleted' });
@@ -173,16 +173,16 @@ describe('Idempotency-Key', () => {
   });
 });
 
-/** A process that stands still in the middle of its handler, after it claimed the key. */
-async function overtaken(stands: () => void, goOn: Promise<void>): Promise<Api> {
+/** A process that pauses in the middle of its handler, after it has claimed the key. */
+async function pausedProcess(pause: () => void, resumed: Promise<void>): Promise<Api> {
   const { ctx } = database;
   let claimed = false;
   const transaction = async (work: (tx: unknown) => Promise<unknown>): Promise<unknown> => {
     const isHandler = claimed;
     const made = await ctx.db.control.transaction(async (tx) => {
       if (isHandler) {
-        stands();
-        await goOn;
+        pause();
+        await resumed;
       }
       const result = await work(tx);
       claimed ||= (result as { kind?: string } | undefined)?.kind === 'mine';
@@ -194,7 +194,7 @@ async function overtaken(stands: () => void, goOn: Promise<void>): Promise<Api> 
   return apiOf(createApp({ ...ctx, db: { ...ctx.db, control } }), secret);
 }
 
-/** The login that made the database: it may do what the service may not. */
+/** The role that created the database: it may do what the service may not. */
 function asOwner() {
   return async (sql: string) => {
     const knex = openKnex(database.address, null, 1);

@@ -2,7 +2,7 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { makeApiKey } from '../../src/identity/api-key.ts';
+import { generateApiKey } from '../../src/identity/api-key.ts';
 import { type Api, apiOf, base } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -29,26 +29,26 @@ const setHits = (like: string, hits: number, seconds = 60) =>
     [hits, seconds, like],
   );
 
-/** So that no window ends before the test's last request, however long that takes. */
+/** Keeps the window open until the test's last request, however long the test takes. */
 const heldSeconds = 600;
 const holdOpen = (like: string) =>
   database.ctx.db.control.raw('update rate_limits set resets_at = clock_timestamp() + make_interval(secs => ?) where key like ?', [
     heldSeconds,
     like,
   ]);
-/** Expects `seconds` to be what is left of so many since then, by `performance.now()`. */
+/** Expects `seconds` to be what remains of `of` seconds since `sinceMs`, by `performance.now()`. */
 const expectLeft = (seconds: number, of: number, sinceMs: number): void => {
   expect(seconds).toBeLessThanOrEqual(of);
   expect(seconds).toBeGreaterThanOrEqual(Math.floor(of - (performance.now() - sinceMs) / 1_000));
 };
 
-describe('the request budget', () => {
-  it('answers 60 requests a minute and refuses the 61st with the time to wait', async () => {
-    const begunMs = performance.now();
+describe('the rate limit', () => {
+  it('serves 60 requests a minute and rejects the 61st with Retry-After', async () => {
+    const startedMs = performance.now();
     const opening = await first('get', '/api-keys');
     const [, left, seconds] = /r=(\d+); t=(\d+)/.exec(String(opening.headers['ratelimit'])) ?? [];
     expect([opening.status, left]).toEqual([200, '59']);
-    expectLeft(Number(seconds), 60, begunMs);
+    expectLeft(Number(seconds), 60, startedMs);
     expect(opening.headers['ratelimit-policy']).toMatch(/q=60; w=60/);
     const heldMs = performance.now();
     await holdOpen('key:%');
@@ -61,7 +61,7 @@ describe('the request budget', () => {
     expect((await second('get', '/api-keys')).status).toBe(200);
   });
 
-  it('counts every authenticated request, refused ones too, and begins anew when the window ends', async () => {
+  it('counts every authenticated request, rejected ones too, and restarts when the window ends', async () => {
     await first('get', '/api-keys');
     await setHits('key:%', 58);
     expect((await first('get', '/nothing')).status).toBe(404);
@@ -80,10 +80,10 @@ describe('the request budget', () => {
 describe('failed authentication', () => {
   const fail = (authorization: string) => supertest(app).get(`${base}/whoami`).set({ authorization });
 
-  it('401 twenty times a minute from one address, 429 after, and good requests go on', async () => {
-    const statuses = [(await fail(`Bearer ${makeApiKey().secret}`)).status];
+  it('401 twenty times a minute per address, 429 after that, while valid requests are served', async () => {
+    const statuses = [(await fail(`Bearer ${generateApiKey().secret}`)).status];
     await holdOpen('failed-authentication:%');
-    for (let count = 1; count < 21; count += 1) statuses.push((await fail(`Bearer ${makeApiKey().secret}`)).status);
+    for (let count = 1; count < 21; count += 1) statuses.push((await fail(`Bearer ${generateApiKey().secret}`)).status);
     expect(statuses).toEqual([...Array(20).fill(401), 429]);
     const refused = await fail('Basic eDp5');
     expect([refused.status, refused.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
@@ -91,7 +91,7 @@ describe('failed authentication', () => {
     expect((await first('get', '/whoami')).status).toBe(200);
   });
 
-  it('counts by address: the proxy’s word only where it is trusted, IPv6 by its network', async () => {
+  it('counts by address: by X-Forwarded-For only behind a trusted proxy, IPv6 by its network', async () => {
     const failFrom = (served: Express, address: string) =>
       supertest(served).get(`${base}/whoami`).set({ authorization: 'Bearer x', 'x-forwarded-for': address });
     const keys = async () => {

@@ -1,4 +1,4 @@
-// What Node refuses by itself is answered as everything else is: the error body, a request id, and one answer for each request.
+// Requests that Node.js rejects itself get what every other error gets: the error body, a request id, and one response per request.
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -7,22 +7,22 @@ import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { lingerMs } from '../../src/http/connections.ts';
-import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
-import { checkHeaders, requestLog } from '../../src/http/request-log.ts';
-import { openServer, serveBy } from '../../src/http/server.ts';
+import { errorHandler, notFoundHandler } from '../../src/http/errors.ts';
+import { assertHeaders, requestLog } from '../../src/http/request-log.ts';
+import { attachApp, createHttpServer } from '../../src/http/server.ts';
 import { until } from '../setup/until.ts';
 
 let server: Server;
-/** The same, which waits for no request. */
-let hasty: Server;
+/** The same with short timeouts. */
+let impatient: Server;
 const lines: string[] = [];
-/** Called when the slow address is asked; it answers when the promise resolves. */
+/** Called for a request to /slow, which responds when the promise resolves. */
 let onSlow: () => Promise<void>;
 
 beforeAll(async () => {
   const log = pino({}, { write: (line: string) => lines.push(line) });
   const app = express();
-  app.use(requestLog(log, systemClock), checkHeaders);
+  app.use(requestLog(log, systemClock), assertHeaders);
   app.get('/slow', async (_req, res) => {
     await onSlow();
     res.json({ slow: true });
@@ -31,20 +31,20 @@ beforeAll(async () => {
     res.write('begun');
   });
   app.post('/body', express.json(), (req, res) => void res.json(req.body));
-  app.use(unknownAddress);
+  app.use(notFoundHandler);
   app.use(errorHandler(log));
-  // Whoever sends all that he means to send has all the time of the world for it.
+  // Long, so that these requests never time out on a slow machine.
   const patient = { keepAliveTimeout: 120_000, headersTimeout: 120_000, requestTimeout: 120_000 };
-  server = openServer(log, {}, patient);
-  hasty = openServer(log, {}, { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 });
-  for (const each of [server, hasty]) {
-    serveBy(each, app);
+  server = createHttpServer(log, {}, patient);
+  impatient = createHttpServer(log, {}, { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 });
+  for (const each of [server, impatient]) {
+    attachApp(each, app);
     each.listen(0, '127.0.0.1');
     await once(each, 'listening');
   }
 });
 afterAll(() => {
-  for (const each of [server, hasty]) each.close();
+  for (const each of [server, impatient]) each.close();
 });
 
 function open(by = server): Socket {
@@ -53,45 +53,50 @@ function open(by = server): Socket {
   return socket;
 }
 
-/** All that comes back until the connection is over, by an end or, where the server left something unread, by a reset after it. */
+/** Everything received until the connection closes: by an end or, when the server left something unread, by a reset after it. */
 async function rest(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   await new Promise((resolve) => socket.once('close', resolve));
   return Buffer.concat(chunks).toString();
 }
-const say = (text: string, to = server): Promise<string> => {
+const send = (text: string, to = server): Promise<string> => {
   const socket = open(to);
   socket.write(text);
   return rest(socket);
 };
 
-type Told = {
+type ParsedResponse = {
   status: number;
   headers: Record<string, string>;
   body: { error: { code: string; details: { code: string }[]; requestId: string } };
 };
-/** The answers of a connection, each with a body of known length. */
-function answersOf(text: string): Told[] {
+/** The responses of a connection, each with a Content-Length. */
+function responsesOf(text: string): ParsedResponse[] {
   if (text === '') return [];
   const [head = '', ...after] = text.split('\r\n\r\n');
   const [first = '', ...fields] = head.split('\r\n');
   const headers = Object.fromEntries(fields.map((line) => [line.split(': ')[0]?.toLowerCase(), line.split(': ').slice(1).join(': ')]));
   const left = after.join('\r\n\r\n');
   const length = Number(headers['content-length']);
-  return [{ status: Number(first.split(' ')[1]), headers, body: JSON.parse(left.slice(0, length)) }, ...answersOf(left.slice(length))];
+  return [{ status: Number(first.split(' ')[1]), headers, body: JSON.parse(left.slice(0, length)) }, ...responsesOf(left.slice(length))];
 }
 
 const close = 'Connection: close\r\n';
 
-describe('a request that Node refuses', () => {
+describe('a request that Node.js rejects', () => {
   it.each([
-    ['a line that is none', 'nonsense\r\n\r\n', 400, 'malformed_request'],
-    ['two lengths', 'POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', 400, 'malformed_request'],
-    ['headers without measure', `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`, 431, 'headers_too_large'],
-    ['headers that do not come', 'GET / HTTP/1.1\r\nHost: x\r\n', 408, 'request_timeout'],
+    ['a malformed request line', 'nonsense\r\n\r\n', 400, 'malformed_request'],
     [
-      'a body that does not come',
+      'two body lengths',
+      'POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+      'malformed_request',
+    ],
+    ['oversized headers', `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`, 431, 'headers_too_large'],
+    ['headers that do not arrive', 'GET / HTTP/1.1\r\nHost: x\r\n', 408, 'request_timeout'],
+    [
+      'a body that does not arrive',
       `POST /body HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`,
       408,
       'request_timeout',
@@ -104,20 +109,20 @@ describe('a request that Node refuses', () => {
       400,
       'malformed_request',
     ],
-  ])('for %s: the error body and a request id, which the log knows', async (_what, text, status, code) => {
-    const answers = answersOf(await say(text, status === 408 ? hasty : server));
+  ])('for %s gets the error body and a request id, which is logged', async (_what, text, status, code) => {
+    const answers = responsesOf(await send(text, status === 408 ? impatient : server));
     expect(answers.map((answer) => [answer.status, answer.body.error.code, answer.body.error.details[0]?.code])).toEqual([
       [status, 'BAD_REQUEST', code],
     ]);
-    const [{ headers, body }] = answers as [Told];
+    const [{ headers, body }] = answers as [ParsedResponse];
     expect(headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', connection: 'close' });
     expect(headers['x-request-id']).toBe(body.error.requestId);
     expect(lines.some((line) => JSON.parse(line).requestId === body.error.requestId)).toBe(true);
   });
 
-  it('leaves the connection to the next one where it knows where that begins', async () => {
-    const answers = answersOf(
-      await say(`GET /nowhere HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: x\r\n${close}\r\n`),
+  it('leaves the connection open for the next request if its start is known', async () => {
+    const answers = responsesOf(
+      await send(`GET /nowhere HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: x\r\n${close}\r\n`),
     );
     expect(answers.map(({ status }) => status)).toEqual([417, 404]);
     const waiting = open();
@@ -131,33 +136,33 @@ describe('a request that Node refuses', () => {
   });
 
   it.each(['http://[::1/nowhere', 'http://a:b:c/nowhere', 'http://portal?nowhere', '*', '//[::1/nowhere'])(
-    'not, though Express would: the address %s gets the usual answer and a line',
+    'not, though Express would: the target %s gets the usual response and a log line',
     async (address) => {
-      const [{ status, headers, body }] = answersOf(await say(`GET ${address} HTTP/1.1\r\nHost: x\r\n${close}\r\n`)) as [Told];
+      const [{ status, headers, body }] = responsesOf(await send(`GET ${address} HTTP/1.1\r\nHost: x\r\n${close}\r\n`)) as [ParsedResponse];
       expect([status, body.error.code, headers['x-request-id']]).toEqual([404, 'NOT_FOUND', body.error.requestId]);
       expect(lines.map((line) => JSON.parse(line))).toContainEqual(expect.objectContaining({ requestId: body.error.requestId, status }));
     },
   );
 
-  it('is told after the answer to the request before it, and never in its place', async () => {
-    const asked = Promise.withResolvers<void>();
+  it('gets its error after the response to the previous request, never instead of it', async () => {
+    const requested = Promise.withResolvers<void>();
     const answered = Promise.withResolvers<void>();
     onSlow = () => {
-      asked.resolve();
+      requested.resolve();
       return answered.promise;
     };
     const socket = open();
     socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\nmore nonsense\r\n\r\n');
-    const told = rest(socket);
-    await asked.promise;
+    const received = rest(socket);
+    await requested.promise;
     answered.resolve();
-    const answers = answersOf(await told);
+    const answers = responsesOf(await received);
     expect(answers.map(({ status }) => status)).toEqual([200, 400]);
     expect(answers[0]?.body).toEqual({ slow: true });
   });
 
-  it('goes on being read for a while: a connection that is closed on unread bytes would be reset, and the answer lost with it', async () => {
-    const begunMs = performance.now();
+  it('is read for a while longer: closing a connection with unread bytes would reset it and lose the response', async () => {
+    const startedMs = performance.now();
     const accepted = once(server, 'connection');
     const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined);
@@ -168,11 +173,11 @@ describe('a request that Node refuses', () => {
     const before = held.bytesRead;
     socket.write('more nonsense\r\n\r\n');
     await until(async () => (held.bytesRead > before || held.destroyed ? true : undefined));
-    expect(held.destroyed && performance.now() - begunMs < lingerMs).toBe(false);
+    expect(held.destroyed && performance.now() - startedMs < lingerMs).toBe(false);
     socket.destroy();
   });
 
-  it('after an answer that never ends breaks nothing into it', async () => {
+  it('after a response that never ends writes nothing into it', async () => {
     const socket = open();
     socket.write('GET /begun HTTP/1.1\r\nHost: x\r\n\r\n');
     const [first] = (await once(socket, 'data')) as [Buffer];

@@ -1,4 +1,4 @@
-// OAuth 2.0 access tokens: what a real provider issues is accepted, and whatever is not exactly that is refused.
+// OAuth 2.0 access tokens: tokens of a real provider are accepted, and everything that deviates from them is rejected.
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -31,7 +31,7 @@ let issuer: string;
 let database: TestDatabase;
 let app: Express;
 let organization: { id: string; ownerId: string };
-/** What the provider says of the client that asks: it stands for one person's agent. */
+/** The claims that the provider returns for the client, which acts for one person. */
 let claimed: { email?: string; email_verified?: boolean } = {};
 let userinfo: { status: number; body: object } = { status: 404, body: {} };
 
@@ -104,7 +104,7 @@ async function issue(client: string, scope?: string): Promise<string> {
 
 const now = () => Math.floor(Date.now() / 1000);
 type Forged = { claims?: object; header?: object; key?: SigningKey; algorithm?: jwt.Algorithm };
-/** A token signed with the provider's own key, with other claims than it would give. */
+/** A token signed with the provider's own key, but with claims that it wouldn't issue. */
 function forge({ claims = {}, header = {}, key: signer = key, algorithm = 'RS256' }: Forged = {}): string {
   const payload = { iss: issuer, sub: 'agent', aud: audience, iat: now(), exp: now() + 600, ...claims };
   const whole = { alg: algorithm, typ: 'at+jwt', kid: signer.kid, ...header };
@@ -121,7 +121,7 @@ const linkedSubjects = async () => {
 };
 
 describe('a token of the provider', () => {
-  it('401 while nobody verified whose it is', async () => {
+  it('401 while there is no verified e-mail address', async () => {
     claimed = {};
     expect((await call(await issue('agent'))).status).toBe(401);
     claimed = { email: 'ada@example.test' };
@@ -133,7 +133,7 @@ describe('a token of the provider', () => {
     expect(await linkedSubjects()).toEqual([]);
   });
 
-  it('links its person by a verified e-mail at first sight, also when several requests come first', async () => {
+  it('links its person by a verified e-mail address on first use, also with concurrent requests', async () => {
     claimed = { email: 'Ada@Example.test', email_verified: true };
     const token = await issue('agent');
     const answers = await Promise.all(Array.from({ length: 4 }, () => call(token)));
@@ -141,11 +141,11 @@ describe('a token of the provider', () => {
     claimed = {};
     const later = await call(await issue('agent'));
     expect(later.body).toMatchObject({ user: { id: organization.ownerId }, credential: { kind: 'oauth', id: organization.ownerId } });
-    // Who was here is noted behind the answer.
+    // Activity is recorded in the background, after the response.
     await until(async () => (await call(await issue('agent'))).body.metrics.monthlyActiveUsers === 1 || undefined);
   });
 
-  it('is the same identity as a key of that person', async () => {
+  it('yields the same identity as a key of that person', async () => {
     const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const [byToken, byKey] = [(await call(await issue('agent'))).body, (await apiOf(app, secret)('get', '/whoami')).body];
     const same = ({ credential: _credential, metrics: _metrics, ...rest }: typeof byToken) => rest;
@@ -153,12 +153,12 @@ describe('a token of the provider', () => {
     expect(Object.keys(byToken).sort()).toEqual(Object.keys(byKey).sort());
   });
 
-  it('never takes a person who already has a link of that issuer', async () => {
+  it('is never linked to a person who already has another subject of that issuer', async () => {
     claimed = { email: 'ada@example.test', email_verified: true };
     expect((await call(await issue('fresh'))).status).toBe(401);
   });
 
-  it('reads only where its scope names portal:read, however it is written', async () => {
+  it('may only read when its scope is portal:read, in every notation', async () => {
     const api = apiOf(app, await issue('agent', 'portal:read'));
     expect((await api('get', '/api-keys')).status).toBe(200);
     expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe('Missing required permission: api-key:create');
@@ -167,7 +167,7 @@ describe('a token of the provider', () => {
       expect((await apiOf(app, forge({ claims }))('post', '/api-keys', { name: 'x' })).status).toBe(403);
   });
 
-  it('asks the userinfo where the token carries no e-mail, and believes it only for the same subject', async () => {
+  it('uses userinfo when the token has no e-mail address, and accepts it only for the same subject', async () => {
     const asking = appWith({ userinfoUri: `${issuer}/userinfo` });
     const member = await makeMember(database.ctx, organization.id, 'viewer');
     const token = forge({ claims: { sub: 'other' } });
@@ -183,7 +183,7 @@ describe('a token of the provider', () => {
 });
 
 describe('x-organization-id', () => {
-  it('chooses among several organizations and never opens a foreign one', async () => {
+  it('selects one of several organizations and never gives access to a foreign one', async () => {
     const token = forge();
     const foreign = await makeOrganization(database.ctx);
     expect((await call(token)).body.organization.id).toBe(organization.id);
@@ -246,7 +246,7 @@ describe('401 for a token', () => {
 });
 
 describe("the provider's keys", () => {
-  it('rotate: a new one is fetched when first seen, an old one ends with its publication', async () => {
+  it('rotate: a new one is fetched on first use, an old one is rejected once it is no longer published', async () => {
     const rotating = appWith();
     const next = makeSigningKey('second', 'ec');
     expect((await call(forge(), {}, rotating)).status).toBe(200);
@@ -258,7 +258,7 @@ describe("the provider's keys", () => {
     published = [key.jwk];
   });
 
-  it('503 while they can not be had, for then nothing is known of the token', async () => {
+  it('503 while they are unavailable, because the token cannot be verified', async () => {
     const answer = await call(forge(), {}, appWith({ jwksUri: 'http://127.0.0.1:1/jwks' }));
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '10']);
   });

@@ -1,13 +1,13 @@
-// One identity, three credentials: a key, a token and a session of the same person are the same principal, and each of the last two
-// reads and writes in every group of the management interface.
+// One identity, three credentials: a key, a token and a session of the same person yield the same principal, and tokens and sessions can
+// read and write in every group of the management interface.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Caller, Principal } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { RouteGroup } from '../../src/http/route.ts';
-import { openTokenVerifier } from '../../src/identity/access-token.ts';
+import { createTokenVerifier } from '../../src/identity/access-token.ts';
 import { identify } from '../../src/identity/principal.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
 import { type Answer, type Api, apiOf } from '../setup/api.ts';
@@ -43,11 +43,11 @@ const identified = (given: { authorization?: string; session?: string }): Promis
   identify(
     site.ctx,
     { authorization: given.authorization, session: given.session, organization: undefined },
-    openTokenVerifier(site.ctx.settings.oidc, site.ctx),
+    createTokenVerifier(site.ctx.settings.oidc, site.ctx),
   );
 
 describe('a key, a token and a session of one person', () => {
-  it('are the same principal but for the credential', async () => {
+  it('yield the same principal except for the credential', async () => {
     const key = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const callers = [
       await identified({ authorization: `Bearer ${key.secret}` }),
@@ -66,7 +66,7 @@ describe('a key, a token and a session of one person', () => {
       expect([user.id, readOnly, refusal]).toEqual([organization.ownerId, false, undefined]);
   });
 
-  it('are bounded to reading alike: a key by its access level, a token by its scope', async () => {
+  it('can be restricted to reading: a key by its access level, a token by its scope', async () => {
     const key = await makeKey(database.ctx, organization.id);
     const byKey = await identified({ authorization: `Bearer ${key.secret}` });
     const byToken = await identified({ authorization: `Bearer ${await site.agentToken('portal:read')}` });
@@ -78,7 +78,7 @@ describe('a key, a token and a session of one person', () => {
 type Pair = { read(api: Api): Promise<Answer>; write(api: Api): Promise<Answer> };
 
 async function syncConfig(): Promise<string> {
-  const id = newId();
+  const id = createId();
   await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
     tx('sync_configs').insert({ id, organization_id: organization.id, name: id, record_type: id, mode: 'full', deletions: 'none' }),
   );
@@ -86,7 +86,7 @@ async function syncConfig(): Promise<string> {
 }
 
 async function view(): Promise<string> {
-  const id = newId();
+  const id = createId();
   const row = { id, organization_id: organization.id, owner_id: organization.ownerId, name: 'x', record_type: 'x', columns: ['x'] };
   await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
     tx('views').insert({ ...row, visibility: 'private' }),
@@ -98,9 +98,9 @@ let versions = 1_000;
 async function agent(): Promise<string> {
   const own = { organization_id: organization.id, version: `v${(versions += 1)}` };
   const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: '2026-03-02T10:00:00Z' };
-  const id = newId();
+  const id = createId();
   await inTransaction({ db: database.ctx.db, organizationId: organization.id }, async (tx) => {
-    await tx('api_schemas').insert({ ...own, ...live, id: newId(), created_by: organization.ownerId });
+    await tx('api_schemas').insert({ ...own, ...live, id: createId(), created_by: organization.ownerId });
     const row = { id, organization_id: organization.id, name: id, model: 'offline', api_version: own.version };
     await tx('agents').insert({ ...row, status: 'stopped' });
   });
@@ -109,21 +109,21 @@ async function agent(): Promise<string> {
 
 async function payment(): Promise<string> {
   const own = { organization_id: organization.id };
-  const id = newId();
+  const id = createId();
   await inTransaction({ db: database.ctx.db, organizationId: organization.id }, async (tx) => {
-    const account_id = newId();
+    const account_id = createId();
     await tx('pay_accounts').insert({ ...own, id: account_id, provider: 'sandbox' });
     await tx('pay_payments').insert({ ...own, id, account_id, customer_id: 'x', currency: 'GBP', amount_minor: 1 });
-    await tx('pay_erp_documents').insert({ ...own, id: newId(), payment_id: id, kind: 'payment', external_id: id });
+    await tx('pay_erp_documents').insert({ ...own, id: createId(), payment_id: id, kind: 'payment', external_id: id });
     const returns = { success_url: 'x', cancel_url: 'x' };
-    await tx('pay_checkouts').insert({ ...own, ...returns, id: newId(), payment_id: id, title: 'x', expires_at: new Date() });
+    await tx('pay_checkouts').insert({ ...own, ...returns, id: createId(), payment_id: id, title: 'x', expires_at: new Date() });
   });
   return id;
 }
 
 const connection = { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'client' } };
 
-/** Of every group one reading and one writing operation; a group without an entry fails below. */
+/** One reading and one writing operation per group; a group without an entry fails below. */
 const groups: Partial<Record<RouteGroup, Pair>> = {
   Identity: { read: (api) => api('get', '/whoami'), write: (api) => api('delete', '/whoami/sessions') },
   'ERP connection': {
@@ -138,21 +138,21 @@ const groups: Partial<Record<RouteGroup, Pair>> = {
     read: (api) => api('get', `/organizations/${organization.id}/members`),
     write: (api) => api('patch', `/organizations/${organization.id}`, { name: 'Acme' }),
   },
-  Teams: { read: (api) => api('get', '/teams'), write: (api) => api('post', '/teams', { name: newId() }) },
+  Teams: { read: (api) => api('get', '/teams'), write: (api) => api('post', '/teams', { name: createId() }) },
   Domains: {
     read: (api) => api('get', `/organizations/${organization.id}/domains`),
-    write: (api) => api('post', `/organizations/${organization.id}/domains`, { hostname: `${newId()}.example` }),
+    write: (api) => api('post', `/organizations/${organization.id}/domains`, { hostname: `${createId()}.example` }),
   },
-  // A view over a record type that nobody syncs is refused, so a stored one is changed.
+  // A view over a record type that isn't synced is rejected, so an existing one is changed.
   Views: { read: (api) => api('get', '/views'), write: async (api) => api('patch', `/views/${await view()}`, { name: 'Other' }) },
   'Portal Config': {
     read: (api) => api('get', '/portal/pages'),
-    write: (api) => api('post', '/portal/pages', { slug: newId(), title: 'x' }),
+    write: (api) => api('post', '/portal/pages', { slug: createId(), title: 'x' }),
   },
   'API Keys': { read: (api) => api('get', '/api-keys'), write: (api) => api('post', '/api-keys', { name: 'x' }) },
-  // An agent on a version that is not there is refused, so a stored one is changed.
-  Agents: { read: (api) => api('get', '/agents'), write: async (api) => api('patch', `/agents/${await agent()}`, { name: newId() }) },
-  // Nothing is synced here that could be paid, so a payment is tried again.
+  // An agent for a version that doesn't exist is rejected, so an existing one is changed.
+  Agents: { read: (api) => api('get', '/agents'), write: async (api) => api('patch', `/agents/${await agent()}`, { name: createId() }) },
+  // No payable records are synced here, so a payment is retried.
   Pay: { read: (api) => api('get', '/pay/config'), write: async (api) => api('post', `/pay/payments/${await payment()}/retry-write-back`) },
 };
 
@@ -168,10 +168,10 @@ describe.each(present)('the group %s', (group) => {
       return browser.session();
     };
     const api = kind === 'token' ? apiOf(app, await site.agentToken()) : sessionApi(app, await signInAgain(), site.origin);
-    const nobody = kind === 'token' ? apiOf(app, 'not.a.token') : sessionApi(app, 'A'.repeat(43), site.origin);
-    // Twenty failures a minute are told from one address, fewer than there are tests here.
+    const unauthenticated = kind === 'token' ? apiOf(app, 'not.a.token') : sessionApi(app, 'A'.repeat(43), site.origin);
+    // One address may fail to authenticate twenty times a minute, which is less than the number of tests here.
     await database.ctx.db.control.raw('delete from rate_limits');
-    expect((await pair.read(nobody)).status).toBe(401);
+    expect((await pair.read(unauthenticated)).status).toBe(401);
     expect((await pair.read(api)).status).toBe(200);
     expect([200, 201, 204]).toContain((await pair.write(api)).status);
   });

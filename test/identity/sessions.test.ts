@@ -1,11 +1,11 @@
-// Sessions: how long they live, who ends them, and that a cookie alone changes nothing from another site.
+// Sessions: how long they last, how they end, and that a cookie alone can't change anything from another site.
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { apiOf, base, codesOf } from '../setup/api.ts';
@@ -38,7 +38,7 @@ const signedIn = async (userId = organization.ownerId, organizationId: string | 
   const session = await makeSession(database.ctx, userId, organizationId);
   return { ...session, api: sessionApi(app, session.token) };
 };
-/** Its use is noted beside the answer, and counts from then on. */
+/** The use of a session is recorded in the background, after the response. */
 const isNoted = (id: string) =>
   until(async () => admin('sessions').where({ id }).whereRaw("last_seen_at > now() - interval '1 minute'").first<object | undefined>('id'));
 const audit = (organizationId = organization.id) =>
@@ -76,7 +76,7 @@ describe('a session', () => {
     }
   });
 
-  it('is kept by pruning as long as it lives, and taken away after', async () => {
+  it('is deleted by pruning only after it has ended', async () => {
     const [alive, idle, old] = [await signedIn(), await signedIn(), await signedIn()];
     await admin.raw(`update sessions set last_seen_at = now() - interval '11 hours 59 minutes' where id = '${alive.id}'`);
     await admin.raw(`update sessions set last_seen_at = now() - interval '12 hours 1 minute' where id = '${idle.id}'`);
@@ -90,7 +90,7 @@ describe('a session', () => {
     expect((await admin('used_sign_ins').pluck('state_hash')).map(String)).toEqual(['new']);
   });
 
-  it('goes on while it is used', async () => {
+  it('continues while it is used', async () => {
     const { id, api } = await signedIn();
     await admin.raw(`update sessions set last_seen_at = now() - interval '11 hours' where id = '${id}'`);
     await api('get', '/whoami');
@@ -113,14 +113,14 @@ describe('a session', () => {
     expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED']);
   });
 
-  it('401 for two cookies that differ: a neighbouring host may have set one', async () => {
+  it('401 for two different cookies, because another subdomain may have set one', async () => {
     const [mine, other] = [await signedIn(), await signedIn()];
     const asking = (cookie: string) => supertest(app).get(`${base}/whoami`).set('cookie', cookie);
     expect((await asking(`portal_session=${mine.token}; portal_session=${other.token}`)).status).toBe(401);
     expect((await asking(`portal_session=${mine.token}; portal_session=${mine.token}; x=1`)).status).toBe(200);
   });
 
-  it('yields to an Authorization header, even to a bad one', async () => {
+  it('an Authorization header takes precedence, even an invalid one', async () => {
     const { token, api } = await signedIn();
     const key = await makeKey(database.ctx, organization.id);
     expect((await api('get', '/whoami', undefined, { authorization: `Bearer ${key.secret}` })).body.credential).toEqual({
@@ -138,7 +138,7 @@ describe('a session', () => {
       ]).toEqual([authorization, 401]);
   });
 
-  it('says nothing to the public interface', async () => {
+  it('is not accepted by the public interface', async () => {
     const { token } = await signedIn();
     const answer = await supertest(app)
       .get('/api/public/v1/invoices')
@@ -147,7 +147,7 @@ describe('a session', () => {
   });
 });
 
-describe('a request with a session that may change something', () => {
+describe('a request with a session that may change data', () => {
   const create = (token: string, headers: Record<string, string>) =>
     sessionApi(app, token, null)('post', '/api-keys', { name: 'x' }, headers);
 
@@ -169,7 +169,7 @@ describe('a request with a session that may change something', () => {
     }
     const api = sessionApi(app, token, 'https://evil.example');
     for (const [method, path] of [
-      ['patch', `/api-keys/${newId()}`],
+      ['patch', `/api-keys/${createId()}`],
       ['put', '/netsuite/connection'],
       ['delete', '/whoami/sessions'],
     ] as const)
@@ -191,7 +191,7 @@ describe('a request with a session that may change something', () => {
 });
 
 describe('GET /whoami/sessions', () => {
-  it('lists the living sessions of the caller, newest first, and marks the current one', async () => {
+  it('lists the active sessions of the caller, newest first, and marks the current one', async () => {
     const [first, second, dead] = [await signedIn(), await signedIn(), await signedIn()];
     await admin.raw(`update sessions set last_seen_at = now() - interval '13 hours' where id = '${dead.id}'`);
     const member = await makeMember(database.ctx, organization.id, 'viewer');
@@ -222,7 +222,7 @@ describe('GET /whoami/sessions', () => {
     expect(JSON.stringify(body)).not.toContain(second.token);
   });
 
-  it('400 for pages out of bounds and for what is not known; 403 for a key', async () => {
+  it('400 for pages out of range and unknown parameters; 403 for a key', async () => {
     const { api } = await signedIn();
     for (const query of ['pageSize=0', 'pageSize=101', 'page=0', 'q=x'])
       expect((await api('get', `/whoami/sessions?${query}`)).status).toBe(400);
@@ -233,7 +233,7 @@ describe('GET /whoami/sessions', () => {
 });
 
 describe('DELETE /whoami/sessions', () => {
-  it('ends one at once, leaves a row in the audit log, and 404 the second time', async () => {
+  it('ends one at once and writes an audit row; 404 the second time', async () => {
     const [mine, lost] = [await signedIn(), await signedIn()];
     expect((await lost.api('get', '/whoami')).status).toBe(200);
     expect((await mine.api('delete', `/whoami/sessions/${lost.id}`)).status).toBe(204);
@@ -249,13 +249,13 @@ describe('DELETE /whoami/sessions', () => {
     expect((await mine.api('get', '/whoami')).status).toBe(401);
   });
 
-  it('answers another person’s as an unknown one, and touches it not', async () => {
+  it('404 for another person’s session, which stays unchanged', async () => {
     const mine = await signedIn();
     const member = await makeMember(database.ctx, organization.id, 'viewer');
     const theirs = await signedIn(member.id);
     const [foreign, unknown] = [
       await mine.api('delete', `/whoami/sessions/${theirs.id}`),
-      await mine.api('delete', `/whoami/sessions/${newId()}`),
+      await mine.api('delete', `/whoami/sessions/${createId()}`),
     ];
     expect([foreign.status, foreign.body.error.message]).toEqual([404, 'Session not found']);
     expect({ ...foreign.body.error, requestId: '' }).toEqual({ ...unknown.body.error, requestId: '' });
@@ -263,7 +263,7 @@ describe('DELETE /whoami/sessions', () => {
     expect((await mine.api('delete', '/whoami/sessions/1')).status).toBe(400);
   });
 
-  it('ends all but the current one, each told to the organization it was in', async () => {
+  it('ends all except the current one, each with an audit row in its organization', async () => {
     const second = await secondOrganization();
     const [mine, here, there, nowhere] = [
       await signedIn(),
@@ -281,7 +281,7 @@ describe('DELETE /whoami/sessions', () => {
     await leave(second.id);
   });
 
-  it('says nothing to an organization that the person has left', async () => {
+  it('writes no audit row in an organization that the person has left', async () => {
     const second = await secondOrganization();
     const [mine, there] = [await signedIn(), await signedIn(organization.ownerId, second.id)];
     await leave(second.id);
@@ -291,7 +291,7 @@ describe('DELETE /whoami/sessions', () => {
 });
 
 describe('GET /whoami/organizations and POST /whoami/active-organization', () => {
-  it('lists them newest first with role and choice, and moves the session from one to the other', async () => {
+  it('lists them newest first with role and selection, and switches the session between them', async () => {
     const second = await secondOrganization();
     const { api, id } = await signedIn();
     const rolesOf = async (query = '') =>
@@ -320,7 +320,7 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
       target_id: id,
       changes: { organizationId: { from: organization.id, to: second.id } },
     });
-    // What was meant for that organization must not happen in the one that is left.
+    // A request meant for that organization must not take effect in the remaining one.
     await leave(second.id);
     const lost = await api('post', '/teams', { name: 'meant for the second' });
     expect([lost.status, codesOf(lost)]).toEqual([400, ['organization_needed']]);
@@ -331,7 +331,7 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
   it('422 for an organization that is not the person’s, as for an unknown one', async () => {
     const { api, id } = await signedIn();
     const foreign = await makeOrganization(database.ctx);
-    for (const organizationId of [foreign.id, newId()]) {
+    for (const organizationId of [foreign.id, createId()]) {
       const answer = await api('post', '/whoami/active-organization', { organizationId });
       expect([answer.status, codesOf(answer)]).toEqual([422, ['not_a_member']]);
     }
@@ -341,7 +341,7 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     expect(await audit(foreign.id)).toEqual([]);
   });
 
-  it('400 until one of several is chosen', async () => {
+  it('400 until one of several is selected', async () => {
     const second = await secondOrganization();
     const { api } = await signedIn(organization.ownerId, null);
     const unclear = await api('get', '/whoami');
@@ -352,7 +352,7 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     await leave(second.id);
   });
 
-  it('shows a key its own organization alone, and nothing to a restricted one', async () => {
+  it('shows a key only its own organization; 403 for a restricted key', async () => {
     const second = await secondOrganization();
     const { secret } = await makeKey(database.ctx, second.id, { createdBy: organization.ownerId });
     const { body } = await apiOf(app, secret)('get', '/whoami/organizations');

@@ -1,16 +1,16 @@
-// Signing in through a real identity provider, and every way in which it must not work.
+// Sign-in through a real identity provider, and all the ways in which it must fail.
 import type { Knex } from 'knex';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createLog } from '../../src/core/log.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import type { DemoPerson } from '../../src/demo/identity-provider/identity-provider.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
-import { lastingPort } from '../setup/lasting-port.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { findStablePort } from '../setup/stable-port.ts';
 import { until } from '../setup/until.ts';
 
 let database: TestDatabase;
@@ -33,7 +33,7 @@ beforeAll(async () => {
   database = await testDatabase();
   admin = openKnex(database.address, null, 1);
   const clock = { now: () => new Date(Date.now() + aheadMs), monotonicMs: () => performance.now() + aheadMs };
-  const log = openLog('trace', { write: (line: string) => void lines.push(line) });
+  const log = createLog('trace', { write: (line: string) => void lines.push(line) });
   organization = await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
   site = await startSignInSite({ ctx: { ...database.ctx, clock, log }, people });
 });
@@ -52,7 +52,7 @@ const audit = (action: string) =>
 const whoami = async (token: string) =>
   (await supertest(createApp(site.ctx)).get('/api/platform/v1/whoami').set('cookie', `portal_session=${token}`)).status;
 
-/** What an address of /auth answers to a program: the status and the reason. */
+/** The status and error code that an address of /auth returns to a program. */
 async function refusal(response: Response) {
   const body = (await response.json()) as { error: { code: string; details?: { code: string }[] } };
   expect(response.headers.getSetCookie().some((line) => line.startsWith('portal_session='))).toBe(false);
@@ -60,7 +60,7 @@ async function refusal(response: Response) {
 }
 
 describe('signing in', () => {
-  it('asks the provider by code, PKCE, state and nonce, and keeps what proves them in a sealed cookie', async () => {
+  it('uses the authorization code flow with PKCE, state and nonce, and keeps their secrets in an encrypted cookie', async () => {
     const browser = openBrowser();
     const response = await browser.send(`${site.origin}/auth/login`);
     const url = new URL(response.headers.get('location') ?? '');
@@ -82,7 +82,7 @@ describe('signing in', () => {
     expect(response.headers.get('referrer-policy')).toBe('no-referrer');
   });
 
-  it('brings a known person back with a session, a name and a row in the audit log', async () => {
+  it('gives a known person a session, a name and an audit row', async () => {
     const browser = openBrowser({ 'user-agent': `Tester/1 ${'x'.repeat(400)}` });
     const callback = await browser.throughProvider(await browser.begin(site.origin, '/api/platform/v1/whoami?a=1#part'), 'owner');
     const response = await browser.send(callback);
@@ -106,7 +106,7 @@ describe('signing in', () => {
     });
   });
 
-  it('gives a new token each time and ends the session that the browser still showed', async () => {
+  it('issues a new token each time and ends the session that the browser still had', async () => {
     const browser = openBrowser();
     await browser.signIn(site.origin, 'owner');
     const first = browser.session();
@@ -116,7 +116,7 @@ describe('signing in', () => {
     expect((await audit('session.end')).length).toBe(1);
   });
 
-  it('never takes over a token that somebody planted', async () => {
+  it('never adopts a token that an attacker planted', async () => {
     const victim = openBrowser();
     const planted = 'A'.repeat(43);
     victim.jar.set('portal_session', { value: planted, path: '/' });
@@ -125,7 +125,7 @@ describe('signing in', () => {
     expect([await whoami(planted), await whoami(victim.session())]).toEqual([401, 200]);
   });
 
-  it('marks its cookies Secure unless it is reached by http on this machine', async () => {
+  it('marks its cookies Secure unless the service is reached over http on this machine', async () => {
     const secure = await startSignInSite({ ctx: database.ctx, people, publicUrl: 'https://portal.acme.example' });
     try {
       const browser = openBrowser();
@@ -148,7 +148,7 @@ describe('signing in', () => {
 });
 
 describe('who may sign in', () => {
-  it('403 without a verified e-mail, and without an account or invitation', async () => {
+  it('403 without a verified e-mail address, and without an account or invitation', async () => {
     const before = await users();
     expect(await refusal(await openBrowser().signIn(site.origin, person('unverified', { emailVerified: false })))).toEqual([
       403,
@@ -158,7 +158,7 @@ describe('who may sign in', () => {
     expect(await users()).toEqual(before);
   });
 
-  it('makes and links a user for whom an invitation waits', async () => {
+  it('creates and links a user with a pending invitation', async () => {
     const host = await makeOrganization(database.ctx);
     const owner = apiOf(createApp(database.ctx), (await makeKey(database.ctx, host.id, { permissions: ['write'] })).secret);
     const roles = await owner('get', `/organizations/${host.id}/roles?q=viewer`);
@@ -177,7 +177,7 @@ describe('who may sign in', () => {
     expect([organizations.status, ((await organizations.json()) as { data: unknown[] }).data]).toEqual([200, []]);
   });
 
-  it('makes anyone a user while sign-up is open, once even when they come twice at once', async () => {
+  it('creates a user for anyone while sign-up is open, only one for concurrent sign-ins', async () => {
     const open = await startSignInSite({ ctx: database.ctx, people, settings: { allowSignup: true } });
     try {
       person('fresh', { name: ' Fresh\u0000\u0007 person ' });
@@ -193,7 +193,7 @@ describe('who may sign in', () => {
     }
   });
 
-  it('403 for an e-mail that changed hands, even where sign-up is open', async () => {
+  it('403 for an e-mail address that now belongs to another person, even while sign-up is open', async () => {
     const open = await startSignInSite({ ctx: database.ctx, people, settings: { allowSignup: true } });
     try {
       expect((await openBrowser().signIn(open.origin, person('first-holder', { email: 'shared@acme.example' }))).status).toBe(302);
@@ -206,7 +206,7 @@ describe('who may sign in', () => {
     }
   });
 
-  it('knows a linked person by the subject alone, and keeps the name they have', async () => {
+  it('recognizes a linked person by the subject only, and keeps their name', async () => {
     const known = people.find(({ id }) => id === 'owner');
     if (known === undefined) throw new Error('no owner');
     people[people.indexOf(known)] = { ...known, email: 'moved@acme.example', emailVerified: false, name: 'Another name' };
@@ -221,7 +221,7 @@ describe('who may sign in', () => {
 });
 
 describe('400 at the callback', () => {
-  /** Up to the callback, whose address is not yet visited. */
+  /** Everything up to the redirect to the callback, which isn't requested yet. */
   async function attempt(alter: (url: URL) => void = () => undefined, returnTo?: string) {
     const browser = openBrowser();
     const url = new URL(await browser.begin(site.origin, returnTo));
@@ -260,7 +260,7 @@ describe('400 at the callback', () => {
     expect(await refusal(await browser.send(callback))).toEqual([400, 'provider_refused']);
   });
 
-  it('in a browser that did not start it, with no cookie, another attempt’s cookie or a changed one', async () => {
+  it('in another browser, without a cookie, and with a foreign or changed cookie', async () => {
     const { browser, callback } = await attempt();
     const other = openBrowser();
     expect(await refusal(await other.send(callback.href))).toEqual([400, 'sign_in_expired']);
@@ -284,7 +284,7 @@ describe('400 at the callback', () => {
     aheadMs = 0;
   });
 
-  it('when it is played again, even with the cookie kept, and one of two at once', async () => {
+  it('when it is replayed, even with the cookie, and for one of two concurrent requests', async () => {
     const { browser, callback } = await attempt();
     const cookie = `portal_sign_in=${browser.jar.get('portal_sign_in')?.value}`;
     const replay = () => fetch(callback, { headers: { cookie }, redirect: 'manual' });
@@ -295,10 +295,10 @@ describe('400 at the callback', () => {
     expect(await sessions()).toBe(before + 1);
   });
 
-  it('counts against the address: 429 after the twentieth of a minute', async () => {
+  it('counts per address: 429 after the twentieth within a minute', async () => {
     const guess = async (index: number) => (await fetch(`${site.origin}/auth/callback?code=${index}&state=x`)).status;
     const statuses = [await guess(0)];
-    // However long the others take, they are in the window that the first one opened.
+    // However long the requests take, they count in the window that the first one started.
     await database.ctx.db.control.raw("update rate_limits set resets_at = resets_at + interval '1 hour'");
     for (let index = 1; index < 21; index += 1) statuses.push(await guess(index));
     expect([statuses.indexOf(429), statuses[0]]).toEqual([20, 400]);
@@ -307,7 +307,7 @@ describe('400 at the callback', () => {
 });
 
 describe('prompt', () => {
-  it('is handed to the provider, and 400 for one that is not known', async () => {
+  it('is passed to the provider; 400 for an unknown one', async () => {
     const location = (await fetch(`${site.origin}/auth/login?prompt=login`, { redirect: 'manual' })).headers.get('location') ?? '';
     expect(new URL(location).searchParams.get('prompt')).toBe('login');
     expect((await fetch(`${site.origin}/auth/login?prompt=none`, { redirect: 'manual' })).status).toBe(400);
@@ -335,7 +335,7 @@ describe('returnTo', () => {
     expect(await refusal(response)).toEqual([400, 'foreign_address']);
   });
 
-  it('400 for two of them and for what is not known', async () => {
+  it('400 for two of them and for unknown parameters', async () => {
     for (const query of ['returnTo=/a&returnTo=/b', 'next=/a'])
       expect((await fetch(`${site.origin}/auth/login?${query}`, { redirect: 'manual' })).status).toBe(400);
   });
@@ -359,7 +359,7 @@ describe('POST /auth/logout', () => {
     return browser;
   };
 
-  it('ends the session for good and says where the provider ends its own', async () => {
+  it('ends the session and returns the address where the provider ends its own', async () => {
     const browser = await signedIn();
     const token = browser.session();
     const response = await browser.send(`${site.origin}/auth/logout`, { method: 'POST', headers: { origin: site.origin } });
@@ -372,7 +372,7 @@ describe('POST /auth/logout', () => {
     expect((await browser.send(next.href)).status).toBe(200);
   });
 
-  it('sends a browser on to the provider, which asks and comes back', async () => {
+  it('redirects a browser to the provider, which asks for confirmation and redirects back', async () => {
     const browser = await signedIn();
     const form = {
       method: 'POST',
@@ -382,7 +382,7 @@ describe('POST /auth/logout', () => {
     expect([response.status, new URL(response.headers.get('location') ?? '').pathname]).toEqual([303, '/session/end']);
   });
 
-  it('403 without the Origin of this service, and the session lives', async () => {
+  it('403 without the Origin of this service, and the session continues', async () => {
     const browser = await signedIn();
     for (const headers of [
       {},
@@ -396,7 +396,7 @@ describe('POST /auth/logout', () => {
     expect(await whoami(browser.session())).toBe(200);
   });
 
-  it('is the same for whoever is not signed in, and 405 by GET', async () => {
+  it('responds the same when not signed in; 405 for GET', async () => {
     for (const cookie of ['', 'portal_session=x', `portal_session=${'A'.repeat(43)}`]) {
       const response = await fetch(`${site.origin}/auth/logout`, { method: 'POST', headers: { origin: site.origin, cookie } });
       expect(response.status).toBe(204);
@@ -407,9 +407,9 @@ describe('POST /auth/logout', () => {
 });
 
 describe('GET /auth/session', () => {
-  it('says whether one can sign in here and who is, without a credential', async () => {
-    const nobody = await fetch(`${site.origin}/auth/session`, { headers: { cookie: 'portal_session=nonsense' } });
-    expect([nobody.status, await nobody.json()]).toEqual([200, { signIn: true, session: null }]);
+  it('tells, without a credential, whether sign-in is available and who is signed in', async () => {
+    const unauthenticated = await fetch(`${site.origin}/auth/session`, { headers: { cookie: 'portal_session=nonsense' } });
+    expect([unauthenticated.status, await unauthenticated.json()]).toEqual([200, { signIn: true, session: null }]);
     const browser = openBrowser();
     await browser.signIn(site.origin, 'owner');
     expect(await (await browser.send(`${site.origin}/auth/session`)).json()).toMatchObject({
@@ -421,7 +421,7 @@ describe('GET /auth/session', () => {
 });
 
 describe('problems', () => {
-  it('404 in words where no provider is configured', async () => {
+  it('404 with an explanation when no provider is configured', async () => {
     const app = createApp(database.ctx);
     for (const path of ['/auth/login', '/auth/callback?code=x']) {
       const answer = await supertest(app).get(path);
@@ -433,8 +433,8 @@ describe('problems', () => {
     expect(page.text).not.toContain('Sign in again');
   });
 
-  it('503 while the provider is away, and sign-in works once it is back', async () => {
-    const port = await lastingPort();
+  it('503 while the provider is unreachable; sign-in works again once it is back', async () => {
+    const port = await findStablePort();
     const away = await startSignInSite({ ctx: database.ctx, people, providerPort: port });
     await away.provider.stop();
     try {
@@ -463,7 +463,7 @@ describe('problems', () => {
     }
   });
 
-  it('are a plain page for a person: a strict policy, no script, nothing of what the provider wrote', async () => {
+  it('are a simple page for people: with a strict policy, without scripts and without texts from the provider', async () => {
     const browser = openBrowser({ accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' });
     const callback = new URL(await browser.throughProvider(await browser.begin(site.origin), 'owner'));
     callback.searchParams.set('error', '<script>alert(1)</script>');
@@ -482,12 +482,12 @@ describe('problems', () => {
     expect(page).toContain('href="/auth/login"');
   });
 
-  it('leave neither codes, tokens, states nor verifiers in the log', async () => {
+  it('leave no codes, tokens, states or verifiers in the log', async () => {
     const browser = openBrowser();
     const callback = new URL(await browser.throughProvider(await browser.begin(site.origin), 'owner'));
     const box = browser.jar.get('portal_sign_in')?.value ?? '';
     const response = await browser.send(callback.href);
-    // It is logged once the answer is out.
+    // It is logged after the response was sent.
     const requestId = response.headers.get('x-request-id') ?? 'none';
     const log = await until(async () =>
       lines.some((line) => line.includes(requestId) && line.includes('/auth/callback')) ? lines.join('\n') : undefined,

@@ -1,4 +1,4 @@
-// The queue of outgoing mails: each leaves once, whoever sends it and wherever a sender dies.
+// The queue of outgoing mails: each is sent once, whichever process sends it and wherever a sender dies.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -7,26 +7,27 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
-import { openKeyring } from '../../src/core/keyring.ts';
-import type { QueueWork } from '../../src/db/queue-work.ts';
+import { createId } from '../../src/core/id.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
+import type { QueueWorker } from '../../src/db/queue-worker.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
-import { enqueueMail, layoutMail, type NewMail, recallMail, startMailSender } from '../../src/mail/index.ts';
-import { claimMail, markDataBegun, settleSent } from '../../src/mail/outgoing-mails.store.ts';
+import { cancelQueuedMail, enqueueMail, layoutMail, type NewMail, startMailSender } from '../../src/mail/index.ts';
+import { claimMail, markDataStarted, markSent } from '../../src/mail/outgoing-mails.store.ts';
+import type { MailSenderOptions } from '../../src/mail/sender.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { type MailServer, type ScriptedServer, startMailServer, startScriptedServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
 
-/** Nobody is given up for being slow, except where a test says so. */
+/** No timeout is ever reached, except where a test sets another. */
 const limits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200 };
-const quick = { pollMs: 50, leaseMs: 60_000, waitsMs: [0, 0], limits };
+const quick = { pollMs: 50, leaseMs: 60_000, retryDelaysMs: [0, 0], limits };
 const key = Buffer.alloc(32, 7);
 
 let database: TestDatabase;
 let server: MailServer;
 let organizationId: string;
-let senders: QueueWork[] = [];
+let senders: QueueWorker[] = [];
 const scripted: ScriptedServer[] = [];
 const children: ChildProcess[] = [];
 
@@ -50,18 +51,24 @@ afterEach(async () => {
 const tenant = (smtpUrl = server.url): TenantCtx => ({
   ...database.ctx,
   organizationId,
-  keyring: openKeyring([{ id: 'test', bytes: key }]),
+  keyring: createKeyring([{ id: 'test', bytes: key }]),
   settings: { ...testSettings, publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl } },
 });
-const start = (ctx = tenant(), options: object = quick): QueueWork => {
+const start = (ctx = tenant(), options: MailSenderOptions = quick): QueueWorker => {
   const sender = startMailSender(ctx, options);
   senders.push(sender);
   return sender;
 };
-const words = layoutMail({ title: 'Hello', paragraphs: ['A secret: tell-nobody-4711'] });
+const content = layoutMail({ title: 'Hello', paragraphs: ['A secret: never-stored-4711'] });
 const enqueue = (mail: Partial<NewMail> = {}, work: (tx: Tx) => Promise<unknown> = async () => undefined): Promise<string> =>
   inTransaction(tenant(), async (tx) => {
-    const id = await enqueueMail(tx, tenant(), { kind: 'test', to: { address: 'ada@example.test' }, subject: 'Hello', ...words, ...mail });
+    const id = await enqueueMail(tx, tenant(), {
+      kind: 'test',
+      to: { address: 'ada@example.test' },
+      subject: 'Hello',
+      ...content,
+      ...mail,
+    });
     await work(tx);
     return id;
   });
@@ -88,15 +95,15 @@ async function script(...args: Parameters<typeof startScriptedServer>): Promise<
   return made;
 }
 
-describe('turns', () => {
-  it('whoever has the fewest mails in hand is next, however many another one queued before', async () => {
+describe('claiming', () => {
+  it('serves the organization with the fewest mails in progress next, however many another one queued before', async () => {
     const many = await Promise.all(Array.from({ length: 4 }, () => enqueue()));
     const other = { ...tenant(), organizationId: (await makeOrganization(database.ctx)).id };
     const one = await inTransaction(other, (tx) =>
-      enqueueMail(tx, other, { kind: 'test', to: { address: 'bob@example.test' }, subject: 'Hello', ...words }),
+      enqueueMail(tx, other, { kind: 'test', to: { address: 'bob@example.test' }, subject: 'Hello', ...content }),
     );
     const claimed: (string | undefined)[] = [];
-    for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(database.ctx, newId(), 60_000))?.id);
+    for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(database.ctx, createId(), 60_000))?.id);
     expect([claimed[1], claimed[5]]).toEqual([one, undefined]);
     expect(claimed.filter((id) => id !== one && id !== undefined).sort()).toEqual([...many].sort());
     await inTransaction(other, (tx) => tx('outgoing_mails').delete());
@@ -104,7 +111,7 @@ describe('turns', () => {
 });
 
 describe('a queued mail', () => {
-  it('leaves at once when its transaction commits, and its body is gone from the database', async () => {
+  it('is sent at once when its transaction commits, and its body is deleted', async () => {
     start(tenant(), { ...quick, pollMs: 60_000 });
     const id = await enqueue();
     const sent = await statusIs(id, 'sent');
@@ -113,16 +120,16 @@ describe('a queued mail', () => {
     expect(sent.message_id).toBe(`<${id}@portal.example.test>`);
   });
 
-  it('is unreadable in the database while it waits', async () => {
+  it('is encrypted in the database while it waits', async () => {
     const { body } = await row(await enqueue());
     expect(body).toMatch(/^test\./);
-    expect(body).not.toContain('tell-nobody-4711');
+    expect(body).not.toContain('never-stored-4711');
   });
 
-  it('does not leave when its transaction fails', async () => {
+  it('is not sent when its transaction fails', async () => {
     const sender = start();
     await expect(enqueue({}, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    await sender.settled();
+    await sender.waitUntilIdle();
     expect(server.delivered).toEqual([]);
   });
 
@@ -130,26 +137,26 @@ describe('a queued mail', () => {
     const messageId = '<subscription.2026-03-02.ada@portal.example.test>';
     const ids = await Promise.all([enqueue({ messageId }), enqueue({ messageId }), enqueue({ messageId })]);
     expect(new Set(ids).size).toBe(1);
-    await start().settled();
+    await start().waitUntilIdle();
     expect(await enqueue({ messageId })).toBe(ids[0]);
     await statusIs(ids[0] ?? '', 'sent');
     expect(server.delivered).toHaveLength(1);
   });
 
-  it('can be taken back before it leaves', async () => {
+  it('can be canceled before it is sent', async () => {
     const id = await enqueue();
-    await inTransaction(tenant(), (tx) => recallMail(tx, tenant(), id));
-    await start().settled();
+    await inTransaction(tenant(), (tx) => cancelQueuedMail(tx, tenant(), id));
+    await start().waitUntilIdle();
     expect([await row(id), server.delivered]).toEqual([undefined, []]);
   });
 
-  it('is refused at once when nobody could send it', async () => {
+  it('is refused at once when no server would accept it', async () => {
     await expect(enqueue({ to: { address: 'a@b.test\r\nBcc: c@d.test' } })).rejects.toThrow('cannot be sent');
   });
 });
 
 describe('an attempt', () => {
-  it('that takes long holds up no mail that is queued meanwhile', async () => {
+  it('that takes long does not delay mails that are queued meanwhile', async () => {
     const slow = await script({ RCPT: 'stall' });
     start(tenant(slow.url), { ...quick, pollMs: 60_000, limits: { ...limits, envelopeMs: 60_000 } });
     const first = await enqueue();
@@ -159,7 +166,7 @@ describe('an attempt', () => {
     expect(await row(first)).toMatchObject({ status: 'sending', attempts: 1 });
   });
 
-  it('is repeated while the server says later, and carries the same Message-ID', async () => {
+  it('is repeated while the server defers it, with the same Message-ID', async () => {
     server.refuseNext.push({ code: 451, text: 'greylisted' }, { code: 421, text: 'busy' });
     const id = await enqueue();
     start();
@@ -168,7 +175,7 @@ describe('an attempt', () => {
     expect(server.delivered.map(({ mail }) => mail.messageId)).toEqual([sent.message_id]);
   });
 
-  it('is the last one after as many as are allowed: failed, the body gone, the reason kept', async () => {
+  it('is the last one after the allowed number: failed, the body deleted, the reason kept', async () => {
     for (let i = 0; i < 5; i += 1) server.refuseNext.push({ code: 451, text: 'not yet' });
     const id = await enqueue();
     start();
@@ -181,31 +188,31 @@ describe('an attempt', () => {
     const id = await enqueue();
     const sender = start();
     expect(await statusIs(id, 'failed')).toMatchObject({ attempts: 1, body: null });
-    await sender.settled();
+    await sender.waitUntilIdle();
     expect(server.delivered).toEqual([]);
   });
 
-  it('is not repeated when the server hung up on the message: unknown', async () => {
+  it('is not repeated when the server closed the connection during the message: unknown', async () => {
     const lost = await script({ 'end of data': 'hang up' });
     const id = await enqueue();
     const sender = start(tenant(lost.url));
     expect(await statusIs(id, 'unknown')).toMatchObject({ attempts: 1, body: null, sent_at: null });
-    await sender.settled();
+    await sender.waitUntilIdle();
     expect(lost.messages).toHaveLength(1);
   });
 
-  it('waits 30 s after the first failure, and longer each time, for eight attempts over most of a day', async () => {
+  it('is retried after 30 s at first, and later each time, for eight attempts within a day', async () => {
     const down = await script({ greeting: '421 down' });
     const startedMs = Date.now();
     const id = await enqueue();
     const sender = start(tenant(down.url), { limits, pollMs: 60_000 });
-    const waits: { least: number; most: number }[] = [];
+    const waits: { min: number; max: number }[] = [];
     let dueAt = new Date(startedMs);
     for (let attempt = 1; attempt <= 8; attempt += 1) {
       await until(async () => ((await row(id)).attempts === attempt && (await row(id)).status !== 'sending' ? true : undefined));
       const { rows } = await inTransaction(tenant(), (tx) =>
         tx.raw(
-          `select extract(epoch from next_attempt_at - ?)::float8 as most, extract(epoch from next_attempt_at - clock_timestamp())::float8 as least
+          `select extract(epoch from next_attempt_at - ?)::float8 as max, extract(epoch from next_attempt_at - clock_timestamp())::float8 as min
            from outgoing_mails where id = ?`,
           [dueAt, id],
         ),
@@ -214,32 +221,32 @@ describe('an attempt', () => {
       waits.push(rows[0]);
       dueAt = new Date();
       await change(id, { next_attempt_at: dueAt });
-      await sender.settled();
+      await sender.waitUntilIdle();
     }
     const wanted = [30, 120, 600, 3_600, 10_800, 21_600, 43_200];
     expect(waits).toHaveLength(wanted.length);
-    // From somewhere between when it came due and when it was looked at.
+    // Measured from some time between when it was due and when the row was read.
     for (const [index, seconds] of wanted.entries()) {
-      expect(waits[index]?.least).toBeLessThanOrEqual(seconds);
-      expect(waits[index]?.most).toBeGreaterThanOrEqual(seconds);
+      expect(waits[index]?.min).toBeLessThanOrEqual(seconds);
+      expect(waits[index]?.max).toBeGreaterThanOrEqual(seconds);
     }
     expect(await row(id)).toMatchObject({ status: 'failed', attempts: 8 });
   });
 
-  it('waits for the key when its body can not be opened, and keeps it', async () => {
+  it('is retried while its body cannot be decrypted, and the body is kept', async () => {
     const id = await enqueue();
-    start({ ...tenant(), keyring: openKeyring([{ id: 'another', bytes: key }]) }, { ...quick, waitsMs: [60_000] });
+    start({ ...tenant(), keyring: createKeyring([{ id: 'another', bytes: key }]) }, { ...quick, retryDelaysMs: [60_000] });
     const waiting = await until(async () => ((await row(id)).last_error === null ? undefined : row(id)));
     expect(waiting).toMatchObject({
       status: 'queued',
       body: expect.stringMatching(/^test\./),
-      last_error: expect.stringContaining('It cannot be read'),
+      last_error: expect.stringContaining('The queued mail cannot be read'),
     });
   });
 });
 
 describe('several senders', () => {
-  it('let each of forty mails leave once', async () => {
+  it('send each of forty mails once', async () => {
     const ids = [];
     for (let i = 0; i < 20; i += 1) ids.push(await enqueue());
     start();
@@ -252,71 +259,71 @@ describe('several senders', () => {
     expect(server.delivered).toHaveLength(40);
   });
 
-  it('leave a mail alone whose sender is slow but alive', async () => {
+  it('do not claim a mail whose sender is slow but alive', async () => {
     const slow = await script({ DATA: 'stall' });
     const id = await enqueue();
-    start(tenant(slow.url), { ...quick, leaseMs: 9_000, waitsMs: [60_000] });
+    start(tenant(slow.url), { ...quick, leaseMs: 9_000, retryDelaysMs: [60_000] });
     await slow.stalled;
     const { lease_until: firstEnd } = await row(id);
     start();
-    // Whoever is alive has it for longer and longer, so that the others never find its lease over.
+    // A live sender renews its lease, so that the others never find it expired.
     await until(async () => (Number((await row(id)).lease_until) > Number(firstEnd) ? true : undefined));
     slow.hangUp();
     const waiting = await statusIs(id, 'queued');
     expect([waiting.attempts, server.delivered]).toEqual([1, []]);
   });
 
-  it('take over from one that lost its lease before the message left; its mark comes too late', async () => {
+  it('take over from one that lost its lease before the message was sent; it can no longer record the start', async () => {
     const id = await enqueue();
-    const dead = await claimMail(tenant(), newId(), 1);
+    const dead = await claimMail(tenant(), createId(), 1);
     expect(dead?.id).toBe(id);
     start();
     await statusIs(id, 'sent');
     if (dead === undefined) throw new Error('nothing was claimed');
-    expect(await markDataBegun(tenant(), dead)).toBe(false);
-    expect(await settleSent(tenant(), dead)).toBe(false);
+    expect(await markDataStarted(tenant(), dead)).toBe(false);
+    expect(await markSent(tenant(), dead)).toBe(false);
     expect(server.delivered).toHaveLength(1);
     expect((await row(id)).attempts).toBe(2);
   });
 
-  it('send nothing once they lost the mail, though the server stands ready for it', async () => {
+  it('send nothing once they lost the lease, although the server is ready', async () => {
     const id = await enqueue();
-    let asked = 0;
+    let recipients = 0;
     const ready = await startMailServer({
       onRcptTo: (_address, _session, done) => {
-        asked += 1;
-        change(id, { lease_id: newId(), lease_until: new Date(Date.now() + 60_000) }).then(() => done(), done);
+        recipients += 1;
+        change(id, { lease_id: createId(), lease_until: new Date(Date.now() + 60_000) }).then(() => done(), done);
       },
     });
     try {
       const sender = start(tenant(ready.url));
-      await until(async () => (asked > 0 ? true : undefined));
-      await sender.settled();
-      expect([asked, ready.delivered.length]).toEqual([1, 0]);
+      await until(async () => (recipients > 0 ? true : undefined));
+      await sender.waitUntilIdle();
+      expect([recipients, ready.delivered.length]).toEqual([1, 0]);
       expect(await row(id)).toMatchObject({ status: 'sending', attempts: 1, last_error: null, data_begun_at: null });
     } finally {
       await ready.close();
     }
   });
 
-  it('give a mail up whose sender is gone after the message was under way, unless the server’s word comes after all', async () => {
+  it('mark a mail unknown whose sender died while sending the message, unless the server’s reply arrives after all', async () => {
     const id = await enqueue();
-    const gone = await claimMail(tenant(), newId(), 400);
-    if (gone === undefined) throw new Error('nothing was claimed');
-    expect(await markDataBegun(tenant(), gone)).toBe(true);
+    const lostClaim = await claimMail(tenant(), createId(), 400);
+    if (lostClaim === undefined) throw new Error('nothing was claimed');
+    expect(await markDataStarted(tenant(), lostClaim)).toBe(true);
     start();
     expect(await statusIs(id, 'unknown')).toMatchObject({
       body: null,
       last_error: expect.stringContaining('ended before the server answered'),
     });
-    expect(await settleSent(tenant(), gone)).toBe(true);
+    expect(await markSent(tenant(), lostClaim)).toBe(true);
     expect(await row(id)).toMatchObject({ status: 'sent', last_error: null });
     expect(server.delivered).toEqual([]);
   });
 });
 
 describe('a sender that stops', () => {
-  it('hands a mail back that had not left, as if nobody had claimed it', async () => {
+  it('releases a mail that was not sent, as if it had never been claimed', async () => {
     const slow = await script({ RCPT: 'stall' });
     const id = await enqueue();
     const sender = start(tenant(slow.url));
@@ -337,7 +344,7 @@ describe('a sender that is killed', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   async function startProcess(smtpUrl: string): Promise<ChildProcess> {
-    const file = path.join(folder, `${newId()}.json`);
+    const file = path.join(folder, `${createId()}.json`);
     const { settings } = tenant(smtpUrl);
     await writeFile(file, JSON.stringify({ address: database.address, key: key.toString('base64'), settings, options: quick }));
     const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [file], { stdio: 'inherit' });
@@ -345,7 +352,7 @@ describe('a sender that is killed', () => {
     return child;
   }
 
-  it('before the message left: another sends it', async () => {
+  it('before the message was sent: another sender sends it', async () => {
     const slow = await script({ DATA: 'stall' });
     const id = await enqueue();
     const child = await startProcess(slow.url);
@@ -358,7 +365,7 @@ describe('a sender that is killed', () => {
     expect([slow.messages.length, server.delivered.length]).toEqual([0, 1]);
   });
 
-  it('after the message left: nobody sends it again', async () => {
+  it('after the message was sent: no sender sends it again', async () => {
     const slow = await script({ 'end of data': 'stall' });
     const id = await enqueue();
     const child = await startProcess(slow.url);
@@ -368,13 +375,13 @@ describe('a sender that is killed', () => {
     await change(id, { lease_until: new Date(0) });
     const sender = start();
     expect(await statusIs(id, 'unknown')).toMatchObject({ attempts: 1, body: null });
-    await sender.settled();
+    await sender.waitUntilIdle();
     expect(server.delivered).toEqual([]);
   });
 });
 
 describe('prune_mails', () => {
-  it('takes mails of more than 90 days ago that are done, and leaves what is recent or waits', async () => {
+  it('deletes finished mails older than 90 days, and keeps recent and queued ones', async () => {
     const old = new Date(Date.now() - 91 * 86_400_000);
     const [done, waiting, recent] = [await enqueue(), await enqueue(), await enqueue()];
     await change(done, { status: 'sent', body: null, created_at: old });

@@ -1,9 +1,9 @@
-// A mail sender in a process of its own, so that a test can kill it where no cleaning up runs.
+// A mail sender in its own process, so that a test can kill it without any cleanup.
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../../src/core/clock.ts';
-import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
-import { openKeyring } from '../../src/core/keyring.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
+import { createLog } from '../../src/core/log.ts';
 import { openDb } from '../../src/db/connect.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 
@@ -12,9 +12,9 @@ startMailSender(
   {
     db: openDb(given.address, given.address, { control: 5, data: 2 }, 5_000),
     clock: systemClock,
-    log: openLog('silent'),
-    fetch: openGuardedFetch({ allowPrivateHosts: true }),
-    keyring: openKeyring([{ id: 'test', bytes: Buffer.from(given.key, 'base64') }]),
+    log: createLog('silent'),
+    fetch: createGuardedFetch({ allowPrivateHosts: true }),
+    keyring: createKeyring([{ id: 'test', bytes: Buffer.from(given.key, 'base64') }]),
     settings: given.settings,
   },
   given.options,

@@ -1,4 +1,4 @@
-// Who may come in at /mcp, with what, and how often; and how the protocol's own mistakes are answered.
+// Authentication, origin checks and rate limit of /mcp, and the responses to protocol errors.
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` 
 const errorOf = async (response: Response) => ((await response.json()) as { error: { code: string | number; message: string } }).error;
 const wellKnown = (origin: string, path = '/mcp') => fetch(`${origin}/.well-known/oauth-protected-resource${path}`);
 
-/** `fetch` sets Host by itself. */
+/** `fetch` doesn't allow a Host header. */
 const withHost = (host: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     const headers = { host, 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...bearer(secret) };
@@ -31,7 +31,7 @@ const withHost = (host: string): Promise<number | undefined> =>
   });
 
 describe('credentials', () => {
-  it('401 says where the metadata are, and these name the issuer and the resource', async () => {
+  it('401 links to the metadata, which name the issuer and the resource', async () => {
     const response = await site.post(ping);
     expect([response.status, (await errorOf(response)).code]).toEqual([401, 'UNAUTHORIZED']);
     expect(response.headers.get('www-authenticate')).toBe(
@@ -46,7 +46,7 @@ describe('credentials', () => {
     }
   });
 
-  it('a token issued for that resource opens both interfaces, as one for the configured audience does', async () => {
+  it('a token for that resource is valid on both interfaces, like one for the configured audience', async () => {
     for (const resource of [`${site.origin}/mcp`, site.provider.settings.audience]) {
       const token = await site.agentToken(undefined, resource);
       const client = await site.connect(token);
@@ -58,13 +58,13 @@ describe('credentials', () => {
     }
   });
 
-  it('a session is none', async () => {
+  it('a session is not accepted', async () => {
     const cookie = `portal_session=${site.session}`;
     expect((await apiOf(site.app, null)('get', '/whoami', undefined, { cookie })).status).toBe(200);
     expect((await site.post(ping, { cookie, origin: site.origin })).status).toBe(401);
   });
 
-  it('a revoked key is refused with the next message', async () => {
+  it('a revoked key is rejected with the next message', async () => {
     const key = await site.key(site.organization.id);
     const client = await site.connect(key.secret);
     expect((await call(client, 'describe')).isError).toBe(false);
@@ -75,7 +75,7 @@ describe('credentials', () => {
 });
 
 describe('another host or origin', () => {
-  it('403, but for the names of the loopback where the service is on it', async () => {
+  it('403, except for loopback names when the service has a loopback address', async () => {
     const port = new URL(site.origin).port;
     expect(await withHost(`localhost:${port}`)).toBe(200);
     expect(await withHost('evil.example')).toBe(403);
@@ -89,19 +89,19 @@ describe('another host or origin', () => {
 
 describe('messages', () => {
   it.each([
-    ['no JSON', '{', 400, -32_700],
+    ['invalid JSON', '{', 400, -32_700],
     ['broken UTF-8', Buffer.from([0x22, 0xff, 0x22]), 400, -32_700],
-    ['no message', { hello: 'world' }, 400, -32_600],
-    ['two of one id', [ping, ping], 400, -32_600],
-    ['more values than a body may hold', { ...ping, params: { many: Array.from({ length: 50_000 }, () => 1) } }, 400, -32_600],
+    ['an object that is no message', { hello: 'world' }, 400, -32_600],
+    ['two messages with one id', [ping, ping], 400, -32_600],
+    ['more values than a body may contain', { ...ping, params: { many: Array.from({ length: 50_000 }, () => 1) } }, 400, -32_600],
     ['an unknown method', { ...ping, method: 'tools/destroy' }, 200, -32_601],
     ['an unknown tool', { ...ping, method: 'tools/call', params: { name: 'destroy', arguments: {} } }, 200, -32_602],
-  ])('%s is an error of the protocol', async (_what, body, status, code) => {
+  ])('%s is a protocol error', async (_what, body, status, code) => {
     const response = await site.post(body, bearer(secret));
     expect([response.status, (await errorOf(response)).code]).toEqual([status, code]);
   });
 
-  it('of the newest revision are refused by its own codes, and nothing can be subscribed to', async () => {
+  it('of the newest revision get its own error codes, and subscribing is not possible', async () => {
     const send = (method: string, revision: string, params: object = {}) => {
       const _meta = {
         'io.modelcontextprotocol/protocolVersion': revision,
@@ -118,7 +118,7 @@ describe('messages', () => {
     expect((await errorOf(listening)).code).toBe(-32_603);
   });
 
-  it('405, 406, 413 and 415 are answered as everywhere, under a request id', async () => {
+  it('405, 406, 413 and 415 as everywhere, with a request id', async () => {
     const get = await fetch(`${site.origin}/mcp`, { headers: bearer(secret) });
     expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
     expect((await site.post(ping, { ...bearer(secret), accept: 'text/html' })).status).toBe(406);
@@ -129,7 +129,7 @@ describe('messages', () => {
     expect((await fetch(`${site.origin}/mcp/more`, { headers: bearer(secret) })).status).toBe(404);
   });
 
-  it('of a batch are answered together, notifications not at all', async () => {
+  it('of a batch get one combined response, notifications none', async () => {
     const batch = await site.post([ping, { jsonrpc: '2.0', method: 'notifications/initialized' }, { ...ping, id: 'b' }], bearer(secret));
     expect(await batch.json()).toEqual([1, 'b'].map((id) => ({ jsonrpc: '2.0', id, result: {} })));
     const silent = await site.post({ jsonrpc: '2.0', method: 'notifications/initialized' }, bearer(secret));
@@ -138,7 +138,7 @@ describe('messages', () => {
 });
 
 describe('without an identity provider', () => {
-  it('keys alone open it; the budget is that of the management interface, and each message of a batch counts', async () => {
+  it('only keys are accepted; the rate limit is shared with the management interface, and each message of a batch counts', async () => {
     const server = createServer({ keepAliveTimeout: 0 });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -1,9 +1,9 @@
-// The management interface through its three tools: found by words, described, and called as by REST.
+// The management interface through its three tools: search, describe, and call as by REST.
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeOperation } from '../../src/mcp/describe-operation.ts';
-import { answerText } from '../../src/mcp/operation-tools.ts';
-import { mostCharacters } from '../../src/mcp/tool.ts';
+import { responseText } from '../../src/mcp/operation-tools.ts';
+import { maxCharacters } from '../../src/mcp/tool.ts';
 import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { call, type McpSite, openMcpSite } from './fixture.ts';
@@ -43,7 +43,7 @@ describe('search_operations', () => {
     expect((await search(words)).slice(0, 3).map((found) => found.id)).toContain(id);
   });
 
-  it('says what the caller may call, and which groups there are when nothing fits', async () => {
+  it('reports what the caller may call, and lists the groups when nothing matches', async () => {
     const person = await site.connect(await site.agentToken());
     const allowed = async (words: string, id: string) => (await search(words, person)).find((found) => found.id === id)?.allowed;
     expect([await allowed('list sync runs', 'listSyncRuns'), await allowed('create api key', 'createApiKey')]).toEqual([true, false]);
@@ -56,20 +56,20 @@ describe('search_operations', () => {
 });
 
 describe('describe_operation', () => {
-  it('shows each operation within bounds, with every shape that it points at', () => {
+  it('describes each operation within the size limit, with every schema that it refers to', () => {
     const document = describePlatform(site.origin);
     for (const route of platformRoutes) {
       if (route.access === 'public') continue;
       const described = describeOperation(route, document);
       const text = JSON.stringify(described);
-      expect([route.id, text.length < mostCharacters]).toEqual([route.id, true]);
+      expect([route.id, text.length < maxCharacters]).toEqual([route.id, true]);
       const shapes = Object.keys((described['components'] as { schemas?: object } | undefined)?.schemas ?? {});
       const pointed = [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name);
       expect(pointed.filter((name) => !shapes.includes(name ?? ''))).toEqual([]);
     }
   });
 
-  it('has parameters, body, example, answer and permission', async () => {
+  it('returns parameters, body, example, response and permission', async () => {
     const { value } = await call(client, 'describe_operation', { id: 'createTeam' });
     expect(value).toMatchObject({
       method: 'POST',
@@ -85,7 +85,7 @@ describe('describe_operation', () => {
 });
 
 describe('call_operation', () => {
-  it('does what the REST interface does, secret shown once and audit row under the request id', async () => {
+  it('does what the REST interface does: a secret shown once, and an audit row with the request id', async () => {
     const input = { body: { name: 'By an agent' }, idempotencyKey: 'once' };
     const made = (await operation('createApiKey', input)).value as { status: number; body: { id: string; secret: string } };
     expect([made.status, made.body.secret]).toEqual([201, expect.stringMatching(/^psk_/)]);
@@ -97,7 +97,7 @@ describe('call_operation', () => {
     expect((await operation('deleteApiKey', { path: { id: made.body.id } })).value).toEqual({ status: 204, body: null });
   });
 
-  it('takes numbers where an address holds text', async () => {
+  it('accepts numbers for path and query values', async () => {
     const { value } = await operation('listApiKeys', { query: { page: 1, pageSize: 1 } });
     expect(value).toMatchObject({ status: 200, body: { pagination: { page: 1, pageSize: 1 } } });
   });
@@ -107,7 +107,7 @@ describe('call_operation', () => {
     ['listTeams', { query: { color: 'red' } }, () => api('get', '/teams?color=red')],
     ['getTeam', { path: { id: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } }, () => api('get', '/teams/01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21')],
     ['getTeam', {}, () => api('get', '/teams/x')],
-  ])('%s %j is refused as by REST', async (id, input, rest) => {
+  ])('%s %j gets the same error as by REST', async (id, input, rest) => {
     const { isError, value } = await operation(id, input);
     const expected = (await rest()).body.error;
     const { code, message } = value.error as { code: string; message: string };
@@ -123,7 +123,7 @@ describe('call_operation', () => {
     });
   });
 
-  it('answers an operation with a stream as JSON, and none of the public ones', async () => {
+  it('returns JSON for an operation with a stream, and knows no public operations', async () => {
     const streaming = platformRoutes.find((route) => route.access !== 'public' && route.stream !== undefined);
     expect(streaming?.id).toBe('listSyncRunEvents');
     const unknown = { path: { id: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } };
@@ -131,14 +131,14 @@ describe('call_operation', () => {
     expect((await operation('getOpenApi')).value.error).toMatchObject({ code: 'NOT_FOUND', details: [{ code: 'unknown_operation' }] });
   });
 
-  it('cuts long answers by whole items, or else says that it shows the beginning', () => {
+  it('cuts long responses after whole items, or else shows the beginning and says so', () => {
     const items = Array.from({ length: 100 }, (_, index) => ({ index, text: 'x'.repeat(1_000) }));
-    const list = answerText(200, { data: items, pagination: { total: 100 } }, false);
-    expect(list.length).toBeLessThanOrEqual(mostCharacters + 100);
+    const list = responseText(200, { data: items, pagination: { total: 100 } }, false);
+    expect(list.length).toBeLessThanOrEqual(maxCharacters + 100);
     const { body } = JSON.parse(list) as { body: { data: unknown[]; cut: object } };
     expect(body).toMatchObject({ pagination: { total: 100 }, cut: { shown: body.data.length, of: 100 } });
     expect(body.data).toEqual(items.slice(0, body.data.length));
-    const long = JSON.parse(answerText(200, { text: '"'.repeat(50_000) }, false));
+    const long = JSON.parse(responseText(200, { text: '"'.repeat(50_000) }, false));
     expect(long).toMatchObject({ status: 200, cut: { characters: 100_011 }, bodyStart: expect.stringMatching(/^\{"text":"/) });
   });
 });

@@ -1,7 +1,7 @@
-// describe, query and get as an agent would use them: the same records, words and refusals as the public interface, within bounds.
+// describe, query and get as an agent uses them: the same records and errors as the public interface, within the size limit.
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { mostCharacters } from '../../src/mcp/tool.ts';
+import { maxCharacters } from '../../src/mcp/tool.ts';
 import { callerOf } from '../public/fixture.ts';
 import { call, hostileText, longText, type McpSite, openMcpSite } from './fixture.ts';
 
@@ -25,7 +25,7 @@ const failure = async (name: string, input: Record<string, unknown>, by = client
 };
 
 describe('the tools', () => {
-  it('are listed in fewer than 2,000 tokens beside a version of 50 resources, alike for clients of both eras', async () => {
+  it('are listed in fewer than 2,000 tokens even with a version of 50 resources, the same for old and new clients', async () => {
     const modern = await site.connect((await site.key(site.organization.id)).secret, 'auto');
     const [{ tools }, listed] = [await client.listTools(), await modern.listTools()];
     expect(tools.map(({ name }) => name)).toEqual([
@@ -48,7 +48,7 @@ describe('the tools', () => {
 });
 
 describe('describe', () => {
-  it('leads from the versions that answer to the fields of a resource', async () => {
+  it('leads from the active versions to the fields of a resource', async () => {
     const versions = (await call(client, 'describe')).value['versions'] as { version: string; resources: string[] }[];
     expect(versions.map(({ version, resources }) => [version, resources.length])).toEqual([
       ['v1', 50],
@@ -89,7 +89,7 @@ describe('describe', () => {
 });
 
 describe('query and get', () => {
-  it('answer what the public interface answers, digit by digit, and how fresh it is', async () => {
+  it('return exactly what the public interface returns, and how fresh it is', async () => {
     const input = { ...v1, filters: { status: ['open', 'paid'], date_after: '2026-01-31' }, sort: 'date', order: 'desc', pageSize: 2 };
     const { text } = await call(client, 'query', input);
     const same = await rest('/v1/invoices?status=open&status=paid&date_after=2026-01-31&sort=date&order=desc&pageSize=2');
@@ -115,7 +115,7 @@ describe('query and get', () => {
     ['query', { version: 'v4', resource: 'invoices' }, '/v4/invoices'],
     ['get', { ...v1, id: '4711' }, '/v1/invoices/4711'],
     ['get', { ...v1, id: 'one' }, '/v1/invoices/one'],
-  ])('%s %j is refused in the words of the public interface', async (name, input, path) => {
+  ])('%s %j gets the same error as from the public interface', async (name, input, path) => {
     const { requestId, ...refused } = await failure(name, input);
     const { requestId: _, ...expected } = (await rest(path)).body.error;
     expect(refused).toEqual(expected);
@@ -128,14 +128,14 @@ describe('query and get', () => {
     [{ ...v1, filters: { number: 'a\0b' } }, 'filters.number', 'VALIDATION_ERROR'],
     [{ ...v1, filters: { pageSize: 5 } }, 'pageSize', 'BAD_REQUEST'],
     [{ ...v1, filters: JSON.parse('{"__proto__":"open"}') as object }, 'filters.__proto__', 'VALIDATION_ERROR'],
-  ])('%j is refused, and the place is named', async (input, path, code) => {
+  ])('%j is rejected with the path of the problem', async (input, path, code) => {
     const refused = await failure('query', input);
     expect([refused.code, refused.details?.[0]?.path]).toEqual([code, path]);
   });
 });
 
 describe('what a caller may read', () => {
-  it('is for a key what its scopes say, here and in the count of its calls', async () => {
+  it('with a key is limited by its scopes, also in the usage statistics', async () => {
     const key = await site.key(site.organization.id, { versions: ['v1'], resources: ['invoices'] });
     const scoped = await site.connect(key.secret);
     expect((await call(scoped, 'describe')).value['versions']).toEqual([
@@ -161,7 +161,7 @@ describe('what a caller may read', () => {
     });
   });
 
-  it('is for a person everything published, with view:read', async () => {
+  it('as a person is everything published, with view:read', async () => {
     const person = await site.connect(await site.agentToken('portal:read'));
     expect((await call(person, 'query', v1)).isError).toBe(false);
     await site.permit(['sync:read', 'api-schema:read']);
@@ -175,7 +175,7 @@ describe('what a caller may read', () => {
     await site.permit(['view:read', 'sync:read', 'sync:create']);
   });
 
-  it('is nothing of another organization', async () => {
+  it('is never another organization’s', async () => {
     const stranger = await site.connect((await site.key(site.other.id, { permissions: ['write'] })).secret);
     expect((await call(stranger, 'describe')).value).toEqual({ versions: [] });
     expect((await failure('query', v1, stranger)).code).toBe('NOT_FOUND');
@@ -186,9 +186,9 @@ describe('what a caller may read', () => {
 });
 
 describe('long and hostile records', () => {
-  it('are cut by whole records, and the answer says so', async () => {
+  it('are cut after whole records, and the result says so', async () => {
     const { text, value } = await call(client, 'query', { ...v1, filters: { status: 'long' } });
-    expect(text.length).toBeLessThanOrEqual(mostCharacters);
+    expect(text.length).toBeLessThanOrEqual(maxCharacters);
     expect(value).toMatchObject({ pagination: { total: 4 }, cut: { shown: 2, of: 4, message: expect.stringContaining('`fields`') } });
     expect((value['data'] as { customerName: string }[]).map(({ customerName }) => customerName === longText)).toEqual([true, true]);
     expect((await call(client, 'query', { ...v1, filters: { status: 'long' }, fields: ['number'] })).value['cut']).toBeUndefined();
@@ -197,7 +197,7 @@ describe('long and hostile records', () => {
     expect((await call(client, 'get', { ...v1, id: '9', fields: ['number'] })).value['data']).toEqual({ id: '9', number: 'HUGE' });
   });
 
-  it('stay data: one text among others, which changes neither the answer nor the tools', async () => {
+  it('stay data and change neither the result nor the tools', async () => {
     const before = await client.listTools();
     const { isError, value } = await call(client, 'query', {
       ...v1,

@@ -1,27 +1,26 @@
-// What operators read of the numbers is what they get: docs/operations.md names each of them with its labels, and its alerts ask for
-// nothing that isn't told.
+// docs/operations.md matches the metrics: it describes each metric with its labels, and its alerts use only metrics that exist.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { openMetrics } from '../../src/operate/metrics.ts';
+import { createMetrics } from '../../src/operate/metrics.ts';
 
 const document = readFileSync('docs/operations.md', 'utf8');
-const figure = (name: string, label = ''): { figure: string; label: string; value: number } => ({ figure: name, label, value: 1 });
+const row = (name: string, label = ''): { figure: string; label: string; value: number } => ({ figure: name, label, value: 1 });
 
-/** Label names of each number of ours; a histogram by its own name. */
-async function told(): Promise<Map<string, Set<string>>> {
-  const metrics = openMetrics({
+/** Label names by metric; a histogram under its own name. */
+async function collectLabels(): Promise<Map<string, Set<string>>> {
+  const metrics = createMetrics({
     version: '1.0.0',
     pools: () => ({ data: { size: 1, used: 0, idle: 1, waiting: 0 } }),
     caches: () => ({ keys: { hits: 1, misses: 1 } }),
-    turns: () => ({ reads: { running: 0, waiting: 0 } }),
+    queues: () => ({ reads: { running: 0, waiting: 0 } }),
     sinceTickSeconds: () => 0,
-    figures: async () => [
+    databaseStats: async () => [
       ...['sync_runs', 'sync_runs_ended', 'queue_waiting', 'queue_oldest_seconds', 'syncs_behind', 'sync_lag_seconds'].map((name) =>
-        figure(name, 'x'),
+        row(name, 'x'),
       ),
-      ...['pay_write_backs', 'pay_write_back_oldest_seconds'].map((name) => figure(name, 'waiting')),
-      figure('sync_runs_left'),
-      figure('agent_answers'),
+      ...['pay_write_backs', 'pay_write_back_oldest_seconds'].map((name) => row(name, 'waiting')),
+      row('sync_runs_left'),
+      row('agent_answers'),
     ],
   });
   metrics.onServed({ route: '/', kind: 'page' }, 'GET', '200', 0.01);
@@ -35,29 +34,29 @@ async function told(): Promise<Map<string, Set<string>>> {
   return found;
 }
 
-it('every number is described with its labels, and none that is not told', async () => {
+it('the documentation describes exactly the existing metrics, with their labels', async () => {
   const rows = document.split('\n').filter((line) => line.startsWith('| `portal_'));
-  const described = rows.flatMap((row) =>
-    [...(row.split(' | ')[0] ?? '').matchAll(/`(portal_\w+)(?:\{([\w,]+)\})?`/g)].map(([, name = '', labels]) => [
+  const described = rows.flatMap((line) =>
+    [...(line.split(' | ')[0] ?? '').matchAll(/`(portal_\w+)(?:\{([\w,]+)\})?`/g)].map(([, name = '', labels]) => [
       name,
       labels?.split(',').sort() ?? [],
     ]),
   );
-  const found = [...(await told())].map(([name, labels]) => [name, [...labels].sort()]);
+  const found = [...(await collectLabels())].map(([name, labels]) => [name, [...labels].sort()]);
   expect(described.sort()).toEqual(found.sort());
 });
 
-it('alerts ask for numbers that are told, by labels that they have; and one watches each way to stand still', async () => {
-  const numbers = await told();
+it('alerts use existing metrics and labels, and there is one for each way to get stuck', async () => {
+  const metrics = await collectLabels();
   const rules = /```yaml\n(groups:.*?)```/s.exec(document)?.[1] ?? '';
-  const asked = [...rules.matchAll(/\b(portal_\w+?)(?:_bucket)?(?:\{([^}]*)\}|\b(?!_))/g)];
-  expect(asked.length).toBeGreaterThan(9);
-  for (const [, name = '', labels = ''] of asked) {
-    expect([...numbers.keys()]).toContain(name);
+  const used = [...rules.matchAll(/\b(portal_\w+?)(?:_bucket)?(?:\{([^}]*)\}|\b(?!_))/g)];
+  expect(used.length).toBeGreaterThan(9);
+  for (const [, name = '', labels = ''] of used) {
+    expect([...metrics.keys()]).toContain(name);
     for (const [, label = ''] of labels.matchAll(/(\w+)(?:=|!=|=~|!~)"/g))
-      expect([name, [...(numbers.get(name) ?? [])]]).toEqual([name, expect.arrayContaining([label])]);
+      expect([name, [...(metrics.get(name) ?? [])]]).toEqual([name, expect.arrayContaining([label])]);
   }
-  const watched = new Set(asked.map(([, name]) => name));
+  const watched = new Set(used.map(([, name]) => name));
   for (const name of [
     'scheduler_tick_age_seconds',
     'syncs_behind',

@@ -1,8 +1,8 @@
-// Operators' commands as processes beside serving ones: an encryption key is exchanged without a pause, and a command that must not run
-// does nothing.
+// Operators' commands as processes next to running services: the encryption key is rotated without downtime, and a command that must not
+// run does nothing.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { holdExclusive } from '../../src/db/exclusive.ts';
+import { tryExclusiveLock } from '../../src/db/exclusive-lock.ts';
 import { publishVersion } from '../public/fixture.ts';
 import { apiOf } from '../setup/api.ts';
 import { makeKey } from '../setup/organization.ts';
@@ -60,19 +60,21 @@ const connect = ({ url }: ServingProcess) =>
   });
 
 describe('a new encryption key', () => {
-  it('comes in behind, goes in front, and takes everything over while a process serves', async () => {
+  it('is added, put first, and replaces the old one while a process serves at all times', async () => {
     const alone = await serve(first);
     expect((await connect(alone)).status).toBe(200);
     const token = await tokenOf(alone);
-    // Process by process: at each moment one serves, and each opens what the other closed.
+    // One process after the other: one is running at all times, and each can decrypt what the others encrypted.
     const behind = await serve(`${first},${second}`);
-    // The one without the new key could open nothing of what would be closed anew.
+    // The process without the new key couldn't decrypt re-encrypted values.
     const early = await admin(`${second},${first}`, 'rotate-encryption-key');
     expect([early.code, early.stdout, early.stderr]).toEqual([
       1,
       '',
       expect.stringMatching(
-        new RegExp(`^Nothing was changed\\. Without the key second.+ run \\(host:process id\\): \\S+:${alone.child.pid}\\. Put it into`),
+        new RegExp(
+          `^Nothing was changed\\. These processes \\(host:process id\\) lack the key second.+: \\S+:${alone.child.pid}\\. Add it to`,
+        ),
       ),
     ]);
     await stop(alone);
@@ -82,7 +84,7 @@ describe('a new encryption key', () => {
     const rotated = await admin(`${second},${first}`, 'rotate-encryption-key');
     expect([rotated.code, rotated.stdout]).toEqual([
       0,
-      expect.stringMatching(/^1 value closed anew under second\nNothing is left under first\. /),
+      expect.stringMatching(/^1 value re-encrypted with the key second\nNo value is encrypted with first any more\. /),
     ]);
     expect((await changes(inFront, token)).status).toBe(200);
     const young = await tokenOf(inFront);
@@ -97,16 +99,20 @@ describe('a new encryption key', () => {
 });
 
 describe('a command', () => {
-  it('is refused while another of its kind runs, and changes nothing in a database of another version', async () => {
-    const release = await holdExclusive(database.address, 'portal-service admin');
+  it('is rejected while another one runs, and changes nothing in a database of another version', async () => {
+    const release = await tryExclusiveLock(database.address, 'portal-service admin');
     const late = await admin(second, 'rotate-encryption-key');
     await release?.();
-    expect([late.code, late.stdout, late.stderr]).toEqual([1, '', 'Another command of this kind is running; wait for it to end\n']);
+    expect([late.code, late.stdout, late.stderr]).toEqual([
+      1,
+      '',
+      'Another command that must run alone is in progress. Wait for it to end.\n',
+    ]);
     await asAdmin(database, (owner) => owner('knex_migrations').insert({ name: '9999_later.ts', batch: 99 }));
     const newer = await admin(second, 'list-runs');
-    expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('prepared by a newer version')]);
+    expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('migrated by a newer version')]);
     await asAdmin(database, (owner) => owner('knex_migrations').where('batch', 99).orWhere('name', 'like', '0024%').delete());
     const older = await admin(second, 'organizations');
-    expect([older.code, older.stderr]).toEqual([1, expect.stringContaining('prepared by an older version')]);
+    expect([older.code, older.stderr]).toEqual([1, expect.stringContaining('migrated by an older version')]);
   });
 });

@@ -1,5 +1,5 @@
-// How a database is saved and put back, as docs/backup.md says: by copying a cluster that was stopped, and by the client programs of
-// PostgreSQL where those of the server's major version are on this machine.
+// Backs up and restores a database as docs/backup.md describes: by copying a stopped cluster, and with pg_dump and pg_restore if the
+// programs of the server's major version are installed.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { openKnex } from '../../src/db/connect.ts';
@@ -7,12 +7,12 @@ import { startEmbedded } from '../../src/db/embedded.ts';
 
 const run = promisify(execFile);
 
-/** Owners and rights stay as they are. The server must be stopped. */
+/** Keeps owners and permissions. The server must be stopped. */
 export const copyCluster = (from: string, to: string) => run('cp', ['-a', from, to]);
 
 export type Client = { readonly dump: string; readonly restore: string };
 
-/** The programs, or why there are none. */
+/** The programs, or the reason why they can't be used. */
 export async function findClient(major: string): Promise<Client | string> {
   const found: string[] = [];
   for (const folder of [`/usr/lib/postgresql/${major}/bin/`, `/usr/pgsql-${major}/bin/`, '']) {
@@ -32,7 +32,7 @@ const addressed = ({ host, port, user }: Connection): string[] => ['-h', host, '
 
 export const dumpDatabase = ({ dump }: Client, from: Connection, file: string) => run(dump, [...addressed(from), '-Fc', '-f', file]);
 
-/** Into an empty server of its own, made in the data directory `to`. */
+/** Restores into a new server in the data directory `to`. */
 export async function restoreDump({ restore }: Client, file: string, to: string): Promise<void> {
   const server = await startEmbedded(to);
   try {

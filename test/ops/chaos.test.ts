@@ -1,7 +1,7 @@
-// Ten seeds of the simulation (`npm run test:chaos` plays more), and the proof that its judgements can fail: the warehouse is bent
-// behind the service's back, and each promise that this breaks is named.
+// Ten seeds of the simulation (`npm run test:chaos` runs more), and the proof that its checks can fail: the warehouse is corrupted behind
+// the service's back, and the checks name each broken guarantee.
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { readState } from '../../src/warehouse/generation.ts';
+import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { type Plan, planOf } from '../chaos/plan.ts';
 import { tableOf } from '../chaos/report.ts';
 import { playSeed, simulate, type Tamper } from '../chaos/simulate.ts';
@@ -13,11 +13,11 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** In the table that readers see, as the superuser could. */
+/** Changes the table that readers see, as a superuser. */
 const bend =
   (sql: (table: string, schema: string) => string): NonNullable<Tamper['beforeLastRun']> =>
   async ({ ctx }, { schema }) => {
-    const state = await readState(ctx.db.data, schema, 'invoice');
+    const state = await readRecordState(ctx.db.data, schema, 'invoice');
     await ctx.db.data.query(sql(`${schema}."${state?.activeTable}"`, schema));
   };
 const calm: Plan = {
@@ -37,16 +37,16 @@ const broken = async (tamper: Tamper): Promise<string[]> => {
 };
 
 describe('a seeded simulation of syncs', () => {
-  it('runs on a cluster that keeps what it confirmed', () => {
+  it('runs on a cluster with durable commits', () => {
     expect(world.cluster.durability).toBe('fsync=on full_page_writes=on synchronous_commit=on');
   });
 
-  it('decides the same for the same seed', () => {
+  it('makes the same decisions for the same seed', () => {
     expect(planOf(7)).toEqual(planOf(7));
     expect(planOf(7)).not.toEqual({ ...planOf(8), seed: 7 });
   });
 
-  it('ten seeds: every promise is kept', { timeout: 600_000 }, async () => {
+  it('ten seeds: every guarantee holds', { timeout: 600_000 }, async () => {
     const reports = [];
     for (let seed = 1; seed <= 10; seed += 1) {
       const report = await playSeed(world, seed);
@@ -57,23 +57,23 @@ describe('a seeded simulation of syncs', () => {
   });
 });
 
-describe('its judgements', () => {
-  it('find nothing where nothing is wrong', async () => {
+describe('its checks', () => {
+  it('find nothing when nothing is wrong', async () => {
     expect(await broken({})).toEqual([]);
   });
 
-  it('find a wrong cell: a green run is wrong, readers and consumers see what has no number', async () => {
+  it('find a wrong value: a succeeded run is wrong, and readers and consumers see an unpublished change', async () => {
     const wrong = bend((table) => `update ${table} set f_memo = 'bent' where id = (select min(id) from ${table})`);
     expect(await broken({ beforeLastRun: wrong })).toEqual(['final', 'green', 'mixed', 'skipped']);
   });
 
-  it('find a lost row: it lives in the account, and nobody was told', async () => {
+  it('find a lost row: it exists in the account, and its deletion was not announced', async () => {
     const lost = bend((table) => `delete from ${table} where id = (select min(id) from ${table})`);
     expect(await broken({ beforeJudgement: lost })).toEqual(['deleted', 'final', 'mixed', 'skipped']);
   });
 
-  it('find a change that came under a number that was passed', async () => {
+  it('find a change with a change number that consumers have already passed', async () => {
     const skipped = bend((table) => `update ${table} set generation = 1, f_otherrefnum = 'late' where id = (select max(id) from ${table})`);
-    expect(await broken({ beforeJudgement: skipped })).toEqual(['final', 'skipped']); // readers are not shown that field
+    expect(await broken({ beforeJudgement: skipped })).toEqual(['final', 'skipped']); // readers don't see that field
   });
 });

@@ -1,5 +1,5 @@
-// Loaded before the service in a process whose clock a test sets: the file named by CLOCK_FILE says by how many milliseconds the time
-// of day is off. What only measures (timers, performance.now) runs on, as it does where an operator sets a machine's clock.
+// Preloaded into a process whose clock a test sets: the file named by CLOCK_FILE contains the offset of the time of day in milliseconds.
+// Monotonic time (timers, performance.now) isn't affected, as when an operator sets a machine's clock.
 import { readFileSync } from 'node:fs';
 
 const file = process.env['CLOCK_FILE'] ?? '';

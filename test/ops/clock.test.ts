@@ -1,4 +1,4 @@
-// A process whose machine's clock is set hours ahead and hours back while it works. Time of day is the database's, so nothing moves.
+// A process whose machine's clock is set hours ahead and back while it runs. The service uses the database's time, so nothing changes.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,11 +21,11 @@ let version: string;
 
 const setClock = async (offMs: number): Promise<void> => {
   await writeFile(path.join(database.folder, 'clock'), String(offMs));
-  // The lines of its log bear the time of its machine.
+  // Log lines have the time of the machine.
   await until(async () => {
     await ask(`${server.url}${base}/openapi`);
-    const told = server.lines().at(-1)?.['time'];
-    const aheadMs = (typeof told === 'number' ? told : Date.parse(String(told))) - Date.now() - offMs;
+    const logged = server.lines().at(-1)?.['time'];
+    const aheadMs = (typeof logged === 'number' ? logged : Date.parse(String(logged))) - Date.now() - offMs;
     return Math.abs(aheadMs) < 60_000 ? true : undefined;
   });
 };
@@ -65,7 +65,7 @@ describe.each([
   ['ahead', 5 * hourMs],
   ['back', -5 * hourMs],
 ])('a clock that is set five hours %s', (name, offMs) => {
-  it('leaves keys, sessions and what they end at as they were', async () => {
+  it('does not affect keys, sessions and their expiry', async () => {
     const session = await company.newSession();
     const inAnHour = new Date(Date.now() + hourMs).toISOString();
     const key = await company.call(server.url, 'post', '/api-keys', { name, expiresAt: inAnHour, scopes: { permissions: ['read'] } });
@@ -75,13 +75,13 @@ describe.each([
     expect((await whoami(session.headers)).status).toBe(200);
     expect((await whoami({ authorization: `Bearer ${key.body.secret}` })).status).toBe(200);
     expect((await company.read(server.url, `/${version}/invoice`)).status).toBe(200);
-    // What lies an hour ahead still does; what lay an hour ago is past.
+    // A time in an hour is still in the future; a time an hour ago is still in the past.
     const make = (expiresAt: string) => company.call(server.url, 'post', '/api-keys', { name, expiresAt });
     const anHourAgo = new Date(Date.now() - hourMs).toISOString();
     expect((await Promise.all([make(inAnHour), make(anHourAgo)])).map(({ status }) => status)).toEqual([201, 422]);
   });
 
-  it('counts sixty requests in the same minute, and says when it ends', async () => {
+  it('counts sixty requests in the same minute, and returns when it ends', async () => {
     const { secret } = await company.newKey();
     const call = () => ask(`${server.url}${base}/whoami`, 'get', undefined, { authorization: `Bearer ${secret}` });
     const before = await Promise.all(Array.from({ length: 40 }, call));
@@ -97,9 +97,9 @@ describe.each([
     }
   });
 
-  it('starts a due run soon after the step, none of hours to come, and keeps its lease', async () => {
+  it('starts a due run soon after the step, none of later hours, and keeps its lease', async () => {
     const id = configs.get('customer') ?? '';
-    // Hourly, half an hour from now and half an hour ago: no slot comes due by itself meanwhile.
+    // Hourly, half an hour from now and half an hour ago: no slot becomes due by itself during the test.
     const [half] = await asAdmin<{ minute: number; slot: Date }>(
       "select extract(minute from at)::int as minute, date_trunc('minute', at) as slot from (select now() - interval '30 minutes' as at)",
     );

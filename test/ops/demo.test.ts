@@ -1,4 +1,4 @@
-// The newcomer's way: the demo as a process of its own, killed at every step of its first start, then used by what it printed.
+// The demo as a newcomer starts it: a process of its own, killed at every step of its first start, then used with the printed keys.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -65,7 +65,7 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'portal-demo-'));
 });
 afterAll(async () => {
-  // A demo that a failed test left runs a PostgreSQL in this folder, which it stops before it ends.
+  // A demo that a failed test left running has a PostgreSQL in this folder, which it stops before it ends.
   for (const [child, exit] of alive) {
     child.kill('SIGTERM');
     await exit;
@@ -74,7 +74,7 @@ afterAll(async () => {
 });
 
 describe('npm run demo', () => {
-  it('killed at any step goes on from there and serves v1; killed again it serves the same', { timeout: 400_000 }, async () => {
+  it('killed at any step it resumes there and serves v1; killed again it serves the same', { timeout: 400_000 }, async () => {
     const steps = [
       'Starting the simulated',
       'Starting the service',
@@ -121,18 +121,18 @@ describe('npm run demo', () => {
     expect(asAgent).toMatchObject({ user: { email: 'owner@demo.example' }, credential: { kind: 'oauth' } });
     expect(asAgent.permissions).not.toContain('api-key:create');
     const asking = /^ +CONVERSATION=[\s\S]*?"}'$/m.exec(second.output())?.[0] ?? '';
-    const told = (await run('bash', ['-c', asking])).stdout;
-    expect(told).toMatch(/event: message\ndata: .*"status":"complete"/);
+    const printed = (await run('bash', ['-c', asking])).stdout;
+    expect(printed).toMatch(/event: message\ndata: .*"status":"complete"/);
     const signInPage = await fetch(`${again.baseUrl}/auth/login`, { redirect: 'manual' });
     expect([signInPage.status, new URL(signInPage.headers.get('location') ?? '').origin]).toEqual([302, again.identityProviderUrl]);
     second.process.kill('SIGTERM');
     expect(await second.ended()).toBe(0);
   });
 
-  it('stopped while it starts leaves nothing running', async () => {
+  it('stopped during its start it leaves no process running', async () => {
     for (const step of ['Starting the simulated', 'Connecting', 'Syncing invoices']) {
       const stopped = startDemo({ DATA_DIR: path.join(folder, 'stopped') });
-      // What an earlier one did before its signal came is not done again.
+      // Steps that an earlier process completed before its signal aren't repeated.
       await Promise.race([stopped.seen(step), stopped.seen('Try it')]);
       stopped.process.kill('SIGINT');
       expect(await stopped.ended()).toBe(0);
@@ -140,7 +140,7 @@ describe('npm run demo', () => {
     }
   });
 
-  it('keeps its keys to itself and tells what stands in the way', async () => {
+  it('protects its keys and reports what prevents a start', async () => {
     for (const file of ['demo.json', 'identity-provider.json'])
       expect((await stat(path.join(folder, '.data', file))).mode & 0o777).toBe(0o600);
     const first = startDemo();

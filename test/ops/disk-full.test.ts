@@ -1,5 +1,5 @@
-// PostgreSQL has no room left for what a run writes: its files may grow no further than a limit. What is served stays whole, the run
-// waits and says why, and goes on by itself when there is room again.
+// PostgreSQL has no disk space left for the records of a run, simulated by a limit on file sizes. Published records stay intact, the run
+// waits and reports why, and continues by itself when there is space again.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,14 +9,14 @@ import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { type Cluster, startCluster } from '../chaos/cluster.ts';
-import { leaveNothingBehind } from '../setup/last-will.ts';
+import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { until } from '../setup/until.ts';
 import { processes } from './machine.ts';
 import { type ServingProcess, startServer } from './server-process.ts';
 import { type Company, connectCompany, type ErpSite, endOf, makeCompany, openErpSite, publish, runOf, startRun, sync } from './site.ts';
 
 const run = promisify(execFile);
-/** Just above a segment of the log of transactions, which must go on; not a whole number of pages. */
+/** Just above a WAL segment, because the WAL must still be written; not a whole number of pages. */
 const limitBytes = 16 * 1024 * 1024 + 4_096;
 
 let folder: string;
@@ -31,7 +31,7 @@ let version: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'portal-full-'));
-  tidied = leaveNothingBehind(folder);
+  tidied = startCleanupWatcher(folder);
   [site, cluster] = await Promise.all([openErpSite(), startCluster(path.join(folder, 'data'), { autovacuum: 'off' })]);
   const first = openKnex(cluster.connection, null, 1);
   await first.raw('create database portal');
@@ -57,7 +57,7 @@ afterAll(async () => {
   tidied();
 });
 
-/** For every process of the server, those to come included. Only their own user may, not even root everywhere. */
+/** Sets the limit for all processes of the server, including future ones. Only their own user may do so, in some systems not even root. */
 async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
   const first = await cluster.pid();
   const { uid, gid } = await stat(`/proc/${first}`);
@@ -66,7 +66,7 @@ async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
     run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { ...owner, cwd: '/' }).catch((error: Error) => {
       if (!/No such process/.test(error.message)) throw error;
     });
-  // The one that they all come from goes first: a process that it makes meanwhile has the limit, or is found.
+  // The postmaster first: a process that it starts in the meantime inherits the limit, or is found.
   await limit(first);
   for (const { pid, parent } of await processes()) if (parent === first) await limit(pid);
 }
@@ -77,11 +77,11 @@ const read = async () => {
   return { status, generation: headers.get('x-data-generation'), total: body.pagination.total, data: body.data };
 };
 
-describe('no room left on the disk', () => {
-  it('is a reason to wait that the run tells, and to go on after; what is served stays whole', async () => {
+describe('no disk space left', () => {
+  it('the run waits, reports the reason, and continues later; published records stay intact', async () => {
     const before = await read();
     expect(before).toMatchObject({ status: 200, total: 120 });
-    // The table that the next run writes to has reached the limit already.
+    // The table to which the next run writes has already reached the limit.
     const columns = 'run_id, id, content_hash';
     await admin.raw(`insert into ${schema()}.staging_invoice (${columns})
       select gen_random_uuid(), n, decode(repeat('00', 200), 'hex') from generate_series(1, 120000) n`);
@@ -98,12 +98,12 @@ describe('no room left on the disk', () => {
     expect((await company.call(server.url, 'get', '/whoami')).status).toBe(200);
 
     await limitFiles('unlimited');
-    // Its next try is due now, rather than in ten seconds.
+    // Make its next attempt due now instead of in ten seconds.
     await admin('sync_runs')
       .where({ id })
       .update({ wake_at: admin.raw('now()') });
     expect(await endOf(company, server.url, id)).toMatchObject({ status: 'succeeded', counts: { fetched: 120, updated: 120 } });
-    // A page that the process keeps is trusted for a second.
+    // The process caches a page for a second.
     const after = await until(async () => {
       const found = await read();
       return found.generation === before.generation ? undefined : found;

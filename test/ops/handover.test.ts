@@ -1,4 +1,4 @@
-// What one server process was doing when it was told to stop is taken up by another, at once and where it stood.
+// Work of a process that receives SIGTERM is taken over by another process at once, from its checkpoint.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { findRun } from '../../src/sync/runs.store.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
     ALLOW_PRIVATE_ERP_HOSTS: 'true',
     ERP_CONCURRENCY: '1',
     RATE_LIMIT_PER_MINUTE: '10000',
-    // Whoever waited for it to run out would wait for the whole test.
+    // Longer than the whole test, so that the test fails if the other process waits for it to expire.
     SYNC_LEASE_SECONDS: '3600',
   };
   first = await startServer(database, environment);
@@ -42,13 +42,13 @@ afterAll(async () => {
 const stepsOf = (server: ServingProcess, runId: string): LogLine[] =>
   server.lines().filter((line) => line['runId'] === runId && line.msg === 'sync run');
 
-describe('a sync run whose process is told to stop', () => {
-  it('goes on in another process from its checkpoint, without having lost an attempt', async () => {
+describe('a sync run whose process receives SIGTERM', () => {
+  it('resumes in another process from its checkpoint, without using up an attempt', async () => {
     const api = apiOf(first.url, secret);
     await erp.connect(api);
     expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
     const config = (await api('post', '/sync-configs', { name: 'invoices', recordType: 'invoice' })).body;
-    // The fourteenth question comes when the first page is staged, and gets no answer before the process is told to stop.
+    // The fourteenth request to the ERP arrives when the first page is staged, and gets no response before the process is stopped.
     erp.account.injectFault({ path: /suiteql/, every: 14, times: 1, status: 503, delayMs: 3_600_000 });
     const run = (await api('post', `/sync-configs/${config.id}/trigger`, {})).body;
     expect(await first.line((line) => line['runId'] === run.id && line['step'] === 'page')).toMatchObject({
@@ -62,7 +62,7 @@ describe('a sync run whose process is told to stop', () => {
     });
     second = await startServer(database, environment);
     first.child.kill('SIGTERM');
-    // It ends whole: a connection that breaks would reject.
+    // The response is complete: a broken connection would reject.
     expect(await stream.text()).toContain('event: log');
     expect(await first.ended).toBe(0);
     await second.line((line) => line['runId'] === run.id && line['step'] === 'outcome');

@@ -1,5 +1,5 @@
-// A server process is killed with everything in its hands at once: a run, a publication, a mail, an export and two requests under an
-// Idempotency-Key. Another process, started afterwards, brings each of them to its right end, and does nothing twice.
+// A server process is killed in the middle of a run, a publication, a mail, an export and two requests with an Idempotency-Key. Another
+// process, started afterwards, completes each of them correctly, and nothing happens twice.
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -34,7 +34,7 @@ let configs: Map<string, string>;
 let version: string;
 let first: ServingProcess;
 let second: ServingProcess;
-/** What others wait for. */
+/** Locks rows that others wait for. */
 let locks: Knex.Transaction;
 
 const keeping = 7_301;
@@ -53,8 +53,8 @@ const teams = async (name: string): Promise<string[]> => (await admin('teams').w
 
 const lineType = { accept: 'application/x-ndjson' };
 const exporting = "select from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy (%'";
-/** An export of which the server's first bytes came, and that waits for whoever asked to take more. */
-async function beginExport(url: string): Promise<IncomingMessage> {
+/** An export that has sent its first bytes and waits for its client to read more. */
+async function startExport(url: string): Promise<IncomingMessage> {
   const { secret } = await company.newKey();
   const headers = { ...lineType, authorization: `Bearer ${secret}`, 'x-tenant-id': company.id };
   const asked = request(`${url}/api/public/${version}/invoice`, { headers }).end();
@@ -75,7 +75,7 @@ beforeAll(async () => {
   configs = await connectCompany(company, first.url, site);
   for (const id of configs.values()) await sync(company, first.url, id);
   version = await publish(company, first.url);
-  // More than a connection holds on its way, so that an export waits for whoever reads it.
+  // More than fits into the connection's buffers, so that an export waits for its client.
   await admin.raw(`update ${schemaOf(company.id)}.invoice_1 set f_memo = repeat('x', 200000)`);
 });
 afterAll(async () => {
@@ -86,18 +86,18 @@ afterAll(async () => {
   await Promise.all([database?.close(), site?.close(), mails?.close()]);
 });
 
-/** Everything under way and standing still; `killed` is awaited with all of it in hand. */
-async function withHandsFull(killed: () => Promise<void>): Promise<{ runId: string; draftId: string }> {
+/** Starts everything and pauses it; `killed` is awaited while all of it is in progress. */
+async function startEverything(killed: () => Promise<void>): Promise<{ runId: string; draftId: string }> {
   locks = await admin.transaction();
-  const { promise: gate, resolve: letGo } = Promise.withResolvers<void>();
-  const { promise: isStanding, resolve: stands } = Promise.withResolvers<void>();
+  const { promise: gate, resolve: release } = Promise.withResolvers<void>();
+  const { promise: isPaused, resolve: markPaused } = Promise.withResolvers<void>();
   site.wire.begin(async (count) => {
     if (count < 3) return;
-    stands();
+    markPaused();
     await gate;
   });
   const runId = await startRun(company, first.url, configs.get('customer'), { mode: 'full' });
-  await isStanding;
+  await isPaused;
 
   const table = `${schemaOf(company.id)}.invoice_1`;
   await locks.raw(`lock table ${table} in row exclusive mode`);
@@ -112,7 +112,7 @@ async function withHandsFull(killed: () => Promise<void>): Promise<{ runId: stri
   expect((await company.call(first.url, 'post', `/organizations/${company.id}/invitations`, invitation)).status).toBe(201);
   await mails.stalled;
 
-  // One is stopped before it wrote anything, the other one after it did and before its answer was kept.
+  // One is paused before it has written anything, the other one after that and before its response was stored.
   await admin.raw(`create function keep_waiting() returns trigger language plpgsql as
     'begin perform pg_advisory_xact_lock(${keeping}); return new; end'`);
   await admin.raw(`create trigger keep_waiting before update on idempotency_keys for each row
@@ -126,17 +126,17 @@ async function withHandsFull(killed: () => Promise<void>): Promise<{ runId: stri
 
   await killed();
   expect([await written, await unwritten]).toEqual(['cut', 'cut']);
-  letGo();
+  release();
   await locks.rollback();
   await admin.raw('drop trigger keep_waiting on idempotency_keys');
   mails.react('end of data', '250 taken');
   return { runId, draftId: draft.id };
 }
 
-describe('kill -9 with hands full', () => {
-  it('leaves nothing undone, and nothing is done twice', async () => {
-    const { runId, draftId } = await withHandsFull(async () => {
-      const answer = await beginExport(first.url);
+describe('kill -9 in the middle of everything', () => {
+  it('all work is completed, and nothing happens twice', async () => {
+    const { runId, draftId } = await startEverything(async () => {
+      const answer = await startExport(first.url);
       first.child.kill('SIGKILL');
       await first.ended;
       expect(answer.statusCode).toBe(200);
@@ -147,15 +147,15 @@ describe('kill -9 with hands full', () => {
     const { url } = second;
     const exported = await company.read(url, `/${version}/invoice`, lineType);
     expect([exported.status, exported.text.trimEnd().split('\n').length]).toEqual([200, 120]);
-    const [made, told] = await Promise.all([post(url, 'unwritten'), post(url, 'written')]);
-    expect([made.status, made.headers.get('idempotency-replayed')]).toEqual([201, null]);
-    expect(await teams('unwritten')).toEqual([made.body.id]);
+    const [executed, lost] = await Promise.all([post(url, 'unwritten'), post(url, 'written')]);
+    expect([executed.status, executed.headers.get('idempotency-replayed')]).toEqual([201, null]);
+    expect(await teams('unwritten')).toEqual([executed.body.id]);
     const [id] = await teams('written');
     expect(await teams('written')).toHaveLength(1);
-    expect([told.status, told.body.error.details[0].code]).toEqual([422, 'answer_lost']);
-    expect(told.body.error.details[0].message).toContain(id);
+    expect([lost.status, lost.body.error.details[0].code]).toEqual([422, 'answer_lost']);
+    expect(lost.body.error.details[0].message).toContain(id);
 
-    // Its lease runs out now, rather than in a minute: one so short that nobody need wait for it would not outlast a process that stood still.
+    // Expire its lease now instead of in a minute. A lease short enough for this test would be lost by a process that is briefly suspended.
     await admin('sync_runs')
       .where({ id: runId })
       .update({ lease_until: admin.raw('now()') });
@@ -163,7 +163,7 @@ describe('kill -9 with hands full', () => {
     await isPublished(company, url, draftId);
     expect((await company.read(url, `/${version}/invoice?pageSize=1`)).body.pagination.total).toBe(120);
 
-    // Its last byte had left: only the receiver knows whether it came, so it is not sent again by itself.
+    // Its last byte was sent: only the recipient knows whether it arrived, so it isn't sent again automatically.
     await admin('outgoing_mails').update({ lease_until: admin.raw('now()') });
     await until(async () => ((await admin('outgoing_mails').first('status')).status === 'unknown' ? true : undefined));
     expect(mails.messages).toHaveLength(1);

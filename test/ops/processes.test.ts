@@ -1,4 +1,4 @@
-// The commands as an operator types them, each in a process of its own against a database of its own.
+// The commands as an operator runs them, each in a process of its own on the test's database.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
@@ -56,7 +56,7 @@ async function serving(running: ReturnType<typeof start>): Promise<string> {
 describe('the commands', () => {
   let key = '';
 
-  it('admin create-organization prints the id and a key once, and keeps an encryption key to itself', async () => {
+  it('admin create-organization prints the id and a key once, and protects the encryption key that it creates', async () => {
     const made = await run(['admin', 'create-organization', '--name', 'Wholesale & Co', '--owner-email', 'Ada@example.test']);
     expect([made.code, made.stderr]).toEqual([0, '']);
     expect(made.stdout).toMatch(/id +[0-9a-f-]{36}\n/);
@@ -68,7 +68,7 @@ describe('the commands', () => {
     expect(Buffer.from(await readFile(file, 'utf8'), 'base64')).toHaveLength(32);
   });
 
-  it('admin refuses in words', async () => {
+  it('admin explains what is wrong with its arguments', async () => {
     const refusals = await Promise.all([
       run(['admin', 'create-organization', '--name', 'X']),
       run(['admin', 'create-organization', '--name', 'X', '--owner-email', 'nobody']),
@@ -81,12 +81,12 @@ describe('the commands', () => {
     expect(refusals[0]?.stderr).toContain('--owner-email <address> is missing');
     expect(refusals[1]?.stderr).toContain('--owner-email <address>: ');
     expect(refusals[2]?.stderr).toContain('Another organization has this slug');
-    expect(refusals[3]?.stderr).toMatch(/no command drop-everything[\s\S]*rotate-encryption-key/);
+    expect(refusals[3]?.stderr).toMatch(/Unknown command: drop-everything[\s\S]*rotate-encryption-key/);
     expect(refusals[4]?.stderr).toContain('--colour');
     for (const { stderr } of refusals) expect(stderr).not.toMatch(/\n\s+at /);
   });
 
-  it('serve listens, answers the printed key, and stops cleanly on SIGTERM', async () => {
+  it('serve listens, accepts the printed key, and stops cleanly on SIGTERM', async () => {
     const running = start(['serve']);
     const url = await serving(running);
     const answer = await fetch(`${url}/api/platform/v1/whoami`, { headers: { authorization: `Bearer ${key}` } });
@@ -101,7 +101,7 @@ describe('the commands', () => {
     for (const line of running.stdout.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('msg');
   });
 
-  it('a start that can not work says why in one line', async () => {
+  it('a start that cannot succeed prints the reason in one line', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const port = String((taken.address() as { port: number }).port);
@@ -113,7 +113,7 @@ describe('the commands', () => {
     ]);
     taken.close();
     expect([busy?.code, wrong?.code, unsafe?.code, away?.code]).toEqual([1, 1, 1, 1]);
-    expect(busy?.stderr).toContain(`port ${port} is in use`);
+    expect(busy?.stderr).toContain(`Port ${port} is in use`);
     expect(wrong?.stderr).toMatch(/PORT: [\s\S]*LOG_LEVEL: /);
     expect(unsafe?.stderr).toMatch(/ENCRYPTION_KEY: is required in production[\s\S]*PUBLIC_URL: is required in production/);
     expect(away?.stderr).toContain('ECONNREFUSED');

@@ -1,12 +1,12 @@
-// A server is lost and its backup put into an empty one, with the commands that docs/backup.md names, each in a process of its own.
+// A server is lost and its backup restored into an empty one, with the commands in docs/backup.md, each in a process of its own.
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbedded } from '../../src/db/embedded.ts';
 import { type Api, apiOf } from '../setup/api.ts';
+import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
-import { leaveNothingBehind } from '../setup/last-will.ts';
 import { until } from '../setup/until.ts';
 import { type Client, copyCluster, dumpDatabase, findClient, restoreDump, serverMajor } from './backup.ts';
 import { type ServingProcess, startProcess, startServer } from './server-process.ts';
@@ -26,7 +26,7 @@ let environment: Record<string, string>;
 let organization: { id: string; slug: string; managementKey: string };
 let readerKey: string;
 let configId: string;
-/** Held by callers when the backup was taken, and when the server was lost. */
+/** What clients held when the backup was taken, and when the server was lost. */
 let atBackup: Held;
 let atLoss: Held;
 let dumped: Client | string;
@@ -58,7 +58,7 @@ const publicly = ({ url }: ServingProcess, address: string, headers: Record<stri
 
 const newest = '/v1/invoices?pageSize=100&sort=modified&order=desc';
 
-/** A page answered before may be answered for a second more: read until it is of `generation`, where that is named. */
+/** Pages are cached for a second: reads until the page is of `generation`, if that is given. */
 async function hold(server: ServingProcess, generation?: unknown): Promise<Held> {
   const list = await until(async () => {
     const answer = await publicly(server, newest);
@@ -100,10 +100,10 @@ async function setUp(api: Api): Promise<void> {
   await until(async () => ((await api('get', `/api-schema/${draft.body.id}`)).body.status === 'published' ? true : undefined));
 }
 
-/** From an empty folder to a backup, and on until the server is lost. */
+/** Sets up a service, takes a backup, and continues until the server is lost. */
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'portal-restore-'));
-  tidied = leaveNothingBehind(folder);
+  tidied = startCleanupWatcher(folder);
   erp = await startErp(dataFolder, { replayFrom: '2011-08-29' });
   environment = { ALLOWED_ERP_HOSTS: erp.host, ALLOW_PRIVATE_ERP_HOSTS: 'true', RATE_LIMIT_PER_MINUTE: '10000' };
   organization = (await admin('lost', 'create-organization', '--name', 'Acme', '--owner-email', 'ada@example.test'))
@@ -139,7 +139,7 @@ beforeAll(async () => {
   await again.server.ended;
 });
 
-/** Stopped, also where its last process left before it saw its own connections go, and so left it running. */
+/** Stops the cluster, also when its last process left it running because it ended before its own connections were closed. */
 const atRest = (name: string): Promise<true> =>
   until(async () => ((await (await startEmbedded(place(name).folder)).stop()) ? true : undefined));
 
@@ -164,7 +164,7 @@ afterAll(async () => {
   tidied();
 });
 
-/** What the specification promises of a restored service, and that it catches up with the ERP. */
+/** Checks the guarantees for a restored service, and that it catches up with the ERP. */
 async function expectRestored(name: string): Promise<void> {
   const finished = await admin(name, 'finish-restore');
   expect(finished.code).toBe(0);
@@ -192,11 +192,11 @@ async function expectRestored(name: string): Promise<void> {
 }
 
 describe('a backup in an empty server', () => {
-  it('copied from a cluster that was stopped: keys, versions, tags and tokens behave as promised, and the ERP is caught up with', async () => {
+  it('copied from a stopped cluster: keys, versions, tags and tokens behave as guaranteed, and the records catch up with the ERP', async () => {
     await expectRestored('copied');
   });
 
-  it('dumped and restored by the programs of PostgreSQL, where they are here', async () => {
+  it('dumped and restored with pg_dump and pg_restore, if they are installed', async () => {
     if (typeof dumped === 'string') {
       console.warn(`NOT RUN: a restore by pg_dump and pg_restore. ${dumped}.`);
       expect(dumped).toMatch(/^pg_dump of PostgreSQL \d+ is needed/);

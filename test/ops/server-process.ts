@@ -1,4 +1,4 @@
-// The service as an operator runs it: a process of its own, over a database of its own on the PostgreSQL of the test run.
+// Runs the service as an operator would: in a process of its own, on a database of its own in the PostgreSQL of the test run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,11 +12,11 @@ import { until } from '../setup/until.ts';
 export type OpsDatabase = TestDatabase & {
   /** For DATABASE_URL. */
   readonly url: string;
-  /** For DATA_DIR: processes that share it share an encryption key. */
+  /** For DATA_DIR; processes that share it use the same encryption key. */
   readonly folder: string;
 };
 
-/** From null: an empty one, for a server to migrate; its `ctx` is of use only after that. */
+/** With null: an empty database, which a server migrates; its `ctx` can only be used after that. */
 export async function opsDatabase(from: string | null = templateName): Promise<OpsDatabase> {
   const database = await testDatabase();
   if (from === null) await empty(database.address.database);
@@ -46,11 +46,11 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: strin
 export type ServerProcess = {
   readonly child: ChildProcess;
   readonly output: () => { readonly stdout: string; readonly stderr: string };
-  /** Whole lines of its log so far. */
+  /** The complete lines of its log so far. */
   readonly lines: () => LogLine[];
-  /** Waits for a line of the log, or for the end of the process. */
+  /** Resolves with the first matching line of the log. Rejects with an Error when the process ends before. */
   line(fits: (line: LogLine) => boolean): Promise<LogLine>;
-  /** The exit code; null after a signal that ended it. */
+  /** The exit code; null when a signal ended the process. */
   readonly ended: Promise<number | null>;
 };
 
@@ -93,7 +93,7 @@ export function startProcess(
   };
 }
 
-/** A server that listens. Kill it, or stop it and await `ended`. */
+/** Starts a server and waits until it listens. The caller must kill it, or stop it and await `ended`. */
 export async function startServer(
   database: Pick<OpsDatabase, 'url' | 'folder'>,
   environment: Readonly<Record<string, string>> = {},

@@ -1,4 +1,4 @@
-// How a server process ends: on a signal, with what it was doing brought to an end, handed over, or cut at the deadline.
+// Graceful shutdown of a server process: on a signal, its work is completed, handed over, or cut off at the deadline.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -45,7 +45,7 @@ async function call({ url }: ServingProcess): Promise<Caller> {
   return { socket, text: () => text, closed: new Promise((resolve) => socket.once('close', resolve)) };
 }
 const body = JSON.stringify({ name: 'made while stopping' });
-/** All but the last byte of a request that makes a team. */
+/** Sends all but the last byte of a request that creates a team. */
 const begin = async (server: ServingProcess): Promise<Caller> => {
   const caller = await call(server);
   caller.socket.write(
@@ -57,7 +57,7 @@ const begin = async (server: ServingProcess): Promise<Caller> => {
 };
 
 describe('SIGTERM', () => {
-  it('ends an idle server with exit code 0, and connections on which nothing is asked with it', async () => {
+  it('ends an idle server with exit code 0, and closes idle connections', async () => {
     const server = await start();
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
     const silent = await call(server);
@@ -68,11 +68,11 @@ describe('SIGTERM', () => {
     expect(server.lines().map(({ msg }) => msg)).toContain('stopped');
   });
 
-  it('lets a request that is under way have its answer, as the last on its connection', async () => {
+  it('completes a request in progress, as the last one on its connection', async () => {
     const server = await start();
     const caller = await begin(server);
     await stopping(server);
-    // The listener is closed before the answer is made.
+    // The listener is closed before the response is complete.
     await until(() =>
       fetch(`${server.url}/healthz`).then(
         () => undefined,
@@ -87,7 +87,7 @@ describe('SIGTERM', () => {
     expect(server.lines().find(({ method }) => method === 'POST')).toMatchObject({ status: 201, msg: 'request' });
   });
 
-  it('cuts a request that does not end at the deadline, and says so', async () => {
+  it('cuts off a request that has not ended at the deadline, and logs it', async () => {
     const server = await start({ SHUTDOWN_SECONDS: '1' });
     const caller = await begin(server);
     await stopping(server);
@@ -98,7 +98,7 @@ describe('SIGTERM', () => {
     expect(server.lines().some(({ msg, cut }) => cut === 1 && msg?.includes('were cut'))).toBe(true);
   });
 
-  it('a second one ends the process at once', async () => {
+  it('a second signal ends the process at once', async () => {
     const server = await start({ SHUTDOWN_SECONDS: '3600' });
     const caller = await begin(server);
     await stopping(server);
@@ -107,7 +107,7 @@ describe('SIGTERM', () => {
     await caller.closed;
   });
 
-  it('is told by /readyz while it goes on answering, for as long as it is told to drain', async () => {
+  it('/readyz returns 503 while the process still serves requests, for SHUTDOWN_DRAIN_SECONDS', async () => {
     const server = await start({ SHUTDOWN_SECONDS: '3600', SHUTDOWN_DRAIN_SECONDS: '600' });
     await stopping(server);
     const ready = await fetch(`${server.url}/readyz`);
@@ -120,7 +120,7 @@ describe('SIGTERM', () => {
   });
 });
 
-it('a database that does not answer makes /readyz say so in bounded time, and /healthz nothing', async () => {
+it('when a database does not respond, /readyz reports it in bounded time, and /healthz is not affected', async () => {
   const silent = createServer(() => undefined);
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');

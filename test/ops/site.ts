@@ -1,5 +1,5 @@
-// What the tests of whole processes stand on: a simulated ERP account that outlives the service's database, an organization, and
-// callers over HTTP who wait for a bounded time and note how long it took.
+// Fixtures for tests of whole processes: a simulated ERP account in another database than the service's, an organization, and HTTP
+// clients that wait for a bounded time and record how long requests took.
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,10 +8,10 @@ import { Client } from 'pg';
 import { inject } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
-import { openKeyring } from '../../src/core/keyring.ts';
-import { openLog } from '../../src/core/log.ts';
-import { type Address, openDb } from '../../src/db/connect.ts';
+import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
+import { createLog } from '../../src/core/log.ts';
+import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { writeAccountData } from '../chaos/account-data.ts';
 import { endpointsFor } from '../chaos/reader.ts';
 import { openWire, type Wire } from '../chaos/wire.ts';
@@ -23,10 +23,10 @@ import { until } from '../setup/until.ts';
 
 export type Reply = Pick<Answer, 'status' | 'body'> & { readonly headers: Headers; readonly text: string; readonly ms: number };
 
-/** Longer than any answer may take. */
+/** Longer than any response may take. */
 const patienceMs = 90_000;
 
-/** Rejects when there is no whole answer within the patience. */
+/** Rejects when there is no complete response in time. */
 export async function ask(url: string, method: Method = 'get', body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
   const startedMs = performance.now();
   const response = await fetch(url, {
@@ -50,12 +50,12 @@ export type ErpSite = {
   readonly erp: Erp;
   readonly wire: Wire;
   readonly environment: Record<string, string>;
-  /** What people do in the account, behind the service's back. */
+  /** Changes by people in the account, unknown to the service. */
   change(sql: string): Promise<void>;
   close(): Promise<void>;
 };
 
-/** A small company's account, on the PostgreSQL of the test run, and a wire to it that a test may hold. */
+/** A small company's account, in the PostgreSQL of the test run, and a proxy in front of it that a test may pause. */
 export async function openErpSite(): Promise<ErpSite> {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-books-'));
   await writeAccountData(folder);
@@ -85,29 +85,29 @@ export async function openErpSite(): Promise<ErpSite> {
 
 export type Company = {
   readonly id: string;
-  /** A key of its own, which may write. */
+  /** Creates an API key with write access. */
   newKey(): Promise<{ id: string; secret: string }>;
-  /** Of its owner, signed in. */
+  /** A session of its owner. */
   newSession(): Promise<{ id: string; headers: Record<string, string> }>;
-  /** Calls the management interface of a process, each time with another key, so that no budget runs out. */
+  /** Calls the management interface of a process, with another API key each time, so that no rate limit is exceeded. */
   call(url: string, method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
-  /** The same, always with that key: what is repeated under an Idempotency-Key must come from the same caller. */
+  /** The same, always with that key: a repeated request with an Idempotency-Key must use the same credential. */
   callAs(key: number, url: string, method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
   read(url: string, path: string, headers?: Record<string, string>): Promise<Reply>;
   close(): Promise<void>;
 };
 
-/** Of 60 requests a minute each: together more than two who wait for something can ask, every 50 ms, however long they wait. */
+/** 60 requests a minute each: together enough for two callers that poll every 50 ms for any time. */
 const keysInTurn = 60;
 
-export async function makeCompany(address: Address): Promise<Company> {
+export async function makeCompany(address: DatabaseAddress): Promise<Company> {
   const db = openDb(address, address, { control: 2, data: 2 }, 5_000);
   const ctx: Ctx = {
     db,
     clock: systemClock,
-    log: openLog('silent'),
-    fetch: openGuardedFetch({ allowPrivateHosts: true }),
-    keyring: openKeyring([{ id: 'unused', bytes: Buffer.alloc(32) }]),
+    log: createLog('silent'),
+    fetch: createGuardedFetch({ allowPrivateHosts: true }),
+    keyring: createKeyring([{ id: 'unused', bytes: Buffer.alloc(32) }]),
     settings: testSettings,
   };
   const { id, ownerId } = await makeOrganization(ctx);
@@ -137,7 +137,7 @@ const wellDone = (reply: Reply): Reply['body'] => {
   return reply.body;
 };
 
-/** Connects to the account and gives the configurations by record type. */
+/** Connects the organization to the account and returns the ids of the sync configurations by record type. */
 export async function connectCompany(company: Company, url: string, { erp, wire }: ErpSite): Promise<Map<string, string>> {
   const call: Call = (method, path, body) => company.call(url, method, path, body);
   await erp.connect(call, wire.url);
@@ -148,11 +148,11 @@ export async function connectCompany(company: Company, url: string, { erp, wire 
   return configs;
 }
 
-/** A run as the interface shows it. */
+/** A run as the API returns it. */
 type ShownRun = Answer['body'];
 const ended = ['succeeded', 'partial', 'failed', 'cancelled'];
 
-/** A failure of the moment says nothing. */
+/** Ignores temporary failures. */
 export const runOf = async (company: Company, url: string, id: string): Promise<ShownRun | undefined> => {
   const reply = await company.call(url, 'get', `/sync-runs/${id}`).catch(() => undefined);
   return reply?.status === 200 ? reply.body : undefined;
@@ -163,12 +163,12 @@ export const endOf = (company: Company, url: string, id: string): Promise<ShownR
   until(async () => {
     const run = await runOf(company, url, id);
     return run !== undefined && ended.includes(run.status) ? run : undefined;
-    // A run that the database refused twice waits for 10 and 30 seconds by design.
+    // A run with two failed attempts because of the database waits 10 and 30 seconds by design.
   }, 200_000);
 export const sync = async (company: Company, url: string, configId: string | undefined, body: object = {}): Promise<ShownRun> =>
   endOf(company, url, await startRun(company, url, configId, body));
 
-/** Publishes a version of both record types. */
+/** Publishes a version with both record types. */
 export async function publish(company: Company, url: string): Promise<string> {
   const draft = wellDone(
     await company.call(url, 'post', '/api-schema', { name: 'Records', endpoints: endpointsFor(['customer', 'invoice']) }),

@@ -1,5 +1,5 @@
-// Three server processes over one database, started at once on an empty one: whatever one of them does, all of them know within a
-// second, and what is to be done once is done once.
+// Three server processes on one database, started at the same time on an empty one: changes by one are effective in all within a second,
+// and what must happen once happens once.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { base } from '../setup/api.ts';
@@ -8,7 +8,7 @@ import { until } from '../setup/until.ts';
 import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
 import { ask, type Company, connectCompany, type ErpSite, makeCompany, openErpSite, publish, type Reply, sync } from './site.ts';
 
-/** What another process may take to know of it. */
+/** How long a change may take to become effective in another process. */
 const agreedMs = 1_000;
 
 let site: ErpSite;
@@ -31,7 +31,7 @@ const asAdmin = async <T>(sql: string, bindings: readonly string[] = []): Promis
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const everywhere = <T>(work: (url: string, index: number) => Promise<T>): Promise<T[]> => Promise.all(urls.map(work));
 const url = (n: number): string => urls[n % urls.length] ?? '';
-/** Nobody is told anything: whoever listens is cut off and comes back two seconds later. */
+/** Suppresses notifications: terminates the listening connections, which reconnect two seconds later. */
 const silence = () =>
   asAdmin(
     "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'portal-service listening' and datname = current_database()",
@@ -46,7 +46,7 @@ beforeAll(async () => {
   configs = await connectCompany(company, url(0), site);
   await Promise.all([...configs.values()].map((id, n) => sync(company, url(n), id)));
   version = await publish(company, url(1));
-  // Due from the next minute on; looked at last. The other tests look at customers alone, which nobody but they syncs.
+  // Due from the next minute on; checked last. The other tests only use customers, which are synced by no schedule.
   const schedule = { schedule: '* * * * *' };
   expect((await company.call(url(0), 'patch', `/sync-configs/${configs.get('invoice')}`, schedule)).status).toBe(200);
 });
@@ -57,12 +57,12 @@ afterAll(async () => {
 });
 
 describe('three processes', () => {
-  it('started at once on an empty database: one migrates, and a start with nothing to do goes through beside them', async () => {
+  it('started at once on an empty database: one migrates, and a later version does not prevent a start', async () => {
     const applied = await asAdmin<{ name: string }>('select name from knex_migrations');
     expect(applied.length).toBeGreaterThan(15);
     expect(new Set(applied.map(({ name }) => name)).size).toBe(applied.length);
     expect(servers.map((server) => server.output().stderr)).toEqual(['', '', '']);
-    // A later version has been here: this one still starts, so that a deployment can be rolled on and back while others run.
+    // A later version has migrated the database: this one still starts, so that a rolling deployment or rollback works.
     await asAdmin("insert into knex_migrations (name, batch, migration_time) values ('9999_later.ts', 99, now())");
     const another = await startServer(database, site.environment);
     expect((await company.call(another.url, 'get', '/whoami')).status).toBe(200);
@@ -70,7 +70,7 @@ describe('three processes', () => {
     expect(await another.ended).toBe(0);
   });
 
-  it('share one budget of 60 requests a minute', async () => {
+  it('share one rate limit of 60 requests a minute', async () => {
     const { secret } = await company.newKey();
     const headers = { authorization: `Bearer ${secret}` };
     const answers = await Promise.all(
@@ -81,7 +81,7 @@ describe('three processes', () => {
     for (const answer of answers) if (answer.status === 429) expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 
-  it('refuse a revoked key a second later, told or not', async () => {
+  it('reject a revoked key after a second, with or without notifications', async () => {
     await silence();
     const { id, secret } = await company.newKey();
     const read = (at: string) =>
@@ -92,7 +92,7 @@ describe('three processes', () => {
     expect((await everywhere(read)).map(({ status }) => status)).toEqual([401, 401, 401]);
   });
 
-  it('end a session everywhere at once', async () => {
+  it('end a session in all processes at once', async () => {
     const session = await company.newSession();
     const [first] = await everywhere((at) => ask(`${at}${base}/whoami`, 'get', undefined, session.headers));
     expect(first?.status).toBe(200);
@@ -103,7 +103,7 @@ describe('three processes', () => {
     expect(after.map(({ status }) => status)).toEqual([401, 401, 401]);
   });
 
-  it('answer the new generation with one entity tag a second after a publish, told or not', async () => {
+  it('return the new generation with the same entity tag within a second of a publish, with or without notifications', async () => {
     const read = (at: string): Promise<Reply> => company.read(at, `/${version}/customer?pageSize=5`);
     const before = await everywhere(read);
     expect(new Set(before.map(({ headers }) => headers.get('etag'))).size).toBe(1);
@@ -118,7 +118,7 @@ describe('three processes', () => {
     expect(after[0]?.headers.get('etag')).not.toBe(before[0]?.headers.get('etag'));
   });
 
-  it('hand on a page of the change feed from one to the next', async () => {
+  it('a change feed can be paged across processes', async () => {
     const seen: string[] = [];
     let next = '';
     for (let page = 0; ; page += 1) {
@@ -133,7 +133,7 @@ describe('three processes', () => {
     expect(seen.toSorted()).toEqual(body.data.map(({ id }: { id: string }) => id).toSorted());
   });
 
-  it('carry out a POST once, whichever of them it reaches', async () => {
+  it('execute a POST with an Idempotency-Key once, whichever processes it reaches', async () => {
     const headers = { authorization: `Bearer ${(await company.newKey()).secret}`, 'idempotency-key': 'over-three' };
     const make = (at: string) => ask(`${at}${base}/teams`, 'post', { name: 'Once' }, headers);
     const made = [...(await everywhere(make)), ...(await everywhere(make))];
@@ -155,20 +155,20 @@ describe('three processes', () => {
     expect(mails.delivered.flatMap(({ to }) => to).toSorted()).toEqual(people.toSorted());
   });
 
-  it('make one run of each minute that is due, and one slot of a subscription', async () => {
+  it('create one run per due minute, and one slot of a subscription', async () => {
     const view = await company.call(url(0), 'post', '/views', { name: 'All', recordType: 'customer', columns: ['entityid'] });
     const order = { viewId: view.body.id, schedule: '* * * * *', recipients: ['ada@example.test'] };
     expect((await company.call(url(1), 'post', '/subscriptions', order)).status).toBe(201);
     const slots = "select scheduled_for as at, status from sync_runs where trigger = 'schedule' order by 1";
     const sent = () => mails.delivered.filter(({ to }) => to.includes('ada@example.test')).length;
-    // The next minute may be sixty seconds away, on a busy machine.
+    // The next minute may be sixty seconds away, and the machine busy.
     await until(async () => (sent() > 0 ? true : undefined), 150_000);
     const runs = await until(async () => {
       const found = await asAdmin<{ at: Date; status: string }>(slots);
       return found.length > 0 && found.every(({ status }) => status === 'succeeded') ? found : undefined;
     });
     expect(new Set(runs.map(({ at }) => at.getTime())).size).toBe(runs.length);
-    // Each slot has a mail of its own; those of a minute that begins meanwhile are judged by being no other's.
+    // Each slot has one mail; for a minute that starts in the meantime it suffices that no two slots share one.
     const written = () => mails.delivered.filter(({ to }) => to.includes('ada@example.test')).map(({ mail }) => mail.messageId);
     const opened = await until(async () => {
       const found = await asAdmin<{ slot: string; status: string; mail: string }>(
@@ -181,7 +181,7 @@ describe('three processes', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('go on when one of them is killed', async () => {
+  it('continue when one of them is killed', async () => {
     servers[0]?.child.kill('SIGKILL');
     await servers[0]?.ended;
     for (const at of urls.slice(1)) expect((await company.read(at, `/${version}/invoice`)).status).toBe(200);

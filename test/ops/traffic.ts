@@ -1,24 +1,24 @@
-// Callers who never stop: they read lists, records and changes, ask who they are, and make teams, each under a key of its own, until
-// the making is acknowledged.
+// Clients that send requests continuously: they read lists, records and changes, call /whoami, and create teams, repeating each request
+// with the same Idempotency-Key until it is acknowledged.
 import type { Company, Reply } from './site.ts';
 
 export type Traffic = {
-  /** From now on replies are kept. */
+  /** Starts recording replies. */
   begin(): void;
-  /** What came so far since then. */
+  /** The replies recorded so far. */
   replies(): readonly Reply[];
-  /** Waits for one more reply of each caller, and gives all since `begin`. */
+  /** Waits for one more reply to each client, and returns all since `begin`. */
   end(): Promise<Reply[]>;
-  /** Requests that got no whole answer. */
+  /** Requests without a complete response. */
   broken(): readonly string[];
-  /** Names of teams whose making was acknowledged. */
+  /** Names of the teams whose creation was acknowledged. */
   acknowledged(): readonly string[];
   stop(): Promise<void>;
 };
 
 const betweenMs = 25;
 
-/** The first answer was lost with the database; that it was carried out was not. */
+/** The first response was lost with the database, but the request was executed. */
 export const isDone = ({ status, body }: Reply): boolean => status === 422 && body.error.details[0].code === 'answer_lost';
 export const isBusy = ({ status, headers }: Reply): boolean => status === 503 && Number(headers.get('retry-after')) > 0;
 
@@ -60,7 +60,7 @@ export function openTraffic(company: Company, url: string, version: string): Tra
       try {
         kept.push(await next());
       } catch (error) {
-        // An export that had begun ends with its connection, and so says that it is not whole.
+        // An export that had started ends with its connection, so the client knows that it is incomplete.
         if (index === exportCaller && error instanceof TypeError) continue;
         broken.push(`caller ${index}: ${error instanceof Error ? `${error.name} ${error.message} ${String(error.cause)}` : String(error)}`);
       }

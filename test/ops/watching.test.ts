@@ -1,6 +1,6 @@
-// What an operator sees of a server process from outside: its numbers, whether it is ready, and a log without secrets.
+// What an operator sees of a server process from outside: metrics, readiness, and a log without secrets.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -36,31 +36,31 @@ const ask = async (path: string, headers: Record<string, string> = {}, more: Req
   return answer.status;
 };
 const scrape = async (): Promise<string> => (await fetch(metricsUrl)).text();
-/** Undefined where there is no such line. */
-const told = (text: string, series: string): number | undefined => {
+/** The value of a series; undefined when it isn't exposed. */
+const readMetric = (text: string, series: string): number | undefined => {
   const line = text.split('\n').find((one) => one.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 };
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
 
 describe('GET /metrics', () => {
-  it('counts answers by the route that was described and nothing that a caller chose', async () => {
+  it('counts responses by the route template, not by anything that a caller chose', async () => {
     expect(await ask('/api/platform/v1/whoami', bearer(key.secret))).toBe(200);
-    expect(await ask(`/api/platform/v1/teams/${newId()}`, bearer(key.secret))).toBe(404);
+    expect(await ask(`/api/platform/v1/teams/${createId()}`, bearer(key.secret))).toBe(404);
     expect(await ask('/api/platform/v1/whoami')).toBe(401);
     expect(await ask('/api/public/v7/zebras?stripes=9')).toBe(401);
     expect(await ask('/api/public/v7/zebras/12/', { ...bearer(key.secret), 'x-tenant-id': organizationId })).toBe(404);
     expect(await ask('/giraffes/of/my/own', { 'x-request-id': 'okapi-1234' })).toBe(404);
     expect(await ask('/giraffes', {}, { method: 'PROPFIND' })).toBe(404);
     const text = await scrape();
-    const counted = (labels: string): number | undefined => told(text, `portal_http_requests_total{${labels}}`);
+    const counted = (labels: string): number | undefined => readMetric(text, `portal_http_requests_total{${labels}}`);
     expect(counted('route="/api/platform/v1/whoami",method="GET",status="200"')).toBe(1);
     expect(counted('route="/api/platform/v1/teams/{id}",method="GET",status="404"')).toBe(1);
     expect(counted('route="/api/platform/v1/*",method="GET",status="401"')).toBe(1);
     expect(counted('route="/api/public/{version}/{resource}",method="GET",status="401"')).toBe(1);
     expect(counted('route="/api/public/{version}/{resource}/{id}",method="GET",status="404"')).toBe(1);
     expect(counted('route="*",method="other",status="404"')).toBe(1);
-    expect(told(text, 'portal_http_request_duration_seconds_count{kind="list"}')).toBe(1);
+    expect(readMetric(text, 'portal_http_request_duration_seconds_count{kind="list"}')).toBe(1);
     for (const chosen of [
       'zebras',
       'stripes',
@@ -76,25 +76,25 @@ describe('GET /metrics', () => {
       expect(text).not.toContain(chosen);
   });
 
-  it('tells of pools, caches, turns, the event loop, the process and the build', async () => {
+  it('exposes pools, caches, queues, the event loop, the process and the build', async () => {
     const pools = ['control', 'lookups', 'data', 'exports'];
-    const waiting = (text: string) => pools.map((pool) => told(text, `portal_pool_waiting{pool="${pool}"}`));
-    // What works in the background waits for a connection that is being made, and a lag is known ten milliseconds after it was told last.
+    const waiting = (text: string) => pools.map((pool) => readMetric(text, `portal_pool_waiting{pool="${pool}"}`));
+    // Background work may wait for a connection to open, and the event loop lag is only known ten milliseconds after the last scrape.
     const text = await until(async () => {
       const now = await scrape();
-      return told(now, 'nodejs_eventloop_lag_p99_seconds') !== 0 && waiting(now).every((count) => count === 0) ? now : undefined;
+      return readMetric(now, 'nodejs_eventloop_lag_p99_seconds') !== 0 && waiting(now).every((count) => count === 0) ? now : undefined;
     });
-    expect(told(text, 'portal_pool_size{pool="data"}')).toBe(10);
-    expect(told(text, 'portal_cache_requests_total{cache="keys",result="miss"}')).toBe(1);
-    expect(told(text, 'portal_turns{kind="exports",state="waiting"}')).toBe(0);
-    expect(told(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
-    expect(told(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e7);
+    expect(readMetric(text, 'portal_pool_size{pool="data"}')).toBe(10);
+    expect(readMetric(text, 'portal_cache_requests_total{cache="keys",result="miss"}')).toBe(1);
+    expect(readMetric(text, 'portal_turns{kind="exports",state="waiting"}')).toBe(0);
+    expect(readMetric(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+    expect(readMetric(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e7);
     expect(text).toMatch(/portal_build_info\{version="\d+\.\d+\.\d+",node="v24/);
-    expect(told(text, 'portal_scheduler_tick_age_seconds')).toBeLessThan(180);
+    expect(readMetric(text, 'portal_scheduler_tick_age_seconds')).toBeLessThan(180);
   });
 
-  it('says what waits, and which syncs are behind their schedule', async () => {
-    const [late, met] = [newId(), newId()];
+  it('exposes queues, and which syncs are behind their schedule', async () => {
+    const [late, met] = [createId(), createId()];
     await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
       const own = { organization_id: organizationId };
       const config = { ...own, record_type: 'invoice', mode: 'full', deletions: 'none', schedule: '0 0 1 1 *', timezone: 'UTC' };
@@ -107,7 +107,7 @@ describe('GET /metrics', () => {
       await tx('sync_runs').insert([
         {
           ...run,
-          id: newId(),
+          id: createId(),
           sync_config_id: late,
           status: 'succeeded',
           scheduled_for: ago(300),
@@ -117,7 +117,7 @@ describe('GET /metrics', () => {
         },
         {
           ...run,
-          id: newId(),
+          id: createId(),
           sync_config_id: late,
           status: 'failed',
           scheduled_for: ago(120),
@@ -125,10 +125,10 @@ describe('GET /metrics', () => {
           started_at: ago(119),
           finished_at: ago(30),
         },
-        { ...run, id: newId(), sync_config_id: late, status: 'queued', scheduled_for: ago(60), queued_at: ago(60) },
+        { ...run, id: createId(), sync_config_id: late, status: 'queued', scheduled_for: ago(60), queued_at: ago(60) },
         {
           ...run,
-          id: newId(),
+          id: createId(),
           sync_config_id: met,
           status: 'succeeded',
           scheduled_for: ago(120),
@@ -140,29 +140,29 @@ describe('GET /metrics', () => {
     });
     const text = await until(async () => {
       const now = await scrape();
-      return told(now, 'portal_sync_runs{state="queued"}') === 1 ? now : undefined;
+      return readMetric(now, 'portal_sync_runs{state="queued"}') === 1 ? now : undefined;
     });
-    expect(told(text, 'portal_sync_runs_ended_1h{state="failed"}')).toBe(1);
-    // What there is none of is told as such: a number that is absent can't be watched.
-    expect(told(text, 'portal_sync_runs{state="publishing"}')).toBe(0);
-    expect(told(text, 'portal_sync_runs_ended_1h{state="partial"}')).toBe(0);
-    expect(told(text, 'portal_queue_waiting{queue="sync_runs"}')).toBe(1);
-    expect(told(text, 'portal_queue_oldest_seconds{queue="sync_runs"}')).toBeGreaterThan(3_599);
-    // Since the oldest slot that no successful run has met, whatever was tried in between.
-    expect(told(text, `portal_sync_lag_seconds{sync_config="${late}"}`)).toBeGreaterThan(7_199);
+    expect(readMetric(text, 'portal_sync_runs_ended_1h{state="failed"}')).toBe(1);
+    // Zero is exposed as 0, because alerts can't use an absent series.
+    expect(readMetric(text, 'portal_sync_runs{state="publishing"}')).toBe(0);
+    expect(readMetric(text, 'portal_sync_runs_ended_1h{state="partial"}')).toBe(0);
+    expect(readMetric(text, 'portal_queue_waiting{queue="sync_runs"}')).toBe(1);
+    expect(readMetric(text, 'portal_queue_oldest_seconds{queue="sync_runs"}')).toBeGreaterThan(3_599);
+    // Since the oldest slot that no successful run has covered, whatever attempts there were.
+    expect(readMetric(text, `portal_sync_lag_seconds{sync_config="${late}"}`)).toBeGreaterThan(7_199);
     expect(text).not.toContain(met);
-    expect([60, 900, 3_600, 86_400].map((seconds) => told(text, `portal_syncs_behind{seconds="${seconds}"}`))).toEqual([1, 1, 1, 0]);
-    expect(told(text, 'portal_database_figures_up')).toBe(1);
+    expect([60, 900, 3_600, 86_400].map((seconds) => readMetric(text, `portal_syncs_behind{seconds="${seconds}"}`))).toEqual([1, 1, 1, 0]);
+    expect(readMetric(text, 'portal_database_figures_up')).toBe(1);
   });
 
-  it('is told also while the database can not be asked, and on no other port', async () => {
+  it('works also while the database is unavailable, and on no other port', async () => {
     await admin.raw('revoke execute on function operational_figures from portal_service');
     const text = await until(async () => {
       const now = await scrape();
-      return told(now, 'portal_database_figures_up') === 0 ? now : undefined;
+      return readMetric(now, 'portal_database_figures_up') === 0 ? now : undefined;
     });
     expect(text).not.toMatch(/^portal_queue_waiting\{/m);
-    expect(told(text, 'portal_pool_size{pool="data"}')).toBe(10);
+    expect(readMetric(text, 'portal_pool_size{pool="data"}')).toBe(10);
     await admin.raw('grant execute on function operational_figures to portal_service');
     expect(await ask('/metrics')).toBe(404);
     expect((await fetch(metricsUrl.replace('/metrics', '/'))).status).toBe(404);
@@ -174,37 +174,37 @@ describe('GET /readyz', () => {
     const answer = await fetch(`${server.url}/readyz`);
     return { status: answer.status, body: (await answer.json()) as { checks: Record<string, string> } };
   };
-  /** A process that stood still may have found the database too slow once. */
-  const turns = (migrations: string) =>
+  /** Polls, because a process that was briefly suspended may have found the database too slow once. */
+  const becomes = (migrations: string) =>
     until(async () => {
-      const told = await readiness();
-      return told.body.checks['migrations'] === migrations ? told : undefined;
+      const found = await readiness();
+      return found.body.checks['migrations'] === migrations ? found : undefined;
     });
 
-  it('is 503 while the database lacks a migration of this code, and not where it has later ones', async () => {
-    expect(await turns('ok')).toEqual({
+  it('is 503 while the database lacks a migration of this code, but not when it has later ones', async () => {
+    expect(await becomes('ok')).toEqual({
       status: 200,
       body: { status: 'ready', checks: { process: 'ok', database: 'ok', migrations: 'ok', scheduler: 'ok' } },
     });
     await admin('knex_migrations').insert({ name: '9999_of_tomorrow.ts', batch: 99, migration_time: new Date() });
-    expect((await turns('ahead of this version')).status).toBe(200);
+    expect((await becomes('ahead of this version')).status).toBe(200);
     await admin('knex_migrations').where({ name: '9999_of_tomorrow.ts' }).delete();
-    expect((await turns('ok')).status).toBe(200);
+    expect((await becomes('ok')).status).toBe(200);
     const gone = await admin('knex_migrations').where({ name: '0003_erp_and_syncs.ts' }).delete().returning('*');
-    expect((await turns('behind this version')).status).toBe(503);
+    expect((await becomes('behind this version')).status).toBe(503);
     await admin('knex_migrations').insert(gone);
-    expect((await turns('ok')).status).toBe(200);
+    expect((await becomes('ok')).status).toBe(200);
   });
 
-  it('answers while every connection of the pools is taken, as the numbers do, and writes no line', async () => {
+  it('works while all connections of the pools are in use, as the metrics do, and logs nothing', async () => {
     const lines = () => server.lines().filter(({ msg, path }) => msg === 'probe' || path === '/readyz' || path === '/healthz');
     const before = lines().length;
-    // Every look-up of a key waits for this lock, and holds its connection meanwhile.
+    // Every lookup of a key waits for this lock while it occupies a connection.
     const lock = await admin.transaction();
     await lock.raw('lock table api_keys in access exclusive mode');
     const waiting = Array.from({ length: 20 }, () => ask('/api/platform/v1/whoami', bearer(key.secret)));
-    await until(async () => ((told(await scrape(), 'portal_pool_waiting{pool="control"}') ?? 0) > 0 ? true : undefined));
-    expect((await turns('ok')).status).toBe(200);
+    await until(async () => ((readMetric(await scrape(), 'portal_pool_waiting{pool="control"}') ?? 0) > 0 ? true : undefined));
+    expect((await becomes('ok')).status).toBe(200);
     expect(await ask('/healthz')).toBe(200);
     expect(await ask('/healthz', {}, { method: 'POST' })).toBe(405);
     await lock.rollback();
@@ -213,7 +213,7 @@ describe('GET /readyz', () => {
   });
 });
 
-it('no secret of a caller reaches the log, wherever it stands', async () => {
+it('no secret of a caller reaches the log, wherever it was sent', async () => {
   const { secret } = key;
   const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl';
   const session = 'Q2hlZXNlQW5kQ3JhY2tlcnM0Mg';
@@ -245,7 +245,7 @@ it('no secret of a caller reaches the log, wherever it stands', async () => {
     ask(`/invitations/accept?token=${session}`),
     ask('/mcp', json, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: secret, method: secret, params: { token: jwt } }) }),
   ]);
-  // Lines come in the order in which answers end: after this one, all those before it are there.
+  // Lines are in the order in which responses end: when this one exists, all earlier ones do.
   await ask('/the/last/one');
   await server.line(({ path }) => path === '/the/last/one');
   const { stdout, stderr } = server.output();

@@ -1,5 +1,5 @@
-// Killed with kill -9 between the ERP and the database, at each point where one knows what the other does not: another process finds what
-// became of it, and each payment and refund is in the ERP once.
+// A process is killed (kill -9) at each point of a write-back where the ERP and the database disagree: another process finds the actual
+// state, and each payment and refund is in the ERP once.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -22,12 +22,12 @@ afterEach(() => {
 afterAll(() => books.stop());
 
 type Side = 'before' | 'after';
-/** A request, its side, and which of its kind. */
+/** A request, before or after its execution, and its number among requests of its kind. */
 type Point = readonly [name: string, side: Side, request: RegExp, nth: number];
 
 /**
- * `there` resolves when the request is on its way to the account, or its answer on the way back. Either is held until `goOn`, so that who
- * waits for it can't do anything else meanwhile; a request is dropped then.
+ * `there` resolves when the request is on its way to the account, or its response on the way back. Both are held back until `goOn`, so
+ * that the process can't continue; a held request is then dropped.
  */
 function reached([, side, request, nth]: Point): { there: Promise<void>; goOn(): void } {
   const [there, further] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -56,17 +56,17 @@ function spawnWriter(): { kill(): Promise<void> } {
   };
 }
 
-/** Another process, once the lease of the killed one has run out. */
+/** Another process, after the lease of the killed one has expired. */
 async function takeOver(): Promise<void> {
   books.wire.before = () => undefined;
   books.wire.after = () => undefined;
   await books.as((tx) => tx('pay_erp_documents').update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }));
   const next = startWriteBack(books.database.ctx);
-  await next.settled();
+  await next.waitUntilIdle();
   await next.stop();
 }
 
-/** Kills it while it waits for the row in which it would say that the ERP has the document. */
+/** Kills it while it waits to lock the row in which it would record that the ERP has the document. */
 async function killBeforeCommit(lastRead: Point): Promise<void> {
   const { there, goOn } = reached(lastRead);
   const writer = spawnWriter();
@@ -74,7 +74,7 @@ async function killBeforeCommit(lastRead: Point): Promise<void> {
   await asAdmin(books.database.address.database, async (client) => {
     await client.query("BEGIN; SELECT FROM pay_erp_documents WHERE status = 'PENDING' OR lease_id IS NOT NULL FOR UPDATE");
     goOn();
-    // Asked elsewhere: within a transaction this view stands still.
+    // On another connection, because within a transaction this view doesn't change.
     const waiting =
       "SELECT 1 AS found FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock' AND query LIKE '%pay_erp_documents%'";
     await until(async () => ((await books.ledger(waiting, [books.database.address.database])).length > 0 ? true : undefined));

@@ -1,23 +1,25 @@
 // Writes payments into an ERP in a process of its own, for tests that kill it.
-import { connectorKinds, openStored } from '../../src/connectors/kinds.ts';
+import { connectorKinds, createStoredConnector } from '../../src/connectors/kinds.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
-import { openKeyring } from '../../src/core/keyring.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
+import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { type Address, openDb } from '../../src/db/connect.ts';
+import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { startWriteBack } from '../../src/platform/pay/write-back.ts';
 
-type Order = { address: Address; settings: Settings; connection: { settings: unknown; secrets: unknown } };
+type Order = { address: DatabaseAddress; settings: Settings; connection: { settings: unknown; secrets: unknown } };
 const { address, settings, connection }: Order = JSON.parse(process.argv[2] ?? '{}');
 
 const ctx: Ctx = {
   db: openDb(address, address, { control: 4, data: 1 }, 5_000),
   settings,
   clock: systemClock,
-  log: openLog('silent'),
-  fetch: openGuardedFetch({ allowPrivateHosts: true }),
-  keyring: openKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
+  log: createLog('silent'),
+  fetch: createGuardedFetch({ allowPrivateHosts: true }),
+  keyring: createKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
 };
-startWriteBack(ctx, { openConnector: async () => openStored(connectorKinds, 'netsuite', ctx, connection.settings, connection.secrets) });
+startWriteBack(ctx, {
+  createConnector: async () => createStoredConnector(connectorKinds, 'netsuite', ctx, connection.settings, connection.secrets),
+});

@@ -1,9 +1,9 @@
-// API1:2023 Broken object level authorization. Every id of every operation by REST: test/contract/every-route; with the conditions on the
-// organization cut out of the queries: test/contract/isolation; streams: test/http/event-stream. Here the same objects by the other doors:
-// tools of MCP, the public interface with its change tokens, exports and descriptions, and what opens by a secret address.
+// API1:2023 Broken object level authorization. Every id of every operation over REST: test/contract/every-route; with the organization
+// conditions removed from the queries: test/contract/isolation; streams: test/http/event-stream. Here the same objects through the other
+// entry points: MCP tools, the public interface with its change tokens, exports and descriptions, and secret URLs.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../src/core/id.ts';
-import { guardedRoutes, openWalk, rightful, type Walk } from '../contract/walk.ts';
+import { createId } from '../../src/core/id.ts';
+import { authorizedCaller, guardedRoutes, openWalk, type Walk } from '../contract/walk.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => walk.close());
 
 type Called = { status: number; text: string };
-/** One call of an operation by the tool of MCP. */
+/** Calls an operation through its MCP tool. */
 async function byTool(
   credential: Record<string, string>,
   id: string,
@@ -31,16 +31,16 @@ async function byTool(
 }
 const plain = (text: string): string => text.replaceAll(/"requestId":"[^"]*"/g, '');
 
-describe("another organization's id in a tool of MCP", () => {
+describe("an MCP tool with another organization's id", () => {
   const byId = guardedRoutes().filter(
     ({ params, permission }) => permission !== 'signed-in' && Object.keys(params?.shape ?? {}).some((name) => /id$/i.test(name)),
   );
-  // The tool takes the same way as REST, so of each group one that shows and one that deletes.
+  // The tool uses the same path as REST, so one reading and one deleting operation per group is enough.
   const named = [...new Set(byId.map(({ group }) => group))].flatMap((group) =>
     ['GET', 'DELETE'].flatMap((method) => byId.find((route) => route.group === group && route.method === method) ?? []),
   );
 
-  it('is answered as an unknown one, in every group of operations', async () => {
+  it('responds as for an unknown id, in every group of operations', async () => {
     expect(named.length).toBeGreaterThan(12);
     const wrong: string[] = [];
     for (const route of named) {
@@ -48,9 +48,9 @@ describe("another organization's id in a tool of MCP", () => {
       if (found === undefined) throw new Error(`no builder for ${route.id}`);
       const [site, foreign] = [await found.site(), await found.foreign()];
       const theirs = await found.builder.build(foreign);
-      const credential = rightful(route, site);
+      const credential = authorizedCaller(route, site);
       const unknown = Object.fromEntries(
-        Object.entries(theirs.params ?? {}).map(([name, value]) => [name, /id$/i.test(name) ? newId() : value]),
+        Object.entries(theirs.params ?? {}).map(([name, value]) => [name, /id$/i.test(name) ? createId() : value]),
       );
       const [answered, absent] = [
         await byTool(credential, route.id, theirs.params ?? {}, theirs.query, theirs.body),
@@ -88,7 +88,7 @@ describe('the public interface', () => {
       headers: { authorization: `Bearer ${of.secret}`, 'x-tenant-id': of.id, ...more },
     });
 
-  it('reads the key’s organization, whatever else a request names', async () => {
+  it('reads only the organization of the key, whatever else a request names', async () => {
     const paths = ['/v1/invoices', '/v1/invoices/2', '/v1/invoices/changes', '/openapi/v1', '/openapi/v2', '/v2/secrets'];
     for (const path of paths) {
       const crossed = await ask(path, { id: theirs.id, secret: mine.secret });
@@ -106,7 +106,7 @@ describe('the public interface', () => {
       expect((await ask('/v1/invoices', mine, { accept })).text).not.toContain(marked);
   });
 
-  it('takes no place in another one’s changes, and no tag of another one’s pages', async () => {
+  it('accepts no change token and no ETag of another organization', async () => {
     const first = await ask('/v1/invoices/changes', theirs);
     expect(first.status).toBe(200);
     const followed = await ask(`/v1/invoices/changes?since=${encodeURIComponent(String(first.body.next))}`, mine);
@@ -117,8 +117,8 @@ describe('the public interface', () => {
   });
 });
 
-describe('a secret address', () => {
-  it('of a webhook belongs to its endpoint alone: another one’s id with any body is refused, and changes nothing', async () => {
+describe('a secret URL', () => {
+  it('of a webhook is bound to its endpoint: the id of another one is rejected with any body, and changes nothing', async () => {
     const route = guardedRoutes().find(({ id }) => id === 'createCheckout');
     const found = route && walk.builderOf(route);
     if (found === undefined) throw new Error('no builder');
@@ -126,7 +126,7 @@ describe('a secret address', () => {
     const before = await foreign.sql((tx) => tx('pay_events').count<{ count: string }[]>({ count: '*' }));
     const { id } = await foreign.sql((tx) => tx('pay_accounts').first<{ id: string }>('id'));
     for (const provider of ['sandbox', 'stripe'])
-      for (const endpoint of [id, newId(), foreign.organization.id]) {
+      for (const endpoint of [id, createId(), foreign.organization.id]) {
         const path = `/api/platform/v1/pay/webhooks/${provider}/${endpoint}`;
         const answer = await walk.server.send({
           method: 'POST',

@@ -1,6 +1,6 @@
-// API2:2023 Broken authentication. Tokens one by one: test/identity/access-token; sessions and their cookies: test/identity/sessions and
-// sign-in; budgets: test/http/rate-limit. Here every door at once: forged credentials, guesses that are counted wherever one can guess,
-// sign-in that changes the session, and cross-site requests to every operation that writes.
+// API2:2023 Broken authentication. Tokens in detail: test/identity/access-token; sessions and their cookies: test/identity/sessions and
+// sign-in; rate limits: test/http/rate-limit. Here all entry points together: forged credentials, counted guesses wherever guessing is
+// possible, sign-in that replaces the session, and cross-site requests to every operation that writes.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import jwt from 'jsonwebtoken';
@@ -32,7 +32,7 @@ beforeEach(forget);
 
 const whoami = `${platformBase}/whoami`;
 const mcpBody = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
-/** What each door says to these headers. */
+/** The response of each entry point to these headers. */
 async function doors(headers: Record<string, string>): Promise<number[]> {
   const asked = [
     fetch(`${site.origin}${whoami}`, { headers }),
@@ -49,7 +49,7 @@ async function doors(headers: Record<string, string>): Promise<number[]> {
 }
 const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
 
-/** The parts of a token, changed. */
+/** The parts of a token, modified. */
 function changed(header: object, claims: object = {}, sign?: (input: string) => string): string {
   const [head = '', body = ''] = token.split('.').map((part) => Buffer.from(part, 'base64url').toString());
   const text = [
@@ -61,8 +61,8 @@ function changed(header: object, claims: object = {}, sign?: (input: string) => 
   return `${text}.${sign?.(text) ?? token.split('.')[2]}`;
 }
 
-describe('a credential that is nearly right', () => {
-  it('opens no door; the right ones do', async () => {
+describe('a nearly valid credential', () => {
+  it('is rejected everywhere; valid ones are accepted', async () => {
     expect(await doors(bearer(key))).toEqual([200, 200, 404]);
     expect(await doors(bearer(token))).toEqual([200, 200, 401]);
     const flipped = (text: string, at: number) => text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
@@ -127,7 +127,7 @@ describe('guessing', () => {
     ['a payment page', 'GET', '/pay/sandbox/guess', {}, 404],
     ['a payment page, sent', 'POST', '/pay/sandbox/guess', {}, 404],
     ['a webhook', 'POST', `${platformBase}/pay/webhooks/stripe/00000000-0000-4000-8000-000000000000`, {}, 404],
-  ])('%s is counted, and refused after twenty in a minute', async (_name, method, at, headers, first) => {
+  ])('%s is counted, and rejected after twenty in a minute', async (_name, method, at, headers, first) => {
     const ask = () => fetch(`${site.origin}${at}`, { method, headers, redirect: 'manual' });
     expect((await ask()).status).toBe(first);
     await database.ctx.db.control.raw("update rate_limits set hits = 20 where key like 'failed-authentication:%'");
@@ -136,7 +136,7 @@ describe('guessing', () => {
     expect((await fetch(`${site.origin}${whoami}`, { headers: bearer(key) })).status).toBe(200);
   });
 
-  it('does not count who has no cookie, or a good one', async () => {
+  it('does not count requests without a cookie, or with a valid one', async () => {
     const { headers } = await makeSession(site.ctx, organization.ownerId);
     for (const given of [{}, headers]) expect((await fetch(`${site.origin}/auth/session`, { headers: given })).status).toBe(200);
     const { rows } = await database.ctx.db.control.raw("select from rate_limits where key like 'failed-authentication:%'");
@@ -145,7 +145,7 @@ describe('guessing', () => {
 });
 
 describe('a session', () => {
-  it('is a new one with each sign-in, whatever cookie came along, and its cookie keeps to this service', async () => {
+  it('is replaced at each sign-in, whatever cookie was sent, and its cookie is limited to this service', async () => {
     const browser = openBrowser();
     const planted = 'planted-by-somebody-else';
     const set: string[] = [];
@@ -164,7 +164,7 @@ describe('a session', () => {
     expect(set.length).toBeGreaterThan(0);
   });
 
-  it('writes nothing for a page of another site, at any operation', async () => {
+  it('writes nothing for a page of another site, in any operation', async () => {
     const { cookie } = await makeSession(site.ctx, organization.ownerId, organization.id);
     const own = new URL(site.origin);
     const foreign = [
@@ -178,7 +178,7 @@ describe('a session', () => {
     expect(writes.length).toBeGreaterThan(60);
     const wrong: string[] = [];
     for (const [index, route] of writes.entries()) {
-      // Each operation meets one of them in turn: they are told apart in one place for all of them.
+      // Each operation gets one of them in turn: one place decides for all of them.
       const origin = foreign[index % foreign.length];
       const headers = { cookie, ...(origin !== undefined && { origin }) };
       const answer = await fetch(`${site.origin}${platformBase}${addressOf(route)}`, { method: route.method, headers });
@@ -192,19 +192,19 @@ describe('secrets in the code', () => {
   const literal = /^(?:undefined|null|true|false|\d+|typeof)$/;
   const secretName = /(?:secret|token|hash|signature|digest|password|hmac|passphrase)$/i;
   const lastName = (side: string): string => /(\w+)\W*$/.exec(side)?.[1] ?? '';
-  /** Two names, none of them a literal, of which one ends like a secret's. */
+  /** Two names, no literals, one of which ends like the name of a secret. */
   const comparisons = (text: string): string[] =>
     [...text.matchAll(/(['\w.?[\]]+)\s*[!=]==\s*(['\w.?[\]]+)/g)]
       .filter(([, ...sides]) => sides.every((side) => !side.includes("'") && !literal.test(side)))
       .filter(([, ...sides]) => sides.some((side) => secretName.test(lastName(side))))
       .map(([whole]) => whole);
 
-  it('are never compared by ===, which tells by its time how much was right', () => {
+  it('are never compared with ===, whose timing reveals how much was right', () => {
     expect(comparisons('if (given.token === row.token || signature !== made) {}')).toHaveLength(2);
     const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
     const found = files
       .map((file) => path.posix.join('src', file))
-      // The simulated ERP guards nothing.
+      // The simulated ERP protects nothing.
       .filter((file) => !file.startsWith('src/demo/'))
       .flatMap((file) => comparisons(readFileSync(file, 'utf8')).map((text) => `${file}: ${text}`));
     expect(found).toEqual([]);

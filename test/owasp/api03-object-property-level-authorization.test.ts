@@ -1,11 +1,11 @@
-// API3:2023 Broken object property level authorization. One unknown field of each operation: test/contract/every-route; what an answer may
-// hold: test/contract/walk, where every answer is stripped to its schema; secrets: test/contract/secrets. Here each operation with a body
-// is sent every property that any answer has and that is not the caller's to set, all in one request, and deep inside as well.
+// API3:2023 Broken object property level authorization. One unknown field of each operation: test/contract/every-route; what a response may
+// contain: test/contract/walk, where every response is stripped to its schema; secrets: test/contract/secrets. Here each operation with a
+// body is sent every property that any response has and the caller may not set, all in one request, and nested as well.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { platformRoutes } from '../../src/platform/index.ts';
 import { SchemaDocument } from '../../src/public/index.ts';
-import { guardedRoutes, openWalk, rightful, type Walk } from '../contract/walk.ts';
+import { authorizedCaller, guardedRoutes, openWalk, type Walk } from '../contract/walk.ts';
 
 let walk: Walk;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ const namesIn = (shape: Shape): string[] => [
 const topNames = (shape: Shape): string[] => [...partsOf(shape).flatMap(topNames), ...Object.keys(shape.properties ?? {})];
 type Whole = { $defs?: Record<string, unknown> };
 
-/** With named schemas put in where they are used; one within itself is left out. */
+/** Inlines named schemas; a recursive one is left out. */
 function shapeOf(schema: z.ZodType, io: 'input' | 'output'): Shape {
   const { $defs = {}, ...root } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Whole;
   const inline = (value: unknown, within: readonly string[]): unknown => {
@@ -44,7 +44,7 @@ function shapeOf(schema: z.ZodType, io: 'input' | 'output'): Shape {
   return inline(root, []) as Shape;
 }
 
-/** What people who guess would set. */
+/** Properties that an attacker would guess. */
 const guessed = [
   'id',
   'organizationId',
@@ -76,7 +76,7 @@ describe('a body', () => {
   const ofAnswers = platformRoutes.flatMap(({ response }) => (response === undefined ? [] : namesIn(shapeOf(response, 'output'))));
   const names = [...new Set([...guessed, ...ofAnswers])];
 
-  it('takes no property but its own, at any operation: each of the others is named', async () => {
+  it('accepts only its own properties, in every operation: each of the others is reported', async () => {
     expect(withBody.length).toBeGreaterThan(40);
     expect(names.length).toBeGreaterThan(200);
     const wrong: string[] = [];
@@ -88,10 +88,10 @@ describe('a body', () => {
       const site = await found.site();
       const ids = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, '00000000-0000-4000-8000-000000000000']));
       const params = route.path.startsWith('/organizations/{id}') ? { ...ids, id: site.organization.id } : ids;
-      // An answer names a hundred problems at most, so few at a time; two requests tell enough.
+      // A response reports at most a hundred problems, so only a few properties at a time; two requests are enough.
       for (const part of [foreign.slice(0, 40), foreign.slice(40, 80)]) {
         const body = Object.fromEntries(part.map((name) => [name, 'x']));
-        const answer = await walk.send(route, { params, body }, rightful(route, site));
+        const answer = await walk.send(route, { params, body }, authorizedCaller(route, site));
         const named = new Set(
           (answer.body?.error?.details ?? [])
             .filter(({ code }: { code: string }) => code === 'unknown_field')
@@ -117,13 +117,13 @@ describe('a body', () => {
   });
 });
 
-describe('an answer', () => {
-  /** Named like secrets, and none: where, and what it is. */
+describe('a response', () => {
+  /** Named like secrets, but none: where, and what it is. */
   const harmless: Readonly<Record<string, string>> = {
     createApiKey: 'secret: shown this once',
     rotateApiKey: 'secret: shown this once',
   };
-  it('has no property that is named like a secret, but where one is shown once', () => {
+  it('has no property named like a secret, except where one is shown once', () => {
     const secretName = /secret|password|private|hash|token$|sealed|cipher/i;
     const found = platformRoutes.flatMap(({ id, response }) => {
       if (response === undefined || Object.hasOwn(harmless, id)) return [];

@@ -1,14 +1,14 @@
-// API4:2023 Unrestricted resource consumption. Bodies, nesting and packed bodies: test/http/errors; connections: test/http/connections;
-// pages: test/contract/every-route; overload of the public interface: test/public/overload; budgets: test/http/rate-limit. Here: whatever can
-// be made can be made so often only, and whatever a caller sends has a bound in its schema.
+// API4:2023 Unrestricted resource consumption. Bodies, nesting and compressed bodies: test/http/errors; connections: test/http/connections;
+// pages: test/contract/every-route; overload of the public interface: test/public/overload; rate limits: test/http/rate-limit. Here:
+// everything that can be created has a quota, and everything that a caller sends has a bound in its schema.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BoundedKind, mostByDefault } from '../../src/core/settings.ts';
+import { defaultQuotas, type QuotaKind } from '../../src/core/settings.ts';
 import type { Route } from '../../src/http/route.ts';
 import { describePlatform } from '../../src/platform/index.ts';
-import { guardedRoutes, openWalk, rightful, type Walk } from '../contract/walk.ts';
+import { authorizedCaller, guardedRoutes, openWalk, type Walk } from '../contract/walk.ts';
 
-/** What each operation makes one more of. */
-const makes: Readonly<Record<string, BoundedKind>> = {
+/** The quota that each creating operation counts against. */
+const makes: Readonly<Record<string, QuotaKind>> = {
   createInvitation: 'invitations',
   createDomain: 'domains',
   createRole: 'roles',
@@ -26,52 +26,54 @@ const makes: Readonly<Record<string, BoundedKind>> = {
   createPage: 'pages',
   createTemplate: 'templates',
 };
-/** Made as well, and bounded by something else. */
+/** Created as well, but bounded by something else. */
 const otherwise: Readonly<Record<string, string>> = {
   createOrganization: 'by the organizations of a person: see below',
   addTeamMember: 'members times teams, once each',
-  createErpCertificate: 'there are two places',
+  createErpCertificate: 'there are two slots',
   rotateApiKey: 'takes the place of another one',
   createMessage: 'by credits',
 };
 
-const most: Record<BoundedKind, number> = { ...mostByDefault };
+const most: Record<QuotaKind, number> = { ...defaultQuotas };
 let walk: Walk;
 beforeAll(async () => {
-  walk = await openWalk({ settings: { mostPerOrganization: most } });
+  walk = await openWalk({ settings: { quotas: most } });
 });
 afterAll(() => walk.close());
 
 const creating = guardedRoutes().filter(({ method, status }) => method === 'POST' && status === 201);
 
-describe('what can be made', () => {
-  it('is bounded, every kind of it', () => {
+describe('everything that can be created', () => {
+  it('has a quota, every kind of it', () => {
     expect(creating.map(({ id }) => id).sort()).toEqual([...Object.keys(makes), ...Object.keys(otherwise)].sort());
-    expect([...new Set(Object.values(makes)), 'members'].sort()).toEqual(Object.keys(mostByDefault).sort());
+    expect([...new Set(Object.values(makes)), 'members'].sort()).toEqual(Object.keys(defaultQuotas).sort());
   });
 
-  const bounded = creating.flatMap((route): [string, Route, BoundedKind][] => {
+  const bounded = creating.flatMap((route): [string, Route, QuotaKind][] => {
     const kind = makes[route.id];
     return kind === undefined ? [] : [[route.id, route, kind]];
   });
-  it.each(bounded)('%s: 422 that says so when there is no room, and one fits where there is', async (_id, route, kind) => {
+  it.each(bounded)('%s: 422 at the quota, and one more succeeds below it', async (_id, route, kind) => {
     const found = walk.builderOf(route);
     if (found === undefined) throw new Error('no builder');
     const site = await found.site();
     const sent = await found.builder.build(site);
-    const ask = () => walk.send(route, sent, rightful(route, site));
+    const ask = () => walk.send(route, sent, authorizedCaller(route, site));
     most[kind] = 0;
     try {
       const refused = await ask();
-      const details = [{ path: '', code: 'limit_reached', message: `At most 0 (${kind}): take some away first` }];
+      const things = kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+      const message = `An organization may have at most 0 ${things}. Delete one first.`;
+      const details = [{ path: '', code: 'limit_reached', message }];
       expect([refused.status, refused.body.error]).toMatchObject([422, { code: 'VALIDATION_ERROR', details }]);
     } finally {
-      most[kind] = mostByDefault[kind];
+      most[kind] = defaultQuotas[kind];
     }
     expect((await ask()).status).toBe(201);
   });
 
-  it('of many at once no more than fit', async () => {
+  it('never exceeds the quota under concurrency', async () => {
     const route = creating.find(({ id }) => id === 'createTeam');
     const found = route && walk.builderOf(route);
     if (route === undefined || found === undefined) throw new Error('no such operation');
@@ -79,8 +81,8 @@ describe('what can be made', () => {
     const [row] = await site.sql((tx) => tx('teams').count<{ count: string }[]>({ count: '*' }));
     most.teams = Number(row?.count) + 2;
     const bodies = await Promise.all(Array.from({ length: 6 }, () => found.builder.build(site)));
-    const answers = await Promise.all(bodies.map((sent) => walk.send(route, sent, rightful(route, site))));
-    most.teams = mostByDefault.teams;
+    const answers = await Promise.all(bodies.map((sent) => walk.send(route, sent, authorizedCaller(route, site))));
+    most.teams = defaultQuotas.teams;
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422, 422]);
   });
 });
@@ -99,13 +101,15 @@ type Shape = {
   $ref?: string;
 } & { [key in 'anyOf' | 'oneOf' | 'allOf']?: Shape[] };
 
-describe('what is sent', () => {
+describe('everything that is sent', () => {
   const document = describePlatform('http://127.0.0.1') as unknown as {
     paths: Record<string, Record<string, { operationId?: string; requestBody?: { content: Record<string, { schema: Shape }> } }>>;
     components: { schemas: Record<string, Shape> };
   };
   const seen = new Set<string>();
-  /** Repeats within repeats take a regular expression exponential time, unless each begins with a sign that is nowhere else in it. */
+  /**
+   * Nested repetition makes a regular expression exponential, unless each repetition starts with a character that is nowhere else in it.
+   */
   const nested = /\((?:\?:)?(?!-|\[[-.]+\])(?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)(?:[+*]|\{\d+,\})/;
   const endless = /[+*]|\{\d+,\}/;
   const shortFormats = new Set(['uuid', 'date', 'date-time', 'email', 'uri']);
@@ -132,7 +136,7 @@ describe('what is sent', () => {
     return problems;
   }
 
-  it('has a longest form: no text, list or expression without end', () => {
+  it('has a maximum size: every text, list and expression', () => {
     const worst: Shape = { type: 'array', items: { type: 'string', pattern: '^(a+b?)+$' } };
     expect(unbounded(worst, 'x')).toEqual(['x: items without end', 'x[]: ^(a+b?)+$ repeats within a repeat', 'x[]: a text of any length']);
     const bodies = Object.values(document.paths)

@@ -1,5 +1,5 @@
-// API5:2023 Broken function level authorization. Every operation with every role, key and session: test/contract/roles. Here what that
-// walk leaves out: tokens that only read, at every operation and at the tools of MCP, and methods by other names.
+// API5:2023 Broken function level authorization. Every operation with every role, key and session: test/contract/roles. Here what that test
+// leaves out: read-only tokens, in every operation and in the MCP tools, and method overrides.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isReadPermission } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
@@ -41,14 +41,14 @@ const ask = async (route: Route, credential: string, headers: Record<string, str
 
 const refusalOf = ({ permission, method }: Route): string | undefined => {
   if (permission === 'any' || permission === 'authenticated') return undefined;
-  if (permission === 'signed-in') return method === 'GET' ? undefined : 'This token only reads';
+  if (permission === 'signed-in') return method === 'GET' ? undefined : 'This token is read-only';
   return isReadPermission(permission) ? undefined : `Missing required permission: ${permission}`;
 };
 
-describe("an owner's token that only reads", () => {
+describe("an owner's read-only token", () => {
   const guarded = guardedRoutes();
 
-  it('is let into what reads and into nothing else, at every operation', async () => {
+  it('may call reading operations and nothing else', async () => {
     const wrong: string[] = [];
     for (const route of guarded) {
       const { status, text } = await ask(route, token);
@@ -61,7 +61,7 @@ describe("an owner's token that only reads", () => {
     expect(guarded.filter((route) => refusalOf(route) !== undefined).length).toBeGreaterThan(50);
   });
 
-  it('is refused the same by the tool that calls operations', async () => {
+  it('is rejected in the same way by the MCP tool that calls operations', async () => {
     const message = (id: number, route: Route) => {
       const path = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, missingId]));
       return { jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'call_operation', arguments: { id: route.id, path } } };
@@ -87,7 +87,7 @@ describe("an owner's token that only reads", () => {
     expect(wrong).toEqual([]);
   });
 
-  it('gains nothing by naming another method or another organization', async () => {
+  it('gains nothing by naming another method or organization', async () => {
     const create = guarded.find(({ id }) => id === 'createTeam');
     const list = guarded.find(({ id }) => id === 'listTeams');
     if (create === undefined || list === undefined) throw new Error('no such operation');

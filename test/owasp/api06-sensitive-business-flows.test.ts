@@ -1,9 +1,10 @@
-// API6:2023 Unrestricted access to sensitive business flows. Five invitations an hour to one address: test/platform/invitations; mails of
-// subscriptions a day and sends by hand: test/platform/subscriptions; unsubscribe links that programs open: test/platform/subscriptions/
-// unsubscribe. Here the floods: whoever repeats a flow that sends, costs or makes much is stopped, also by many small ways at once.
+// API6:2023 Unrestricted access to sensitive business flows. Five invitations an hour to one address: test/platform/invitations;
+// subscription mails per day and manual sends: test/platform/subscriptions; unsubscribe links opened by programs:
+// test/platform/subscriptions/unsubscribe. Here the floods: a client that repeats a flow that sends, costs or creates much is stopped, also
+// when it uses many small ways at once.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { mostByDefault } from '../../src/core/settings.ts';
+import { defaultQuotas } from '../../src/core/settings.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { listen, type Server } from '../contract/http.ts';
 import { type Api, apiOf, base, codesOf } from '../setup/api.ts';
@@ -15,11 +16,16 @@ let server: Server;
 let organization: { id: string; ownerId: string };
 let secret: string;
 let owner: Api;
-const mostOrganizationsPerPerson = 3;
+const maxOrganizationsPerPerson = 3;
 beforeAll(async () => {
-  const mostPerOrganization = { ...mostByDefault, invitations: 6 };
+  const quotas = { ...defaultQuotas, invitations: 6 };
   database = await testDatabase({
-    settings: { allowSignup: true, rateLimitPerMinute: 60, mostPerOrganization, mostOrganizationsPerPerson },
+    settings: {
+      allowSignup: true,
+      rateLimitPerMinute: 60,
+      quotas: quotas,
+      maxOrganizationsPerPerson: maxOrganizationsPerPerson,
+    },
   });
   const app = createApp(database.ctx);
   server = await listen(app);
@@ -45,7 +51,7 @@ const mails = async (): Promise<number> => {
 };
 
 describe('invitations', () => {
-  it('to many addresses end with the room for them, and no more mail leaves', async () => {
+  it('to many addresses stop at the quota, and no more mail is sent', async () => {
     const roleId = await viewer();
     const invite = (email: string) => owner('post', `/organizations/${organization.id}/invitations`, { email, roleId });
     const answers = await Promise.all(Array.from({ length: 9 }, (_, index) => invite(`guest-${index}@example.test`)));
@@ -54,7 +60,7 @@ describe('invitations', () => {
     expect(await mails()).toBe(6);
   });
 
-  it('to one address in any spelling are one, and one mail while none has left', async () => {
+  it('to one address in any spelling are one, with one mail until it has been sent', async () => {
     const roleId = await viewer();
     const list = () => owner('get', `/organizations/${organization.id}/invitations`);
     const before = await mails();
@@ -74,7 +80,7 @@ describe('invitations', () => {
     '<a@example.test>',
     '"a b"@example.test, c@d.e',
     'a@example.test\u2028b',
-  ])('to %j are none: one address, no header', async (email) => {
+  ])('to %j are rejected: one address, no header', async (email) => {
     const before = await mails();
     const answer = await owner('post', `/organizations/${organization.id}/invitations`, { email, roleId: await viewer() });
     expect([answer.status, await mails()]).toEqual([422, before]);
@@ -82,7 +88,7 @@ describe('invitations', () => {
 });
 
 describe('sign-up', () => {
-  it('gives a person so many organizations, and not one more by another way', async () => {
+  it('limits the organizations of a person, whatever the way', async () => {
     const person = await makePerson(database.ctx, 'collector@example.test');
     const { headers } = await makeSession(database.ctx, person.id);
     const make = async (name: string) =>
@@ -93,14 +99,14 @@ describe('sign-up', () => {
         body: JSON.stringify({ name }),
       });
     const statuses: number[] = [];
-    for (let count = 0; count < mostOrganizationsPerPerson + 1; count += 1) statuses.push((await make(`Another ${count}`)).status);
+    for (let count = 0; count < maxOrganizationsPerPerson + 1; count += 1) statuses.push((await make(`Another ${count}`)).status);
     expect(statuses).toEqual([201, 201, 201, 422]);
     expect((await make('More')).body.error.details).toMatchObject([{ code: 'limit_reached' }]);
   });
 });
 
-describe('the budget of a minute', () => {
-  it('is one for REST and MCP, and a batch costs as many as it holds', async () => {
+describe('the rate limit', () => {
+  it('is shared by REST and MCP, and a batch counts once per call', async () => {
     const headers = {
       authorization: `Bearer ${secret}`,
       'content-type': 'application/json',
@@ -115,7 +121,7 @@ describe('the budget of a minute', () => {
     const batch = (size: number) =>
       server.send({ method: 'POST', path: '/mcp', headers, body: JSON.stringify(Array.from({ length: size }, (_, id) => call(id))) });
     expect((await batch(40)).status).toBe(200);
-    // However long all of this takes, it is one minute.
+    // However long this takes, it counts as one minute.
     await database.ctx.db.control.raw("update rate_limits set resets_at = resets_at + interval '1 hour'");
     expect((await owner('get', '/teams')).status).toBe(200);
     const refused = await batch(40);

@@ -1,14 +1,14 @@
-// API7:2023 Server side request forgery. Addresses by kind: test/core/guarded-fetch. Here by a real DNS server and a listener that must
-// never hear anything: names that lead inside, in every form, also only at the second look; redirects; and every operation that takes
-// an address from a caller.
+// API7:2023 Server side request forgery. Kinds of addresses: test/core/guarded-fetch. Here with a real DNS server and a listener that must
+// never be reached: names that resolve to internal addresses, in every form, also only at the second lookup; redirects; and every operation
+// that takes a URL from a caller.
 import { Resolver } from 'node:dns/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type GuardedFetch, GuardedFetchError, openGuardedFetch, type Resolve } from '../../src/core/guarded-fetch.ts';
+import { createGuardedFetch, type GuardedFetch, GuardedFetchError, type Resolve } from '../../src/core/guarded-fetch.ts';
 import type { Route } from '../../src/http/route.ts';
 import { describePlatform } from '../../src/platform/index.ts';
-import { guardedRoutes, keyCredential, openWalk, rightful, type Walk } from '../contract/walk.ts';
+import { authorizedCaller, guardedRoutes, keyCredential, openWalk, type Walk } from '../contract/walk.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 
@@ -31,9 +31,9 @@ afterAll(async () => {
   await new Promise((resolve) => inside.close(resolve));
 });
 
-/** Names by the DNS server of this test, as the system's resolver would ask it. */
+/** Resolves names through the DNS server of this test, as the resolver of the system would. */
 const resolve: Resolve = async (hostname) => {
-  // Asked once, so that the looks can be counted; a stalled process must not take an answer for none.
+  // One attempt, so that lookups can be counted; a stalled process must not take a late response for none.
   const resolver = new Resolver({ tries: 1, timeout: 60_000 });
   resolver.setServers([dns.address]);
   const all = await Promise.all([
@@ -53,9 +53,9 @@ const reasonOf = async (work: ReturnType<GuardedFetch>): Promise<string> =>
   );
 
 describe('a name', () => {
-  const strict = openGuardedFetch({ allowPrivateHosts: false, resolve });
+  const strict = createGuardedFetch({ allowPrivateHosts: false, resolve });
 
-  it('that leads inside in any form is refused, and nobody inside hears of it', async () => {
+  it('that resolves to an internal address in any form is rejected, without a connection', async () => {
     const forms = [
       ['127.0.0.1'],
       ['10.0.0.1'],
@@ -80,15 +80,15 @@ describe('a name', () => {
     expect(heard).toBe(0);
   });
 
-  it('that changes between the look and the call is called where it was looked up, and looked up once', async () => {
-    const lenient = openGuardedFetch({ allowPrivateHosts: true, resolve });
+  it('that changes between lookup and connection is connected to the address of its only lookup', async () => {
+    const lenient = createGuardedFetch({ allowPrivateHosts: true, resolve });
     const name = 'rebinding.example.test';
     dns.set(name, { addresses: ['127.0.0.1'] });
     let looks = 0;
     dns.onAsked((asked) => {
       if (asked !== name) return;
       looks += 1;
-      // Whoever looks again is sent to the metadata of the cloud.
+      // A second lookup returns the metadata service of the cloud.
       if (looks > 2) dns.set(name, { addresses: ['169.254.169.254'] });
     });
     const before = heard;
@@ -136,27 +136,27 @@ describe('a name', () => {
 });
 
 describe('a redirect', () => {
-  it('to anywhere is an answer like others: nobody goes there', async () => {
+  it('is a response like any other: it is not followed', async () => {
     const target = createServer((_request, response) =>
       response.writeHead(307, { location: `http://127.0.0.1:${port}/`, refresh: `0; url=http://127.0.0.1:${port}/` }).end(),
     );
     await new Promise<void>((done) => target.listen(0, '127.0.0.1', done));
     const before = heard;
-    const lenient = openGuardedFetch({ allowPrivateHosts: true, resolve });
+    const lenient = createGuardedFetch({ allowPrivateHosts: true, resolve });
     expect(await reasonOf(lenient(`http://127.0.0.1:${(target.address() as AddressInfo).port}/`, limits))).toBe('answered 307');
     expect(heard).toBe(before);
     await new Promise((done) => target.close(done));
   });
 });
 
-/** The fields of bodies that hold an address, by operation, and what each is for. */
+/** The body fields that contain a URL, by operation, and what each is for. */
 const addressFields: Readonly<Record<string, string>> = {
   'putErpConnection.baseUrl': 'called: the account’s own host, or one that the operator allows',
   'createCheckout.successUrl': 'a payer’s browser is sent there: https on a verified domain',
   'createCheckout.cancelUrl': 'a payer’s browser is sent there: https on a verified domain',
 };
 
-describe('what callers may name', () => {
+describe('a URL from a caller', () => {
   type Shape = { properties?: Record<string, Shape>; items?: Shape; anyOf?: Shape[]; oneOf?: Shape[]; format?: string };
   const addressesIn = (shape: Shape, at: string): string[] => [
     ...[shape.anyOf ?? [], shape.oneOf ?? []].flat().flatMap((part) => addressesIn(part, at)),
@@ -165,7 +165,7 @@ describe('what callers may name', () => {
     ...(shape.format === 'uri' || /(?:url|uri|host|endpoint|webhook|callback|redirect)$/i.test(at) ? [at] : []),
   ];
 
-  it('as an address is in this list', () => {
+  it('is in this list', () => {
     type Operation = { operationId?: string; requestBody?: { content: Record<string, { schema: Shape }> } };
     const paths = Object.values(describePlatform('http://127.0.0.1')['paths'] as Record<string, Record<string, Operation>>);
     const found = paths.flatMap((methods) =>
@@ -205,7 +205,7 @@ describe('what callers may name', () => {
     'tstdrv1234567.suitetalk.api.nеtsuite.com',
   ];
 
-  it('for the ERP is the account’s own host alone', async () => {
+  it('for the ERP must be the host of the account', async () => {
     const put = route('putErpConnection');
     const { id } = await makeOrganization(walk.ctx);
     const credential = keyCredential((await makeKey(walk.ctx, id, { permissions: ['write'] })).secret);
@@ -218,7 +218,7 @@ describe('what callers may name', () => {
     expect(heard).toBe(before);
   });
 
-  it('for a payer’s way back is a page of the organization alone', async () => {
+  it('for the return of a payer must be a page of the organization', async () => {
     const checkOut = route('createCheckout');
     const found = walk.builderOf(checkOut);
     const site = await found?.site();
@@ -235,7 +235,7 @@ describe('what callers may name', () => {
     );
     const ask = async (successUrl: string) => {
       const sent = await found.builder.build(site);
-      return walk.send(checkOut, { ...sent, body: { ...(sent.body as object), successUrl } }, rightful(checkOut, site));
+      return walk.send(checkOut, { ...sent, body: { ...(sent.body as object), successUrl } }, authorizedCaller(checkOut, site));
     };
     for (const good of ['https://shop.example.test/paid', 'https://www.shop.example.test/'])
       expect([good, (await ask(good)).status]).toEqual([good, 201]);

@@ -1,16 +1,17 @@
-// API8:2023 Security misconfiguration. The first headers of every answer: test/public/headers; answers to requests that Node refuses:
-// test/http/server; what is logged: test/contract/secrets. Here every kind of answer, pages and errors of the whole server process among
-// them: strict headers, no word about what stands behind, methods, hosts and origins that don't matter, and settings that production refuses.
+// API8:2023 Security misconfiguration. The first headers of every response: test/public/headers; responses to requests that Node rejects:
+// test/http/server; what is logged: test/contract/secrets. Here every kind of response, including pages and errors, of the whole server
+// process: strict headers, nothing about the technology behind it, methods, hosts and origins without effect, and settings that production
+// rejects.
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { BadEnvironment, readConfig } from '../../src/config.ts';
-import { openLog } from '../../src/core/log.ts';
-import { answerProbes } from '../../src/http/health.ts';
+import { createLog } from '../../src/core/log.ts';
+import { serveProbes } from '../../src/http/health.ts';
 import { platformBase } from '../../src/http/served.ts';
-import { openMetrics } from '../../src/operate/metrics.ts';
+import { createMetrics } from '../../src/operate/metrics.ts';
 import { loadInvoices, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
@@ -28,7 +29,7 @@ beforeAll(async () => {
   await publishVersion(ctx, organization.id);
   ({ secret } = await makeKey(ctx, organization.id, { permissions: ['write'] }));
   const readiness = async () => ({ ready: true, checks: { database: 'ok' } });
-  server = createServer({ keepAliveTimeout: 0 }, answerProbes(readiness, ctx.log, createApp(ctx)));
+  server = createServer({ keepAliveTimeout: 0 }, serveProbes(readiness, ctx.log, createApp(ctx)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
@@ -86,9 +87,9 @@ const asked: Asked[] = [
 ];
 const ask = (path: string, init: RequestInit = {}) => fetch(`${origin}${path}`, { redirect: 'manual', ...init });
 
-describe('every kind of answer', () => {
+describe('every kind of response', () => {
   it.each(asked)(
-    '%s: strict headers, nothing about what stands behind, and no cache keeps what is somebody’s',
+    '%s: strict headers, nothing about the technology behind it, and private responses are not cached',
     async (_name, path, init) => {
       const response = await ask(path, init?.());
       const text = await response.text();
@@ -112,7 +113,7 @@ describe('every kind of answer', () => {
   );
 });
 
-/** A request as it is written, and the first line and the rest of its answer. */
+/** Sends a raw request; returns the status line and the rest of the response. */
 const raw = (text: string): Promise<{ status: number; text: string }> =>
   new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(origin).port), '127.0.0.1', () => socket.write(text));
@@ -136,7 +137,7 @@ describe('a request', () => {
     },
   );
 
-  it('for another host is answered by this one’s name, whatever headers say', async () => {
+  it('for another host gets the configured host name, whatever the headers', async () => {
     const lying = {
       host: 'evil.example',
       'x-forwarded-host': 'evil.example',
@@ -158,7 +159,7 @@ describe('a request', () => {
     }
   });
 
-  it('from a page of another origin may read nothing, with a cookie or without', async () => {
+  it('from a page of another origin cannot read anything, with or without a cookie', async () => {
     const { cookie } = await makeSession(database.ctx, organization.ownerId, organization.id);
     for (const from of ['https://evil.example', 'null', 'https://shop.example.evil.example', 'http://shop.example'])
       for (const path of [whoami, '/api/public/v1/invoices', '/auth/session', '/mcp', `${platformBase}/openapi`])
@@ -177,17 +178,17 @@ describe('a request', () => {
   });
 });
 
-describe('what operators see', () => {
-  it('names no organization, person, key or record: health, readiness and metrics', async () => {
-    const metrics = openMetrics({
+describe('operator endpoints', () => {
+  it('reveal no organization, person, key or record: health, readiness and metrics', async () => {
+    const metrics = createMetrics({
       version: '1.0.0',
       pools: () => ({}),
       caches: () => ({}),
-      turns: () => ({}),
+      queues: () => ({}),
       sinceTickSeconds: () => 0,
-      figures: async () => undefined,
+      databaseStats: async () => undefined,
     });
-    const app = createApp({ ...database.ctx, log: openLog('silent') }, { onServed: metrics.onServed });
+    const app = createApp({ ...database.ctx, log: createLog('silent') }, { onServed: metrics.onServed });
     const counted = createServer({ keepAliveTimeout: 0 }, app);
     await new Promise<void>((resolve) => counted.listen(0, '127.0.0.1', resolve));
     const at = `http://127.0.0.1:${(counted.address() as AddressInfo).port}`;
@@ -243,7 +244,7 @@ describe('production', () => {
     ['bounds that are none', { ORGANIZATION_LIMITS: 'views=many' }, ['ORGANIZATION_LIMITS']],
     ['bounds of nothing', { ORGANIZATION_LIMITS: 'constructor=1' }, ['ORGANIZATION_LIMITS']],
     ['bounds', { ORGANIZATION_LIMITS: 'views=1, agents=0' }, []],
-  ])('refuses %s', (_name, more, names) => {
+  ])('rejects %s', (_name, more, names) => {
     expect(refused(more)).toEqual(names);
   });
 });

@@ -1,5 +1,5 @@
-// API9:2023 Improper inventory management. Each operation described by the OpenAPI is there: test/contract/openapi. Here the other way
-// round: the application itself is walked, and whatever is mounted is described or stands in the list below, and in README.
+// API9:2023 Improper inventory management. Each operation in the OpenAPI document exists: test/contract/openapi. Here the reverse: the
+// application is walked, and everything that is mounted must be described there or listed below, and in the README.
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ type Layer = {
   readonly route?: { readonly path: string; readonly methods: Readonly<Record<string, boolean>>; readonly stack: readonly unknown[] };
 };
 
-/** What answers at addresses of its own besides the operations of the OpenAPI, and why it isn't among them. */
+/** Routes besides the operations of the OpenAPI document, and why they are not part of it. */
 const pages: Readonly<Record<string, string>> = {
   'GET /': 'leads to the reference',
   'GET /api/platform/v1/openapi/preview': 'the reference as a page',
@@ -59,20 +59,20 @@ afterAll(async () => {
   await database.close();
 });
 
-/** Functions that pass every request on and answer none by themselves, wherever they stand. */
+/** Middleware that passes every request on and sends no response itself. */
 const passing = new Set([
-  'settled',
-  'checkHeaders',
-  'unknownAddress',
-  'jsonOnly',
-  'postOnly',
+  'pendingHeadersMiddleware',
+  'assertHeaders',
+  'notFoundHandler',
+  'assertJsonBody',
+  'assertPost',
   'jsonParser',
   'rawParser',
   '<anonymous>',
   'router',
 ]);
 
-/** Every address that a stack of layers answers at, as `<method> <path>`; `USE` where a function has all below. */
+/** Every route of a stack of layers, as `<method> <path>`; `USE` for a function that handles everything below its path. */
 function mounted(stack: readonly Layer[], base = ''): string[] {
   return stack.flatMap(({ rawPath, slash, name, handle, route }): string[] => {
     if (route !== undefined) {
@@ -82,7 +82,7 @@ function mounted(stack: readonly Layer[], base = ''): string[] {
     const paths = slash ? [''] : [rawPath].flat();
     return paths.flatMap((path) => {
       const at = `${base}${path}`;
-      // The operation at the other end of MCP has no address of its own.
+      // The operation called through MCP has no route of its own.
       if (handle.stack !== undefined && at !== '/mcp') return mounted(handle.stack, at);
       if (path !== '') return [`USE ${at}`];
       return passing.has(name) ? [] : [`USE ${at} ${name}`];
@@ -90,10 +90,10 @@ function mounted(stack: readonly Layer[], base = ''): string[] {
   });
 }
 
-describe('what is mounted', () => {
+describe('the mounted routes', () => {
   const operations = platformRoutes.map(({ method, path }) => `${method} ${platformBase}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`);
 
-  it('is an operation of the OpenAPI or in the list of pages, and nothing else', () => {
+  it('are operations of the OpenAPI document or in the list of pages, and nothing else', () => {
     const found = new Set(mounted((app as unknown as { router: { stack: Layer[] } }).router.stack));
     expect([...found].filter((at) => !operations.includes(at) && pages[at] === undefined)).toEqual([]);
     expect([...operations, ...Object.keys(pages)].filter((at) => !found.has(at))).toEqual([]);
@@ -105,7 +105,7 @@ describe('what is mounted', () => {
     expect(described.sort()).toEqual([...operations].sort());
   });
 
-  it('finds what is mounted besides', () => {
+  it('includes an additional route', () => {
     const more = createApp(database.ctx);
     more.get('/debug/:what', () => undefined);
     more.use('/inner', () => undefined);
@@ -113,7 +113,7 @@ describe('what is mounted', () => {
     expect(found).toEqual(expect.arrayContaining(['GET /debug/:what', 'USE /inner']));
   });
 
-  it('is named in the documents, address by address', () => {
+  it('are all named in the documentation', () => {
     const files = readdirSync('docs').filter((file) => file.endsWith('.md'));
     const documents = ['README.md', ...files.map((file) => `docs/${file}`)].map((file) => readFileSync(file, 'utf8')).join('');
     const addresses = [...Object.keys(pages).map((at) => at.split(' ')[1] ?? ''), '/healthz', '/readyz', '/metrics'];
@@ -142,7 +142,7 @@ describe('what is mounted', () => {
     '/pay-assets/..%2f..%2fconfig.ts',
     '/invitation-assets/',
     '//etc/passwd',
-  ])('%s is nothing here', async (path) => {
+  ])('%s does not exist', async (path) => {
     const { status, text } = await server.send({ method: 'GET', path });
     expect([status, JSON.parse(text).error.code]).toEqual([404, 'NOT_FOUND']);
   });

@@ -1,6 +1,6 @@
-// API10:2023 Unsafe consumption of APIs. Wire by wire: test/connectors/netsuite/wire, test/core/guarded-fetch, test/gateways. Here an ERP
-// that lies in every way it can, behind a connection of a real organization: each time a clear answer in bounded time, and nothing of it
-// is kept or believed. Then what records hold, on its way out to spreadsheets, browsers, templates and models.
+// API10:2023 Unsafe consumption of APIs. In detail: test/connectors/netsuite/wire, test/core/guarded-fetch, test/gateways. Here an ERP that
+// lies in every way it can, behind a connection of a real organization: each time a clear error in bounded time, and nothing of it is
+// stored or believed. Then the contents of records on their way out to spreadsheets, browsers, templates and models.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -9,7 +9,7 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { openVersionTools } from '../../src/public/index.ts';
+import { createVersionTools } from '../../src/public/index.ts';
 import { loadInvoices, publishVersion } from '../public/fixture.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
@@ -22,7 +22,7 @@ let organization: { id: string };
 let secret: string;
 let owner: Api;
 let lie: (response: ServerResponse) => void = (response) => response.end();
-/** As patient as the test that only silence ends needs it: every other lie is judged by what it says, however slow the machine. */
+/** The timeout for the test of an unresponsive ERP; every other lie is detected by its content, however slow the machine. */
 const patience = { usualMs: 60_000, forSilenceMs: 200 };
 const erpSettings = { ...testSettings.erp, allowedHosts: [] as string[], requestTimeoutMs: patience.usualMs, maxResponseBytes: 1_000_000 };
 
@@ -78,7 +78,7 @@ describe('an ERP', () => {
   it.each<[string, (response: ServerResponse) => void]>([
     ['sends more than it may', answer('x'.repeat(2_000_000))],
     ['sends a gzip bomb', answer(gzipSync(Buffer.alloc(50_000_000)), { 'content-encoding': 'gzip' })],
-    ['names an encoding nobody asked for', answer('{}', { 'content-encoding': 'br' })],
+    ['uses an encoding that was not requested', answer('{}', { 'content-encoding': 'br' })],
     ['nests lists without end', answer(deep('[', ']'))],
     ['nests objects without end', answer(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`)],
     ['sends a page for people', answer('<html>Log in</html>', { 'content-type': 'text/html' })],
@@ -99,7 +99,7 @@ describe('an ERP', () => {
         response.on('close', () => clearInterval(more));
       },
     ],
-  ])('that %s: a clear answer, nothing kept, nothing believed', async (name, next) => {
+  ])('that %s: a clear error, nothing stored, nothing believed', async (name, next) => {
     lie = next;
     erpSettings.requestTimeoutMs = name === silent ? patience.forSilenceMs : patience.usualMs;
     const tested = await owner('post', '/netsuite/connection/test');
@@ -111,7 +111,7 @@ describe('an ERP', () => {
     expect((await owner('get', '/netsuite/metadata')).body.data ?? []).toEqual([]);
   });
 
-  it('that reaches for prototypes reaches none, and names nothing that is not asked for', async () => {
+  it('that sends prototype keys changes no prototype and adds no unrequested name', async () => {
     erpSettings.requestTimeoutMs = patience.usualMs;
     lie = answer(
       '{"__proto__":{"polluted":1},"items":[{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}],"count":1,"hasMore":false,"totalResults":1,"links":[],"offset":0}',
@@ -124,13 +124,13 @@ describe('an ERP', () => {
   });
 });
 
-describe('what records hold', () => {
+describe('the contents of records', () => {
   const read = (accept: string, query = '') =>
     supertest(app)
       .get(`/api/public/v1/invoices${query}`)
       .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organization.id, accept });
 
-  it('is data in JSON and CSV: the same texts come out, none ends its cell, no browser takes it for a page', async () => {
+  it('are data in JSON and CSV: the same texts come out, none ends its cell, no browser renders them as a page', async () => {
     const json = await read('application/json').expect(200);
     expect(json.body.data.map(({ number }: { number: string }) => number)).toEqual(hostile);
     expect([json.headers['content-type'], json.headers['x-content-type-options']]).toEqual(['application/json; charset=utf-8', 'nosniff']);
@@ -143,7 +143,7 @@ describe('what records hold', () => {
     expect(rows.map(({ number }) => number)).toEqual(hostile);
   });
 
-  it('is a value in a filter, never a part of the statement', async () => {
+  it('are values in a filter, never part of the statement', async () => {
     for (const text of hostile) {
       const found = await read('application/json', `?number=${encodeURIComponent(text)}`).expect(200);
       expect([text, found.body.pagination.total]).toEqual([text, 1]);
@@ -154,11 +154,11 @@ describe('what records hold', () => {
   });
 });
 
-describe("a model's wish", () => {
-  it('for a filter of any name is refused or kept: none is passed over', async () => {
-    const tools = openVersionTools(database.ctx)(
+describe('a filter from a model', () => {
+  it('of any name is rejected or applied, never skipped', async () => {
+    const tools = createVersionTools(database.ctx)(
       { ...database.ctx, organizationId: organization.id },
-      { version: 'v1', resources: [], mostCharacters: 60_000 },
+      { version: 'v1', resources: [], maxCharacters: 60_000 },
     );
     const query = tools.find(({ name }) => name === 'query');
     const ask = async (text: string): Promise<string> => {

@@ -1,8 +1,8 @@
-// What leaves no row in the audit log, and what the log line of a request never holds. That every write leaves exactly one row, and
-// that no secret stands in a row or a log line, is walked over all operations in test/contract/every-route.test.ts.
+// Requests without an audit entry, and secrets that never appear in a log line. test/contract/every-route.test.ts checks for all
+// operations that every write adds exactly one entry, and that no entry or log line contains a secret.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createLog } from '../../src/core/log.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -22,7 +22,7 @@ afterAll(() => database.close());
 const countRows = () => inTransaction({ db: database.ctx.db, organizationId }, async (tx) => (await tx('audit_log').select('id')).length);
 
 describe('the audit log', () => {
-  it('has no row for what was refused or changed nothing', async () => {
+  it('has no entry for requests that were refused or changed nothing', async () => {
     const before = await countRows();
     expect((await owner('post', '/api-keys', { name: '' })).status).toBe(422);
     expect((await owner('post', '/api-schema', { basedOn: 'v99' })).status).toBe(422);
@@ -30,7 +30,7 @@ describe('the audit log', () => {
     expect(await countRows()).toBe(before);
   });
 
-  it('tells who did it, by which credential, and in which request', async () => {
+  it('names the person, the credential and the request', async () => {
     const answer = await owner('post', '/api-keys', { name: 'Key' });
     const rows = await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
       tx('audit_log').where({ target_id: answer.body.id }).select('*'),
@@ -49,9 +49,9 @@ describe('the audit log', () => {
 });
 
 describe('the log', () => {
-  it('cuts secrets out by name, wherever they stand', () => {
+  it('redacts secrets by name at any depth', () => {
     const out: string[] = [];
-    const log = openLog('info', { write: (line: string) => void out.push(line) });
+    const log = createLog('info', { write: (line: string) => void out.push(line) });
     log.info(
       {
         authorization: 'Bearer hidden',

@@ -1,26 +1,26 @@
-// The watch over exports asks nothing once nothing is watched, as at the end of a process.
+// The watch for blocked writers sends no queries once nothing is watched, as at process shutdown.
 import { Pool } from 'pg';
 import { describe, expect, it, vi } from 'vitest';
-import { openLog } from '../../src/core/log.ts';
-import { openStanding } from '../../src/public/give-way.ts';
+import { createLog } from '../../src/core/log.ts';
+import { watchBlockedWriters } from '../../src/public/blocked-writers.ts';
 
-describe('the watch over exports', () => {
-  it('asks nothing of a pool that was closed after the last export ended', async () => {
+describe('watchBlockedWriters', () => {
+  it('does not query a pool that was closed after the last export ended', async () => {
     vi.useFakeTimers();
     try {
-      const told: string[] = [];
-      const log = openLog('warn', { write: (line) => told.push(line) });
+      const lines: string[] = [];
+      const log = createLog('warn', { write: (line) => lines.push(line) });
       const pool = new Pool();
       await pool.end();
-      const standing = openStanding(pool, log);
-      const unwatch = standing.watch(1, () => undefined);
+      const watcher = watchBlockedWriters(pool, log);
+      const unwatch = watcher.watch(1, () => undefined);
       unwatch();
       await vi.advanceTimersByTimeAsync(1_000);
-      expect(told).toEqual([]);
-      // What is watched again is looked at again: this pool can't answer, and the watch says so.
-      standing.watch(2, () => undefined);
+      expect(lines).toEqual([]);
+      // Watching again polls again; this pool cannot answer, so the failure is logged.
+      watcher.watch(2, () => undefined);
       await vi.advanceTimersByTimeAsync(300);
-      expect(told).toEqual([expect.stringContaining('who waits for an export')]);
+      expect(lines).toEqual([expect.stringContaining('could not check for writers')]);
     } finally {
       vi.useRealTimers();
     }

@@ -1,5 +1,5 @@
-// What changed since: a reader that begins with nothing and follows the feed holds what the list holds, whatever was synced meanwhile;
-// and a place in the feed is worth something only where it was given, and only as long as deletions are remembered.
+// The change feed: a client that starts without `since` and follows it has the contents of the list, whatever was synced meanwhile. A token
+// is valid only where it was issued, and only as long as tombstones are kept.
 import type { Express } from 'express';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -32,7 +32,7 @@ async function openWorld(): Promise<{ world: SyncWorld; get: Get }> {
 }
 
 beforeAll(async () => {
-  database = await testDatabase({ settings: { trustMs: 0 } });
+  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
   app = publicApp(database.ctx);
   ({ world, get } = await openWorld());
 });
@@ -41,9 +41,9 @@ afterAll(() => database.close());
 const page = async (since: string | null, limit = 1_000, from: Get = get): Promise<Page> =>
   (await from(`/v1/things/changes?limit=${limit}${since === null ? '' : `&since=${since}`}`).expect(200)).body;
 
-/** Follows the feed to its end, changing a copy as it goes. */
+/** Follows the feed to its end, applying the changes to a copy. */
 async function follow(copy: Map<string, unknown>, since: string | null, limit: number): Promise<string> {
-  const told: string[] = [];
+  const reported: string[] = [];
   for (let token = since; ; ) {
     const { data, next, hasMore } = await page(token, limit);
     expect(data.length).toBeLessThanOrEqual(limit);
@@ -52,11 +52,11 @@ async function follow(copy: Map<string, unknown>, since: string | null, limit: n
       if (op === 'upsert') copy.set(id, record);
       else copy.delete(id);
     }
-    told.push(...data.map(({ id }) => id));
+    reported.push(...data.map(({ id }) => id));
     token = next;
     if (hasMore) continue;
-    // Nothing was synced on the way, so each record was told once.
-    expect(new Set(told).size).toBe(told.length);
+    // Nothing was synced in between, so each record was reported once.
+    expect(new Set(reported).size).toBe(reported.length);
     return next;
   }
 }
@@ -72,7 +72,7 @@ const sorted = (records: Iterable<unknown>) =>
   [...records].sort((a, b) => Number((a as { id: string }).id) - Number((b as { id: string }).id));
 
 describe('GET /{version}/{resource}/changes', () => {
-  it('keeps a copy that equals the list, whatever is written, deleted and made again', async () => {
+  it('keeps a copy equal to the list through inserts, updates, deletions and re-creations', async () => {
     const copy = new Map<string, unknown>();
     let since: string | null = null;
     const step = fc.record({ id: fc.integer({ min: 1, max: 12 }), act: fc.constantFrom('write', 'write', 'drop') });
@@ -98,7 +98,7 @@ describe('GET /{version}/{resource}/changes', () => {
     );
   });
 
-  it('tells changes in the order of the syncs, each record once at its latest, deletions without a record', async () => {
+  it('lists changes in the order of the syncs, each record once at its latest change, deletions without a record', async () => {
     world.erp.records.clear();
     for (const id of [1, 2, 3]) world.erp.put(id);
     await world.sync();
@@ -124,7 +124,7 @@ describe('GET /{version}/{resource}/changes', () => {
     expect(await page(rest.next)).toEqual({ data: [], next: rest.next, hasMore: false });
   });
 
-  it('tells of a record that came back as it is now, to those who were told of its end and to those who were not', async () => {
+  it('reports a re-created record as an upsert, whether or not the client saw its deletion', async () => {
     world.erp.put(40, { name: 'before' });
     await world.sync();
     const { next: held } = await page(null);
@@ -137,7 +137,7 @@ describe('GET /{version}/{resource}/changes', () => {
     for (const since of [held, gone.next])
       expect((await page(since)).data).toMatchObject([{ op: 'upsert', id: '40', record: { name: 'after' } }]);
     expect((await page(null)).data.filter(({ id }) => id === '40')).toMatchObject([{ op: 'upsert' }]);
-    // Changed and gone between two looks: only its end is told.
+    // Updated and deleted between two requests: only the deletion is reported.
     world.erp.put(40, { name: 'last' });
     await world.sync();
     world.erp.records.delete('40');
@@ -145,7 +145,7 @@ describe('GET /{version}/{resource}/changes', () => {
     expect((await page(gone.next)).data).toMatchObject([{ op: 'delete', id: '40' }]);
   });
 
-  it('has a tag: 304 until something is synced, and the same answer for the same place', async () => {
+  it('304 until something is synced, and the same response for the same token', async () => {
     const { next } = await page(null);
     const path = `/v1/things/changes?since=${next}`;
     const first = await get(path).expect(200);
@@ -160,10 +160,10 @@ describe('GET /{version}/{resource}/changes', () => {
     expect((await get('/v1/things/changes').expect(200)).headers['etag']).not.toBe(moved.headers['etag']);
   });
 
-  it('keeps a page for whoever asks the same next, packed or not, with the way on', async () => {
+  it('caches a page for the next equal request, gzipped or not, with its Link header', async () => {
     for (const id of [1, 2, 3, 4, 5, 6, 7, 8, 9]) world.erp.put(id, { name: `kept ${id}`.repeat(30) });
     await world.sync();
-    const { hits } = engineOf(database.ctx).tallies.bodies;
+    const { hits } = engineOf(database.ctx).cacheCounters.bodies;
     for (const coding of ['identity', 'gzip']) {
       const ask = () => get('/v1/things/changes?limit=8', { 'accept-encoding': coding }).expect(200);
       const [first, second] = [await ask(), await ask()];
@@ -172,7 +172,7 @@ describe('GET /{version}/{resource}/changes', () => {
       expect(second.headers['link']).toContain(second.body.next);
       expect(second.text).toBe(first.text);
     }
-    expect(engineOf(database.ctx).tallies.bodies.hits).toBe(hits + 2);
+    expect(engineOf(database.ctx).cacheCounters.bodies.hits).toBe(hits + 2);
     await world.sync();
     world.erp.put(9, { name: 'other' });
     await world.sync();
@@ -180,7 +180,7 @@ describe('GET /{version}/{resource}/changes', () => {
     expect((await page(null)).data.at(-1)).toMatchObject({ id: '9', record: { name: 'other' } });
   });
 
-  it('400 for a place that was not given here, and for what is no parameter', async () => {
+  it('400 for a token that was not issued here, and for unknown parameters', async () => {
     const { next } = await page(null);
     const other = await openWorld();
     const wrong = [
@@ -208,7 +208,7 @@ describe('GET /{version}/{resource}/changes', () => {
     );
   });
 
-  it('is open to those to whom the list is open', async () => {
+  it('has the same access rules as the list', async () => {
     const scoped = async (scopes: Parameters<typeof makeKey>[2]) =>
       callerOf(app, { secret: (await makeKey(database.ctx, world.organizationId, scopes)).secret, organizationId: world.organizationId });
     await (await scoped({ resources: ['others'] }))('/v1/things/changes').expect(403);
@@ -219,7 +219,7 @@ describe('GET /{version}/{resource}/changes', () => {
     await get('/v1/things/changes/1').expect(404);
   });
 
-  it('410 once deletions since then are forgotten, but not for those who were told of them', async () => {
+  it('410 once tombstones since the token are pruned, but not for clients that already received them', async () => {
     const early = await page(null);
     world.erp.put(30);
     await world.sync();
@@ -241,15 +241,15 @@ describe('GET /{version}/{resource}/changes', () => {
     await page(again.next);
   });
 
-  it('410 after the records were loaded anew', async () => {
+  it('410 after the records were reloaded', async () => {
     const { next } = await page(null);
     await world.query(`update ${world.schema}.record_state set epoch = 'another'`);
     const { body } = await get(`/v1/things/changes?since=${next}`).expect(410);
-    expect(body.error.message).toContain('loaded anew');
+    expect(body.error.message).toContain('have been reloaded');
     await page((await page(null)).next);
   });
 
-  it('knows text ids, and one that is called changes', async () => {
+  it('supports text ids, and a record with the id "changes"', async () => {
     const { world: texts, get: ask } = await openWorld();
     await loadInvoices(
       database.ctx,

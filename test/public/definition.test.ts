@@ -1,4 +1,4 @@
-// The pure stages of a definition: shape, rules, binding, compiling, comparing.
+// The pure stages of a definition: schema, rules, binding, compiling, comparing.
 import { describe, expect, it } from 'vitest';
 import { type Available, bindDocument } from '../../src/public/bind.ts';
 import { compareVersions } from '../../src/public/compare.ts';
@@ -38,7 +38,7 @@ const fields = (...list: [name: string, source: string, more?: object][]) => ({
 });
 const found = (doc: SchemaDocument) => validateDocument(doc, available).map(({ path, code, blocks }) => `${blocks} ${path} ${code}`);
 
-describe('the shape', () => {
+describe('SchemaDocument', () => {
   it('is strict, bounded and fills in defaults', () => {
     expect(document(endpoint()).endpoints[0]).toEqual({
       name: 'invoices',
@@ -66,8 +66,8 @@ describe('the shape', () => {
   });
 });
 
-describe('the rules', () => {
-  it('a complete definition has no problems', () => {
+describe('validateDocument', () => {
+  it('accepts a complete definition', () => {
     expect(found(document(invoicesEndpoint))).toEqual([]);
   });
 
@@ -103,12 +103,12 @@ describe('the rules', () => {
       Array.from({ length: 9 }, (_, index) => `save endpoints[0].fields[${index}].name reserved_name`),
     ],
     [
-      'duplicates whatever the case',
+      'duplicates, ignoring case',
       document(endpoint(fields(['number', 'tranid'], ['nUMBER', 'status'])), endpoint()),
       ['save endpoints[1].name duplicate', 'save endpoints[0].fields[1].name duplicate'],
     ],
     [
-      'a field that reads like a filter of another',
+      'a field named like a filter of another field',
       document(
         endpoint(
           fields(
@@ -127,7 +127,7 @@ describe('the rules', () => {
       ],
     ],
     [
-      'unknown and unready record types',
+      'unknown and unsynced record types',
       document(
         endpoint({ recordType: 'invoyce' }),
         endpoint({ name: 'b', recordType: 'customer' }),
@@ -240,14 +240,14 @@ describe('the rules', () => {
     expect(found(doc).sort()).toEqual([...problems].sort());
   });
 
-  it('says what was probably meant', () => {
+  it('suggests the nearest name', () => {
     const [problem] = validateDocument(document(endpoint(fields(['a', 'tranidd']))), available);
     expect(problem?.message).toBe('Invoice has no synced field of this name. Did you mean "tranid"?');
   });
 });
 
-describe('binding', () => {
-  it('fixes the physical column of each source, past one that a change of type replaced', () => {
+describe('bindDocument', () => {
+  it('binds the physical column of each source, skipping one that a type change replaced', () => {
     const doc = document(endpoint(fields(['a', 'moved'], ['b', 'entity.name'], ['c', 'nothing'])));
     expect(bindDocument(doc, available)).toEqual({
       invoice: {
@@ -261,11 +261,11 @@ describe('binding', () => {
   });
 });
 
-describe('compiling', () => {
+describe('compileSchema', () => {
   const doc = document(invoicesEndpoint);
   const bindings = bindDocument(doc, available);
 
-  it('leads each parameter to a column and its operator', () => {
+  it('maps each parameter to a column and an operator', () => {
     const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...doc }).endpoints.get('invoices');
     expect(compiled?.filters.get('date_after')).toEqual({
       name: 'date_after',
@@ -284,14 +284,14 @@ describe('compiling', () => {
     expect([compiled, compiled?.fields, compiled?.fields[0], compiled?.filters.get('id')].every(Object.isFrozen)).toBe(true);
   });
 
-  it('refuses what is not completely bound', () => {
+  it('throws for an incompletely bound definition', () => {
     expect(() => compileSchema({ id: 'x', version: 'v1', bindings: {}, ...doc })).toThrow('lacks the binding');
     expect(() => compileSchema({ id: 'x', version: 'v1', bindings: { invoice: { idType: 'integer', columns: {} } }, ...doc })).toThrow(
       'lacks the binding of "tranid"',
     );
   });
 
-  it('names the indexes that its filters and sorts deserve, each once', () => {
+  it('lists the indexes for its filters and sorts, each once', () => {
     const expressionsOf = (endpoint: Endpoint) =>
       indexesOf(document(endpoint), bindings)
         .get('invoice')
@@ -307,7 +307,7 @@ describe('compiling', () => {
   });
 });
 
-describe('comparing', () => {
+describe('compareVersions', () => {
   const bound = (...endpoints: Endpoint[]) => {
     const doc = document(...endpoints);
     return { endpoints: doc.endpoints, bindings: bindDocument(doc, available) };
@@ -315,11 +315,11 @@ describe('comparing', () => {
   const changes = (before: Endpoint[], after: Endpoint[]) =>
     compareVersions(bound(...before), bound(...after)).map(({ path, code, breaking }) => `${path} ${code}${breaking ? ' !' : ''}`);
 
-  it('finds nothing between equals', () => {
+  it('finds no changes between equal versions', () => {
     expect(changes([invoicesEndpoint], [{ ...invoicesEndpoint, description: 'other words' }])).toEqual([]);
   });
 
-  it('marks what breaks callers', () => {
+  it('marks breaking changes', () => {
     expect(changes([endpoint(), endpoint({ name: 'old' })], [endpoint(), endpoint({ name: 'new' })])).toEqual([
       'old removed !',
       'new added',
@@ -363,7 +363,7 @@ describe('comparing', () => {
     ]);
   });
 
-  it('a changed type breaks callers even under the same source', () => {
+  it('a changed type is breaking even with the same source', () => {
     const retyped: Available = {
       invoice: {
         label: 'Invoice',

@@ -1,9 +1,9 @@
-// Holds answers of the public interface against the description of their version (OpenAPI 3.1, whose schemas are JSON Schema).
+// Validates responses of the public interface against the description of their version (OpenAPI 3.1, whose schemas are JSON Schema).
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import type { oas31 } from 'openapi3-ts';
 
-/** Callers are told that more may come; what comes today must be named. */
+/** Clients must accept additional properties, but every property sent today must be documented. */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed);
   if (typeof part !== 'object' || part === null) return part;
@@ -14,7 +14,7 @@ function closed(part: unknown): unknown {
 const pointer = (...steps: string[]): string =>
   steps.map((step) => `/${encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('');
 
-/** `(path, answer)` → why the answer is not as described; nothing when it is. `path` is a template such as `/v1/invoices/{id}`. */
+/** `(path, response)` → the violations of the description; empty when it conforms. `path` is a template such as `/v1/invoices/{id}`. */
 export function openDescribed(text: string): (path: string, answer: { readonly status: number; readonly body: unknown }) => string[] {
   const document = closed(JSON.parse(text)) as oas31.OpenAPIObject;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -23,7 +23,7 @@ export function openDescribed(text: string): (path: string, answer: { readonly s
   const compiled = new Map<string, ValidateFunction>();
   return (path, { status, body }) => {
     const described = document.paths?.[path]?.get?.responses?.[String(status)] as oas31.ReferenceObject | object | undefined;
-    if (described === undefined) return [`${path} is not said to answer ${status}`];
+    if (described === undefined) return [`${path} does not document the status ${status}`];
     const at = '$ref' in described ? described.$ref : `#${pointer('paths', path, 'get', 'responses', String(status))}`;
     const reference = `published${at}${pointer('content', 'application/json', 'schema')}`;
     const validate = compiled.get(reference) ?? ajv.compile({ $ref: reference });

@@ -1,4 +1,4 @@
-// What becomes of an export whose caller stalls or leaves, whose database breaks, and whose table someone else wants.
+// Exports whose client stalls or disconnects, whose database connection breaks, or whose table a writer needs.
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -7,10 +7,10 @@ import pino from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Settings } from '../../src/core/settings.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
-import { openUsage, type Usage } from '../../src/public/index.ts';
-import { openPace } from '../../src/public/pace.ts';
-import { openTurns } from '../../src/public/turns.ts';
-import { renewMetadata } from '../../src/sync/connection.ts';
+import { createFairQueue } from '../../src/public/fair-queue.ts';
+import { startUsageCounter, type UsageCounter } from '../../src/public/index.ts';
+import { createSlowReaderCheck } from '../../src/public/slow-reader.ts';
+import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
 import { applyColumnChanges, dropRetiredTables } from '../../src/warehouse/table.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -19,13 +19,13 @@ import { until } from '../setup/until.ts';
 import { field, memoryErp, noSignal, syncWorld } from '../sync/fixture.ts';
 import { type Caller, callerOf, idsOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
 
-// More than the buffers of a connection hold, so that a caller who doesn't read brings everything to a halt.
+// More than the buffers of a connection hold, so that a client that does not read blocks the whole pipeline.
 const count = 3_000;
 const characters = 10_000;
 
 let database: TestDatabase;
 let admin: ReturnType<typeof openKnex>;
-let usage: Usage;
+let usage: UsageCounter;
 let caller: Caller;
 let table: string;
 let schema: string;
@@ -35,7 +35,7 @@ const lines: string[] = [];
 
 async function fill(): Promise<string> {
   const made = await loadInvoices(database.ctx, caller.organizationId, []);
-  // By the one who has all the time of the world: this much may take longer than a read.
+  // With the settings of a patient client: this may take longer than a read.
   await admin.raw(
     `insert into ${schema}.${made} (id, generation, content_hash, f_tranid) select n, 1, '\\x00', repeat('x', ${characters}) from generate_series(1, ${count}) n`,
   );
@@ -44,10 +44,10 @@ async function fill(): Promise<string> {
 }
 
 beforeAll(async () => {
-  // A list that waits for the caller of an export is answered 503 then, and nothing else lasts that long.
+  // A list that waited for the client of an export would get 503 here; nothing else takes that long.
   database = await testDatabase({ settings: { readTimeoutMs: 30_000 } });
   admin = openKnex(database.address, null, 2);
-  usage = openUsage(database.ctx, { flushEveryMs: 3_600_000 });
+  usage = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
   const { id } = await makeOrganization(database.ctx);
   caller = { organizationId: id, secret: (await makeKey(database.ctx, id)).secret };
   schema = tenantSchema(id);
@@ -66,13 +66,13 @@ afterAll(async () => {
   await database.close();
 });
 
-type Changed = { readonly trustMs?: number; readonly data?: Pool };
+type Changed = { readonly cacheTtlMs?: number; readonly data?: Pool };
 
 async function serve(exports: Partial<Settings['exports']> = {}, changed: Changed = {}): Promise<number> {
   const { ctx } = database;
-  const { trustMs = ctx.settings.trustMs, data = ctx.db.data } = changed;
+  const { cacheTtlMs = ctx.settings.cacheTtlMs, data = ctx.db.data } = changed;
   const log = pino({}, { write: (line: string) => lines.push(line) });
-  const settings = { ...ctx.settings, trustMs, exports: { ...ctx.settings.exports, ...exports } };
+  const settings = { ...ctx.settings, cacheTtlMs, exports: { ...ctx.settings.exports, ...exports } };
   const server = publicApp({ ...ctx, db: { ...ctx.db, data }, log, settings }, usage).listen(0, '127.0.0.1');
   servers.push(server);
   await once(server, 'listening');
@@ -89,7 +89,7 @@ function send(port: number, query: string, more = '', as = caller, resource = 'i
   return socket;
 }
 
-/** Asks for the whole list and reads nothing but the first piece. */
+/** Requests the whole list and reads only the first chunk. */
 async function ask(port: number, query = '?fields=number', more = '', as = caller, resource = 'invoices') {
   const socket = send(port, query, more, as, resource);
   const [first] = (await once(socket, 'data')) as [Buffer];
@@ -97,7 +97,7 @@ async function ask(port: number, query = '?fields=number', more = '', as = calle
   return { socket, head: first.toString().split('\r\n\r\n')[0] ?? '' };
 }
 
-/** Reads the rest; resolves with all of it when the connection is over. */
+/** Reads the rest; resolves with all of it when the connection is closed. */
 async function rest(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -114,13 +114,13 @@ const backends = async (): Promise<{ pid: number; wait: string | null }[]> =>
       "select pid, wait_event as wait from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy (%'",
     )
   ).rows;
-/** Until that many exports wait for someone to take what they have. */
+/** Resolves when that many exports wait for their client to read. */
 const stalled = (wanted: number) =>
   until(async () => {
     const found = (await backends()).filter(({ wait }) => wait === 'ClientWrite');
     return found.length === wanted ? found : undefined;
   });
-/** Calls that were counted as failed so far. */
+/** Number of calls counted as failed so far. */
 async function failures(): Promise<number> {
   await usage.flush();
   const { rows } = await admin.raw<{ rows: { failed: string }[] }>('select sum(failed) as failed from api_key_usage');
@@ -128,8 +128,8 @@ async function failures(): Promise<number> {
 }
 const logged = (message: string) => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
 
-describe('a caller', () => {
-  it('who stalls holds memory still, and gets the rest when it reads on', async () => {
+describe('a client', () => {
+  it('that stalls uses no more memory, and gets the rest when it reads again', async () => {
     const { socket, head } = await ask(await serve(), '?fields=number', 'Connection: close\r\n');
     expect(head).toContain(`X-Total-Count: ${count}`);
     await stalled(1);
@@ -138,8 +138,8 @@ describe('a caller', () => {
     expect(text.length).toBeGreaterThan(count * characters - 200_000);
   });
 
-  it('who leaves frees the connection and the turn at once', async () => {
-    const port = await serve({ running: 1, waiting: 1 });
+  it('that disconnects frees its connection and permit at once', async () => {
+    const port = await serve({ maxRunning: 1, maxWaiting: 1 });
     for (let round = 0; round < 5; round += 1) {
       const { socket } = await ask(port);
       socket.destroy();
@@ -155,8 +155,8 @@ describe('a caller', () => {
     expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
   });
 
-  it('who left before it was known what he wants takes no turn and no place among those who wait', async () => {
-    const port = await serve({ running: 1, waiting: 1 }, { trustMs: 0 });
+  it('that disconnects before its request is parsed takes no permit and no place in the queue', async () => {
+    const port = await serve({ maxRunning: 1, maxWaiting: 1 }, { cacheTtlMs: 0 });
     const held = await ask(port);
     const holder = await admin.transaction();
     await holder.raw('lock table api_keys in access exclusive mode');
@@ -168,7 +168,7 @@ describe('a caller', () => {
     gone.destroy();
     await until(async () => (logged('request').length > 0 ? true : undefined));
     await holder.rollback();
-    // Whoever comes now and goes the same way is known later than the one who left.
+    // A client that connects now and takes the same way is handled after the one that disconnected.
     const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
     expect((await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?pageSize=1`, { headers })).status).toBe(200);
     const next = ask(port);
@@ -178,7 +178,7 @@ describe('a caller', () => {
     expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
   });
 
-  it('whose records are still counted holds no list up, and takes none with him when he leaves', async () => {
+  it('whose records are still being counted delays no list, and fails none when it disconnects', async () => {
     const { ctx, address } = database;
     const hurried = openDb(address, address, { control: 1, data: 1 }, 400);
     onTestFinished(() => hurried.close());
@@ -211,20 +211,20 @@ describe('a caller', () => {
     expect((await list).status).toBe(200);
   });
 
-  it('503 with Retry-After when too many wait; lists are served all the same', async () => {
-    const port = await serve({ running: 1, waiting: 0 });
+  it('503 with Retry-After when too many wait; lists are still served', async () => {
+    const port = await serve({ maxRunning: 1, maxWaiting: 0 });
     const { socket } = await ask(port);
     const refused = await ask(port);
     expect(refused.head).toMatch(/^HTTP\/1.1 503 /);
     expect(refused.head).toMatch(/Retry-After: \d+/);
-    expect(logged('Too many exports are under way; try again later').map(({ level }) => level)).toEqual([40]);
+    expect(logged('Too many exports in progress; try again later').map(({ level }) => level)).toEqual([40]);
     const get = callerOf(publicApp(database.ctx), caller);
     expect(idsOf(await get('/v1/invoices?pageSize=1').expect(200))).toEqual(['1']);
     socket.destroy();
   });
 
-  it('of one organization has at most half of the turns and of the places, and keeps no other out', async () => {
-    const port = await serve({ running: 2, waiting: 2 });
+  it('of one organization gets at most half of the permits and of the queue, and does not keep others out', async () => {
+    const port = await serve({ maxRunning: 2, maxWaiting: 2 });
     const { socket } = await ask(port);
     const more = [ask(port), ask(port)];
     expect((await Promise.race(more)).head).toMatch(/^HTTP\/1.1 503 /);
@@ -239,21 +239,21 @@ describe('a caller', () => {
     expect((await Promise.all(more)).map(({ head }) => head.slice(0, 12)).sort()).toEqual(['HTTP/1.1 200', 'HTTP/1.1 503']);
   });
 
-  it('who takes too little, or too long, is cut off, which counts as a failure', async () => {
+  it('that reads too slowly, or for too long, is cut off, which counts as a failure', async () => {
     const before = await failures();
-    const slow = await ask(await serve({ slowMs: 100, slowestBytesPerSecond: 1_000_000_000 }));
-    await until(async () => (logged('an export was cut off').length === 1 ? true : undefined));
+    const slow = await ask(await serve({ maxSlowMs: 100, minBytesPerSecond: 1_000_000_000 }));
+    await until(async () => (logged('export was cut off').length === 1 ? true : undefined));
     expect(endsCleanly(await rest(slow.socket))).toBe(false);
-    const long = await ask(await serve({ limitMs: 4_000 }));
-    await until(async () => (logged('an export was cut off').length === 2 ? true : undefined));
+    const long = await ask(await serve({ maxDurationMs: 4_000 }));
+    await until(async () => (logged('export was cut off').length === 2 ? true : undefined));
     expect(endsCleanly(await rest(long.socket))).toBe(false);
-    expect(logged('an export was cut off').map(({ reason }) => reason)).toEqual(['slow caller', 'time limit']);
+    expect(logged('export was cut off').map(({ reason }) => reason)).toEqual(['slow caller', 'time limit']);
     expect((await failures()) - before).toBe(2);
   });
 });
 
 describe('a failure', () => {
-  it('after the first byte destroys the connection, and the log says why', async () => {
+  it('after the first byte destroys the connection, and the reason is logged', async () => {
     const { socket } = await ask(await serve());
     for (const { pid } of await stalled(1)) await admin.raw('select pg_terminate_backend(?)', [pid]);
     expect(endsCleanly(await rest(socket))).toBe(false);
@@ -264,10 +264,10 @@ describe('a failure', () => {
     expect(failure).toMatchObject({ err: { message: expect.stringContaining('terminat') } });
   });
 
-  it('before it is an answer', async () => {
+  it('before the first byte is an error response', async () => {
     const client = await database.ctx.db.data.connect();
     await client.query(`begin; lock table ${schema}.${table} in access exclusive mode`);
-    const { head } = await ask(await serve({ limitMs: 200 }));
+    const { head } = await ask(await serve({ maxDurationMs: 200 }));
     await client.query('rollback');
     client.release();
     expect(head).toMatch(/^HTTP\/1.1 503 /);
@@ -279,7 +279,7 @@ describe('a failure', () => {
 });
 
 describe('while an export stalls', () => {
-  it('its table is swapped, no list waits, and it goes on with what it began until the table may be dropped', async () => {
+  it('its table is swapped, no list waits, and it continues with its snapshot until the table may be dropped', async () => {
     const { socket } = await ask(await serve(), '?fields=number', 'Connection: close\r\n');
     await stalled(1);
     const get = callerOf(publicApp(database.ctx), caller);
@@ -298,7 +298,7 @@ describe('while an export stalls', () => {
     expect(await dropRetiredTables(database.ctx.db.control, schema, 0)).toBe(1);
   });
 
-  it('a sync gives its table new columns and swaps it: the one before gives way, the one meanwhile ends whole, and no list waits', async () => {
+  it('a sync adds columns to its table and swaps it: an earlier export is cut off, a concurrent one completes, and no list waits', async () => {
     const world = await syncWorld(database.ctx, memoryErp());
     const records = 10_050;
     for (let id = 1; id <= records; id += 1) world.erp.put(id, { name: 'x'.repeat(2_500) });
@@ -310,13 +310,13 @@ describe('while an export stalls', () => {
     const before = await ask(port, '', '', reader, 'things');
     await stalled(1);
     world.erp.fields = [...world.erp.fields, field('extra')];
-    await renewMetadata(world.tenant, world.erp.connector, noSignal);
+    await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal);
     const during = Promise.withResolvers<Awaited<ReturnType<typeof ask>>>();
     world.erp.onCall = async ({ operation }) => {
       if (operation !== 'readPage') return;
       world.erp.onCall = () => undefined;
-      // Whoever was in the way of the new column is gone before the first page is read.
-      expect(logged('an export was cut off')).toMatchObject([{ reason: 'its table is wanted' }]);
+      // The export that blocked the new column is cut off before the first page is read.
+      expect(logged('export was cut off')).toMatchObject([{ reason: 'a writer waits for its table' }]);
       during.resolve(await ask(port, '', 'Connection: close\r\n', reader, 'things'));
       await stalled(1);
     };
@@ -333,16 +333,16 @@ describe('while an export stalls', () => {
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded', generation: '2' });
     expect((await world.state())?.activeTable).toBe('thing_2');
-    // The run has ended, and who stalls is still there.
+    // The run has finished, and the stalled client is still connected.
     await stalled(1);
-    expect(logged('an export was cut off')).toHaveLength(1);
+    expect(logged('export was cut off')).toHaveLength(1);
     await until(async () => (generations.at(-1) === 2 ? true : undefined));
     syncing = false;
     await reading;
     expect(generations[0]).toBe(1);
-    // Whoever follows the changes of the old table begins again.
+    // A client that follows the changes of the old table must start over.
     const { body } = await get(`/v1/things/changes?since=${changes}`).expect(410);
-    expect(body.error.message).toContain('loaded anew');
+    expect(body.error.message).toContain('have been reloaded');
     expect(endsCleanly(await rest(before.socket))).toBe(false);
     const { socket, head } = await during.promise;
     expect(head).toContain(`X-Total-Count: ${records}`);
@@ -353,12 +353,12 @@ describe('while an export stalls', () => {
     expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(1);
   });
 
-  it('whoever must change its table has it soon: the export is cut off', async () => {
+  it('a writer that needs its table gets it soon: the export is cut off', async () => {
     const { socket } = await ask(await serve());
     await stalled(1);
     const added = { column: 'f_new', field: 'new', part: 'value', type: 'text', state: 'loading', lineFields: null } as const;
     await applyColumnChanges(database.ctx.db.control, schema, 'invoice', [table], { added: [added], changed: [] }, 99);
-    expect(logged('an export was cut off')).toMatchObject([{ reason: 'its table is wanted' }]);
+    expect(logged('export was cut off')).toMatchObject([{ reason: 'a writer waits for its table' }]);
     expect(endsCleanly(await rest(socket))).toBe(false);
     const another = await ask(await serve());
     await stalled(1);
@@ -367,48 +367,48 @@ describe('while an export stalls', () => {
   });
 });
 
-describe('turns', () => {
+describe('createFairQueue', () => {
   const never = new AbortController().signal;
-  it('are taken in order, given up by those who leave, and refused when too many wait or it takes too long', async () => {
-    const turns = openTurns({ running: 1, waiting: 3, limitMs: 20 });
-    const first = await turns.take('a', never);
+  it('grants permits in order, drops aborted waiters, and rejects when too many wait or the wait takes too long', async () => {
+    const turns = createFairQueue({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 20 });
+    const first = await turns.acquireUnlessAborted('a', never);
     const leaving = new AbortController();
-    const second = turns.take('a', leaving.signal);
-    const third = turns.take('a', never);
-    await expect(turns.take('a', never)).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '30' } });
+    const second = turns.acquireUnlessAborted('a', leaving.signal);
+    const third = turns.acquireUnlessAborted('a', never);
+    await expect(turns.acquireUnlessAborted('a', never)).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '30' } });
     leaving.abort();
     expect(await second).toBeUndefined();
     first?.();
     const end = await third;
     expect(end).toBeTypeOf('function');
-    await expect(turns.take('a', never)).rejects.toMatchObject({ status: 503 });
+    await expect(turns.acquireUnlessAborted('a', never)).rejects.toMatchObject({ status: 503 });
     end?.();
-    expect(await turns.take('a', never)).toBeTypeOf('function');
+    expect(await turns.acquireUnlessAborted('a', never)).toBeTypeOf('function');
   });
 
-  it('are refused at once to who waits when the process stops, and to who comes then', async () => {
-    const turns = openTurns({ running: 1, waiting: 3, limitMs: 3_600_000 });
-    const end = await turns.take('a', never);
-    const waiting = turns.take('b', never);
-    expect(turns.now()).toEqual({ running: 1, waiting: 1 });
+  it('rejects all waiters at once when it is closed, and everyone who would have to wait later', async () => {
+    const turns = createFairQueue({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 3_600_000 });
+    const end = await turns.acquireUnlessAborted('a', never);
+    const waiting = turns.acquireUnlessAborted('b', never);
+    expect(turns.stats()).toEqual({ running: 1, waiting: 1 });
     turns.close();
     await expect(waiting).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '2' } });
-    await expect(turns.take('c', never)).rejects.toMatchObject({ status: 503 });
+    await expect(turns.acquireUnlessAborted('c', never)).rejects.toMatchObject({ status: 503 });
     end?.();
-    expect(turns.now()).toEqual({ running: 0, waiting: 0 });
+    expect(turns.stats()).toEqual({ running: 0, waiting: 0 });
   });
 
-  it('go round: whoever runs the least is next, and nobody has more than half of them or of the places', async () => {
-    const turns = openTurns({ running: 2, waiting: 6, limitMs: 10_000 });
+  it('is fair: the owner with the fewest running jobs is next, and no owner has more than half of the permits or of the queue', async () => {
+    const turns = createFairQueue({ maxRunning: 2, maxWaiting: 6, maxWaitMs: 10_000 });
     const order: string[] = [];
     const ends = new Map<string, () => void>();
     const ask = (owner: string, name: string) =>
-      turns.take(owner, never).then((end) => {
+      turns.acquireUnlessAborted(owner, never).then((end) => {
         order.push(name);
         if (end !== undefined) ends.set(name, end);
       });
     const asked = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) => ask(name.charAt(0), name));
-    await expect(turns.take('a', never)).rejects.toMatchObject({ status: 503 });
+    await expect(turns.acquireUnlessAborted('a', never)).rejects.toMatchObject({ status: 503 });
     await Promise.all([asked[0], asked[4]]);
     for (const [ending, begun] of [
       ['a1', 6],
@@ -424,8 +424,8 @@ describe('turns', () => {
   });
 });
 
-it('a caller who takes nothing any more is slow when one stretch of time has passed since, whatever it took before', () => {
-  const { lookEveryMs, isSlow } = openPace({ slowMs: 60_000, slowestBytesPerSecond: 10 });
+it('a client that stops reading is slow one window later, whatever it read before', () => {
+  const { checkEveryMs: lookEveryMs, isSlow } = createSlowReaderCheck({ maxSlowMs: 60_000, minBytesPerSecond: 10 });
   expect(lookEveryMs).toBe(5_000);
   expect(Array.from({ length: 12 }, (_, look) => isSlow(look === 0 ? 0 : 9_000))).not.toContain(true);
   expect([isSlow(9_000), isSlow(9_599), isSlow(9_600)]).toEqual([false, true, false]);

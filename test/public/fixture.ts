@@ -1,22 +1,22 @@
-// A small company with invoices in its warehouse and a published version, and the public interface in front of it.
+// A small organization with invoices in its warehouse and a published version, and the public interface in front of it.
 import express, { type Express } from 'express';
 import supertest from 'supertest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { sessionCookie } from '../../src/http/authenticate.ts';
-import { errorHandler, unknownAddress } from '../../src/http/errors.ts';
-import { headersOf, settleHeaders } from '../../src/http/first-headers.ts';
+import { errorHandler, notFoundHandler } from '../../src/http/errors.ts';
+import { applyPendingHeaders, pendingHeaders } from '../../src/http/pending-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
-import { noteServed } from '../../src/http/served.ts';
+import { recordServed } from '../../src/http/served.ts';
 import {
   bindDocument,
   describeVersion,
-  openUsage,
   publicHandler,
   readAvailable,
   SchemaDocument,
-  type Usage,
+  startUsageCounter,
+  type UsageCounter,
   validateDocument,
 } from '../../src/public/index.ts';
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
@@ -110,7 +110,7 @@ export type InvoiceRow = {
 let tables = 0;
 let epochs = 0;
 
-/** Puts these rows, and only these, into a new table and makes it the one that readers see, as a first load does. */
+/** Loads exactly these rows into a new table and makes it the active one, as a first load does. */
 export async function loadInvoices(
   ctx: Ctx,
   organizationId: string,
@@ -179,7 +179,7 @@ async function idTypeOf(ctx: Ctx, organizationId: string, table: string): Promis
   return rows[0]?.type ?? 'bigint';
 }
 
-/** Says that the table's rows changed, as a publish does. */
+/** Bumps the generation, as a publish does. */
 export async function bumpGeneration(ctx: Ctx, organizationId: string, rowCount: number): Promise<void> {
   await ctx.db.data.query(
     `update ${tenantSchema(organizationId)}.record_state set generation = generation + 1, row_count = $1, synced_at = now() where record_type = 'invoice'`,
@@ -205,7 +205,7 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
   const bindings = bindDocument(document, available);
   const described = { version, name: 'Test', notes: '', endpoints: document.endpoints, bindings, draft: false, previous: null };
   const openapi = (options.describe ?? ((text) => text))(describeVersion(described));
-  const id = newId();
+  const id = createId();
   await inTransaction(tenant, async (tx) => {
     await tx('api_schemas').insert({
       id,
@@ -213,7 +213,7 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
       version,
       status,
       endpoints: JSON.stringify(document.endpoints),
-      created_by: newId(),
+      created_by: createId(),
       ...(status !== 'draft' && { bindings: JSON.stringify(bindings), openapi, published_at: new Date() }),
       sunset_at: options.sunsetAt ?? null,
       ...(status === 'deprecated' && { deprecated_at: new Date() }),
@@ -222,7 +222,7 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
   return id;
 }
 
-export function publicApp(ctx: Ctx, usage: Usage = openUsage(ctx)): Express {
+export function publicApp(ctx: Ctx, usage: UsageCounter = startUsageCounter(ctx)): Express {
   const app = express();
   app.disable('x-powered-by');
   app.use(requestLog(ctx.log, ctx.clock));
@@ -231,22 +231,22 @@ export function publicApp(ctx: Ctx, usage: Usage = openUsage(ctx)): Express {
     publicHandler(ctx, {
       usage,
       sessionCookie,
-      headersOf,
-      settleHeaders,
-      onServed: noteServed,
+      headersOf: pendingHeaders,
+      applyHeaders: applyPendingHeaders,
+      onServed: recordServed,
       referencePage: (_req, res) => {
         res.type('html').send('<!doctype html><title>reference</title>');
       },
     }),
   );
-  app.use(unknownAddress);
+  app.use(notFoundHandler);
   app.use(errorHandler(ctx.log));
   return app;
 }
 
 export type Caller = { readonly secret: string; readonly organizationId: string };
 
-/** Calls as a customer's program does, with both headers. */
+/** Calls as a client program does, with both headers. */
 export const callerOf =
   (app: Express, { secret, organizationId }: Caller) =>
   (path: string, headers: Record<string, string> = {}) =>

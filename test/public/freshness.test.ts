@@ -1,4 +1,4 @@
-// Entity tags, the one-second rule, totals, and reads that meet a publish, a swap, a lock or a broken connection.
+// Entity tags, the one-second rule, totals, and reads that meet a publish, a table swap, a lock or a broken connection.
 import express from 'express';
 import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ let table: string;
 let get: ReturnType<typeof callerOf>;
 
 type Query = string | { text: string };
-/** The same pool or connection of it, noting what is asked of it; `current` may give another one in its place. */
+/** A wrapper of a pool or connection that records its queries; `current` may replace the target. */
 const watched = <T extends Pool | PoolClient>(target: T, current = (): T => target): T =>
   new Proxy(target, {
     get: (_, name) => {
@@ -41,7 +41,7 @@ const watched = <T extends Pool | PoolClient>(target: T, current = (): T => targ
 
 beforeAll(async () => {
   clock = testClock();
-  // What meets a lock here waits until the test gives it back, but for those who are hurried.
+  // Queries that meet a lock here wait until the test releases it, except those with a short timeout.
   database = await testDatabase({ clock, settings: { anchorEvery: 4, readTimeoutMs: 60_000 } });
   hurried = openDb(database.address, database.address, { control: 1, data: 4 }, 400);
   const { data } = database.ctx.db;
@@ -75,7 +75,7 @@ async function lock(): Promise<() => Promise<void>> {
     locker.release();
   };
 }
-/** What is read meanwhile meets a locked table, and gives up soon. */
+/** Reads during this time meet a locked table and time out soon. */
 async function whileLocked<T>(work: () => Promise<T>): Promise<T> {
   const unlock = await lock();
   isHurried = true;
@@ -92,7 +92,7 @@ const schema = () => tenantSchema(organizationId);
 
 describe('ETag and 304', () => {
   it.each(['/v1/invoices', '/v1/invoices?status=open', '/v1/invoices/1', '/openapi/v1'])(
-    '304 for what the caller holds, without a look at the records: %s',
+    '304 for a current ETag, without reading the records: %s',
     async (path) => {
       const first = await get(path).expect(200);
       const tag = String(first.headers['etag']);
@@ -109,7 +109,7 @@ describe('ETag and 304', () => {
     },
   );
 
-  it('says how fresh the answer is and how it may be kept', async () => {
+  it('has the freshness and cache headers', async () => {
     const { headers } = await get('/v1/invoices').expect(200);
     expect(headers).toMatchObject({
       'x-data-generation': '1',
@@ -149,7 +149,7 @@ describe('ETag and 304', () => {
     expect(new Set(tags).size).toBe(tags.length);
   });
 
-  it("never honours another tenant's tag", async () => {
+  it('never accepts an ETag of another tenant', async () => {
     const { headers } = await get('/v1/invoices').expect(200);
     const neighbour = await makeOrganization(database.ctx);
     await loadInvoices(database.ctx, neighbour.id, [{ id: 1 }]);
@@ -161,7 +161,7 @@ describe('ETag and 304', () => {
   });
 });
 
-describe('the one-second rule, without any notification', () => {
+describe('the one-second rule, without notifications', () => {
   it('a 304 outlives its data by at most one second', async () => {
     const { headers } = await get('/v1/invoices').expect(200);
     const held = { 'if-none-match': String(headers['etag']) };
@@ -172,7 +172,7 @@ describe('the one-second rule, without any notification', () => {
     expect((await get('/v1/invoices', held).expect(200)).headers['x-data-generation']).toBe('2');
   });
 
-  it('an answer with records is always of the newest generation', async () => {
+  it('a response with records is always of the newest generation', async () => {
     await get('/v1/invoices?status=open').expect(200);
     await insertInvoices(database.ctx, organizationId, table, [{ id: 1_000, status: 'open' }]);
     await bumpGeneration(database.ctx, organizationId, 61);
@@ -182,7 +182,7 @@ describe('the one-second rule, without any notification', () => {
     expect((await get('/v1/invoices').expect(200)).body.pagination.total).toBe(61);
   });
 
-  it('a page in memory outlives its data by at most one second, packed or not, and costs no look at the database', async () => {
+  it('a cached page outlives its data by at most one second, gzipped or not, and needs no query', async () => {
     for (const coding of ['identity', 'gzip']) {
       const path = '/v1/invoices?status=open';
       const first = await get(path, { 'accept-encoding': coding }).expect(200);
@@ -201,13 +201,13 @@ describe('the one-second rule, without any notification', () => {
     }
   });
 
-  it('a page in memory is in the form that its caller would get', async () => {
+  it('a cached page has the coding that its client would get', async () => {
     const codingOf = async (coding: string) =>
       (await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding'];
     expect([await codingOf('identity'), await codingOf('gzip'), await codingOf('identity')]).toEqual([undefined, 'gzip', undefined]);
   });
 
-  it('a revoked key dies within one second', async () => {
+  it('a revoked key is rejected within one second', async () => {
     await get('/v1/invoices').expect(200);
     await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('api_keys').where({ id: keyId }).update({ revoked_at: new Date() }));
     clock.advance(999);
@@ -216,7 +216,7 @@ describe('the one-second rule, without any notification', () => {
     await get('/v1/invoices').expect(401);
   });
 
-  it('a retired version ends within one second, and a new one is there', async () => {
+  it('a retired version ends within one second, and a new one is available', async () => {
     await get('/v1/invoices').expect(200);
     await get('/v2/invoices').expect(404);
     await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('api_schemas').where({ version: 'v1' }).update({ status: 'retired' }));
@@ -226,7 +226,7 @@ describe('the one-second rule, without any notification', () => {
     await get('/v2/invoices').expect(200);
   });
 
-  it('each row is read once per second, however many ask', async () => {
+  it('each row is read once per second, however many requests need it', async () => {
     await get('/v1/invoices/1').expect(200);
     clock.advance(1_000);
     statements.length = 0;
@@ -237,7 +237,7 @@ describe('the one-second rule, without any notification', () => {
     expect(statements.length).toBe(1);
   });
 
-  it('notes the use of a key', async () => {
+  it('records the use of a key', async () => {
     await get('/v1/invoices').expect(200);
     await until(async () => {
       const key = await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('api_keys').where({ id: keyId }).first('last_used_at'));
@@ -249,7 +249,7 @@ describe('the one-second rule, without any notification', () => {
 describe('totals', () => {
   const counts = () => statements.filter((text) => text.includes(') as total')).length;
 
-  it('are counted once per generation and filter, however many ask at once', async () => {
+  it('are counted once per generation and filter, however many concurrent requests', async () => {
     await get('/v1/invoices?page=1').expect(200);
     expect(counts()).toBe(0);
     const answers = await Promise.all(
@@ -268,7 +268,7 @@ describe('totals', () => {
     expect(counts()).toBe(3);
   });
 
-  it('are shared by those who ask at once also where no total is kept', async () => {
+  it('are shared by concurrent requests even when no total is cached', async () => {
     const key = await makeKey(database.ctx, organizationId);
     const { settings } = ctx;
     const forgetful = publicApp({ ...ctx, settings: { ...settings, cacheBytes: { ...settings.cacheBytes, totals: 0 } } });
@@ -289,7 +289,7 @@ describe('totals', () => {
     expect(counts()).toBe(2);
   });
 
-  it('and the places where deep pages begin are found once per generation and order', async () => {
+  it('anchors of deep pages are built once per generation and order', async () => {
     const found = () => statements.filter((text) => text.includes('as valued')).length;
     const deep = (order: string) =>
       Array.from({ length: 8 }, (_, index) => get(`/v1/invoices?sort=status&order=${order}&pageSize=2&page=${30 - index}`));
@@ -307,7 +307,7 @@ describe('totals', () => {
     expect(found()).toBe(3);
   });
 
-  it('do not mix two resources that call different columns by one name', async () => {
+  it('are not mixed up between two resources that use one name for different columns', async () => {
     const swapped = {
       ...invoicesEndpoint,
       name: 'swapped',
@@ -318,7 +318,7 @@ describe('totals', () => {
     expect((await get('/v2/swapped?status=open').expect(200)).body.pagination.total).toBe(0);
   });
 
-  it('one failed count fails those who waited for it, and the next request counts again', async () => {
+  it('a failed count fails the requests that waited for it, and the next request counts again', async () => {
     await get('/v1/invoices').expect(200);
     const answers = await whileLocked(() => Promise.all([get('/v1/invoices?status=open'), get('/v1/invoices?status=open')]));
     expect(answers.map(({ status }) => status)).toEqual([503, 503]);
@@ -327,8 +327,8 @@ describe('totals', () => {
   });
 });
 
-describe('reads that meet something else', () => {
-  it('a table swapped in between is followed, with the old one still there or dropped', async () => {
+describe('reads during other work', () => {
+  it('follow a table swap, whether the old table still exists or is dropped', async () => {
     await get('/v1/invoices?status=open').expect(200);
     await loadInvoices(database.ctx, organizationId, [{ id: 5, status: 'open' }]);
     const other = '/v1/invoices?status=open&pageSize=24';
@@ -341,7 +341,7 @@ describe('reads that meet something else', () => {
     await get('/v1/invoices/6').expect(404);
   });
 
-  it('a statement whose result DDL has changed is planned again, and never a 500', async () => {
+  it('a statement whose result type changed by DDL is planned again, never a 500', async () => {
     const ask = () => Promise.all(Array.from({ length: 4 }, () => get('/v1/invoices/1').expect(200)));
     await ask();
     await ask();
@@ -363,7 +363,7 @@ describe('reads that meet something else', () => {
     await get('/v1/invoices').expect(200);
     const admin = openKnex(database.address, null, 1);
     const { rowCount } = await admin.raw<{ rowCount: number }>(
-      // Until each is gone: whoever reads once more after a broken connection would meet another one that is about to break.
+      // Until each is closed: a retry after a broken connection could meet another one that is about to break.
       "select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = current_database() and query like '%row_to_json%' and pid <> pg_backend_pid()",
     );
     await admin.destroy();
@@ -386,20 +386,20 @@ describe('reads that meet something else', () => {
     await get('/openapi/v1').expect(200);
   });
 
-  it('503 when a published column is gone, and the log says so', async () => {
+  it('503 when a published column is missing, which is logged', async () => {
     await database.ctx.db.data.query(`alter table ${schema()}.${table} drop column f_total`);
     await get('/v1/invoices').expect(503);
     expect(idsOf(await get('/v1/invoices?fields=number&pageSize=1').expect(200))).toEqual(['1']);
   });
 
-  it('503 when the read takes too long', async () => {
+  it('503 when the read times out', async () => {
     await get('/v1/invoices').expect(200);
     const response = await whileLocked(() => get('/v1/invoices/1'));
     expect(response.status).toBe(503);
     expect(response.headers['retry-after']).toBe('5');
   });
 
-  it('page, total and generation always belong together while publishes go on', async () => {
+  it('page, total and generation are consistent during publishes', async () => {
     let writing = true;
     const write = async () => {
       const client = await database.ctx.db.data.connect();

@@ -1,5 +1,6 @@
-// A published version is a promise to programs nobody here knows: its answers are kept as files and compared to the letter, before
-// and after everything that may happen around it. A file that differs is a broken promise, not a file to be written anew.
+// A published version is a promise to client programs we do not know: its responses are stored as files and compared byte for byte, before
+// and after everything that may happen around it. A difference means a broken promise; do not regenerate the file. Only the message of an
+// error, which is documented as free text, may be edited.
 import { readFileSync } from 'node:fs';
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -60,7 +61,7 @@ let app: Express;
 let secret: string;
 
 beforeAll(async () => {
-  database = await testDatabase({ settings: { trustMs: 0 } });
+  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
   organizationId = (await makeOrganization(database.ctx)).id;
   await loadInvoices(database.ctx, organizationId, rows);
   await publishVersion(database.ctx, organizationId);
@@ -85,11 +86,11 @@ const described = async () => {
 const inWarehouse = (sql: string) => database.ctx.db.data.query(sql.replaceAll('$schema', tenantSchema(organizationId)));
 
 describe('a published version', () => {
-  it('answers as the kept answers say', async () => {
+  it('returns the stored responses', async () => {
     expect(await answers()).toBe(kept);
   });
 
-  it('and goes on so after fields vanished or changed their type, a new table, and later versions', async () => {
+  it('still does after fields vanished or changed type, a table swap, and later versions', async () => {
     const description = await described();
     await inWarehouse(`update $schema.record_columns set state = 'vanished' where field in ('status', 'entity')`);
     await inWarehouse(`update $schema.record_columns set state = 'replaced' where field = 'total'`);

@@ -1,4 +1,4 @@
-// The headers of answers: the same for HEAD, packed or not, for whom a browser may let read, and what they say of a version's end.
+// Response headers: the same for HEAD, gzipped or not, CORS, and the announcement of a deprecation.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openMessages } from '../../src/http/messages.ts';
+import { createMessageClasses } from '../../src/http/message-classes.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
@@ -50,7 +50,7 @@ describe('HEAD, gzip and CORS', () => {
 
   const authorization = () => ({ authorization: String(get('/').get('authorization')), 'x-tenant-id': organizationId });
 
-  it('packs only what is larger than 1 KiB, and only when asked', async () => {
+  it('compresses only bodies larger than 1 KiB, and only if accepted', async () => {
     const packed = await get('/v1/invoices', { 'accept-encoding': 'gzip' })
       .buffer(true)
       .parse((res, done) => {
@@ -62,7 +62,7 @@ describe('HEAD, gzip and CORS', () => {
     expect(packed.headers['content-encoding']).toBe('gzip');
     expect(plain.headers['content-encoding']).toBeUndefined();
     expect(Number(plain.headers['content-length'])).toBe(Buffer.byteLength(plain.text));
-    // supertest's HTTP client unpacks by itself when it may.
+    // supertest decompresses by itself if it may.
     const body: Buffer = packed.body;
     expect((body[0] === 0x1f ? gunzipSync(body) : body).toString()).toBe(plain.text);
     for (const coding of ['gzip;q=0', 'br', '*;q=0', 'gzip;q=0.2, identity;q=0.5']) {
@@ -73,13 +73,13 @@ describe('HEAD, gzip and CORS', () => {
     expect((await get('/v1/invoices/1', { 'accept-encoding': 'gzip' }).expect(200)).headers['content-encoding']).toBeUndefined();
   });
 
-  it('304 answers the tag of either coding that the caller accepts', async () => {
+  it('304 for the ETag of either coding that the client accepts', async () => {
     const gzip = String((await get('/v1/invoices', { 'accept-encoding': 'gzip' }).expect(200)).headers['etag']);
     await get('/v1/invoices', { 'accept-encoding': 'gzip', 'if-none-match': gzip }).expect(304);
     await get('/v1/invoices', { 'accept-encoding': 'identity', 'if-none-match': gzip }).expect(200);
   });
 
-  it('lets only the named origins read, errors included', async () => {
+  it('allows only the configured origins, for errors too', async () => {
     const allowed = await get('/v1/invoices', { origin: 'https://portal.example' }).expect(200);
     expect(allowed.headers['access-control-allow-origin']).toBe('https://portal.example');
     expect(allowed.headers['access-control-expose-headers']).toContain('X-Data-Generation');
@@ -123,7 +123,7 @@ describe('the whole application', () => {
   const sent = ['connection', 'date', 'keep-alive'];
   const full = ['content-length', 'content-type'];
 
-  /** As they stand on the wire, each as often as it is there. */
+  /** Raw headers, each as often as it was sent. */
   async function ask(server: Server, path: string, headers: Record<string, string> = {}) {
     const { port } = server.address() as AddressInfo;
     const asked = request({
@@ -138,8 +138,8 @@ describe('the whole application', () => {
     return { status: answer.statusCode, names: names.sort(), headers: answer.headers };
   }
 
-  it('gives every answer the same first headers, once, whoever writes it', async () => {
-    const messages = openMessages();
+  it('sends the same first headers with every response, exactly once, whichever part writes it', async () => {
+    const messages = createMessageClasses();
     const app = createApp(ctx, { messages });
     const server = createServer({ ...messages, keepAliveTimeout: 120_000 }, app).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -159,7 +159,7 @@ describe('the whole application', () => {
       expect(page.status).toBe(200);
       expect(page.names).toEqual(expect.arrayContaining(safe));
       expect(new Set(page.names).size).toBe(page.names.length);
-      // Requests are born as the application wants them, and know it.
+      // Requests are created by the message class of the application.
       expect(Object.getPrototypeOf(app.request)).toBe(express.request);
       expect([app.request, app.response]).toEqual([messages.IncomingMessage.prototype, messages.ServerResponse.prototype]);
     } finally {
@@ -170,7 +170,7 @@ describe('the whole application', () => {
 });
 
 describe('deprecation', () => {
-  it('is announced with its sunset and the way to the successor', async () => {
+  it('is announced with its sunset and a link to the successor', async () => {
     await publishVersion(ctx, organizationId, { version: 'v2', status: 'deprecated', sunsetAt: '2027-01-31T00:00:00Z' });
     await publishVersion(ctx, organizationId, { version: 'v10', endpoints: [{ ...invoicesEndpoint, name: 'bills' }] });
     const { headers } = await get('/v2/invoices?pageSize=1').expect(200);
@@ -183,7 +183,7 @@ describe('deprecation', () => {
     expect((await get('/v1/invoices').expect(200)).headers['deprecation']).toBeUndefined();
   });
 
-  it('names no older version as the successor', async () => {
+  it('does not name an older version as the successor', async () => {
     await publishVersion(ctx, organizationId, { version: 'v11', status: 'deprecated' });
     const { headers } = await get('/v11/invoices?pageSize=1').expect(200);
     expect(headers['deprecation']).toMatch(/^@\d{10}$/);
@@ -191,8 +191,8 @@ describe('deprecation', () => {
   });
 });
 
-describe('the door', () => {
-  it('leaves the reference page to the page it is given, without a credential', async () => {
+describe('publicHandler', () => {
+  it('delegates the reference page to the given handler, without a credential', async () => {
     await supertest(publicApp(ctx)).get('/api/public/openapi/v77/preview').expect(200).expect('content-type', /html/);
   });
 });

@@ -55,7 +55,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 describe('GET /{version}/{resource}', () => {
-  it('200 with the pagination envelope and every chosen field', async () => {
+  it('200 with the pagination envelope and every published field', async () => {
     const response = await get('/v1/invoices').expect(200);
     expect(Object.keys(response.body)).toEqual(['data', 'pagination']);
     expect(response.body.pagination).toEqual({ total: 4, page: 1, pageSize: 25, totalPages: 1 });
@@ -132,7 +132,7 @@ describe('GET /{version}/{resource}', () => {
     ['date_gte=0001-01-01', '1 2 10'],
     ['modified_gte=0001-01-01', '1 2 10'],
     ['date_after=2026-01-30&status=open', '1'],
-    ['status=nobody', ''],
+    ['status=unknown', ''],
   ])('filters by %s', async (query, ids) => {
     const response = await get(`/v1/invoices?${query}`).expect(200);
     expect(idsOf(response)).toEqual(ids === '' ? [] : ids.split(' '));
@@ -157,13 +157,13 @@ describe('GET /{version}/{resource}', () => {
     expect(idsOf(await get(`/v1/invoices?${query}&pageSize=1&page=3`).expect(200))).toEqual([ids.split(' ')[2]]);
   });
 
-  it('narrows the answer to the wanted fields, in the order of the definition', async () => {
+  it('returns only the requested fields, in the order of the definition', async () => {
     const response = await get('/v1/invoices?fields=status,number,id&pageSize=1').expect(200);
     expect(response.text).toContain('"data":[{"id":"1","number":"INV-001","status":"open"}]');
     expect((await get('/v1/invoices?fields=id&pageSize=1').expect(200)).text).toContain('"data":[{"id":"1"}]');
   });
 
-  it('pages: beyond the end is empty with the true total', async () => {
+  it('a page beyond the end is empty, with the exact total', async () => {
     expect((await get('/v1/invoices?pageSize=3&page=2').expect(200)).body).toMatchObject({
       data: [{ id: '10' }],
       pagination: { total: 4, page: 2, pageSize: 3, totalPages: 2 },
@@ -184,7 +184,7 @@ describe('GET /{version}/{resource}', () => {
 });
 
 describe('Link', () => {
-  it('is left out where a long query would make the headers too large for proxies', async () => {
+  it('is omitted when a long query would make the headers too large for proxies', async () => {
     const query = Array.from({ length: 99 }, (_unused, index) => `number=INV-${String(index).padStart(12, '0')}`).join('&');
     const response = await get(`/v1/invoices?${query}`).expect(200);
     expect(response.headers['link']).toBeUndefined();

@@ -7,7 +7,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import type { oas31 } from 'openapi3-ts';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { bindDocument } from '../../src/public/bind.ts';
 import { describeVersion } from '../../src/public/openapi.ts';
@@ -42,7 +42,7 @@ const awkward = [
   { ...invoicesEndpoint, name: 'unsynced', recordType: 'nothing', filters: [{ field: 'status', operators: ['eq'] }] },
 ];
 
-describe('the description', () => {
+describe('describeVersion', () => {
   it('is valid OpenAPI 3.1 and lint-clean', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'description-'));
     try {
@@ -73,7 +73,7 @@ describe('the description', () => {
     expect(JSON.stringify(describeEndpoints(awkward))).toBe(JSON.stringify(describeEndpoints(awkward)));
   });
 
-  it('has one typed parameter per filter, with the sentence about days', () => {
+  it('has one typed parameter per filter, with the sentence about dates', () => {
     const parameters = (describeEndpoints([invoicesEndpoint]).paths?.['/v2/invoices']?.get?.parameters ?? []) as oas31.ParameterObject[];
     const named = (name: string) => parameters.find((parameter) => parameter.name === name);
     expect(named('date_after')).toMatchObject({ schema: { type: 'string', format: 'date' } });
@@ -93,15 +93,15 @@ describe('the description', () => {
     expect(named('date_null')?.description).not.toContain(dateSentence);
   });
 
-  it('carries errors, freshness, polling, examples and the changes from the version before', () => {
+  it('contains errors, freshness, polling, examples and the changes from the previous version', () => {
     const described = describeEndpoints(
       [invoicesEndpoint],
       [{ ...invoicesEndpoint, sorts: [...invoicesEndpoint.sorts, 'customer'], fields: invoicesEndpoint.fields.slice(1), filters: [] }],
     );
     expect(described.info.description).toContain('If-None-Match');
     expect(described.info.description).toContain('## Changes from v1');
-    expect(described.info.description).toContain('**Breaking:** In invoices the sort customer is gone.');
-    expect(described.info.description).toContain('- In invoices the field number is new.');
+    expect(described.info.description).toContain('**Breaking:** The sort customer of invoices was removed.');
+    expect(described.info.description).toContain('- The field number of invoices was added.');
     const list = described.paths?.['/v2/invoices']?.get;
     expect(Object.keys(list?.responses ?? {})).toEqual(['200', '304', '400', '401', '403', '404', '406', '410', '503']);
     expect(list?.operationId).toBe('listInvoices');
@@ -115,18 +115,18 @@ describe('the description', () => {
     expect(Object.keys(described.components?.securitySchemes ?? {})).toEqual(['apiKey', 'tenant']);
   });
 
-  it('ends what a publisher wrote with a full stop before it says more', () => {
-    const told = (description: string) => {
+  it('ends descriptions of the publisher with a full stop before adding text', () => {
+    const totalOf = (description: string) => {
       const fields = [{ name: 'total', source: 'total', description }];
       const described = describeEndpoints([{ ...invoicesEndpoint, fields, filters: [], sorts: [] }]);
-      const record = described.components?.schemas?.['InvoicesRecord'] as oas31.SchemaObject | undefined;
+      const record = described.components?.schemas?.['Invoice'] as oas31.SchemaObject | undefined;
       return record?.properties?.['total'];
     };
     for (const written of ['What is due', 'What is due.'])
-      expect(told(written)).toMatchObject({ description: expect.stringMatching(/^What is due\. Exact decimal digits\. /) });
+      expect(totalOf(written)).toMatchObject({ description: expect.stringMatching(/^What is due\. Exact decimal digits\. /) });
   });
 
-  it('keeps type names apart that differ in hyphens alone', () => {
+  it('keeps names apart that differ only in hyphens', () => {
     const described = describeEndpoints(awkward);
     const ids = Object.values(described.paths ?? {}).map((item) => item.get?.operationId);
     expect(new Set(ids).size).toBe(12);
@@ -177,9 +177,9 @@ describe('GET /openapi/{version}', () => {
     await get('/openapi/v1?draft=false').expect(200);
   });
 
-  it('describes what the interface answers', async () => {
+  it('describes the actual responses', async () => {
     const { body: described } = await get('/openapi/v1').expect(200);
-    const { properties } = described.components.schemas.InvoicesRecord;
+    const { properties } = described.components.schemas.Invoice;
     const { body } = await get('/v1/invoices').expect(200);
     for (const record of body.data) {
       expect(Object.keys(record)).toEqual(Object.keys(properties));
@@ -209,7 +209,7 @@ describe('GET /openapi/{version}', () => {
   });
 
   it('403 without api-schema:read, before 404', async () => {
-    const stranger = newId();
+    const stranger = createId();
     await database.ctx.db.control.raw('select ensure_user(?, ?, ?)', [stranger, `${stranger}@example.test`, 'Left']);
     const former = await keyOf({ createdBy: stranger });
     for (const version of ['v2', 'v7']) {
@@ -229,7 +229,7 @@ describe('GET /openapi/{version}', () => {
     await narrow('/openapi/v1').expect(200);
   });
 
-  describe('with the session of someone signed in', () => {
+  describe('with a session', () => {
     const withSession = async (role: Parameters<typeof makeMember>[2], path: string, headers: Record<string, string> = {}) => {
       const { id } = await makeMember(database.ctx, organizationId, role);
       const { cookie } = await makeSession(database.ctx, id);
@@ -238,22 +238,22 @@ describe('GET /openapi/{version}', () => {
         .set({ cookie, 'x-tenant-id': organizationId, ...headers });
     };
 
-    it('200 with the same bytes, and the draft with what it changes', async () => {
+    it('200 with the same bytes, and the draft with its changes', async () => {
       const response = await withSession('viewer', '/openapi/v1');
       expect([response.status, response.text]).toEqual([200, (await get('/openapi/v1')).text]);
       expect(response.headers['vary']).toContain('Cookie');
       const { body } = await withSession('viewer', '/openapi/v2?draft=true');
-      expect(body.info.description).toContain('## Changes from v1\n- **Breaking:** The resource invoices is gone.');
+      expect(body.info.description).toContain('## Changes from v1\n- **Breaking:** The resource invoices was removed.');
     });
 
-    it('403 without api-schema:read or for another tenant, 400 without a tenant, 404 for what is not there', async () => {
+    it('403 without api-schema:read or for another tenant, 400 without a tenant, 404 for an absent version', async () => {
       expect((await withSession(['sync:read'], '/openapi/v1')).status).toBe(403);
-      expect((await withSession('viewer', '/openapi/v1', { 'x-tenant-id': newId() })).status).toBe(403);
+      expect((await withSession('viewer', '/openapi/v1', { 'x-tenant-id': createId() })).status).toBe(403);
       expect((await withSession('viewer', '/openapi/v1', { 'x-tenant-id': '' })).status).toBe(400);
       expect((await withSession('viewer', '/openapi/v7')).status).toBe(404);
     });
 
-    it('401 once it is not known, beside a key that is not valid, and for records', async () => {
+    it('401 for an unknown session, together with an invalid key, and for records', async () => {
       expect((await withSession('viewer', '/openapi/v1', { cookie: `portal_session=${'A'.repeat(43)}` })).status).toBe(401);
       expect((await withSession('viewer', '/openapi/v1', { authorization: 'Bearer psk_wrong' })).status).toBe(401);
       expect((await withSession('owner', '/v1/invoices')).status).toBe(401);

@@ -1,11 +1,11 @@
-// What becomes of the public interface's callers, and of everyone else, when more is asked than there are connections and places.
+// The public interface and the rest of the service under more load than there are connections and slots.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { openKnex } from '../../src/db/connect.ts';
-import { makeApiKey } from '../../src/identity/api-key.ts';
-import { openPlaces } from '../../src/public/admission.ts';
-import { openTurns } from '../../src/public/turns.ts';
+import { generateApiKey } from '../../src/identity/api-key.ts';
+import { createConcurrencyLimit } from '../../src/public/admission.ts';
+import { createFairQueue } from '../../src/public/fair-queue.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testClock, testDatabase, testSettings } from '../setup/database.ts';
@@ -17,7 +17,7 @@ const clock = testClock();
 let database: TestDatabase;
 let admin: ReturnType<typeof openKnex>;
 let app: Express;
-/** Whose table will be locked, and who has nothing to do with it. */
+/** The organization whose table will be locked, and one that has nothing to do with it. */
 let busy: Caller;
 let other: Caller;
 let busyTable: string;
@@ -31,12 +31,12 @@ async function company(): Promise<{ caller: Caller; table: string }> {
 }
 
 beforeAll(async () => {
-  // Six connections for records, five of them for reads, four of these for one organization; two for look-ups.
+  // Six data connections, five of them for reads, four of these for one organization; two for lookups.
   database = await testDatabase({
     clock,
     settings: {
       readTimeoutMs: 60_000,
-      publicLoad: { requests: 12, waitMs: 60_000 },
+      publicLoad: { maxRequests: 12, maxWaitMs: 60_000 },
       cacheBytes: { ...testSettings.cacheBytes, bodies: 0 },
     },
   });
@@ -45,7 +45,7 @@ beforeAll(async () => {
   ({ caller: other } = await company());
   app = createApp(database.ctx);
   for (const caller of [busy, other]) await lists(caller).expect(200);
-  // The use of each key is noted by then: a note that is still on its way would wait behind a lock among those that are counted.
+  // The use of each key is recorded by then: a pending write would wait behind a lock among those that are counted.
   await until(async () => ((await admin('api_keys').whereNull('last_used_at').select('id')).length === 0 ? true : undefined));
 });
 afterAll(async () => {
@@ -58,7 +58,7 @@ const waitingFor = async (table: string): Promise<number> => {
   const { rows } = await admin.raw('select count(*)::int as found from pg_locks where not granted and relation = ?::regclass', [table]);
   return rows[0].found;
 };
-/** Until the returned function is called, or the test is over. */
+/** Until the returned function is called, or the test ends. */
 async function lock(table: string): Promise<() => Promise<void>> {
   const locker = await admin.transaction();
   await locker.raw(`lock table ${table} in access exclusive mode`);
@@ -70,8 +70,8 @@ async function lock(table: string): Promise<() => Promise<void>> {
 }
 const untilWaiting = (table: string, count: number) => until(async () => ((await waitingFor(table)) === count ? true : undefined));
 
-describe('when more is read than there are connections', () => {
-  it('so many wait and the rest is told to come again, while others, management and syncs go on', async () => {
+describe('more reads than connections', () => {
+  it('a bounded number waits and the rest gets 503 with Retry-After, while other organizations, management and syncs continue', async () => {
     expect((await lists(busy)).status).toBe(200);
     const unlock = await lock(busyTable);
     const refused: { status: number; headers: Record<string, string>; body: { error: { code: string } } }[] = [];
@@ -92,13 +92,13 @@ describe('when more is read than there are connections', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(6);
   });
 
-  it('keys that nobody knows wait among themselves, and hold up neither known callers nor management', async () => {
+  it('lookups of unknown keys wait among themselves, and delay neither known callers nor management', async () => {
     expect((await lists(busy)).status).toBe(200);
-    clock.advance(database.ctx.settings.trustMs + 1);
+    clock.advance(database.ctx.settings.cacheTtlMs + 1);
     const unlock = await lock('api_keys');
     const refused: number[] = [];
     const strangers = Array.from({ length: 12 }, async () => {
-      const { status } = await lists({ ...busy, secret: makeApiKey().secret });
+      const { status } = await lists({ ...busy, secret: generateApiKey().secret });
       if (status === 503) refused.push(status);
       return status;
     });
@@ -114,39 +114,39 @@ describe('when more is read than there are connections', () => {
   });
 });
 
-describe('places', () => {
+describe('createConcurrencyLimit', () => {
   const refusal = { status: 503, code: 'INTERNAL_ERROR', headers: { 'Retry-After': '1' } };
-  it('are so many in all and half for one organization, and free again when a request is over', async () => {
-    const places = openPlaces(4, 0);
+  it('bounds the slots in total and to half for one organization, and frees them at the end of a request', async () => {
+    const limit = createConcurrencyLimit(4, 0);
     const take = async (organizationId: string) => {
-      const place = await places.enter();
-      await place.belongsTo(organizationId);
-      return place;
+      const slot = await limit.acquire();
+      await slot.assignTo(organizationId);
+      return slot;
     };
     const first = await take('one');
     await take('one');
-    // A place that its organization may not have is nobody's.
+    // A slot that was refused to its organization is free again.
     for (let round = 0; round < 3; round += 1) await expect(take('one')).rejects.toMatchObject(refusal);
     await take('other');
     await take('other');
     await expect(take('third')).rejects.toMatchObject(refusal);
-    first.leave();
-    first.leave();
+    first.release();
+    first.release();
     await take('one');
     await expect(take('one')).rejects.toMatchObject(refusal);
   });
 });
 
-it('a lull is when nobody reads, and comes to an end in any case', async () => {
-  const turns = openTurns({ running: 2, waiting: 2, limitMs: 1_000 });
-  expect(turns.lull(60_000)).toBeUndefined();
-  const ends = [await turns.await('a'), await turns.await('b')];
+it('waitUntilIdle resolves when nothing runs, and after the given time at the latest', async () => {
+  const queue = createFairQueue({ maxRunning: 2, maxWaiting: 2, maxWaitMs: 1_000 });
+  expect(queue.waitUntilIdle(60_000)).toBeUndefined();
+  const ends = [await queue.acquire('a'), await queue.acquire('b')];
   let isQuiet = false;
-  const quiet = turns.lull(60_000)?.then(() => {
+  const quiet = queue.waitUntilIdle(60_000)?.then(() => {
     isQuiet = true;
   });
   ends[0]?.();
-  await turns.lull(1);
+  await queue.waitUntilIdle(1);
   expect(isQuiet).toBe(false);
   ends[1]?.();
   await quiet;

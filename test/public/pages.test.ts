@@ -1,12 +1,12 @@
-// What the pages of a list are, for any data with nulls and ties, any filter, sort and page size, while anchors of deep pages are
-// forced on small tables; what caches may share; how many prepared statements a connection holds.
+// The pages of a list for any data with nulls and ties, any filter, sort and page size, with anchors of deep pages forced on small tables;
+// what caches may share; how many prepared statements a connection keeps.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openByteCache } from '../../src/public/byte-cache.ts';
-import { openStatements } from '../../src/public/statements.ts';
-import { openTurns } from '../../src/public/turns.ts';
+import { createByteCache } from '../../src/public/byte-cache.ts';
+import { createFairQueue } from '../../src/public/fair-queue.ts';
+import { createStatementRunner } from '../../src/public/statements.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -15,7 +15,7 @@ import { bumpGeneration, type InvoiceRow, loadInvoices, publicApp, publishVersio
 const size = 130;
 const anchorEvery = 4;
 
-/** The n-th of a few values or, for one in three, none: nulls and ties in plenty. */
+/** The n-th of a few values, null for one in three: many nulls and ties. */
 const some = <T>(values: readonly T[], n: number): T | null => (n % 3 === 0 ? null : (values[n % values.length] ?? null));
 const rowOf = (id: number, seed: number): InvoiceRow => {
   const n = (salt: number) => Math.abs(Math.imul(id * 31 + salt, 0x9e3779b1) ^ Math.imul(seed + salt, 0x85ebca6b)) >>> 3;
@@ -27,7 +27,7 @@ const rowOf = (id: number, seed: number): InvoiceRow => {
     seq: some(['1', '2', '9007199254740993', '-9223372036854775808'], n(4)),
     paid: some([true, false], n(5)),
     trandate: some(['2026-01-31', '2026-02-01', '2025-12-31', '2024-02-29'], n(6)),
-    // In step with the id: what is late by the one is late by the other.
+    // Correlated with the id: what is late in one order is late in the other.
     entityName: id % 10 === 0 ? null : id > size - 24 ? 'late' : 'early',
     lastmodified: some(['2026-01-31T00:00:00Z', '2026-01-31T23:59:59.999999Z', '2026-02-01T00:00:00.000001Z'], n(7)),
   };
@@ -61,7 +61,7 @@ const sorts: Readonly<Record<string, string>> = {
 let database: TestDatabase;
 let clock: TestClock;
 let server: Server;
-/** Remembers nothing from one request to the next. */
+/** Settings without any cache. */
 let forgetful: Server;
 let organizationId: string;
 let table: string;
@@ -82,7 +82,7 @@ const pageOf = async (path: string, asked = server): Promise<Page> => {
 };
 
 const place = () => `${tenantSchema(organizationId)}.${table}`;
-/** Puts other values into the table, as a sync would, and lets what is trusted grow old. */
+/** Writes other values into the table, as a sync would, and lets the caches expire. */
 async function change(seed: number): Promise<void> {
   const rows = Array.from({ length: size }, (_, index) => rowOf(index + 1, seed));
   table = await loadInvoices(database.ctx, organizationId, rows);
@@ -98,7 +98,7 @@ beforeAll(async () => {
   ({ secret } = await makeKey(database.ctx, organizationId));
   const { settings } = database.ctx;
   const cacheBytes = { ...settings.cacheBytes, bodies: 0, totals: 0, anchors: 0 };
-  // A connection that rests is closed by nobody: the next request may be on its way.
+  // Idle connections are not closed: the next request may be on its way.
   server = createServer({ keepAliveTimeout: 0 }, publicApp(database.ctx)).listen(0, '127.0.0.1');
   const forgets = publicApp({ ...database.ctx, settings: { ...settings, cacheBytes } });
   forgetful = createServer({ keepAliveTimeout: 0 }, forgets).listen(0, '127.0.0.1');
@@ -122,7 +122,7 @@ describe('all pages of a list', () => {
     remembers: fc.boolean(),
   });
 
-  it('are the reference query, each id once, and its total; the same generation is the same tag and 304', async () => {
+  it('equal the reference query, each id once, with its total; the same generation has the same ETag and gives 304', async () => {
     await fc.assert(
       fc.asyncProperty(query, async ({ seed, chosen, sort, order, pageSize, fromTheEnd, remembers }) => {
         await change(seed);
@@ -153,7 +153,7 @@ describe('all pages of a list', () => {
     );
   });
 
-  it('follow a sync that changes a record, and one that changes nothing leaves every tag as it was', async () => {
+  it('follow a sync that changes a record; a sync without changes keeps every ETag', async () => {
     await change(7);
     const paths = ['?sort=total&order=desc&pageSize=3&page=40', '?sort=date&order=desc&page=2', '?total_gte=0', ''];
     const before = await Promise.all(paths.map((path) => ask(path)));
@@ -173,8 +173,8 @@ describe('all pages of a list', () => {
   });
 });
 
-describe('what is remembered', () => {
-  it('of one filter is never taken for another one', async () => {
+describe('cached data', () => {
+  it('of one filter is never used for another', async () => {
     await change(3);
     const pairs = [...filters, ...['paid', 'Open', 'none'].map((status) => [`status=${status}`, `f_status = '${status}'`] as const)];
     const { rows } = await database.ctx.db.data.query<Record<string, string>>(
@@ -187,7 +187,7 @@ describe('what is remembered', () => {
     expect(again).toEqual(totals);
   });
 
-  it('of one order is never taken for another one', async () => {
+  it('of one order is never used for another', async () => {
     await change(5);
     for (const [sort, column] of Object.entries(sorts)) {
       for (const order of ['asc', 'desc']) {
@@ -200,7 +200,7 @@ describe('what is remembered', () => {
     }
   });
 
-  it('is never shared between organizations, keys with other scopes and tables made anew', async () => {
+  it('is never shared between organizations, keys with other scopes and re-created tables', async () => {
     const rows: InvoiceRow[] = [{ id: 1, status: 'open' }];
     const caller = async (id: string, scopes: object = {}) => ({
       secret: (await makeKey(database.ctx, id, scopes)).secret,
@@ -225,13 +225,13 @@ describe('what is remembered', () => {
     await loadInvoices(database.ctx, one.id, rows);
     await database.ctx.db.data.query(`update ${tenantSchema(one.id)}.record_state set generation = 1`);
     clock.advance(1_000);
-    const anew = [await ask('', {}, callers[0]), await ask('/1', {}, callers[0])].map(({ etag }) => etag);
-    expect(new Set([...tags, ...anew]).size).toBe(tags.length + anew.length);
+    const reloaded = [await ask('', {}, callers[0]), await ask('/1', {}, callers[0])].map(({ etag }) => etag);
+    expect(new Set([...tags, ...reloaded]).size).toBe(tags.length + reloaded.length);
     expect(await tagsOf('')).toContain(tags[1]);
   });
 
-  it('takes no more bytes than it may, and nothing at all at 0', () => {
-    const cache = openByteCache<{ bytes: number }>(5_000, ({ bytes }) => bytes);
+  it('stays within its byte limit, and stores nothing at 0', () => {
+    const cache = createByteCache<{ bytes: number }>(5_000, ({ bytes }) => bytes);
     for (let index = 0; index < 100; index += 1) {
       cache.set(String(index), { bytes: index });
       expect(cache.bytes()).toBeLessThanOrEqual(5_000);
@@ -239,7 +239,7 @@ describe('what is remembered', () => {
     expect([cache.get('99') !== undefined, cache.get('0') !== undefined]).toEqual([true, false]);
     cache.set('too large', { bytes: 5_001 });
     expect([cache.get('too large'), cache.get('99') !== undefined]).toEqual([undefined, true]);
-    const none = openByteCache<{ bytes: number }>(0, ({ bytes }) => bytes);
+    const none = createByteCache<{ bytes: number }>(0, ({ bytes }) => bytes);
     none.set('a', { bytes: 1 });
     expect(none.get('a')).toBeUndefined();
   });
@@ -248,7 +248,7 @@ describe('what is remembered', () => {
 describe('prepared statements', () => {
   const statement = (n: number) => ({ key: String(n), values: [n], write: () => `select $1::int + ${n} as sum` });
 
-  it('are at most so many per connection, and one that is gone or stale is made anew', async () => {
+  it('are bounded per connection, and a missing or stale one is prepared again', async () => {
     const { data } = database.ctx.db;
     const only = await data.connect();
     const lent = new Proxy(only, {
@@ -259,7 +259,12 @@ describe('prepared statements', () => {
     });
     const pool = { connect: async () => lent };
     try {
-      const statements = openStatements(pool as typeof data, openTurns({ running: 8, waiting: 8, limitMs: 10_000 }), 100_000, 3);
+      const statements = createStatementRunner(
+        pool as typeof data,
+        createFairQueue({ maxRunning: 8, maxWaiting: 8, maxWaitMs: 10_000 }),
+        100_000,
+        3,
+      );
       const held = async () =>
         (await only.query<{ statement: string }>("select statement from pg_prepared_statements where statement like '% as sum'")).rows
           .length;

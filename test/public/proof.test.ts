@@ -1,4 +1,4 @@
-// What publishing shows about the reads of a version, over enough records that an index makes a difference.
+// What the proof reports about the reads of a version, over enough records that an index makes a difference.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { openDb } from '../../src/db/connect.ts';
@@ -7,14 +7,14 @@ import { bindDocument, indexesOf, proveVersion, readAvailable, SchemaDocument } 
 import { pairsOf } from '../../src/public/proof-pairs.ts';
 import { type ColumnSample, trialValues } from '../../src/public/proof-values.ts';
 import type { ProofOptions } from '../../src/public/prove.ts';
-import { buildWantedIndexes, rememberWantedIndexes } from '../../src/sync/index.ts';
+import { buildWantedIndexes, saveWantedIndexes } from '../../src/sync/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { type InvoiceRow, invoicesEndpoint, loadInvoices } from './fixture.ts';
 
 const count = 20_000;
-/** One in a hundred is open; totals are all different; a name comes every seventy records. */
+/** One in a hundred is open; totals are all distinct; a name repeats every seventy records. */
 const rows: InvoiceRow[] = Array.from({ length: count }, (_, index) => ({
   id: index + 1,
   tranid: `INV${index}`,
@@ -51,8 +51,8 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const usual: ProofOptions = {
-  mostPairs: 2_000,
-  fewRecords: 0,
+  maxPairs: 2_000,
+  smallTableRecords: 0,
   budgetMs: 600_000,
   warnMs: 250,
   onProgress: async () => undefined,
@@ -66,20 +66,20 @@ const readsOf = ({ pairs }: Awaited<ReturnType<typeof prove>>) =>
 /** Five filters and the id, and none; two sorts and the id, each in two directions. */
 const all = 7 * 6;
 
-describe('proving a version', () => {
-  it('runs every pair with values that many, few and no records have, and says how each was read', async () => {
+describe('proveVersion', () => {
+  it('measures every pair with common, rare and absent values, and reports how each was read', async () => {
     const before = readsOf(await prove());
     const rare = (reads: typeof before) =>
       reads.find(({ filter, sort, value }) => filter === 'status' && sort === 'total' && value === 'rare');
     expect(rare(before)).toMatchObject({ rows: count / 100, byIndex: false });
 
     for (const [recordType, specs] of indexesOf(document, bindDocument(document, await readAvailable(ctx)))) {
-      await rememberWantedIndexes(ctx, recordType, specs);
+      await saveWantedIndexes(ctx, recordType, specs);
       await buildWantedIndexes(ctx, recordType, async () => undefined);
     }
-    const told: number[] = [];
-    const proof = await prove({ onProgress: async (done) => told.push(done) });
-    expect([proof.total, proof.pairs.length, told.at(-1), proof.timedOut]).toEqual([all, all, all, []]);
+    const progress: number[] = [];
+    const proof = await prove({ onProgress: async (done) => progress.push(done) });
+    expect([proof.total, proof.pairs.length, progress.at(-1), proof.timedOut]).toEqual([all, all, all, []]);
     expect(new Set(proof.pairs.map(({ filter, sort, order }) => `${filter} ${sort} ${order}`)).size).toBe(all);
     const reads = readsOf(proof);
     const selected = (filter: string | null) =>
@@ -94,10 +94,10 @@ describe('proving a version', () => {
     expect(reads.filter(({ ms, firstMs }) => !(ms > 0 && firstMs > 0))).toEqual([]);
   });
 
-  it('keeps to its bounds, and tries every filter and every sort before it pairs the rest', async () => {
-    expect((await prove({ mostPairs: 5 })).pairs).toHaveLength(5);
+  it('stays within its limits, and tries every filter and every sort before it combines the rest', async () => {
+    expect((await prove({ maxPairs: 5 })).pairs).toHaveLength(5);
     expect(await prove({ budgetMs: 0 })).toMatchObject({ total: all, pairs: [] });
-    const few = await prove({ fewRecords: count });
+    const few = await prove({ smallTableRecords: count });
     expect([few.total, few.pairs.length]).toEqual([all, 6 + 6]);
     await expect(prove({ signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
     const bound = compileSchema({ ...document, bindings: bindDocument(document, await readAvailable(ctx)), id: '', version: '' });
@@ -106,12 +106,12 @@ describe('proving a version', () => {
     expect(new Set(half.map(({ sort, order }) => `${sort} ${order}`)).size).toBe(6);
   });
 
-  it('names what runs into the time that a read may take, and soon gives up', async () => {
+  it('reports reads that time out, and stops after a few', async () => {
     const hasty = openDb(database.address, database.address, { control: 1, data: 1 }, 500);
-    // Only who reads records is hurried: whatever else is asked has its time.
+    // Only reads of records have the short timeout; other queries have their normal time.
     const query = (text: string, values: unknown[]) => (text.includes(table) ? hasty : ctx.db).data.query(text, values);
     const data = new Proxy(ctx.db.data, { get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)) });
-    // Two hundred records take five milliseconds each, whoever reads them: to count all of them takes twice what is allowed.
+    // Two hundred records take five milliseconds each in any read: counting all of them takes twice the timeout.
     await ctx.db.data.query(
       `alter table ${tenantSchema(ctx.organizationId)}.${table} enable row level security, force row level security;
        create policy slow on ${tenantSchema(ctx.organizationId)}.${table} using (case when f_status = 'open' then pg_sleep(0.005) is not null else true end)`,
@@ -129,17 +129,17 @@ describe('proving a version', () => {
   });
 });
 
-describe('the values', () => {
+describe('trialValues', () => {
   const sample: ColumnSample = {
     common: '5',
     rare: '7',
     prefix: null,
-    least: '1',
-    most: '9',
-    nearLeast: '2',
-    nearMost: '8',
-    beneath: null,
-    beyond: null,
+    min: '1',
+    max: '9',
+    nearMin: '2',
+    nearMax: '8',
+    belowMin: null,
+    aboveMax: null,
     mostlyNull: true,
   };
   it.each([
@@ -153,7 +153,7 @@ describe('the values', () => {
     const found = trialValues({ operator, column: { column: 'c', type } }, sample).map(({ kind, text }) => `${kind} ${text}`);
     expect(found.join(', ').replace(/value [0-9a-f]{8}/, 'value 2e31ef95')).toBe(expected);
   });
-  it('of a yes-or-no field with one value in it are that one and the other', () => {
+  it('of a boolean field with one value are that one and the other', () => {
     const one = { ...sample, common: 'true', rare: 'true' };
     const texts = trialValues({ operator: 'eq', column: { column: 'c', type: 'boolean' } }, one).map(({ text }) => text);
     expect(texts).toEqual(['true', 'false']);

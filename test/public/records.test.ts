@@ -1,17 +1,17 @@
-// The door for callers inside the service: any field of one organization's records, by the public interface's engine, and words
-// instead of failures where the ERP's fields came and went.
+// Reads for callers inside the service: any field of one organization's records, through the engine of the public interface, with problems
+// reported instead of failures when fields of the ERP change.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { openKnex } from '../../src/db/connect.ts';
-import { openRecords, type RecordQuery, type Records } from '../../src/public/index.ts';
+import { createRecordReader, type RecordQuery, type RecordReader } from '../../src/public/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 import { bumpGeneration, type InvoiceRow, invoiceColumns, loadInvoices } from './fixture.ts';
 
-// Few different values: ties, nulls, numbers whose digits a binary float loses.
+// Few distinct values: ties, nulls, numbers whose digits a binary float loses.
 const pick = <T>(list: readonly T[], seed: number): T | null => list[seed % (list.length + 1)] ?? null;
 const rows: InvoiceRow[] = Array.from({ length: 97 }, (_, index) => ({
   id: ((index * 37) % 97) + 1,
@@ -29,15 +29,15 @@ const rows: InvoiceRow[] = Array.from({ length: 97 }, (_, index) => ({
 
 let database: TestDatabase;
 let tenant: TenantCtx;
-let records: Records;
+let records: RecordReader;
 let table: string;
 
 beforeAll(async () => {
-  // Whoever waits for a lock here waits until the test gives it back.
+  // Queries that wait for a lock here wait until the test releases it.
   database = await testDatabase({ settings: { readTimeoutMs: 60_000 } });
   tenant = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
   table = await loadInvoices(database.ctx, tenant.organizationId, rows);
-  records = openRecords(database.ctx);
+  records = createRecordReader(database.ctx);
 });
 afterAll(() => database.close());
 
@@ -78,7 +78,7 @@ const conditions: { filter: RecordQuery['filters'][number]; sql: string }[] = [
 ];
 
 describe('a list', () => {
-  it('has, page after page, the records of a plain statement in its order, by any keys, with nulls and ties', async () => {
+  it('returns, page by page, the records of a plain statement in its order, for any keys, with nulls and ties', async () => {
     const sorts = fc.uniqueArray(fc.record({ source: fc.constantFrom(...sources), direction: fc.constantFrom('asc', 'desc') }), {
       maxLength: 3,
       selector: ({ source }) => source,
@@ -137,7 +137,7 @@ describe('a list', () => {
     expect(record).toMatch(/^\{"id":"\d+","total":12345678901234567890\.10,"entity\.name":(null|"[^"]+"),"nothing":null\}$/);
   });
 
-  it('knows no other organization, no other record type and no illegal id', async () => {
+  it('finds nothing for another organization, another record type or an illegal id', async () => {
     const stranger = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
     expect(await records.list(stranger, query({}), everything)).toMatchObject({ records: '[]', total: 0, syncedAt: null });
     for (const recordType of ['customer', 'constructor', "x'"]) {
@@ -153,7 +153,7 @@ describe('a list', () => {
     expect(await records.get(tenant, 'customer', '1', ['tranid'])).toBeUndefined();
   });
 
-  it('leaves connections to others, however many of an organization wait for it', async () => {
+  it('leaves connections to others, however many reads of an organization wait', async () => {
     const admin = openKnex(database.address, null, 2);
     const waiting = async (wanted: number) => {
       const { rows: found } = await admin.raw<{ rows: object[] }>(
@@ -181,14 +181,14 @@ describe('a list', () => {
   });
 });
 
-describe('what is no longer there', () => {
+describe('missing sources', () => {
   const set = (field: string, state: string) => sql('update $wh.record_columns set state = $1 where field = $2', [state, field]);
 
   it.each([
     ['vanished', 'vanished', true],
     ['loading', 'still_loading', true],
     ['replaced', 'unknown_source', false],
-  ])('a %s column reads null, sorts nothing, and as a filter lets nothing through', async (state, code, passing) => {
+  ])('a %s column reads as null, is skipped as a sort key, and as a filter matches nothing', async (state, code, passing) => {
     await set('status', state);
     try {
       const found = await records.list(
@@ -211,7 +211,7 @@ describe('what is no longer there', () => {
     }
   });
 
-  it('a field that changed its type keeps its name; a filter that no longer fits lets nothing through', async () => {
+  it('a field that changed its type keeps its name; a filter that no longer applies matches nothing', async () => {
     await set('total', 'replaced');
     await sql(`alter table $wh.${table} add column f_total_2 text collate "C"`);
     await sql(
@@ -245,16 +245,16 @@ describe('what is no longer there', () => {
     [{ source: 'seq', operator: 'eq', values: [2 ** 60] }, 'filters[0].values', 'invalid_value'],
     [{ source: 'paid', operator: 'eq', values: ['true'] }, 'filters[0].values', 'invalid_value'],
     [{ source: 'trandate', operator: 'after', values: ['2026-02-30'] }, 'filters[0].values', 'invalid_value'],
-  ])('%j is one problem, at its place, and lets nothing through', async (filter, path, code) => {
+  ])('%j is one problem, with its path, and matches nothing', async (filter, path, code) => {
     const asked = query({ filters: [filter] });
     expect(codes(await records.check(tenant, asked))).toEqual([[path, code]]);
     expect((await records.list(tenant, asked, everything)).total).toBe(0);
   });
 
-  it('a record type that was never published is 503, as it is for everyone', async () => {
+  it('503 for a record type that was never published', async () => {
     await sql('update $wh.record_state set generation = 0');
     try {
-      const cold = openRecords({ ...database.ctx });
+      const cold = createRecordReader({ ...database.ctx });
       await expect(cold.list({ ...tenant, organizationId: tenant.organizationId }, query({}), everything)).rejects.toMatchObject({
         status: 503,
       });

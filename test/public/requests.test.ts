@@ -1,13 +1,13 @@
-// What the interface refuses, in which order, and that nothing a caller sends makes it fail.
+// Which requests are rejected, in which order, and that no input causes a 5xx.
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import type { Express } from 'express';
 import fc from 'fast-check';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../src/core/id.ts';
-import { openServer, serveBy } from '../../src/http/server.ts';
-import { makeApiKey } from '../../src/identity/api-key.ts';
+import { createId } from '../../src/core/id.ts';
+import { attachApp, createHttpServer } from '../../src/http/server.ts';
+import { generateApiKey } from '../../src/identity/api-key.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { type Caller, callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
@@ -59,11 +59,11 @@ describe('the order of the checks', () => {
     expect(response.headers['www-authenticate']).toBe('Bearer');
   });
 
-  it('401 for a well-formed key that nobody has', async () => {
-    await callerOf(app, { ...caller, secret: makeApiKey().secret })('/v1/invoices').expect(401);
+  it('401 for a well-formed unknown key', async () => {
+    await callerOf(app, { ...caller, secret: generateApiKey().secret })('/v1/invoices').expect(401);
   });
 
-  it('400 without a tenant header and for a malformed one, before anything else is looked at', async () => {
+  it('400 without a tenant header and for a malformed one, before any other check', async () => {
     const call = (tenant?: string) =>
       supertest(app)
         .get('/api/public/v8/nothing?bogus=1')
@@ -74,9 +74,9 @@ describe('the order of the checks', () => {
     expect(reasonOf(await call(`${caller.organizationId}, ${caller.organizationId}`).expect(400))).toBe('tenant_malformed');
   });
 
-  it("403 for another tenant's id and for one that doesn't exist, in the same words", async () => {
+  it("403 for another tenant's id and for one that doesn't exist, with the same message", async () => {
     const bodies = await Promise.all(
-      [other.organizationId, newId()].map(
+      [other.organizationId, createId()].map(
         async (tenant) => (await get('/v8/nothing?bogus=1', { 'x-tenant-id': tenant }).expect(403)).body.error,
       ),
     );
@@ -103,7 +103,7 @@ describe('the order of the checks', () => {
     await scoped('/openapi/v1').expect(200);
   });
 
-  it("404 for an unknown version, resource, record, another tenant's, or a draft, in the same words and before 400", async () => {
+  it("404 for an unknown version, resource, record, another tenant's, or a draft, with the same message and before 400", async () => {
     const paths = [
       '/v8/invoices',
       '/v0/invoices',
@@ -150,7 +150,7 @@ describe('the order of the checks', () => {
     await get('/v1/invoices?bogus=1', { 'if-none-match': '*' }).expect(400);
   });
 
-  it('405 for everything that would write', async () => {
+  it('405 for every method that writes', async () => {
     for (const method of ['post', 'put', 'patch', 'delete'] as const) {
       const response = await supertest(app)[method]('/api/public/v1/invoices').expect(405);
       expect(response.headers['allow']).toBe('GET, HEAD, OPTIONS');
@@ -265,7 +265,7 @@ describe('400 for parameters', () => {
     });
   });
 
-  it('takes what lies just inside the bounds', async () => {
+  it('accepts values just inside the bounds', async () => {
     const ids = Array.from({ length: 100 }, (_, id) => `id=${id}`).join('&');
     for (const query of [
       ids,
@@ -293,11 +293,11 @@ describe('400 for parameters', () => {
     expect(body.error.details.map(({ path }: { path: string }) => path)).toEqual(['bogus', 'page', 'sort', 'date']);
   });
 
-  it('a single record takes `fields` alone', async () => {
+  it('a single record accepts only `fields`', async () => {
     for (const query of ['page=1', 'status=x', 'sort=date', 'fields=bogus', 'fields=']) await get(`/v1/invoices/1?${query}`).expect(400);
   });
 
-  it('never answers 5xx, whatever the parameters', async () => {
+  it('never responds 5xx, whatever the parameters', async () => {
     const names = [
       'page',
       'pageSize',
@@ -356,9 +356,9 @@ describe('400 for parameters', () => {
     );
   });
 
-  it('refuses raw bytes in the address, and takes a whole address as a proxy sends it', async () => {
-    const server = openServer(database.ctx.log);
-    serveBy(server, app);
+  it('rejects raw bytes in the URL, and accepts an absolute URL as a proxy sends it', async () => {
+    const server = createHttpServer(database.ctx.log);
+    attachApp(server, app);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -379,7 +379,7 @@ describe('400 for parameters', () => {
     }
   });
 
-  it('never answers 5xx, whatever the raw address', async () => {
+  it('never responds 5xx, whatever the raw URL', async () => {
     const raw = fc.string({
       unit: fc.constantFrom('%', '0', 'E', 'v', '1', '/', '?', '&', '=', '+', ';', '.', '[', ']', 'invoices', 'status'),
       maxLength: 12,

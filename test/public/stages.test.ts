@@ -1,4 +1,4 @@
-// The pure stages of a request: address, query, values, plan, statement, negotiation, links.
+// The pure stages of a request: URL, query, values, plan, statement, negotiation, links.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/core/errors.ts';
@@ -8,14 +8,14 @@ import { nearestName } from '../../src/public/nearest.ts';
 import { acceptsGzip, chooseMediaType, knownTags } from '../../src/public/negotiate.ts';
 import { boundFor, isSteady } from '../../src/public/order-index.ts';
 import { planList, planRecord } from '../../src/public/plan.ts';
-import { anchoredRanges, carefulRanges, plainRanges } from '../../src/public/ranges.ts';
-import { readQuery, readTarget } from '../../src/public/request.ts';
-import { pageLinks } from '../../src/public/response.ts';
+import { anchoredRanges, boundedRanges, plainRanges } from '../../src/public/ranges.ts';
+import { parseQuery, parseTarget } from '../../src/public/request.ts';
+import { paginationLinks } from '../../src/public/response.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
 import { listStatement, recordStatement } from '../../src/public/sql.ts';
-import { openTotals } from '../../src/public/totals.ts';
-import { openTrusted } from '../../src/public/trusted.ts';
-import { isDate, isRecordId, readValue } from '../../src/public/values.ts';
+import { createTotalCache } from '../../src/public/totals.ts';
+import { createTtlCache } from '../../src/public/ttl-cache.ts';
+import { isDate, isRecordId, parseFilterValue } from '../../src/public/values.ts';
 import { testClock } from '../setup/database.ts';
 import { invoiceColumns, invoicesEndpoint } from './fixture.ts';
 
@@ -24,7 +24,7 @@ const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: '
 const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
 if (compiled === undefined) throw new Error('no endpoint');
 const endpoint: CompiledEndpoint = compiled;
-const plan = (query: string) => planList(endpoint, readQuery(query));
+const plan = (query: string) => planList(endpoint, parseQuery(query));
 const place = { schema: 'wh_x', table: 'invoice_1' };
 const write = (query: string, counted = false) => {
   const planned = plan(query);
@@ -32,7 +32,7 @@ const write = (query: string, counted = false) => {
   return { key, values, text: text() };
 };
 
-describe('the address', () => {
+describe('parseTarget', () => {
   it.each([
     ['/v1/invoices', 'list', 'v1', 'invoices', ''],
     ['/v1/invoices/', 'list', 'v1', 'invoices', ''],
@@ -46,13 +46,13 @@ describe('the address', () => {
     ['http://portal.example/v1/invoices?a', 'list', 'v1', 'invoices', ''],
     ['/v1/%E0/%E0', 'record', 'v1', '\ufffd', '\ufffd'],
   ])('%s', (url, kind, version, resource, id) => {
-    expect(readTarget(url)).toEqual({ kind, version, resource, id });
+    expect(parseTarget(url)).toEqual({ kind, version, resource, id });
   });
 });
 
-describe('the query string', () => {
+describe('parseQuery', () => {
   it('decodes, keeps repetitions and order', () => {
-    expect([...readQuery('a=1&b=x+y&a=%26&c&d==&&')]).toEqual([
+    expect([...parseQuery('a=1&b=x+y&a=%26&c&d==&&')]).toEqual([
       ['a', ['1', '&']],
       ['b', ['x y']],
       ['c', ['']],
@@ -60,18 +60,18 @@ describe('the query string', () => {
     ]);
   });
 
-  it('reads back whatever was encoded, and throws nothing but 400', () => {
+  it('decodes whatever was encoded, and throws only 400', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' })), { maxLength: 5 }), (pairs) => {
         const clean = pairs.filter(([name, value]) => !`${name}${value}`.includes('\0'));
-        const read = readQuery(clean.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&'));
+        const read = parseQuery(clean.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&'));
         for (const [name, value] of clean) expect(read.get(name)).toContain(value);
       }),
     );
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         try {
-          readQuery(text);
+          parseQuery(text);
         } catch (error) {
           expect(error).toBeInstanceOf(AppError);
           expect((error as AppError).status).toBe(400);
@@ -80,13 +80,13 @@ describe('the query string', () => {
     );
   });
 
-  it('refuses bytes that were not percent-encoded', () => {
-    expect(() => readQuery('status=Ã©')).toThrow('percent-encoded UTF-8');
+  it('rejects bytes that were not percent-encoded', () => {
+    expect(() => parseQuery('status=Ã©')).toThrow('percent-encoded UTF-8');
   });
 });
 
 describe('values', () => {
-  it('knows the calendar', () => {
+  it('accepts only dates of the calendar', () => {
     for (const date of ['2024-02-29', '2000-02-29', '0001-01-01', '9999-12-31', '0004-02-29']) expect(isDate(date)).toBe(true);
     for (const date of [
       '2023-02-29',
@@ -117,8 +117,8 @@ describe('values', () => {
     );
   });
 
-  it('a date against a time field is the whole day', () => {
-    expect(readValue('time', '2026-01-31')).toEqual({ value: { from: '2026-01-31T00:00:00Z', to: '2026-01-31T23:59:59.999999Z' } });
+  it('a date for a timestamp field is the whole day', () => {
+    expect(parseFilterValue('time', '2026-01-31')).toEqual({ value: { from: '2026-01-31T00:00:00Z', to: '2026-01-31T23:59:59.999999Z' } });
   });
 
   it('a record has one spelling of its id', () => {
@@ -146,7 +146,7 @@ describe('the plan', () => {
     expect(plan('sort=total').sort).toEqual({ column: { column: 'f_total', type: 'number' }, order: 'asc', further: [] });
   });
 
-  it('is the same for every spelling of one question', () => {
+  it('is the same for every spelling of one query', () => {
     const one = plan('status=open&status=paid&date_after=2026-01-01&fields=status,number&page=1').normalized;
     expect(plan('fields=number,status,number,id&date_after=2026-01-01&status=paid&pageSize=25&status=open&status=open').normalized).toBe(
       one,
@@ -156,12 +156,12 @@ describe('the plan', () => {
     expect(plan('status_not=open').filterKey).not.toBe(plan('status=open').filterKey);
   });
 
-  it('a record narrows its fields too', () => {
-    expect(planRecord(endpoint, '1', readQuery('fields=paid')).fields.map(({ name }) => name)).toEqual(['paid']);
-    expect(() => planRecord(endpoint, '1', readQuery('page=1'))).toThrow('There is no parameter of this name here: "page"');
+  it('a record supports `fields` too', () => {
+    expect(planRecord(endpoint, '1', parseQuery('fields=paid')).fields.map(({ name }) => name)).toEqual(['paid']);
+    expect(() => planRecord(endpoint, '1', parseQuery('page=1'))).toThrow('Unknown parameter "page"');
   });
 
-  it('holds a caller to twenty problems, however many there are', () => {
+  it('reports at most twenty problems', () => {
     const refused = Array.from({ length: 900 }, (_, index) => `bogus${index}=1`).join('&');
     expect(() => plan(refused)).toThrow(
       expect.objectContaining({ details: expect.toSatisfy((details: unknown[]) => details.length === 20) }),
@@ -170,7 +170,7 @@ describe('the plan', () => {
 });
 
 describe('the statement', () => {
-  it('names only identifiers of the compiled version, and binds every value with its type', () => {
+  it('uses only identifiers of the compiled version, and binds every value with its type', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', minLength: 12, maxLength: 30 }).filter((text) => !text.includes('\0')),
@@ -188,7 +188,7 @@ describe('the statement', () => {
     expect(statement.text).toMatch(/t\."f_seq" = any\(\$\d::bigint\[\]\)/);
   });
 
-  it('is one shape whatever the values and the page, and equal keys mean equal texts', () => {
+  it('has one text whatever the values and the page, and equal keys mean equal texts', () => {
     expect(write('status=open&page=3').key).toBe(write('status=paid&pageSize=7').key);
     const queries = [
       '',
@@ -208,7 +208,7 @@ describe('the statement', () => {
       const used = new Set([...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
       expect([...used].sort((a, b) => a - b)).toEqual(values.map((_, index) => index + 1));
     }
-    const one = planRecord(endpoint, '1', readQuery(''));
+    const one = planRecord(endpoint, '1', parseQuery(''));
     expect(recordStatement(place, one).key).toBe(recordStatement(place, { ...one, id: '2' }).key);
   });
 
@@ -217,7 +217,7 @@ describe('the statement', () => {
     expect(write('sort=total').text).toContain('order by t."f_total" asc nulls last, t.id asc');
   });
 
-  it('quotes what comes from the definition', () => {
+  it('quotes names from the definition', () => {
     const odd = {
       ...endpoint,
       fields: [
@@ -229,16 +229,16 @@ describe('the statement', () => {
         },
       ],
     };
-    const text = recordStatement({ schema: 'wh_x', table: 'a"b' }, planRecord(odd, '1', readQuery(''))).write();
+    const text = recordStatement({ schema: 'wh_x', table: 'a"b' }, planRecord(odd, '1', parseQuery(''))).write();
     expect(text).toContain('wh_x."a""b"');
     expect(text).toContain('t."f""x"');
     expect(text).toContain("-> 'it''s'");
   });
 });
 
-describe('the way to a page', () => {
+describe('boundedRanges', () => {
   const way = (query: string, total: number | undefined, rowCount = 1_000_000) =>
-    carefulRanges(plan(query), total, rowCount, 8_000).map(({ by, nulls }) => `${by} ${nulls}`);
+    boundedRanges(plan(query), total, rowCount, 8_000).map(({ by, nulls }) => `${by} ${nulls}`);
   it.each([
     ['no filter', 'sort=total', 1_000_000, 'any any'],
     ['the sorted column itself', 'date_after=2026-01-01&order=asc', 10, 'any any'],
@@ -252,29 +252,29 @@ describe('the way to a page', () => {
     ['hardly more', 'date_after=2026-01-01&sort=total', 5_001, '65536 any'],
     ['none', 'date_after=2026-01-01&sort=total', 0, 'sort any'],
     ['a later page', 'date_after=2026-01-01&sort=total&page=100', 49_000, 'sort any'],
-    ['nobody knows how many', 'date_after=2026-01-01&sort=total', undefined, '8192 any'],
+    ['an unknown total', 'date_after=2026-01-01&sort=total', undefined, '8192 any'],
   ])('for %s', (_what, query, total, wanted) => {
     expect(way(query, total)).toEqual([wanted]);
   });
 
-  it('is free in a table that is no larger than what would be looked at', () => {
+  it('is unbounded in a table no larger than the scan limit', () => {
     expect(way('status=open&sort=total', 600, 1_000)).toEqual(['512 any']);
     expect(way('status=open&sort=total', 300, 1_000)).toEqual(['any any']);
     expect(way('status=open&sort=total', undefined, 8_000)).toEqual(['any any']);
   });
 
-  it('is bounded for an equality that no version declared, as a view has: the index of the order knows nothing of it', () => {
+  it('is bounded for an undeclared equality, such as in a saved query: the index of the order does not serve it', () => {
     const { column } = endpoint.filters.get('id') ?? {};
     if (column === undefined) throw new Error('no filter for the id');
     const view = { ...endpoint, filters: new Map(), sorts: new Map(), defaultSort: { column, order: 'asc' as const } };
     const asked = { ...plan('status=open'), endpoint: view, sort: { ...view.defaultSort, further: [] } };
-    expect(carefulRanges(asked, 200_000, 1_000_000, 8_000).map(({ by }) => by)).toEqual([1_024]);
-    expect(carefulRanges({ ...asked, endpoint: { ...view, filters: endpoint.filters } }, 200_000, 1_000_000, 8_000)[0]?.by).toBe('any');
+    expect(boundedRanges(asked, 200_000, 1_000_000, 8_000).map(({ by }) => by)).toEqual([1_024]);
+    expect(boundedRanges({ ...asked, endpoint: { ...view, filters: endpoint.filters } }, 200_000, 1_000_000, 8_000)[0]?.by).toBe('any');
   });
-  it('sorts what was selected, or looks among so many records, of which the index has picked out what it can', () => {
+  it('sorts the selected records, or scans a bounded number that the index has preselected', () => {
     const text = (query: string, total: number) => {
       const planned = plan(query);
-      return listStatement(place, planned, carefulRanges(planned, total, 1_000_000, 8_000), false)
+      return listStatement(place, planned, boundedRanges(planned, total, 1_000_000, 8_000), false)
         .write()
         .replaceAll(/\s+/g, ' ');
     };
@@ -290,7 +290,7 @@ describe('the way to a page', () => {
   });
 });
 
-describe('the stretches of a page', () => {
+describe('anchoredRanges', () => {
   it('cover exactly its records, for any list with and without values to sort by', () => {
     const size = fc.nat({ max: 40 });
     fc.assert(
@@ -355,24 +355,24 @@ describe('negotiation', () => {
 });
 
 describe('links', () => {
-  it('leave out neighbours that are not there', () => {
+  it('omit pages that do not exist', () => {
     const relations = (query: string, total: number) =>
-      [...pageLinks('/p', plan(query), total).matchAll(/page=(\d+)>; rel="(\w+)"/g)].map(([, page, rel]) => `${rel} ${page}`);
+      [...paginationLinks('/p', plan(query), total).matchAll(/page=(\d+)>; rel="(\w+)"/g)].map(([, page, rel]) => `${rel} ${page}`);
     expect(relations('', 0)).toEqual(['first 1', 'last 1']);
     expect(relations('', 26)).toEqual(['first 1', 'next 2', 'last 2']);
     expect(relations('page=2', 26)).toEqual(['first 1', 'prev 1', 'last 2']);
     expect(relations('page=9', 26)).toEqual(['first 1', 'prev 2', 'last 2']);
   });
 
-  it('keep the question, and can not be broken by it', () => {
-    expect(pageLinks('/p', plan('status=%3E%22a&p%61ge=1'), 1)).toBe(
+  it('keep the query, which cannot break them', () => {
+    expect(paginationLinks('/p', plan('status=%3E%22a&p%61ge=1'), 1)).toBe(
       '</p?status=%3E%22a&page=1>; rel="first", </p?status=%3E%22a&page=1>; rel="last"',
     );
   });
 });
 
 describe('nearest names', () => {
-  it('finds what was meant and nothing far-fetched', () => {
+  it('finds close names and nothing else', () => {
     const known = ['status', 'date_after', 'total'];
     expect(
       ['statsu', 'STATUS', 'date_afer', 'tota', 'x', 'completely', 'a'.repeat(10_000)].map((name) => nearestName(name, known)),
@@ -399,20 +399,20 @@ describe('a plan for all values', () => {
     'modified=2026-01-31',
     'id=7',
   ])('depends on the values in "%s"', (query) => expect(sorted(query)).toBe(false));
-  it('is not known where no version declared a filter or a sort', () => {
+  it('is never steady for an undeclared filter or sort', () => {
     expect(sorted('status=open', { filters: new Map() })).toBe(false);
     expect(sorted('sort=total', { sorts: new Map() })).toBe(false);
   });
-  it('reads no further than a bound of few numbers', () => expect([1, 100, 101, 9_999].map(boundFor)).toEqual([100, 100, 1_000, 10_000]));
+  it('has one of few limits', () => expect([1, 100, 101, 9_999].map(boundFor)).toEqual([100, 100, 1_000, 10_000]));
 });
 
-describe('what is trusted', () => {
-  it('is read once until its time is over, counted from before the read', async () => {
+describe('createTtlCache', () => {
+  it('loads once per TTL, counted from before the read', async () => {
     const clock = testClock();
     let reads = 0;
-    const trusted = openTrusted<number>(clock, 1_000, 10_000);
+    const trusted = createTtlCache<number>(clock, 1_000, 10_000);
     const get = () =>
-      trusted.get('key', async () => {
+      trusted.load('key', async () => {
         reads += 1;
         return reads;
       });
@@ -423,35 +423,35 @@ describe('what is trusted', () => {
     expect(await get()).toBe(2);
   });
 
-  it('forgets a failed read and ignores older news', async () => {
+  it('does not cache a failed read and ignores older values', async () => {
     const clock = testClock();
-    const trusted = openTrusted<string>(clock, 1_000, 10_000);
-    await expect(trusted.get('key', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
-    expect(await trusted.get('key', async () => 'back')).toBe('back');
+    const trusted = createTtlCache<string>(clock, 1_000, 10_000);
+    await expect(trusted.load('key', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
+    expect(await trusted.load('key', async () => 'back')).toBe('back');
     trusted.put('key', 'old', clock.monotonicMs() - 1);
-    expect(await trusted.get('key', async () => 'unused')).toBe('back');
+    expect(await trusted.load('key', async () => 'unused')).toBe('back');
     trusted.put('key', 'new', clock.monotonicMs());
-    expect(await trusted.get('key', async () => 'unused')).toBe('new');
+    expect(await trusted.load('key', async () => 'unused')).toBe('new');
   });
 
-  it('is at hand without waiting while it may be trusted, and younger when it was seen again', async () => {
+  it('returns a fresh value synchronously, and refreshes its age when it was seen again', async () => {
     const clock = testClock();
-    const trusted = openTrusted<{ n: number }>(clock, 1_000, 10_000);
+    const trusted = createTtlCache<{ n: number }>(clock, 1_000, 10_000);
     const seen = { n: 1 };
-    const reading = trusted.get('key', async () => seen);
-    expect(trusted.held('key')).toBeUndefined();
+    const reading = trusted.load('key', async () => seen);
+    expect(trusted.findFresh('key')).toBeUndefined();
     await reading;
-    expect(trusted.held('key')).toBe(seen);
+    expect(trusted.findFresh('key')).toBe(seen);
     clock.advance(600);
     trusted.put('key', seen, clock.monotonicMs());
     clock.advance(999);
-    expect(trusted.held('key')).toBe(seen);
+    expect(trusted.findFresh('key')).toBe(seen);
     clock.advance(1);
-    expect(trusted.held('key')).toBeUndefined();
+    expect(trusted.findFresh('key')).toBeUndefined();
   });
 
-  it('a total has one counter at a time', async () => {
-    const totals = openTotals(500);
+  it('a total is counted by one request at a time', async () => {
+    const totals = createTotalCache(500);
     const first = totals.claim('a');
     const second = totals.claim('a');
     expect([first.kind, second.kind]).toEqual(['mine', 'awaited']);

@@ -1,11 +1,11 @@
-// Who called what: counted in memory, brought to the database in one statement, added up over processes.
+// API key usage: counted in memory, written to the database in one statement, added up across processes.
 import { randomBytes } from 'node:crypto';
 import type { Express } from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { openUsage, type Usage } from '../../src/public/index.ts';
+import { startUsageCounter, type UsageCounter } from '../../src/public/index.ts';
 import { startService } from '../../src/service.ts';
 import { type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -15,16 +15,16 @@ const clock = testClock();
 let database: TestDatabase;
 let organizationId: string;
 let app: Express;
-let usage: Usage;
+let usage: UsageCounter;
 let key: { id: string; secret: string };
 
 beforeAll(async () => {
-  database = await testDatabase({ clock, settings: { trustMs: 0 } });
+  database = await testDatabase({ clock, settings: { cacheTtlMs: 0 } });
   organizationId = (await makeOrganization(database.ctx)).id;
   await loadInvoices(database.ctx, organizationId, [{ id: 1 }, { id: 2 }]);
   await publishVersion(database.ctx, organizationId);
   await publishVersion(database.ctx, organizationId, { version: 'v2', status: 'retired' });
-  usage = openUsage(database.ctx, { flushEveryMs: 3_600_000 });
+  usage = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
   app = publicApp(database.ctx, usage);
   key = await makeKey(database.ctx, organizationId);
 });
@@ -40,7 +40,7 @@ const counted = () =>
     return rows.map((row) => `${row.day} ${row.version}/${row.resource} ${row.succeeded} ${row.not_modified} ${row.refused} ${row.failed}`);
   });
 
-it('counts each call once, by what it named and how it was answered, and adds up', async () => {
+it('counts each call once, by its target and its status, and adds up', async () => {
   const { headers } = await call('/v1/invoices');
   await call('/v1/invoices', { 'if-none-match': String(headers['etag']) }).expect(304);
   await call('/v1/invoices/1').expect(200);
@@ -56,23 +56,23 @@ it('counts each call once, by what it named and how it was answered, and adds up
   await usage.flush();
   expect(await counted()).toEqual(first);
 
-  const other = openUsage(database.ctx);
+  const other = startUsageCounter(database.ctx);
   clock.advance(86_400_000);
-  for (const one of [usage, other]) one.note({ apiKeyId: key.id, version: 'v1', resource: 'invoices' }, 503);
+  for (const one of [usage, other]) one.record({ apiKeyId: key.id, version: 'v1', resource: 'invoices' }, 503);
   await Promise.all([usage.flush(), other.stop()]);
   expect(await counted()).toEqual([...first, '2026-03-03 v1/invoices 0 0 0 2']);
 });
 
-it('keeps what could not be brought, and counts on meanwhile', async () => {
+it('keeps counts that could not be written, and continues counting meanwhile', async () => {
   const admin = openKnex(database.address, null, 1);
   const grown = async (): Promise<number> =>
     (await counted()).filter((row) => row.includes('v9/')).reduce((sum, row) => sum + Number(row.split(' ')[2]), 0);
   try {
     await admin.raw('revoke execute on function add_api_key_usage from portal_service');
-    usage.note({ apiKeyId: key.id, version: 'v9', resource: 'a' }, 200);
+    usage.record({ apiKeyId: key.id, version: 'v9', resource: 'a' }, 200);
     const failing = usage.flush();
-    usage.note({ apiKeyId: key.id, version: 'v9', resource: 'a' }, 200);
-    usage.note({ apiKeyId: key.id, version: 'v9', resource: 'b' }, 200);
+    usage.record({ apiKeyId: key.id, version: 'v9', resource: 'a' }, 200);
+    usage.record({ apiKeyId: key.id, version: 'v9', resource: 'b' }, 200);
     await failing;
     expect(await grown()).toBe(0);
     await admin.raw('grant execute on function add_api_key_usage to portal_service');
@@ -83,7 +83,7 @@ it('keeps what could not be brought, and counts on meanwhile', async () => {
   }
 });
 
-it('is complete when the service has stopped', async () => {
+it('is complete after shutdown', async () => {
   const config = readConfig({
     PORT: '0',
     LOG_LEVEL: 'silent',
@@ -103,11 +103,11 @@ it('is complete when the service has stopped', async () => {
   expect(kept).toHaveLength(1);
 });
 
-it('bounds what may wait, and a key that is gone spoils nothing', async () => {
-  const small = openUsage(database.ctx, { mostWaiting: 2 });
-  small.note({ apiKeyId: '018f0000-0000-7000-8000-000000000000', version: 'v8', resource: 'a' }, 200);
-  small.note({ apiKeyId: key.id, version: 'v8', resource: 'a' }, 200);
-  small.note({ apiKeyId: key.id, version: 'v8', resource: 'b' }, 200);
+it('bounds the unwritten rows, and ignores a deleted key', async () => {
+  const small = startUsageCounter(database.ctx, { maxWaitingRows: 2 });
+  small.record({ apiKeyId: '018f0000-0000-7000-8000-000000000000', version: 'v8', resource: 'a' }, 200);
+  small.record({ apiKeyId: key.id, version: 'v8', resource: 'a' }, 200);
+  small.record({ apiKeyId: key.id, version: 'v8', resource: 'b' }, 200);
   await small.stop();
   expect((await counted()).filter((row) => row.includes('v8/'))).toEqual(['2026-03-03 v8/a 1 0 0 0']);
 });

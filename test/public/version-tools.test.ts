@@ -1,6 +1,6 @@
-// The tools that a language model gets for one published version: what they compute against SQL of our own, and what they keep to.
+// The tools that a language model gets for one published version: what they compute, compared with SQL of our own, and what they refuse.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openVersionTools, type VersionTool } from '../../src/public/index.ts';
+import { createVersionTools, type VersionTool } from '../../src/public/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
@@ -39,8 +39,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const toolsOf = (reach: { version?: string; resources?: string[]; mostCharacters?: number } = {}) =>
-  openVersionTools(database.ctx)({ ...database.ctx, organizationId }, { version: 'v1', resources: [], mostCharacters: 60_000, ...reach });
+const toolsOf = (reach: { version?: string; resources?: string[]; maxCharacters?: number } = {}) =>
+  createVersionTools(database.ctx)({ ...database.ctx, organizationId }, { version: 'v1', resources: [], maxCharacters: 60_000, ...reach });
 const textOf = async (name: string, input: unknown, from = tools): Promise<string> => {
   const found = from.find((tool) => tool.name === name);
   if (found === undefined) throw new Error(`no tool ${name}`);
@@ -53,7 +53,7 @@ const refusal = async (name: string, input: unknown, from = tools) =>
   textOf(name, input, from).then(String, (error: Error) => error.message);
 
 describe('aggregate', () => {
-  it('gives the exact figures of a number, with and without filters', async () => {
+  it('computes exact aggregates of a number, with and without filters', async () => {
     const figures = (where: string) =>
       reference(`select count(*)::int as count, count(f_total)::int as values, sum(f_total)::text as sum, min(f_total)::text as min,
         max(f_total)::text as max, trim_scale(round(avg(f_total), 6))::text as average from $t where ${where}`);
@@ -72,7 +72,7 @@ describe('aggregate', () => {
     });
   });
 
-  it('counts alone, and finds the ends of days and times', async () => {
+  it('only counts, and finds the minimum and maximum of dates and timestamps', async () => {
     expect(await run('aggregate', { resource: 'invoices' })).toEqual({
       count: 60,
       freshness: { generation: '1', syncedAt: '2026-03-01T08:00:00Z' },
@@ -82,7 +82,7 @@ describe('aggregate', () => {
     expect(await run('aggregate', { resource: 'invoices', field: 'date' })).not.toHaveProperty('sum');
   });
 
-  it('tells the figures apart by the values of a field, the largest first, and says how many there are', async () => {
+  it('groups by the values of a field, largest first, and returns the number of groups', async () => {
     const expected = await reference(`select l_entity as value, count(*)::int as count, sum(f_total)::text as sum from $t where f_seq >= 1
       group by 1 order by sum(f_total) desc nulls last, 1 limit 2`);
     const asked = { resource: 'invoices', filters: { seq_gte: 1 }, field: 'total', groupBy: 'customerName', orderBy: 'sum', limit: 2 };
@@ -96,22 +96,22 @@ describe('aggregate', () => {
     ]);
   });
 
-  it('takes the declared filters and the shown fields alone', async () => {
+  it('accepts only the declared filters and the published fields', async () => {
     expect(await refusal('aggregate', { resource: 'invoices', field: 'totl' })).toContain('Did you mean "total"?');
-    expect(await refusal('aggregate', { resource: 'invoices', field: 'status' })).toContain('nothing to compute');
+    expect(await refusal('aggregate', { resource: 'invoices', field: 'status' })).toContain('cannot be aggregated');
     expect(await refusal('aggregate', { resource: 'invoices', field: 'lines' })).toContain('no field "lines"');
     expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'f_entity' })).toContain('no field "f_entity"');
-    expect(await refusal('aggregate', { resource: 'invoices', filters: { customer: '1' } })).toContain('no parameter of this name');
-    expect(await refusal('aggregate', { resource: 'invoices', filters: { page: 2 } })).toContain('"page" stands beside the filters');
+    expect(await refusal('aggregate', { resource: 'invoices', filters: { customer: '1' } })).toContain('Unknown parameter');
+    expect(await refusal('aggregate', { resource: 'invoices', filters: { page: 2 } })).toContain('"page" is not a filter');
     expect(await refusal('aggregate', { resource: 'invoices', field: 'date', orderBy: 'sum', groupBy: 'paid' })).toContain(
-      'needs a number',
+      'requires a numeric',
     );
     expect(await refusal('aggregate', { resource: 'invoices', limit: 101 })).toMatch(/^limit: /);
   });
 });
 
 describe('the tools of a version', () => {
-  it('are four, small, and describe, query and get what the version shows', async () => {
+  it('are four, small, and describe, query and get what the version publishes', async () => {
     expect(tools.map(({ name }) => name)).toEqual(['describe', 'query', 'get', 'aggregate']);
     expect(JSON.stringify(tools).length).toBeLessThan(5_000);
     expect((await run('describe', {})).resources).toEqual([{ resource: 'invoices', description: 'Sales invoices' }]);
@@ -126,11 +126,11 @@ describe('the tools of a version', () => {
     expect((await run('get', { resource: 'invoices', id: '7' })).data).toMatchObject({ id: '7', number: 'INV6' });
   });
 
-  it('read no other version, no other organization and no other resource, whatever they are asked for', async () => {
+  it('read no other version, organization or resource, whatever the input', async () => {
     const stranger = (await makeOrganization(database.ctx)).id;
-    const theirs = openVersionTools(database.ctx)(
+    const theirs = createVersionTools(database.ctx)(
       { ...database.ctx, organizationId: stranger },
-      { version: 'v1', resources: [], mostCharacters: 60_000 },
+      { version: 'v1', resources: [], maxCharacters: 60_000 },
     );
     const narrow = toolsOf({ version: 'v2', resources: ['invoices'] });
     for (const name of ['describe', 'query', 'get', 'aggregate']) {
@@ -143,8 +143,8 @@ describe('the tools of a version', () => {
     expect((await run('describe', {}, narrow)).resources).toHaveLength(1);
   });
 
-  it('answer within their bound, and say how to ask for less', async () => {
-    const small = toolsOf({ mostCharacters: 700 });
+  it('respond within their limit, and name how to request less', async () => {
+    const small = toolsOf({ maxCharacters: 700 });
     expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'number', limit: 100 }, small)).toContain('too long');
     expect((await run('query', { resource: 'invoices', fields: ['number', 'status'] }, small)).cut.message).toContain('Only the first');
   });

@@ -1,5 +1,5 @@
-// What must hold for any data: a walk over the pages meets each record once, filters agree with a plain reading of their
-// meaning, and the indexes that publishing builds are the ones that the statements can use.
+// Properties for any data: walking the pages meets each record once, filters agree with a plain reading of their meaning, and the indexes
+// that publishing builds are the ones that the statements use.
 import type { Express } from 'express';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { compileSchema } from '../../src/public/compile.ts';
 import { indexesOf } from '../../src/public/indexes.ts';
 import { planList } from '../../src/public/plan.ts';
 import { plainRanges } from '../../src/public/ranges.ts';
-import { readQuery } from '../../src/public/request.ts';
+import { parseQuery } from '../../src/public/request.ts';
 import { SchemaDocument } from '../../src/public/schema-document.ts';
 import { listStatement } from '../../src/public/sql.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
@@ -16,7 +16,7 @@ import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { callerOf, type InvoiceRow, idsOf, invoiceColumns, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
 
-// Few different values, so that there are ties, and nulls, and letters that order differently by code point and by locale.
+// Few distinct values, so that there are ties, and nulls, and letters that sort differently by code point and by locale.
 const texts = ['a', 'B', 'b', 'é', 'É', 'ß', 'z', 'Z', '', 'ab%c', 'a_c', '1', '10', '2', '\u{1f600}', 'ａ'];
 const pick = <T>(list: readonly T[], seed: number): T | null => list[seed % (list.length + 2)] ?? null;
 const rows: InvoiceRow[] = Array.from({ length: 67 }, (_, index) => ({
@@ -74,7 +74,7 @@ describe('a walk over the pages', () => {
 
 describe('filters', () => {
   const folded = (text: string) => text.toLowerCase();
-  it('on text agree with their meaning, for any text', async () => {
+  it('on text agree with their definition, for any text', async () => {
     const operator = fc.constantFrom('', '_not', '_contains', '_starts_with');
     await fc.assert(
       fc.asyncProperty(
@@ -120,7 +120,7 @@ describe('text ids', () => {
 });
 
 describe('tenants', () => {
-  it('never see one another, though versions, resources and ids are alike', async () => {
+  it('never see each other, though versions, resources and ids are equal', async () => {
     const companies = await Promise.all(
       ['one', 'two', 'three'].map(async (name) => {
         const { id } = await makeOrganization(database.ctx);
@@ -147,7 +147,7 @@ describe('tenants', () => {
   });
 });
 
-/** The endpoint as a published version has it, and the indexes it deserves. */
+/** The endpoint as a published version has it, and its indexes. */
 function compiledInvoices() {
   const document = SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } }] });
   const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
@@ -157,16 +157,16 @@ function compiledInvoices() {
 }
 
 describe('plans', () => {
-  it('one for all values only where an index holds the list as a stretch, whatever the values', async () => {
+  it('are generic only when an index holds the list as one range, whatever the values', async () => {
     const { endpoint, indexes } = compiledInvoices();
     const schema = tenantSchema(organizationId);
     const client = await database.ctx.db.data.connect();
     const statementOf = (query: string) => {
-      const plan = planList(endpoint, readQuery(query));
+      const plan = planList(endpoint, parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
       return { text: write(), values: [...values] };
     };
-    /** Prepared, and run more often than PostgreSQL tries plans made for the values. */
+    /** Prepared, and run more often than PostgreSQL tries custom plans. */
     const runOften = async (name: string, queries: readonly string[]) => {
       for (let round = 0; round < 4; round += 1) for (const query of queries) await client.query({ name, ...statementOf(query) });
       const { rows: counts } = await client.query<{ generic: string }>(
@@ -200,7 +200,7 @@ describe('plans', () => {
         expect(common).toMatch(/Index Only Scan.*\n.*Index Cond: \(\(f_status = \$\d\)/);
         for (const query of queries.slice(1)) expect(await explain(name, query)).toBe(common);
       }
-      // Sorted by something else, a rare value is found by its own index and sorted, a common one by walking the sort's.
+      // With another sort, a rare value is found by its own index and sorted, a common one by walking the index of the sort.
       const others = values.map((status) => `status=${status}&sort=total`);
       expect(await runOften('skewed', others)).toBe(0);
       expect(await explain('skewed', others[0] ?? '')).toMatch(/Filter: \(f_status = 'open'/);
@@ -214,7 +214,7 @@ describe('plans', () => {
 });
 
 describe('the indexes of a version', () => {
-  it('can be used by the statements of its filters and sorts', async () => {
+  it('are used by the statements of its filters and sorts', async () => {
     const document = SchemaDocument.parse({ endpoints: [invoicesEndpoint] });
     const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
     const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
@@ -222,7 +222,7 @@ describe('the indexes of a version', () => {
     const schema = tenantSchema(organizationId);
     const client = await database.ctx.db.data.connect();
     const scanned = async (query: string): Promise<string> => {
-      const plan = planList(endpoint, readQuery(query));
+      const plan = planList(endpoint, parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), true);
       const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [...values]);
       return lines.map((line) => line['QUERY PLAN']).join('\n');

@@ -1,4 +1,4 @@
-// Calls the management interface as a client would: by HTTP, with a key.
+// Calls the management interface as a client would: over HTTP, with an API key.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -8,7 +8,10 @@ export const base = '/api/platform/v1';
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head';
 export type Answer = supertest.Response;
 
-/** Of an application, or of the server at an address. `api('post', '/api-keys', { name: 'x' }, { 'idempotency-key': 'a' })`; a text is sent as it is, as JSON. */
+/**
+ * Calls an application, or the server at a URL: `api('post', '/api-keys', { name: 'x' }, { 'idempotency-key': 'a' })`. A text body is sent
+ * unchanged, as JSON.
+ */
 export function apiOf(app: Express | string, secret: string | null) {
   return (method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> => {
     const request = supertest(app)
@@ -23,11 +26,11 @@ export function apiOf(app: Express | string, secret: string | null) {
 }
 export type Api = ReturnType<typeof apiOf>;
 
-/** As a page of the service would call with the cookie of a session. */
+/** Calls as a page of the service would, with the cookie of a session. */
 export function signedInApi(app: Express, { settings }: Pick<Ctx, 'settings'>, cookie: string): Api {
   const api = apiOf(app, null);
   return (method, path, body, headers = {}) => api(method, path, body, { cookie, origin: new URL(settings.publicUrl).origin, ...headers });
 }
 
-/** Codes of the details of an error answer. */
+/** The codes in the details of an error response. */
 export const codesOf = (answer: Answer): string[] => (answer.body.error?.details ?? []).map(({ code }: { code: string }) => code);

@@ -1,5 +1,5 @@
-// What becomes of a run's PostgreSQL when the run is killed: a small watcher, which lives in a session of its own and hears by the
-// end of a pipe that this process is gone, stops the servers of the folder and removes it.
+// Cleans up after a test run that was killed: a small watcher process in a session of its own notices by the end of a pipe that this
+// process is gone, stops the PostgreSQL servers in the folder and removes it.
 import { spawn } from 'node:child_process';
 
 const script = `read -r _
@@ -10,11 +10,11 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 rm -rf "$1"`;
 
-/** The clusters are folders inside `folder`. Call what it returns when all is tidied up. Windows has no such watcher. */
-export function leaveNothingBehind(folder: string): () => void {
+/** The clusters are in folders inside `folder`. Call the returned function after an ordinary cleanup. Does nothing on Windows. */
+export function startCleanupWatcher(folder: string): () => void {
   if (process.platform === 'win32') return () => undefined;
   const watcher = spawn('sh', ['-c', script, 'sh', folder], { cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
-  watcher.on('error', () => undefined); // without a shell nobody watches, and the tests are none the worse
+  watcher.on('error', () => undefined); // without a shell there is no watcher, which the tests don't need
   watcher.stdin.on('error', () => undefined);
   watcher.unref();
   if ('unref' in watcher.stdin && typeof watcher.stdin.unref === 'function') watcher.stdin.unref();

@@ -1,4 +1,4 @@
-// A database of its own for each test file, cloned from the migrated template, and a ctx on it with short times.
+// Gives each test file a database of its own, cloned from the migrated template, and a ctx on it with short timeouts.
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,10 +6,10 @@ import { inject } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openGuardedFetch } from '../../src/core/guarded-fetch.ts';
-import { openKeyring } from '../../src/core/keyring.ts';
-import { openLog } from '../../src/core/log.ts';
-import { mostByDefault, type Settings } from '../../src/core/settings.ts';
+import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
+import { createLog } from '../../src/core/log.ts';
+import { defaultQuotas, type Settings } from '../../src/core/settings.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { type TestServer, templateName } from './global.ts';
@@ -17,20 +17,20 @@ import { type TestServer, templateName } from './global.ts';
 export const testSettings: Settings = {
   publicUrl: 'http://127.0.0.1',
   ownUrl: 'http://127.0.0.1:9',
-  sandbox: { allowed: true, laterMs: 10_000, payoutEveryMs: 86_400_000 },
+  sandbox: { allowed: true, delayMs: 10_000, payoutEveryMs: 86_400_000 },
   production: false,
   rateLimitPerMinute: 10_000,
   allowSignup: false,
-  mostPerOrganization: mostByDefault,
-  mostOrganizationsPerPerson: 1_000,
+  quotas: defaultQuotas,
+  maxOrganizationsPerPerson: 1_000,
   session: { idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 },
   mail: {
     smtpUrl: null,
     from: 'Portal Service <portal@example.test>',
-    // Of this run alone: what another user's left is not ours to write to.
+    // A folder of this run only, because one left by another user may not be writable.
     outboxFolder: path.join(tmpdir(), `portal-outbox-${randomBytes(6).toString('hex')}`),
-    mostAttachmentBytes: 10 << 20,
-    mostSubscriptionMailsPerDay: 100_000,
+    maxAttachmentBytes: 10 << 20,
+    maxSubscriptionMailsPerDay: 100_000,
   },
   dnsServers: [],
   agentCreditsPerMonth: 1_000,
@@ -46,11 +46,11 @@ export const testSettings: Settings = {
   },
   corsOrigins: [],
   readTimeoutMs: 5_000,
-  proof: { warnMs: 250, budgetMs: 600_000, mostPairs: 2_000, fewRecords: 10_000 },
-  publicLoad: { requests: 1_000, waitMs: 10_000 },
-  exports: { running: 4, waiting: 32, limitMs: 60_000, slowestBytesPerSecond: 16_384, slowMs: 60_000 },
-  trustMs: 1_000,
-  cacheBytes: { bodies: 4 << 20, totals: 1 << 20, anchors: 1 << 20, statements: 4 << 20, trusted: 1 << 20, versions: 8 << 20 },
+  proof: { warnMs: 250, budgetMs: 600_000, maxPairs: 2_000, smallTableRecords: 10_000 },
+  publicLoad: { maxRequests: 1_000, maxWaitMs: 10_000 },
+  exports: { maxRunning: 4, maxWaiting: 32, maxDurationMs: 60_000, minBytesPerSecond: 16_384, maxSlowMs: 60_000 },
+  cacheTtlMs: 1_000,
+  cacheBytes: { bodies: 4 << 20, totals: 1 << 20, anchors: 1 << 20, statements: 4 << 20, lookups: 1 << 20, versions: 8 << 20 },
   anchorEvery: 1_000,
   erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 10_000, maxResponseBytes: 64 << 20 },
   sync: {
@@ -67,12 +67,12 @@ export const testSettings: Settings = {
     reconcileEveryMs: 86_400_000,
     metadataMaxAgeMs: 86_400_000,
   },
-  // Nobody listens there: a test that pays says where.
+  // Nothing listens there; tests of payments set their own server.
   stripe: { apiUrl: 'http://127.0.0.1:1', timeoutMs: 5_000, retries: 0 },
   oidc: null,
 };
 
-/** A clock that stands still until told otherwise. */
+/** A clock that only moves when `advance` is called. */
 export type TestClock = Clock & { advance(ms: number): void };
 export function testClock(start = new Date('2026-03-02T10:00:00Z')): TestClock {
   let at = start.getTime();
@@ -102,9 +102,9 @@ export async function testDatabase(options: TestDatabaseOptions = {}): Promise<T
     db,
     settings,
     clock: options.clock ?? systemClock,
-    log: openLog(options.logLevel ?? 'silent'),
-    fetch: openGuardedFetch({ allowPrivateHosts: true }),
-    keyring: openKeyring([{ id: 'test', bytes: randomBytes(32) }]),
+    log: createLog(options.logLevel ?? 'silent'),
+    fetch: createGuardedFetch({ allowPrivateHosts: true }),
+    keyring: createKeyring([{ id: 'test', bytes: randomBytes(32) }]),
   };
   return {
     ctx,

@@ -1,16 +1,16 @@
-// A real DNS server on loopback, by UDP and TCP on one port, whose answers a test sets by name.
+// A real DNS server on loopback, over UDP and TCP on one port, whose answers a test sets by name.
 import dgram from 'node:dgram';
 import net, { isIPv6 } from 'node:net';
 import { type DecodedPacket, decode, encode, type Packet, type TxtAnswer } from 'dns-packet';
 
 type Addresses = {
-  /** IPv4 and IPv6, each given to who asks for its kind. */
+  /** IPv4 and IPv6 addresses, returned for A and AAAA queries. */
   readonly addresses: readonly string[];
 };
 type Texts = {
   /** Each record is one text, or several strings. */
   readonly txt: readonly (string | readonly string[])[];
-  /** The records stand at this name, and the asked one is an alias of it. */
+  /** The records are at this name, and the queried name is a CNAME of it. */
   readonly alias?: string;
 };
 type Trouble = 'nxdomain' | 'nodata' | 'servfail' | 'refused' | 'silent' | 'wrong-id' | 'garbage' | 'cut-off';
@@ -19,18 +19,18 @@ type Behaviour = Texts | Addresses | Trouble;
 export type DnsServer = {
   /** For `settings.dnsServers`. */
   readonly address: string;
-  /** Names asked for, in order, with the way the question came. */
+  /** The queried names, in order, with the transport. */
   readonly asked: { readonly name: string; readonly by: 'udp' | 'tcp' }[];
-  /** What is not set does not exist. */
+  /** Names that aren't set don't exist. */
   set(name: string, behaviour: Behaviour): void;
-  /** Called after each question; the answer waits for it. */
+  /** Called for each query; the answer waits for it. */
   onAsked(listener: (name: string) => unknown): void;
   stop(): Promise<void>;
 };
 
 const rcodes = { nxdomain: 3, servfail: 2, refused: 5 } as const;
-const mostByUdp = 512;
-/** "Truncated": the answer doesn't fit, ask by TCP. */
+const maxUdpBytes = 512;
+/** The flag TC (truncated): the client must repeat the query over TCP. */
 const truncated = 1 << 9;
 
 function addressesOf(name: string, type: string | undefined, { addresses }: Addresses): Packet['answers'] {
@@ -45,12 +45,12 @@ function answersOf(name: string, { txt, alias }: Texts): Packet['answers'] {
   return alias === undefined ? records : [{ type: 'CNAME', name, ttl: 0, data: alias }, ...records];
 }
 
-/** The bytes that go back; undefined for none. */
+/** The bytes of the response; undefined for none. */
 function reply(query: DecodedPacket, behaviour: Behaviour): Buffer | undefined {
   const name = query.questions?.[0]?.name ?? '';
   const packet: Packet = { type: 'response', id: query.id ?? 0, flags: 0x0180, questions: query.questions ?? [] };
   if (behaviour === 'silent') return undefined;
-  if (behaviour === 'garbage') return Buffer.from('this is no answer');
+  if (behaviour === 'garbage') return Buffer.from('not a DNS message');
   if (behaviour === 'nodata') return encode(packet);
   const forged = { ...packet, answers: answersOf(name, { txt: ['forged'] }) };
   if (behaviour === 'wrong-id') return encode({ ...forged, id: ((query.id ?? 0) + 1) % 65_536 });
@@ -60,7 +60,7 @@ function reply(query: DecodedPacket, behaviour: Behaviour): Buffer | undefined {
   return encode({ ...packet, answers: answersOf(name, behaviour) });
 }
 
-/** A port that is free for both. The system chooses one for TCP; for UDP somebody else may have it. */
+/** Binds the same port for both. The system chooses one for TCP; it may be in use for UDP, then another one is tried. */
 async function bound(): Promise<{ udp: dgram.Socket; tcp: net.Server; port: number }> {
   const tcp = net.createServer();
   await new Promise<void>((resolve, reject) => tcp.once('error', reject).listen(0, '127.0.0.1', resolve));
@@ -87,7 +87,7 @@ export async function startDns(): Promise<DnsServer> {
     asked.push({ name, by });
     await listener(name);
     const whole = reply(query, behaviours.get(name) ?? 'nxdomain');
-    if (by === 'tcp' || whole === undefined || whole.length <= mostByUdp) return whole;
+    if (by === 'tcp' || whole === undefined || whole.length <= maxUdpBytes) return whole;
     return encode({ type: 'response', id: query.id ?? 0, flags: 0x0180 | truncated, questions: query.questions ?? [] });
   };
   udp.on('message', async (bytes, from) => {
@@ -96,15 +96,15 @@ export async function startDns(): Promise<DnsServer> {
   });
   tcp.on('connection', (socket) => {
     sockets.add(socket);
-    let held = Buffer.alloc(0);
+    let buffered = Buffer.alloc(0);
     socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
     socket.on('data', async (chunk) => {
-      held = Buffer.concat([held, chunk]);
-      while (held.length >= 2 && held.length >= 2 + held.readUInt16BE(0)) {
-        const end = 2 + held.readUInt16BE(0);
-        const query = held.subarray(2, end);
-        held = held.subarray(end);
+      buffered = Buffer.concat([buffered, chunk]);
+      while (buffered.length >= 2 && buffered.length >= 2 + buffered.readUInt16BE(0)) {
+        const end = 2 + buffered.readUInt16BE(0);
+        const query = buffered.subarray(2, end);
+        buffered = buffered.subarray(end);
         const answer = await handle(query, 'tcp');
         if (answer === undefined) continue;
         const length = Buffer.alloc(2);

@@ -1,5 +1,5 @@
-// A simulated ERP account for a test file, on the shipped slice of data, and how an organization connects to it. Only the
-// set-up is abridged: the connection itself is made through the management interface.
+// A simulated ERP account for a test file, with the shipped sample of data, and how an organization connects to it. Only the set-up in
+// the ERP is abridged: the connection itself is created through the management interface.
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
@@ -10,21 +10,24 @@ import type { Answer, Method } from './api.ts';
 export const dataFolder = fileURLToPath(new URL('../../src/demo/data', import.meta.url));
 export const accountId = 'TSTDRV1234567';
 
-/** Calls the management interface, in this process or over the wire. */
+/** Calls the management interface, in this process or over HTTP. */
 export type Call = (method: Method, path: string, body?: unknown) => Promise<Pick<Answer, 'status' | 'body'>>;
 
 export type Erp = {
   readonly account: NetsuiteAccount;
-  /** The account's own database, for what a test changes behind its back. */
+  /** The account's own database, for direct changes by a test. */
   readonly database: string;
   /** For `settings.erp.allowedHosts`. */
   readonly host: string;
-  /** Signs the caller's organization in by a certificate of its own; says which one. `by` is the address it reaches the account at. */
+  /**
+   * Connects the caller's organization with a certificate of its own and returns its ids. `by` is the URL at which the service reaches the
+   * account. Rejects with an Error for an unexpected response.
+   */
   connect(api: Call, by?: string): Promise<{ clientId: string; certificateId: string }>;
   stop(): Promise<void>;
 };
 
-/** On the shipped slice unless another folder of that format is given. */
+/** Uses the shipped sample of data unless another folder in that format is given. */
 export async function startErp(
   folder = dataFolder,
   options: Pick<NetsuiteAccountOptions, 'port' | 'replayFrom' | 'switches'> = {},

@@ -1,4 +1,4 @@
-// Reads server-sent events as a client would, one by one, over a connection of its own.
+// Reads server-sent events one by one, as a client would, over a connection of its own.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
@@ -6,13 +6,13 @@ import type { Express } from 'express';
 export type StreamEvent = { readonly event: string; readonly id: string | undefined; readonly data: unknown };
 export type OpenStream = {
   readonly response: Response;
-  /** The body of an answer that is no stream. */
-  readonly refused: string;
-  /** Comments that came so far, the heartbeats. */
+  /** The body of a response that isn't a stream. */
+  readonly errorBody: string;
+  /** The comments received so far, which are heartbeats. */
   readonly comments: string[];
   /** Undefined when the stream has ended. */
   next(): Promise<StreamEvent | undefined>;
-  /** Up to and with the first that fits; throws when the stream ends before. */
+  /** All events up to and including the first one that fits. Rejects with an Error when the stream ends before. */
   until(fits: (event: StreamEvent) => boolean): Promise<StreamEvent[]>;
   rest(): Promise<StreamEvent[]>;
   close(): void;
@@ -29,7 +29,7 @@ function eventOf(block: string, comments: string[]): StreamEvent | undefined {
   return event === undefined ? undefined : { event, id: fields.get('id'), data: JSON.parse(fields.get('data') ?? 'null') };
 }
 
-/** With a body it is posted, as JSON. */
+/** Sends a GET request, or with a body a POST request with JSON. */
 export async function openStream(url: string, headers: Record<string, string>, body?: unknown): Promise<OpenStream> {
   const abort = new AbortController();
   const posted = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
@@ -68,13 +68,13 @@ export async function openStream(url: string, headers: Record<string, string>, b
     for (let event = await next(); event !== undefined; event = await next()) seen.push(event);
     return seen;
   };
-  return { response, refused, comments, next, until, rest, close: () => abort.abort() };
+  return { response, errorBody: refused, comments, next, until, rest, close: () => abort.abort() };
 }
 
 type Served = {
   readonly url: string;
   readonly port: number;
-  /** Connections that are open at this end. */
+  /** Number of connections that are open on the server. */
   open(): Promise<number>;
   stop(): Promise<void>;
 };

@@ -1,4 +1,4 @@
-// What a run says last when something failed: of a long output often only the end is kept.
+// The end of the output of a failed run: often only the end of a long output is kept.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,9 +10,9 @@ const program = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', im
 const reporter = fileURLToPath(new URL('./folder-reporter.ts', import.meta.url));
 const files = {
   'broken.test.js': `throw new Error('cannot be read');`,
-  'hook.test.js': `describe('a suite', () => { beforeAll(() => { throw new Error('no ground') }); it('stands', () => undefined); });`,
+  'hook.test.js': `describe('a suite', () => { beforeAll(() => { throw new Error('hook failed') }); it('does not run', () => undefined); });`,
   'loose.test.js': `it('leaves something behind', () => void Promise.reject(new Error('let go')));`,
-  'tests.test.js': `it('holds', () => undefined); it('lies', () => expect({ a: 1 }, 'long\\n'.repeat(50)).toEqual({ a: 2 }));`,
+  'tests.test.js': `it('passes', () => undefined); it('fails', () => expect({ a: 1 }, 'long\\n'.repeat(50)).toEqual({ a: 2 }));`,
 };
 
 let folder: string;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-it('names whatever failed, and why, right before the totals', async () => {
+it('lists the failures with their reasons right before the totals', async () => {
   const totals = path.join(folder, 'totals');
   const args = [program, 'run', '--root', folder, '--globals', '--reporter', 'default', '--reporter', reporter, '--no-file-parallelism'];
   const output = await new Promise<string>((resolve) => {
@@ -35,12 +35,12 @@ it('names whatever failed, and why, right before the totals', async () => {
     'outside of any test',
     'broken.test.js',
     'hook.test.js > a suite',
-    'tests.test.js > lies',
-    'hook.test.js > a suite > stands',
+    'tests.test.js > fails',
+    'hook.test.js > a suite > does not run',
   ]);
-  const words = end.join('\n');
-  for (const reason of ['Error: let go', 'Error: cannot be read', 'Error: no ground', 'AssertionError: long', 'did not run'])
-    expect(words).toContain(reason);
-  expect(words.split('long')).toHaveLength(1 + 12);
+  const text = end.join('\n');
+  for (const reason of ['Error: let go', 'Error: cannot be read', 'Error: hook failed', 'AssertionError: long', 'did not run'])
+    expect(text).toContain(reason);
+  expect(text.split('long')).toHaveLength(1 + 12);
   expect(await readFile(totals, 'utf8')).toBe(`2 5\n${end.slice(0, -2).join('\n')}\n`);
 });

@@ -1,15 +1,15 @@
-// Closes a test run with its time per folder, what failed, and one line of totals. The last two it also leaves for .ci/run, whose
-// own last words they are: of a long output often only the end is kept.
+// Ends a test run with the time per folder, the failures, and one line of totals. The failures and totals are also written to a file for
+// .ci/run, which prints them last, because often only the end of a long output is kept.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, TestModule } from 'vitest/node';
 
 type Trouble = { readonly name?: string; readonly message: string; readonly diff?: string; readonly stack?: string };
-/** `where` is `file > suite > test`. A test that didn't run, because what prepares it failed, has no troubles of its own. */
+/** `where` is `file > suite > test`. A test that didn't run because its hooks failed has no troubles of its own. */
 type Failure = { readonly where: string; readonly troubles: readonly Trouble[] };
 
-const [mostFailures, mostLines] = [20, 12];
+const [maxFailures, maxLines] = [20, 12];
 
 function failuresIn(module: TestModule): Failure[] {
   const file = module.relativeModuleId;
@@ -26,18 +26,18 @@ function failuresIn(module: TestModule): Failure[] {
 
 function linesOf({ name, message, diff = '', stack = '' }: Trouble): string[] {
   const place = stack.split('\n').find((line) => /^\s*at .*\/(test|src)\//.test(line) && !line.includes('node_modules'));
-  const words = `${name ?? 'Error'}: ${message}\n${diff}`.split('\n').filter((line) => line.trim() !== '');
-  const lines = words.slice(0, place === undefined ? mostLines : mostLines - 1);
+  const text = `${name ?? 'Error'}: ${message}\n${diff}`.split('\n').filter((line) => line.trim() !== '');
+  const lines = text.slice(0, place === undefined ? maxLines : maxLines - 1);
   return [...lines, ...(place === undefined ? [] : [place.trim()])].map((line) => `      ${stripVTControlCharacters(line).slice(0, 300)}`);
 }
 
 function describeFailures(failures: readonly Failure[]): string[] {
-  // What says why comes before the tests that only didn't run for it.
-  const told = failures.toSorted((a, b) => Number(a.troubles.length === 0) - Number(b.troubles.length === 0));
-  const lines = told.slice(0, mostFailures).flatMap(({ where, troubles: [first] }) => {
+  // Causes come before the tests that didn't run because of them.
+  const sorted = failures.toSorted((a, b) => Number(a.troubles.length === 0) - Number(b.troubles.length === 0));
+  const lines = sorted.slice(0, maxFailures).flatMap(({ where, troubles: [first] }) => {
     return [`FAIL  ${where}`, ...(first === undefined ? ['      did not run'] : linesOf(first))];
   });
-  return failures.length > mostFailures ? [...lines, `and ${failures.length - mostFailures} more`] : lines;
+  return failures.length > maxFailures ? [...lines, `and ${failures.length - maxFailures} more`] : lines;
 }
 
 function secondsByFolder(modules: readonly TestModule[]): [string, number][] {
@@ -59,12 +59,12 @@ export default class FolderReporter implements Reporter {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const passed = tests.filter((test) => test.result().state === 'passed').length;
     for (const [folder, spent] of secondsByFolder(modules)) console.log(`${spent.toFixed(1).padStart(7)} s  ${folder}`);
-    const told = describeFailures(failures);
-    if (told.length > 0) console.log(`\n${told.join('\n')}\n`);
+    const described = describeFailures(failures);
+    if (described.length > 0) console.log(`\n${described.join('\n')}\n`);
     console.log(`${passed} passed, ${failures.length} failed`);
     const file = process.env['TEST_TOTALS'];
     if (file === undefined) return;
     mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, [`${passed} ${failures.length}`, ...told, ''].join('\n'));
+    writeFileSync(file, [`${passed} ${failures.length}`, ...described, ''].join('\n'));
   }
 }

@@ -6,7 +6,7 @@ import type { TestProject } from 'vitest/node';
 import { openKnex } from '../../src/db/connect.ts';
 import { startEmbedded } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { leaveNothingBehind } from './last-will.ts';
+import { startCleanupWatcher } from './cleanup-watcher.ts';
 
 export type TestServer = { host: string; port: number; user: string; database: string };
 declare module 'vitest' {
@@ -17,12 +17,12 @@ declare module 'vitest' {
 
 export const templateName = 'portal_template';
 
-/** No test here checks durability of this cluster, so it need not wait for the disk. */
+/** No test depends on the durability of this cluster, so it doesn't wait for the disk. */
 const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '300' };
 
 export default async function setup(project: TestProject) {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-test-'));
-  const tidied = leaveNothingBehind(folder);
+  const stopWatcher = startCleanupWatcher(folder);
   const server = await startEmbedded(path.join(folder, 'data'), { settings });
   try {
     const admin = openKnex(server.connection, null, 1);
@@ -37,6 +37,6 @@ export default async function setup(project: TestProject) {
   return async () => {
     await server.stop();
     await rm(folder, { recursive: true, force: true });
-    tidied();
+    stopWatcher();
   };
 }

@@ -1,5 +1,5 @@
-// A real identity provider and the service that signs people in through it, both listening, and a browser that follows addresses
-// by hand: it keeps cookies by name and path, and shows every step.
+// A real identity provider, the service that uses it for sign-in, and a minimal browser that keeps cookies by name and path and follows
+// redirects only when asked, so that tests see every step.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
@@ -7,19 +7,22 @@ import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { type DemoPerson, type IdentityProviderServer, startIdentityProvider } from '../../src/demo/identity-provider/identity-provider.ts';
-import { makeSecrets } from '../../src/demo/identity-provider/secrets.ts';
-import { openUsage, type Usage } from '../../src/public/index.ts';
+import { createIdentityProviderSecrets } from '../../src/demo/identity-provider/secrets.ts';
+import { startUsageCounter, type UsageCounter } from '../../src/public/index.ts';
 
 export type SignInSite = {
   readonly origin: string;
   readonly ctx: Ctx;
   readonly app: Express;
-  /** Where its public interface counts calls. */
-  readonly usage: Usage;
+  /** Counts the calls of its public interface. */
+  readonly usage: UsageCounter;
   readonly provider: IdentityProviderServer;
   /** May be changed at any time. */
   readonly people: DemoPerson[];
-  /** A token of the provider for the first of the people, for the configured audience unless another resource is named. */
+  /**
+   * An access token for the first person; its audience is the configured one unless `resource` names another. Rejects with an Error if
+   * none is issued.
+   */
   agentToken(scope?: string, resource?: string): Promise<string>;
   stop(): Promise<void>;
 };
@@ -28,14 +31,14 @@ type Options = {
   readonly ctx: Ctx;
   readonly people: DemoPerson[];
   readonly settings?: Partial<Settings>;
-  /** What the service calls itself; where it listens unless told otherwise. */
+  /** PUBLIC_URL of the service; default: where it listens. */
   readonly publicUrl?: string;
-  /** Of the provider; any free one unless told. */
+  /** Port of the provider; default: any free one. */
   readonly providerPort?: number;
 };
 
 export async function startSignInSite({ ctx, people, settings = {}, publicUrl, providerPort = 0 }: Options): Promise<SignInSite> {
-  const secrets = await makeSecrets();
+  const secrets = await createIdentityProviderSecrets();
   const provider = await startIdentityProvider({
     port: providerPort,
     people,
@@ -48,10 +51,10 @@ export async function startSignInSite({ ctx, people, settings = {}, publicUrl, p
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const own: Settings = { ...ctx.settings, publicUrl: publicUrl ?? origin, oidc: provider.settings, ...settings };
   const running = { ...ctx, settings: own };
-  const usage = openUsage(running);
+  const usage = startUsageCounter(running);
   const app = createApp(running, { usage });
   server.on('request', app);
-  provider.serve(own.publicUrl);
+  provider.startServing(own.publicUrl);
   return {
     origin,
     ctx: running,
@@ -116,7 +119,7 @@ export function openBrowser(headers: Record<string, string> = {}) {
 
   const locationOf = (response: Response, from: string): string => new URL(response.headers.get('location') ?? '', from).href;
 
-  /** From an address of the provider to the address of the callback, which is not visited; null cancels. */
+  /** Goes from a URL of the provider to that of the callback, which isn't requested; `personId` null cancels. */
   async function throughProvider(start: string, personId: string | null): Promise<string> {
     let at = start;
     for (let step = 0; step < 10; step += 1) {
@@ -127,20 +130,20 @@ export function openBrowser(headers: Record<string, string> = {}) {
       at = locationOf(response, at);
       if (new URL(at).pathname === '/auth/callback') return at;
     }
-    throw new Error('the provider never came back');
+    throw new Error('the provider did not redirect to the callback');
   }
 
   return {
     jar,
     send,
     throughProvider,
-    /** The provider's address that /auth/login sends to. */
+    /** Requests /auth/login and returns the provider's URL. */
     async begin(origin: string, returnTo?: string): Promise<string> {
       const response = await send(`${origin}/auth/login${returnTo === undefined ? '' : `?returnTo=${encodeURIComponent(returnTo)}`}`);
       if (response.status !== 302) throw new Error(`${response.status} ${await response.text()}`);
       return locationOf(response, origin);
     },
-    /** The whole way; answers what the callback answered. */
+    /** The whole sign-in; returns the callback's response. */
     async signIn(origin: string, personId: string): Promise<Response> {
       const callback = await throughProvider(await this.begin(origin), personId);
       return send(callback);

@@ -1,10 +1,10 @@
-// Organizations, keys and sessions for tests, made by the same code that operators and callers use.
+// Creates organizations, API keys and sessions for tests, as far as possible with the code of the service.
 import type { Ctx } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
-import { makeApiKey } from '../../src/identity/api-key.ts';
-import { inPersonTransaction, insertSession } from '../../src/identity/sessions.store.ts';
-import { createOrganization } from '../../src/platform/organizations/organizations.service.ts';
+import { generateApiKey } from '../../src/identity/api-key.ts';
+import { insertSession, inUserTransaction } from '../../src/identity/sessions.store.ts';
+import { provisionOrganization } from '../../src/platform/organizations/organizations.service.ts';
 
 let made = 0;
 
@@ -14,16 +14,16 @@ export async function makeOrganization(
 ): Promise<{ id: string; slug: string; ownerId: string }> {
   made += 1;
   const name = options.name ?? `Test company ${made}`;
-  const organization = await createOrganization(ctx, { name, ownerEmail: options.ownerEmail ?? `owner-${made}@example.test` });
+  const organization = await provisionOrganization(ctx, { name, ownerEmail: options.ownerEmail ?? `owner-${made}@example.test` });
   return { id: organization.id, slug: organization.slug, ownerId: organization.ownerId };
 }
 
 type Scopes = { versions?: string[]; resources?: string[]; permissions?: string[]; createdBy?: string };
 
-/** A key as the API would make it; by default the organization's first member made it. */
+/** Creates an API key, by default in the name of the organization's first member. */
 export async function makeKey(ctx: Ctx, organizationId: string, scopes: Scopes = {}): Promise<{ id: string; secret: string }> {
-  const key = makeApiKey();
-  const id = newId();
+  const key = generateApiKey();
+  const id = createId();
   await inTransaction({ db: ctx.db, organizationId }, async (tx) => {
     const owner = await tx('memberships').orderBy('joined_at').first<{ user_id: string }>('user_id');
     await tx('api_keys').insert({
@@ -41,7 +41,7 @@ export async function makeKey(ctx: Ctx, organizationId: string, scopes: Scopes =
   return { id, secret: key.secret };
 }
 
-/** Another person in the organization, with a built-in role by name or a role of their own with just these permissions. */
+/** Adds a person to the organization, with a built-in role by name or a new role with exactly these permissions. */
 export async function makeMember(
   ctx: Ctx,
   organizationId: string,
@@ -50,7 +50,7 @@ export async function makeMember(
   made += 1;
   const email = `member-${made}@example.test`;
   return inTransaction({ db: ctx.db, organizationId }, async (tx) => {
-    const { rows } = await tx.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [newId(), email, email]);
+    const { rows } = await tx.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [createId(), email, email]);
     const userId = rows[0]?.id ?? '';
     const roleId =
       typeof role === 'string' ? (await tx('roles').where({ name: role }).first<{ id: string }>('id')).id : await insertRole(tx, role);
@@ -59,26 +59,26 @@ export async function makeMember(
   });
 
   async function insertRole(tx: Tx, permissions: readonly string[]): Promise<string> {
-    const id = newId();
+    const id = createId();
     await tx('roles').insert({ id, organization_id: organizationId, name: `role ${id}`, permissions });
     return id;
   }
 }
 
-/** A person without an organization, as sign-in would make one. */
+/** Creates a person without an organization, as sign-in would. */
 export async function makePerson(ctx: Ctx, email: string): Promise<{ id: string; email: string }> {
-  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [newId(), email, email]);
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [createId(), email, email]);
   return { id: rows[0]?.id ?? '', email };
 }
 
-/** A signed-in person's session, working in that organization or in none yet; `headers` carry it as a page of this service would. */
+/** Creates a session in that organization, or without a selected one; `headers` are those of a request by a page of this service. */
 export async function makeSession(
   ctx: Ctx,
   userId: string,
   activeOrganizationId: string | null = null,
 ): Promise<{ id: string; token: string; cookie: string; headers: Record<string, string> }> {
   const given = { userId, organizationId: activeOrganizationId, ip: '127.0.0.1', userAgent: 'test' };
-  const { id, token } = await inPersonTransaction(ctx, userId, (tx) => insertSession(tx, given));
+  const { id, token } = await inUserTransaction(ctx, userId, (tx) => insertSession(tx, given));
   const cookie = `portal_session=${token}`;
   return { id, token, cookie, headers: { cookie, origin: new URL(ctx.settings.publicUrl).origin } };
 }

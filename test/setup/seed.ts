@@ -1,4 +1,4 @@
-// Properties are tried on the same values in every run, so that its answer is the same every time; PROPERTY_SEED tries others.
+// Property-based tests use the same values in every run, so that results are reproducible; PROPERTY_SEED selects others.
 import fc from 'fast-check';
 
 fc.configureGlobal({ seed: Number(process.env['PROPERTY_SEED'] ?? 20_261_121) });

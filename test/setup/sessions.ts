@@ -1,4 +1,4 @@
-// Calls by a signed-in person; test/setup/organization.ts makes the session.
+// Calls by a signed-in person; test/setup/organization.ts creates the session.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { type Answer, base, type Method } from './api.ts';

@@ -1,4 +1,4 @@
-// A real SMTP server on loopback that keeps what it is given, and can be told to refuse, to stall and to hang up.
+// A real SMTP server on loopback that keeps the received mails and, on demand, rejects them, stalls, or closes the connection.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ export type Delivered = { readonly from: string; readonly to: string[]; readonly
 export type MailServer = {
   readonly url: string;
   readonly delivered: Delivered[];
-  /** Answered to the next messages instead of taking them, in order. */
+  /** Rejections for the next messages, in order. */
   readonly refuseNext: { code: number; text: string }[];
   close(): Promise<void>;
 };
@@ -51,24 +51,24 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   };
 }
 
-/** What the scripted server does when the client has sent a command; a text is answered, the others end or hold the talk. */
+/** The scripted server's reaction to a command: a text is the reply; the others close the connection or send nothing. */
 type Reaction = string | 'hang up' | 'stall';
 export type ScriptStep = 'greeting' | 'EHLO' | 'MAIL' | 'RCPT' | 'DATA' | 'end of data';
 export type ScriptedServer = {
   readonly url: string;
-  /** Every message whose last line came in whole. */
+  /** All messages that were received completely. */
   readonly messages: string[];
   readonly commands: string[];
-  /** Resolves when it first left a client without an answer. */
+  /** Resolves when a client gets no reply for the first time. */
   readonly stalled: Promise<void>;
-  /** Changes what happens from now on. */
+  /** Changes the reaction to a step from now on. */
   react(step: ScriptStep, reaction: Reaction): void;
-  /** On whoever talks to it now. */
+  /** Closes all current connections. */
   hangUp(): void;
   close(): Promise<void>;
 };
 
-const usualReplies: Record<ScriptStep, string> = {
+const defaultReplies: Record<ScriptStep, string> = {
   greeting: '220 ready',
   EHLO: '250 here',
   MAIL: '250 ok',
@@ -77,15 +77,15 @@ const usualReplies: Record<ScriptStep, string> = {
   'end of data': '250 taken',
 };
 
-/** A server that says just what the test wants at each step, and takes the connection away where it should. */
+/** A server whose replies the test defines step by step, including closing the connection. */
 export async function startScriptedServer(changed: Partial<Record<ScriptStep, Reaction>> = {}): Promise<ScriptedServer> {
-  const reactions: Record<ScriptStep, Reaction> = { ...usualReplies, ...changed };
+  const reactions: Record<ScriptStep, Reaction> = { ...defaultReplies, ...changed };
   const messages: string[] = [];
   const sockets = new Set<Socket>();
   const commands: string[] = [];
   const { promise: stalled, resolve: stall } = Promise.withResolvers<void>();
 
-  const talk = (socket: Socket): void => {
+  const converse = (socket: Socket): void => {
     let inData = false;
     let text = '';
     const react = (step: ScriptStep): void => {
@@ -125,7 +125,7 @@ export async function startScriptedServer(changed: Partial<Record<ScriptStep, Re
   const hangUp = (): void => {
     for (const socket of sockets) socket.destroy();
   };
-  const server: Server = createServer(talk).listen(0, '127.0.0.1');
+  const server: Server = createServer(converse).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -1,13 +1,13 @@
-// A port for a server that goes away and comes back at its address: meanwhile nobody else is given it.
+// Chooses a port for a server that stops and starts again at the same address; no other server of the tests gets it in between.
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below every range that a system chooses from by itself, which is where all other servers and clients of the tests are. */
+/** Below the ephemeral port ranges of all systems, which all other servers and clients of the tests use. */
 const [lowest, perWorker] = [10_240, 500];
 
-/** A free one; the workers of a test run choose from different ones. */
-export async function lastingPort(): Promise<number> {
+/** A free port; each worker of a test run has a range of its own. */
+export async function findStablePort(): Promise<number> {
   const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % 10;
   const port = lowest + worker * perWorker + randomInt(perWorker);
   const server = createServer();
@@ -15,7 +15,7 @@ export async function lastingPort(): Promise<number> {
     server.once('error', () => resolve(false));
     server.listen(port, '127.0.0.1', () => resolve(true));
   });
-  if (!free) return lastingPort();
+  if (!free) return findStablePort();
   server.close();
   await once(server, 'close');
   return port;

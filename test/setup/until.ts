@@ -1,9 +1,10 @@
-// Waits for what happens behind an answer.
+// Waits for background work.
 
-export async function until<T>(look: () => Promise<T | undefined>, withinMs = 90_000): Promise<T> {
+/** Polls until the result is defined. Rejects with an Error after `withinMs`. */
+export async function until<T>(poll: () => Promise<T | undefined>, withinMs = 90_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
-    const found = await look();
+    const found = await poll();
     if (found !== undefined) return found;
     if (performance.now() > end) throw new Error('waited too long');
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -11,8 +12,8 @@ export async function until<T>(look: () => Promise<T | undefined>, withinMs = 90
 }
 
 /**
- * Whether the work ends within so much time of this process: it passes in small pieces, so that a process that stands still, or is late with
- * its timers, is late with this one as well.
+ * Whether the work ends within `ms`, measured in small steps, so that time in which this process is suspended or its timers are late hardly
+ * counts.
  */
 export async function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   const pieceMs = 50;

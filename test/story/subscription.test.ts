@@ -1,10 +1,10 @@
-// A view over the demo's invoices goes out by mail: two people are subscribed, both mails come at the scheduled minute, one of them
-// ends it by the link in the mail, and the next slot brings one. Real ERP account, real sync, real SMTP server; the clock is the test's.
+// A view of the demo's invoices sent by mail: two people are subscribed, both get a mail at the scheduled minute, one of them unsubscribes
+// by the link in the mail, and the next slot sends one mail. Real ERP account, real sync, real SMTP server; the clock is the test's.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import type { QueueWork } from '../../src/db/queue-work.ts';
+import type { QueueWorker } from '../../src/db/queue-worker.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 import { type SubscriptionRunner, startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/index.ts';
@@ -23,7 +23,7 @@ let app: Express;
 let api: Api;
 let scheduler: Scheduler;
 let runner: SubscriptionRunner;
-let sender: QueueWork;
+let sender: QueueWorker;
 
 beforeAll(async () => {
   [erp, mails] = await Promise.all([startErp(), startMailServer()]);
@@ -33,7 +33,7 @@ beforeAll(async () => {
   clock = testClock(new Date());
   const ctx = { ...database.ctx, clock };
   app = createApp(ctx);
-  // The ERP's time is the machine's, and it looks at when a sign-in was signed.
+  // The ERP uses the machine's time, and checks when an assertion was signed.
   scheduler = startScheduler(database.ctx);
   runner = startSubscriptions(ctx);
   sender = startMailSender(ctx);
@@ -59,7 +59,7 @@ const settled = (id: string, wanted: readonly string[]): Promise<Delivery[]> =>
     const statuses = data.map(({ status }: Delivery) => status).sort();
     return statuses.join() === [...wanted].sort().join() ? data : undefined;
   });
-/** The clock shows that time, and the runner has looked at it. */
+/** Sets the clock and waits until the runner has polled. */
 async function timeBecomes(instant: string, offsetMs = 0): Promise<void> {
   clock.advance(Date.parse(instant) + offsetMs - clock.now().getTime());
   await runner.tick();
@@ -89,13 +89,13 @@ describe('a view by mail', () => {
     total = (await good('get', `/views/${view.id}/records`)).pagination.total;
     expect(total).toBeGreaterThan(50);
     const recipients = ['ada@example.test', 'grace@example.test'];
-    // The clock stands still while the database's goes on: between the two there must lie no scheduled minute.
+    // The test's clock is frozen while the database's runs: there must be no scheduled minute between the two.
     const schedule = clock.now().getUTCHours() < 12 ? '0 19 * * *' : '0 7 * * *';
     const made = await good('post', '/subscriptions', { viewId: view.id, schedule, timezone: 'Europe/London', recipients });
     id = made.id;
   });
 
-  it('reaches both at the scheduled minute and not before', async () => {
+  it('is sent to both at the scheduled minute and not before', async () => {
     const { nextRunAt } = await good('get', `/subscriptions/${id}`);
     await timeBecomes(nextRunAt, -1_000);
     expect((await good('get', `/subscriptions/${id}/deliveries`)).data).toEqual([]);
@@ -117,7 +117,7 @@ describe('a view by mail', () => {
     expect((await good('get', `/subscriptions/${id}/deliveries`)).pagination.total).toBe(2);
   });
 
-  it('ends for whoever unsubscribes by the link of their mail; the next slot brings one mail and says who was skipped', async () => {
+  it('ends for the recipient who follows the unsubscribe link; the next slot sends one mail and reports who was skipped', async () => {
     const [ada] = mails.delivered.filter(({ to }) => to[0] === 'ada@example.test');
     const link =
       /<https:\/\/portal\.example\.test(\/unsubscribe\?token=[\w-]{43})>/.exec(ada?.raw.replaceAll(/\r\n\s/g, ' ') ?? '')?.[1] ?? '';

@@ -1,5 +1,5 @@
-// From a company's ERP account to its customers' answers, through the real surfaces alone: both interfaces over HTTP, a simulated
-// account with real transactions, and what happens when that account changes or is gone.
+// From a company's ERP account to the responses that its customers get, using only the real interfaces: both APIs over HTTP and a simulated
+// account with real transactions. Also what happens when that account changes or is unreachable.
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -12,15 +12,15 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
 import { demoEndpoints } from '../../src/demo/schema.ts';
-import { openVersionTools } from '../../src/public/index.ts';
-import { ask, openReference } from '../gateways/model/ask.ts';
+import { createVersionTools } from '../../src/public/index.ts';
+import { ask, createReference } from '../gateways/model/ask.ts';
 import { answered, declined } from '../gateways/model/questions.ts';
 import { publishVersion } from '../public/fixture.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { accountId, dataFolder, type Erp, startErp } from '../setup/erp.ts';
-import { lastingPort } from '../setup/lasting-port.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { findStablePort } from '../setup/stable-port.ts';
 import { until } from '../setup/until.ts';
 
 type Company = { readonly id: string; readonly api: Api; readonly secret: string };
@@ -43,14 +43,14 @@ let stranger: Company;
 const configs = new Map<string, string>();
 
 beforeAll(async () => {
-  erp = await startErp(dataFolder, { port: await lastingPort() });
+  erp = await startErp(dataFolder, { port: await findStablePort() });
   account = erp.account;
   database = await testDatabase({
     settings: {
       erp: { ...testSettings.erp, allowedHosts: [erp.host] },
-      // The ERP is away for as long as it takes to start it again.
+      // The ERP is unreachable while it restarts.
       sync: { ...testSettings.sync, retryBaseMs: 200, retryMaxMs: 400, maxAttempts: 100_000 },
-      trustMs: 50,
+      cacheTtlMs: 50,
     },
   });
   app = createApp(database.ctx);
@@ -86,7 +86,7 @@ async function sync(recordType: string, ends: readonly string[] = ['succeeded'])
   });
 }
 
-/** What an administrator or a cashier does in the ERP, seen from its database. */
+/** Changes the ERP's database directly, as an administrator's or a cashier's work would. */
 async function inTheErp(...statements: string[]): Promise<void> {
   const client = new Client({ ...inject('pg'), database: erp.database });
   await client.connect();
@@ -133,7 +133,7 @@ const snapshot = async () => {
   return seen;
 };
 
-describe('a company puts its ERP account behind a public interface', () => {
+describe('a company publishes its ERP data', () => {
   it('connects and reads the metadata', async () => {
     await erp.connect(company.api);
     expect((await company.api('post', '/netsuite/connection/test')).body).toMatchObject({ ok: true });
@@ -148,7 +148,7 @@ describe('a company puts its ERP account behind a public interface', () => {
     runs.set(recordType, await sync(recordType));
   });
 
-  it('has them all, and the proof of it', async () => {
+  it('has all records, and the proof of it', async () => {
     const [customers, invoices] = [runs.get('customer'), runs.get('invoice')];
     if (customers === undefined || invoices === undefined) throw new Error('they were not synced');
     expect(customers.counts).toMatchObject({ fetched: 1199, inserted: 1199, rejected: 0 });
@@ -192,35 +192,35 @@ describe('a company puts its ERP account behind a public interface', () => {
   });
 });
 
-describe('the built-in model, asked about a version of all four', () => {
+describe('the built-in model, asked about all four record types', () => {
   beforeAll(() => publishVersion(database.ctx, company.id, { version: 'v2', endpoints: demoEndpoints }));
   const toolsOf = () =>
-    openVersionTools(database.ctx)(
+    createVersionTools(database.ctx)(
       { ...database.ctx, organizationId: company.id },
-      { version: 'v2', resources: [], mostCharacters: 60_000 },
+      { version: 'v2', resources: [], maxCharacters: 60_000 },
     );
 
-  it('the answers that are written down are those of the data', async () => {
-    const reference = await openReference(database.ctx, company.id);
+  it('the expected answers match the data', async () => {
+    const reference = await createReference(database.ctx, company.id);
     const found = await Promise.all(answered.map(({ sql }) => reference(sql)));
     expect(found).toEqual(answered.map(({ known }) => known));
   });
 
   it(`answers at least 24 of ${answered.length} questions, and none wrongly`, async () => {
     const replies = await Promise.all(answered.map(async (question) => ({ ...question, ...(await ask(question.ask, toolsOf())) })));
-    const told = replies.filter(({ reason }) => reason === 'complete');
-    const wrong = told.filter(({ says, text, calls }) => calls === 0 || !says.every((words) => text.includes(words)));
+    const complete = replies.filter(({ reason }) => reason === 'complete');
+    const wrong = complete.filter(({ says, text, calls }) => calls === 0 || !says.every((words) => text.includes(words)));
     expect(wrong.map(({ ask: question, text }) => [question, text])).toEqual([]);
-    expect([answered.length, told.length >= 24]).toEqual([30, true]);
+    expect([answered.length, complete.length >= 24]).toEqual([30, true]);
   });
 
-  it('declines what it does not understand, and asks back where words could mean two things', async () => {
+  it('declines what it does not understand, and asks for clarification of ambiguous questions', async () => {
     const replies = await Promise.all(declined.map((question) => ask(question, toolsOf())));
     const words = /I don't understand|Which|two ways|not known|never above zero|can't both/;
     expect(replies.filter(({ reason, text }) => reason !== 'declined' || !words.test(text))).toEqual([]);
   });
 
-  it('answers each example of its documentation', async () => {
+  it('answers every example in its documentation', async () => {
     const [, forms = ''] = /## Forms\n([\s\S]*?)\n## /.exec(await readFile('docs/offline-model.md', 'utf8')) ?? [];
     const examples = [...forms.matchAll(/^\| [^|]+ \| (.+) \|$/gm)]
       .flatMap(([, cell = '']) => cell.split(' · '))
@@ -230,7 +230,7 @@ describe('the built-in model, asked about a version of all four', () => {
     expect(replies.filter(({ reason }) => reason !== 'complete').map(({ example, text }) => [example, text])).toEqual([]);
   });
 
-  it('says by the version’s own names what it can be asked, and answers all of that', async () => {
+  it('lists example questions with the version’s own names, and answers all of them', async () => {
     const overview = (await ask('What can you do?', toolsOf())).text;
     for (const words of ['invoices, customers, items, credit-memos', 'Show the 5 largest invoices']) expect(overview).toContain(words);
     const memos = (await ask('What can you tell me about credit memos?', toolsOf())).text;
@@ -243,13 +243,13 @@ describe('the built-in model, asked about a version of all four', () => {
 });
 
 describe('the ERP changes', () => {
-  it('a sync without changes leaves every answer and ETag as it is', async () => {
+  it('a sync without changes leaves every response and ETag unchanged', async () => {
     const before = await snapshot();
     expect((await sync('invoice')).counts).toMatchObject({ inserted: 0, updated: 0, deleted: 0, unchanged: 0 });
     expect(await snapshot()).toEqual(before);
   });
 
-  it('an edited and a deleted invoice arrive with the next run, and the ETag changes', async () => {
+  it('the next run applies an edited and a deleted invoice, and the ETag changes', async () => {
     const before = await read('/invoices?pageSize=1');
     await inTheErp(
       `update ledger.transaction set foreigntotal = foreigntotal + 1.01, lastmodifieddate = lastmodifieddate + interval '1 hour' where id = 514012`,
@@ -268,7 +268,7 @@ describe('the ERP changes', () => {
     expect(Object.keys(after.body.data[0])).toEqual(Object.keys(before.body.data[0]));
   });
 
-  it('a field that the ERP takes away: v1 still answers, in the same shape', async () => {
+  it('a field is removed: v1 still responds, in the same shape', async () => {
     const before = await read('/customers/13047');
     account.setColumnVisible('customer', 'datecreated', false);
     try {
@@ -281,7 +281,7 @@ describe('the ERP changes', () => {
     }
   });
 
-  it('a role that sees no more invoices: the run fails, and nothing is deleted', async () => {
+  it('the role can no longer see invoices: the run fails, and nothing is deleted', async () => {
     account.setVisible('transaction', false);
     try {
       expect(await sync('invoice', ['failed'])).toMatchObject({ error: { code: 'RECORD_TYPE_HIDDEN' } });
@@ -292,8 +292,8 @@ describe('the ERP changes', () => {
   });
 });
 
-describe('the ERP is away', () => {
-  it('every public answer stays as it is, and the run waits and succeeds when the ERP is back', async () => {
+describe('the ERP is unreachable', () => {
+  it('public responses stay unchanged; the run waits and succeeds when the ERP is back', async () => {
     const before = await snapshot();
     await account.stop();
     const waiting = await sync('invoice', ['waiting']);

@@ -1,5 +1,5 @@
-// The life of an organization, over HTTP alone: people sign in at a real identity provider, mail goes through a real SMTP server,
-// the domain is proved by a real DNS server.
+// The life of an organization, over HTTP only: people sign in with a real identity provider, mail goes through a real SMTP server, and a
+// real DNS server proves the domain.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Background, startBackground } from '../../src/app.ts';
 import { type Answer, type Api, apiOf, base, codesOf } from '../setup/api.ts';
@@ -33,7 +33,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** Calls as a page of the service does for whoever is signed in. */
+/** Calls the service as one of its pages does for the signed-in user. */
 const pageOf =
   (browser: Browser) =>
   async (method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer['body'] }> => {
@@ -77,7 +77,7 @@ describe('an organization', () => {
   let key: { id: string; secret: string };
   const keyed = (secret: string): Api => apiOf(site.app, secret);
 
-  it('is made by a person who signs in for the first time', async () => {
+  it('is created by a person who signs in for the first time', async () => {
     founder = await signIn('founder');
     expect((await founder('get', '/whoami')).body.error.details[0].code).toBe('no_organization');
     organization = await good(founder, 'post', '/organizations', { name: 'Acme Trading' });
@@ -89,11 +89,11 @@ describe('an organization', () => {
       organization: { id: organization.id },
     });
     expect(me.metrics).toMatchObject({ activeApiKeys: 0, storage: { records: 0 } });
-    // Who was here is noted behind the answer.
+    // The sign-in is recorded after the response.
     await until(async () => (await good(founder, 'get', '/whoami')).metrics.monthlyActiveUsers === 1 || undefined);
   });
 
-  it('gets a role of its own, and a colleague who accepts the invitation to it', async () => {
+  it('gets a custom role, and a colleague who accepts an invitation with it', async () => {
     const permissions = ['api-key:create', 'api-key:read', 'api-key:update', 'member:read', 'team:read'];
     const role = await good(founder, 'post', `${at}/roles`, { name: 'Integrator', description: 'Looks after keys', permissions });
     await good(founder, 'post', `${at}/invitations`, { email: 'colleague@acme.example', roleId: role.id });
@@ -109,7 +109,7 @@ describe('an organization', () => {
     expect(escalating.body.error.message).toBe('Missing required permission: role:create');
   });
 
-  it('has a team, and a domain that its name servers prove', async () => {
+  it('has a team, and a domain proved by DNS', async () => {
     const team = await good(founder, 'post', '/teams', { name: 'Integration' });
     await good(founder, 'post', `/teams/${team.id}/members`, { userId: colleagueId });
     expect((await good(colleague, 'get', `/teams/${team.id}`)).memberCount).toBe(1);
@@ -121,7 +121,7 @@ describe('an organization', () => {
     expect((await good(founder, 'patch', `${at}/domains/${domain.id}`, { isPrimary: true })).isPrimary).toBe(true);
   });
 
-  it('issues keys that do what their scopes say, and rotates one with grace', async () => {
+  it('issues keys limited to their scopes, and rotates one with a grace period', async () => {
     const narrow = await good(colleague, 'post', '/api-keys', { name: 'Shop', scopes: { resources: ['invoices'], permissions: ['read'] } });
     const refused = await keyed(narrow.secret)('get', '/api-keys');
     expect([refused.status, codesOf(refused)]).toEqual([403, ['restricted_key']]);
@@ -134,7 +134,7 @@ describe('an organization', () => {
     key = { id: key.id, secret: last.secret };
   });
 
-  it('shows its owner who did what', async () => {
+  it('shows its owner the audit log', async () => {
     const log = await good(founder, 'get', `${at}/audit-log?pageSize=100`);
     const actions: string[] = log.data.map(({ action }: { action: string }) => action).reverse();
     const story = ['organization.create', 'role.create', 'invitation.create', 'invitation.accept', 'team.create', 'domain.create'];
@@ -146,7 +146,7 @@ describe('an organization', () => {
     expect((await colleague('get', `${at}/audit-log`)).status).toBe(403);
   });
 
-  it('lets the colleague go, whose keys go on for somebody else and can do no more than before', async () => {
+  it('removes the colleague, whose keys keep working for another owner with no more permissions than before', async () => {
     const unsettled = await founder('delete', `${at}/members/${colleagueId}`);
     expect([unsettled.status, unsettled.body.error.details.map(({ code }: { code: string }) => code)]).toEqual([
       422,
@@ -161,7 +161,7 @@ describe('an organization', () => {
     expect((await good(founder, 'get', '/teams')).data[0].memberCount).toBe(0);
   });
 
-  it('is left by its founder once somebody else owns it', async () => {
+  it('can be left by its founder once it has another owner', async () => {
     const leaving = () => founder('delete', `/whoami/organizations/${organization.id}?keys=revoke`);
     expect((await leaving()).body.error.details[0].code).toBe('last_owner');
     const owner = (await good(founder, 'get', `${at}/roles?q=owner`)).data[0];

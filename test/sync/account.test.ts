@@ -1,4 +1,4 @@
-// The engine over the wire: a simulated account that answers late, half, or not at all, by HTTP.
+// The engine over HTTP, with a simulated account whose responses come late, are cut off, or never arrive.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { Fault } from '../../src/demo/netsuite/faults.ts';
-import { openConnectorOf } from '../../src/sync/connection.ts';
+import { createTenantConnector } from '../../src/sync/connection.ts';
 import { startScheduler } from '../../src/sync/scheduler.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
@@ -22,7 +22,7 @@ let database: TestDatabase;
 let ctx: Ctx;
 let api: Api;
 let configId: string;
-/** Cuts off the requests that begin while it is set; all others have the time they need, however busy the machine. */
+/** Aborts the requests that start while it is set; all others have the time they need, however busy the machine is. */
 let impatienceMs: number | null = null;
 
 async function writeFolder(): Promise<void> {
@@ -69,13 +69,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A run of which the third page meets the fault; says how it ended. */
+/** A run whose third page meets the fault; returns how it ended. */
 async function runWith(fault: Omit<Fault, 'path' | 'times'> | null, interfere: () => Promise<void> | void = () => undefined) {
   const { id } = (await api('post', `/sync-configs/${configId}/trigger`, { mode: 'full' })).body;
   let pages = 0;
   const scheduler = startScheduler(ctx, {
-    openConnector: async (tenant) => {
-      const connector = await openConnectorOf(tenant);
+    createConnector: async (tenant) => {
+      const connector = await createTenantConnector(tenant);
       return {
         ...connector,
         readPage: async (request) => {
@@ -87,7 +87,7 @@ async function runWith(fault: Omit<Fault, 'path' | 'times'> | null, interfere: (
           try {
             return await connector.readPage(request);
           } finally {
-            // For this page alone, even where it was given up before it got there.
+            // For this page only, even when the request was aborted before it arrived.
             impatienceMs = null;
             erp.account.clearFaults();
           }
@@ -114,42 +114,47 @@ describe('an account that fails in the middle of a read', () => {
     ['a cut connection', { status: 200, body: '{"items":[{"id":"1"}', cut: true }],
     ['an answer that comes too late', { status: 200, delayMs: 800, body: {} }],
     ['HTML instead of JSON', { status: 200, body: '<html>Sign in</html>' }],
-  ])('%s: waits, goes on from the page it was at, and succeeds', async (_name, fault) => {
+  ])('%s: the run waits, resumes at the same page, and succeeds', async (_name, fault) => {
     const { run, events, pages } = await runWith(fault);
     expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: customers }, error: null });
     expect(pages).toBe(5); // four, and the one that failed
-    expect(events).toEqual(['reading began', expect.stringMatching(/^waiting: /), 'reading goes on from its checkpoint', 'run succeeded']);
+    expect(events).toEqual([
+      'reading started',
+      expect.stringMatching(/^waiting: /),
+      'reading resumed from its checkpoint',
+      'run succeeded',
+    ]);
   });
 
-  it('the 100,000 cap reached in silence: an account that gives fewer rows of one query than it holds is read whole', async () => {
-    erp.account.setSwitches({ mostRows: 15 });
+  it('the 100,000 cap reached in silence: an account that returns at most that many rows per query is read completely', async () => {
+    erp.account.setSwitches({ maxRows: 15 });
     try {
       const { run, pages } = await runWith(null);
       expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: customers } });
       expect(pages).toBe(4);
     } finally {
-      erp.account.setSwitches({ mostRows: 100_000 });
+      erp.account.setSwitches({ maxRows: 100_000 });
     }
   });
 
-  it('tokens that end cost nothing but a log-in', async () => {
+  it('expired tokens cost only another sign-in', async () => {
     expect((await runWith(null, () => erp.account.revokeTokens())).run).toMatchObject({ status: 'succeeded', attempt: 1 });
   });
 
-  it('a role that loses the table meanwhile fails the run; nothing is deleted', async () => {
+  it('a role that loses access to the table during the run fails it; nothing is deleted', async () => {
     const { run } = await runWith(null, () => erp.account.setVisible('customer', false));
     expect(run).toMatchObject({ status: 'failed', error: { code: 'RECORD_TYPE_HIDDEN', fix: expect.stringContaining('role') } });
     erp.account.setVisible('customer', true);
     expect((await runWith(null)).run).toMatchObject({ status: 'succeeded', counts: { unchanged: customers, deleted: 0 } });
   });
 
-  it('a column that is switched off meanwhile: read anew, begun again', async () => {
+  it('a column that is disabled during the run: the metadata is read again and the run restarts', async () => {
     const { run } = await runWith(null, () => erp.account.setColumnVisible('customer', 'datecreated', false));
     expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: customers } });
     erp.account.setColumnVisible('customer', 'datecreated', true);
   });
 
-  it('a certificate that is revoked fails the run and pauses the configuration, until a change of it', async () => {
+  it('a revoked certificate fails the run and pauses the configuration until the connection changes', async () => {
     const held = (await api('get', '/netsuite/connection')).body;
     await erp.account.revokeCertificate(held.authentication.certificateId);
     erp.account.revokeTokens();

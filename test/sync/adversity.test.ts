@@ -1,10 +1,10 @@
-// What the ERP does to a run: slow, away, closed, changed, or telling what isn't so. Nothing may be lost, deleted or shown as green.
+// How an ERP can disturb a run: slow, unreachable, closed, changed, or inconsistent. Nothing may be lost, deleted or shown as green.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { openConnectorOf } from '../../src/sync/connection.ts';
-import { findConfig } from '../../src/sync/runs.store.ts';
-import { workOn } from '../../src/sync/worker.ts';
+import { createTenantConnector } from '../../src/sync/connection.ts';
+import { findSyncConfig } from '../../src/sync/runs.store.ts';
+import { workOnRun } from '../../src/sync/worker.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { datedFields, endOpenRuns, erpError, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
 
@@ -27,14 +27,14 @@ const worldWith = async (count: number, options = {}): Promise<SyncWorld> => {
 };
 const pagesRead = ({ erp }: SyncWorld) => erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
 const pausedReason = async ({ tenant, organizationId, configId }: SyncWorld) =>
-  (await inTransaction(tenant, (tx) => findConfig(tx, organizationId, configId)))?.paused_reason;
+  (await inTransaction(tenant, (tx) => findSyncConfig(tx, organizationId, configId)))?.paused_reason;
 
-describe('an ERP that is slow or away', () => {
+describe('an ERP that is slow or unreachable', () => {
   it.each([
     ['throttled', erpError('throttled', 'CONCURRENCY_LIMIT_EXCEEDED', 5)],
     ['away', erpError('down', 'SERVER_ERROR')],
     ['unreadable', erpError('answer', 'ANSWER_UNREADABLE')],
-  ])('%s: the run waits, and goes on from its checkpoint', async (_name, error) => {
+  ])('%s: the run waits and resumes from its checkpoint', async (_name, error) => {
     const world = await worldWith(35);
     let thrown = false;
     world.erp.onCall = ({ operation, afterId }) => {
@@ -56,10 +56,10 @@ describe('an ERP that is slow or away', () => {
       counts: { inserted: 35 },
     });
     expect(pagesRead(world)).toEqual([null, '10', '20', '20', '30']);
-    expect(await world.events(id)).toContain('reading goes on from its checkpoint');
+    expect(await world.events(id)).toContain('reading resumed from its checkpoint');
   });
 
-  it('a run that waits holds no worker', async () => {
+  it('a waiting run holds no worker', async () => {
     const world = await worldWith(5);
     world.erp.onCall = ({ operation }) => {
       if (operation === 'readPage') throw erpError('throttled', 'LIMIT', 3_600_000);
@@ -71,7 +71,7 @@ describe('an ERP that is slow or away', () => {
     expect(row.wake_at.getTime()).toBeGreaterThan(Date.now() + 3_000_000);
   });
 
-  it('five attempts without progress fail it, with a fix, and leave nothing staged', async () => {
+  it('five attempts without progress fail the run with a fix and leave nothing staged', async () => {
     const world = await worldWith(35);
     await world.sync();
     const before = await world.rows();
@@ -93,7 +93,7 @@ describe('an ERP that is slow or away', () => {
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
   });
 
-  it('progress starts the count anew: a slow way to the end is a way to the end', async () => {
+  it('progress resets the count: a run that keeps advancing succeeds, however slowly', async () => {
     const world = await worldWith(35);
     const tries = new Map<string, number>();
     world.erp.onCall = ({ operation, afterId }) => {
@@ -114,14 +114,14 @@ describe('an ERP that fails', () => {
     ['empty pages', ({ erp }) => (erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false }))],
     ['nothing there, and a count of nothing', ({ erp }) => erp.records.clear()],
   ];
-  it.each(failures)('source failure empties the destination: %s leaves every record served', async (_name, fail) => {
+  it.each(failures)('source failure empties the destination: %s leaves every record available', async (_name, fail) => {
     for (const mode of ['full', 'incremental'] as const) {
       const world = await syncWorld(ctx, memoryErp(datedFields));
       for (let id = 1; id <= 25; id += 1) world.erp.put(id);
       await world.sync();
       const before = await world.rows();
       fail(world);
-      // No page of changes is no failure while nothing changed.
+      // A page without changes is not a failure when nothing changed.
       const ends = mode === 'incremental' && world.erp.bendPage !== null ? ['succeeded'] : ['failed', 'partial'];
       expect(ends).toContain((await world.sync(mode)).status);
       expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
@@ -131,7 +131,7 @@ describe('an ERP that fails', () => {
 });
 
 describe('an ERP that refuses', () => {
-  it('credentials: failed at once, the configuration pauses with advice, and nothing is lost', async () => {
+  it('invalid credentials fail the run at once and pause the configuration with a fix; nothing is lost', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.onCall = ({ operation, afterId }) => {
@@ -145,10 +145,10 @@ describe('an ERP that refuses', () => {
     expect(await pausedReason(world)).toBeNull();
   });
 
-  it('a connection that was never set up is a matter of credentials, not of the database', async () => {
+  it('a missing connection is reported as a credential failure, not as a database failure', async () => {
     const world = await worldWith(1);
     const id = await world.queue();
-    await workOn(ctx, await world.claim(), noSignal, openConnectorOf);
+    await workOnRun(ctx, await world.claim(), noSignal, createTenantConnector);
     expect(await world.row(id)).toMatchObject({
       status: 'failed',
       attempt: 1,
@@ -157,7 +157,7 @@ describe('an ERP that refuses', () => {
     expect(await pausedReason(world)).toMatchObject({ code: 'NO_CONNECTION' });
   });
 
-  it('a record type that the role may no longer see fails, and deletes nothing', async () => {
+  it('a record type that the role may no longer view fails the run and deletes nothing', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.onCall = ({ operation }) => {
@@ -172,7 +172,7 @@ describe('an ERP that refuses', () => {
     expect(await world.rows()).toHaveLength(25);
   });
 
-  it('one bad column killing the query or vanishing in silence: the metadata is read anew, the run begins again, the old column keeps its values', async () => {
+  it('one bad column killing the query or vanishing in silence: the metadata is read again, the run restarts, the old column keeps its values', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.onCall = ({ operation, afterId }) => {
@@ -194,7 +194,7 @@ describe('an ERP that refuses', () => {
     expect(await world.events(run.id)).toContain('the fields of the record type changed in the ERP');
   });
 
-  it('an ERP that is away while the metadata is read anew is waited for', async () => {
+  it('waits for an ERP that is unreachable while the metadata is read again', async () => {
     const world = await worldWith(5);
     await world.sync();
     world.erp.refusedFields.add('total');
@@ -230,8 +230,8 @@ describe('an ERP that refuses', () => {
   });
 });
 
-describe('an ERP whose answers do not add up', () => {
-  it('zero rows reported as success: no rows while it counts some fails the run, and nothing is deleted', async () => {
+describe('an ERP whose responses are inconsistent', () => {
+  it('zero rows reported as success: no rows although the ERP counts some fail the run, and nothing is deleted', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false });
@@ -239,7 +239,7 @@ describe('an ERP whose answers do not add up', () => {
     expect(await world.rows()).toHaveLength(25);
   });
 
-  it('the 100,000 cap reached in silence: "no more" comes too early, and what is missing is fetched by id', async () => {
+  it('the 100,000 cap reached in silence: the last page comes too early, and the missing records are fetched by id', async () => {
     const world = await worldWith(25);
     world.erp.bendPage = (page) => ({ ...page, hasMore: false });
     const run = await world.sync();
@@ -247,12 +247,12 @@ describe('an ERP whose answers do not add up', () => {
     expect(run.proof[1]).toMatchObject({ check: 'count', facts: { expected: 25, read: 10, missingCount: 15, vanishedCount: 0 } });
   });
 
-  it('paging without a total order: a page that brings back what an earlier one held is refused', async () => {
+  it('paging without a total order: a page that repeats a record of an earlier page fails the run', async () => {
     const world = await worldWith(25);
     await world.sync();
     const before = await world.rows();
     world.erp.put(3, { name: 'changed' });
-    // As rows of the same rank come in another order for each page: 12 comes as 4 once more, and would never come itself.
+    // As with rows of equal rank that are ordered differently on each page: 4 comes again instead of 12, which would never be returned.
     world.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((record) => (record.id === '12' ? { ...record, id: '4' } : record)),
@@ -266,13 +266,13 @@ describe('an ERP whose answers do not add up', () => {
     expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
   });
 
-  it('a page with a hole: what is missing is fetched by id', async () => {
+  it('a page with a gap: the missing records are fetched by id', async () => {
     const world = await worldWith(25);
     world.erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '14') });
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
   });
 
-  it('a record made behind the cursor while the run reads is fetched', async () => {
+  it('a record that is created behind the cursor during the run is fetched', async () => {
     const world = await worldWith(25);
     world.erp.records.delete('3');
     world.erp.onCall = ({ operation, afterId }) => {
@@ -282,7 +282,7 @@ describe('an ERP whose answers do not add up', () => {
     expect((await world.rows())[2]).toMatchObject({ f_name: 'late' });
   });
 
-  it('a record made after the last page is in this run or the next, and never deleted', async () => {
+  it('a record that is created after the last page is in this run or the next, and never deleted', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.onCall = ({ operation }) => {
@@ -292,7 +292,7 @@ describe('an ERP whose answers do not add up', () => {
     expect(await world.rows()).toHaveLength(26);
   });
 
-  it('a record deleted while the run reads is gone with the next run', async () => {
+  it('a record that is deleted during the run is deleted by the next run', async () => {
     const world = await worldWith(25);
     world.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20') world.erp.records.delete('5');
@@ -304,7 +304,7 @@ describe('an ERP whose answers do not add up', () => {
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
   });
 
-  it('a record that is listed and can not be read fails the run, and keeps its last version', async () => {
+  it('a record that is listed but cannot be read fails the run and keeps its last version', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.locked.add('14');
@@ -316,7 +316,7 @@ describe('an ERP whose answers do not add up', () => {
     expect(await world.staged()).toBe(0);
   });
 
-  it('a locked record does not hide behind one that was deleted meanwhile', async () => {
+  it('a locked record is detected although another record was deleted in the meantime', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.locked.add('14');
@@ -326,7 +326,7 @@ describe('an ERP whose answers do not add up', () => {
     expect(await world.sync()).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
   });
 
-  it('a record that is deleted between its listing and its reading is no mismatch', async () => {
+  it('a record that is deleted between being listed and being read is not a mismatch', async () => {
     const world = await worldWith(25);
     world.erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '14') });
     world.erp.onCall = ({ operation }) => {
@@ -341,12 +341,12 @@ describe('an ERP whose answers do not add up', () => {
     world.erp.claimedCount = () => 1_000;
     expect(await world.sync()).toMatchObject({
       status: 'failed',
-      error: { code: 'COUNT_MISMATCH', message: 'The ERP counts 1000 records and lists 25' },
+      error: { code: 'COUNT_MISMATCH', message: 'The ERP counts 1000 records but lists 25' },
     });
     expect(await world.rows()).toHaveLength(25);
   });
 
-  it('pages that lead nowhere do not go on for ever', async () => {
+  it('pages that do not advance end the run', async () => {
     const world = await worldWith(25);
     world.erp.bendPage = (page, { afterId }) => (afterId === null ? page : { ...page, records: [], lastId: afterId, hasMore: true });
     expect(await world.sync()).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'PAGE_WITHOUT_END' } });

@@ -1,15 +1,15 @@
-// Alert mails, read back from a real mail server: one for each change of a sync's state, whoever works and wherever one dies.
+// Alert mails, read from a real mail server: one for each change of a sync's health, however many processes work or die.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import type { Recurring } from '../../src/core/recurring.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 import { startCertificateWatch } from '../../src/sync/certificate-watch.ts';
-import { noteHealth } from '../../src/sync/health.ts';
+import { recordSyncHealth } from '../../src/sync/health.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -56,10 +56,10 @@ afterAll(async () => {
   await database.close();
 });
 
-/** What has left since the last look, by subject and recipient. */
+/** The mails that were sent since the last call, by recipient and subject. */
 async function mails(): Promise<Delivered[]> {
   const sender = startMailSender(ctx, { pollMs: 60_000 });
-  await sender.settled();
+  await sender.waitUntilIdle();
   await sender.stop();
   return server.delivered.splice(0);
 }
@@ -75,13 +75,13 @@ const works = (): void => {
 };
 
 describe('an alert', () => {
-  it('is none for a sync that is well', async () => {
+  it('is not sent for a healthy sync', async () => {
     await world.sync();
     await world.sync();
     expect(await subjects()).toEqual([]);
   });
 
-  it('comes with the first run that is not green, not with the next ones, and then when it is well again', async () => {
+  it('is sent for the first failed run, not for the next ones, and then for the recovery', async () => {
     await world.sync();
     fails('forbidden');
     const first = await world.sync();
@@ -91,7 +91,7 @@ describe('an alert', () => {
     const { mail } = sent[0] as Delivered;
     expect(mail.subject).toBe('Sync Things failed');
     expect(mail.text).toContain('What happened: the ERP says NOT_ALLOWED (NOT_ALLOWED).');
-    expect(mail.text).toMatch(/Since when: \d{4}-\d\d-\d\d \d\d:\d\d UTC\./);
+    expect(mail.text).toMatch(/Since: \d{4}-\d\d-\d\d \d\d:\d\d UTC\./);
     expect(mail.text).toContain('What to do: Do something about it.');
     expect(mail.text).toContain(`${apiUrl}/sync-runs/${first.id}`);
     expect(mail.html).toContain(`${apiUrl}/sync-runs/${first.id}`);
@@ -99,17 +99,17 @@ describe('an alert', () => {
     await world.sync();
     await world.sync();
     const recovered = await mails();
-    expect(recovered.map(({ mail: { subject } }) => subject)).toEqual(['Sync Things is well again', 'Sync Things is well again']);
-    expect(recovered[0]?.mail.text).toMatch(/had not been well since \d{4}-/);
+    expect(recovered.map(({ mail: { subject } }) => subject)).toEqual(['Sync Things has recovered', 'Sync Things has recovered']);
+    expect(recovered[0]?.mail.text).toMatch(/had been unhealthy since \d{4}-/);
   });
 
-  it('comes where the very first run fails', async () => {
+  it('is sent when the very first run fails', async () => {
     fails('forbidden');
     await world.sync();
     expect(await subjects()).toEqual(toAll('Sync Things failed'));
   });
 
-  it('comes with each change of a sync that flaps, never with each run', async () => {
+  it('is sent for each change of health of a flapping sync, not for each run', async () => {
     const seen: string[] = [];
     for (const isWell of [true, true, false, false, false, true, false, true, true]) {
       if (isWell) works();
@@ -119,33 +119,33 @@ describe('an alert', () => {
     }
     expect(seen.map((one) => one.replace('ops@example.test: Sync Things ', ''))).toEqual([
       'failed',
-      'is well again',
+      'has recovered',
       'failed',
-      'is well again',
+      'has recovered',
     ]);
   });
 
-  it('names records that were left out', async () => {
+  it('reports rejected records', async () => {
     world.erp.rejects.set('99', { id: '99', code: 'X', message: 'no' });
     await world.sync();
-    expect(await subjects()).toEqual(toAll('Sync Things leaves records out'));
+    expect(await subjects()).toEqual(toAll('Sync Things could not store every record'));
     world.erp.rejects.clear();
     await world.sync();
-    expect(await subjects()).toEqual(toAll('Sync Things is well again'));
+    expect(await subjects()).toEqual(toAll('Sync Things has recovered'));
   });
 
-  it('says that deletions wait, how many, and how to approve them', async () => {
+  it('reports that deletions wait for approval, how many, and how to approve them', async () => {
     await world.sync();
     for (let id = 1; id <= 40; id += 1) world.erp.records.delete(String(id));
     await world.sync();
     await world.sync();
     const sent = await mails();
-    expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things holds deletions back'));
+    expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things is holding back deletions'));
     expect(sent[0]?.mail.text).toContain('40 records are absent');
     expect(sent[0]?.mail.text).toContain(`/sync-configs/${world.configId}/approve-deletions`);
   });
 
-  it('of a pause says so once, in place of the failure; it is well again with a run, not with the mend', async () => {
+  it('of a pause is sent once, instead of the failure; the recovery is reported with the next run, not with the fix', async () => {
     await world.sync();
     fails('credentials', 'KEY_REVOKED');
     await world.sync();
@@ -155,10 +155,10 @@ describe('an alert', () => {
     await world.changeConfig({ paused_reason: null });
     expect(await subjects()).toEqual([]);
     await world.sync();
-    expect(await subjects()).toEqual(toAll('Sync Things is well again'));
+    expect(await subjects()).toEqual(toAll('Sync Things has recovered'));
   });
 
-  it('comes when the connection is deleted', async () => {
+  it('is sent when the connection is deleted', async () => {
     const connection = JSON.stringify({ accountId: '1', baseUrl: null, authentication: { method: 'oauth2' } });
     await inTransaction(world.tenant, (tx) =>
       tx('erp_connections').insert({ organization_id: world.organizationId, kind: 'netsuite', account_id: '1', settings: connection }),
@@ -170,31 +170,31 @@ describe('an alert', () => {
     expect(sent[0]?.mail.text).toContain(`${apiUrl}/sync-configs/${world.configId}`);
   });
 
-  it('is one however many processes note the same change at once', async () => {
-    const news = { health: 'unwell', problem: { code: 'X', message: 'x', fix: 'x' }, runId: newId() } as const;
+  it('is sent once when several processes record the same change concurrently', async () => {
+    const news = { health: 'unwell', problem: { code: 'X', message: 'x', fix: 'x' }, runId: createId() } as const;
     await Promise.all(
       Array.from({ length: 6 }, () =>
-        inTransaction(world.tenant, (tx) => noteHealth(tx, { ...world.tenant, ...ctx }, world.configId, news)),
+        inTransaction(world.tenant, (tx) => recordSyncHealth(tx, { ...world.tenant, ...ctx }, world.configId, news)),
       ),
     );
     expect(await subjects()).toEqual(toAll('Sync Things failed'));
   });
 
-  it('is none for a cancelled run', async () => {
+  it('is not sent for a cancelled run', async () => {
     const runId = await world.queue();
     await inTransaction(world.tenant, (tx) => tx('sync_runs').where({ id: runId }).update({ cancel_requested: true }));
     expect((await world.drive(runId)).status).toBe('cancelled');
     expect(await subjects()).toEqual([]);
   });
 
-  it('passes over an address that is none, and the run ends all the same', async () => {
+  it('skips an invalid address, and the run still ends', async () => {
     await world.changeConfig({ alert_recipients: ['not an address', 'ops@example.test', 'ops@example.test'] });
     fails('forbidden');
     expect((await world.sync()).status).toBe('failed');
     expect(await subjects()).toEqual(['ops@example.test: Sync Things failed']);
   });
 
-  it('is queued with the state or not at all, and once, wherever the worker dies', async () => {
+  it('is queued in the transaction that changes the state, exactly once, wherever the worker dies', async () => {
     fails('forbidden');
     await admin('refusals').insert({ on_or_off: true });
     const runId = await world.queue();
@@ -208,7 +208,7 @@ describe('an alert', () => {
   });
 });
 
-describe('a certificate that ends', () => {
+describe('an expiring certificate', () => {
   let organizationId: string;
   let watches: Recurring[] = [];
   const own = () => ({ ...ctx, organizationId });
@@ -231,16 +231,16 @@ describe('a certificate that ends', () => {
       const settings = JSON.stringify({ authentication: { method: 'oauth2' } });
       await tx('erp_connections').insert({ organization_id: organizationId, kind: 'netsuite', account_id: '1', settings });
       const pem = { organization_id: organizationId, private_key: 'x', not_after: '2090-01-01' };
-      await tx('erp_certificates').insert({ ...pem, slot: 1, certificate_pem: newId(), active: true });
-      await tx('erp_certificates').insert({ ...pem, slot: 2, certificate_pem: newId(), not_after: '2001-01-01' });
+      await tx('erp_certificates').insert({ ...pem, slot: 1, certificate_pem: createId(), active: true });
+      await tx('erp_certificates').insert({ ...pem, slot: 2, certificate_pem: createId(), not_after: '2001-01-01' });
       const lists = { customer: ['a@example.test', 'b@example.test'], invoice: ['b@example.test', 'c@example.test'] };
       for (const [record_type, alert_recipients] of Object.entries(lists)) {
-        const config = { id: newId(), organization_id: organizationId, record_type, alert_recipients };
+        const config = { id: createId(), organization_id: organizationId, record_type, alert_recipients };
         await tx('sync_configs').insert({ ...config, name: record_type, mode: 'full', deletions: 'none' });
       }
     });
     watches = [startCertificateWatch(ctx), startCertificateWatch(ctx)];
-    // Each looks as it starts; whoever asks meanwhile is given that look, which may have missed what a test does first.
+    // Each one checks as it starts. A tick during that check returns the same check, which may have missed what a test does first.
     await Promise.all(watches.map((watch) => watch.tick()));
   });
   afterEach(async () => {
@@ -248,7 +248,7 @@ describe('a certificate that ends', () => {
     await admin('organizations').where({ id: organizationId }).delete();
   });
 
-  it('is told at 60, 30 and 14 days, once each, to everyone on a list, by two processes as by one', async () => {
+  it('is reported 60, 30 and 14 days before, once each, to every recipient, however many processes run', async () => {
     expect(await look()).toEqual([]);
     const seen: [number, string[]][] = [];
     for (const days of [60.5, 59.5, 45, 29.5, 29, 14.5, 13.5, 5, 0.5]) {
@@ -257,32 +257,32 @@ describe('a certificate that ends', () => {
       if (found.length > 0) seen.push([days, found]);
     }
     expect(seen).toEqual([
-      [59.5, title('ends in 59 days')],
-      [29.5, title('ends in 29 days')],
-      [13.5, title('ends in 13 days')],
+      [59.5, title('expires in 59 days')],
+      [29.5, title('expires in 29 days')],
+      [13.5, title('expires in 13 days')],
     ]);
   });
 
-  it('that was overlooked is told once, by the nearest threshold', async () => {
+  it('whose thresholds were missed is reported once, for the nearest threshold', async () => {
     await endsIn(1.5);
-    expect(await look()).toEqual(title('ends in 1 day'));
+    expect(await look()).toEqual(title('expires in 1 day'));
     expect(await look()).toEqual([]);
   });
 
-  it('says what to do', async () => {
+  it('is reported with what to do', async () => {
     await endsIn(20);
     await Promise.all(watches.map((watch) => watch.tick()));
     expect((await mails())[0]?.mail.text).toContain(`POST ${apiUrl}/netsuite/connection/certificate`);
   });
 
-  it('starts anew for the next certificate', async () => {
+  it('starts again for the next certificate', async () => {
     await endsIn(10);
     expect(await look()).toHaveLength(3);
-    await inTransaction(own(), (tx) => tx('erp_certificates').where({ active: true }).update({ certificate_pem: newId() }));
+    await inTransaction(own(), (tx) => tx('erp_certificates').where({ active: true }).update({ certificate_pem: createId() }));
     expect(await look()).toHaveLength(3);
   });
 
-  it('waits for someone to tell', async () => {
+  it('waits for a recipient', async () => {
     await inTransaction(own(), (tx) => tx('sync_configs').update({ alert_recipients: [] }));
     await endsIn(10);
     expect(await look()).toEqual([]);
@@ -291,16 +291,16 @@ describe('a certificate that ends', () => {
         .where({ record_type: 'invoice' })
         .update({ alert_recipients: ['c@example.test'] }),
     );
-    expect(await look()).toEqual(['c@example.test: The ERP certificate of Acme ends in 9 days']);
+    expect(await look()).toEqual(['c@example.test: The ERP certificate of Acme expires in 9 days']);
   });
 
-  it('does not matter where tokens sign in', async () => {
+  it('is not reported when the connection uses token-based authentication', async () => {
     await inTransaction(own(), (tx) => tx('erp_connections').update({ settings: JSON.stringify({ authentication: { method: 'tba' } }) }));
     await endsIn(10);
     expect(await look()).toEqual([]);
   });
 
-  it('is not taken for told when the mails can not be queued', async () => {
+  it('is reported later when the mails cannot be queued', async () => {
     await endsIn(10);
     await admin('refusals').insert({ on_or_off: true });
     expect(await look()).toEqual([]);

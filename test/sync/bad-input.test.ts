@@ -1,10 +1,10 @@
-// What an ERP may send that is no record: each is rejected with its reason, the run is partial, and the rest is served. First over
-// the wire, through the connector; then from a connector that lets everything through.
+// Invalid records that an ERP may send: each is rejected with its reason, the run is partial, and the rest is available. First over
+// HTTP, through the connector; then from a connector that does not validate.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { metadataOf, openAt, type Seen, startWire, type Wire } from '../connectors/netsuite/wire.ts';
+import { createConnectorAt, metadataOf, type Seen, startWire, type Wire } from '../connectors/netsuite/wire.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
 
@@ -37,7 +37,7 @@ describe('over the wire', () => {
       ...more,
     });
 
-  /** As the row has it, where the row can be read. */
+  /** The id in the row, if the row can be parsed. */
   function idText(id: number, text: string): string {
     try {
       const own: unknown = (JSON.parse(text) as { id: unknown }).id;
@@ -72,7 +72,7 @@ describe('over the wire', () => {
   afterEach(() => wire.stop());
 
   async function customers(): Promise<SyncWorld> {
-    const erp = Object.assign(memoryErp(), { connector: openAt(wire.url, { erp: { maxResponseBytes } }) });
+    const erp = Object.assign(memoryErp(), { connector: createConnectorAt(wire.url, { erp: { maxResponseBytes } }) });
     const fields = ['entityid', 'creditlimit', 'isperson', 'startdate', 'currency', 'lastmodifieddate'];
     const world = await syncWorld(ctx, erp, { recordType: 'customer', fields });
     await inTransaction(world.tenant, (tx) =>
@@ -85,21 +85,21 @@ describe('over the wire', () => {
     return world;
   }
 
-  const broken = good(14).replace('"C14"', '"C\u000114"'); // a control character that nobody escaped
+  const broken = good(14).replace('"C14"', '"C\u000114"'); // an unescaped control character
   it.each<[string, string[], { code: string; message: RegExp; id?: string }]>([
-    ['malformed JSON', [broken], { code: 'RECORD_UNREADABLE', message: /broken JSON/ }],
+    ['malformed JSON', [broken], { code: 'RECORD_UNREADABLE', message: /malformed JSON/ }],
     ['a value too long for an answer', [good(14, { entityid: 'x'.repeat(200_000) })], { code: 'RECORD_UNREADABLE', message: /too large/ }],
     [
       'a number too long',
       [good(14, { creditlimit: '9'.repeat(500) })],
       { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ },
     ],
-    ['a number instead of a text', [good(14, { creditlimit: 5 })], { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ }],
-    ['an object instead of a text', [good(14, { entityid: { a: 1 } })], { code: 'VALUE_UNREADABLE', message: /entityid is a JSON object/ }],
+    ['a number instead of text', [good(14, { creditlimit: 5 })], { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ }],
+    ['an object instead of text', [good(14, { entityid: { a: 1 } })], { code: 'VALUE_UNREADABLE', message: /entityid is a JSON object/ }],
     ['a word for a truth', [good(14, { isperson: 'yes' })], { code: 'VALUE_UNREADABLE', message: /isperson is neither/ }],
     ['a date that is none', [good(14, { startdate: '2026-02-30' })], { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ }],
-    ['NUL', [good(14, { entityid: 'a\0b' })], { code: 'VALUE_UNREADABLE', message: /entityid holds a character/ }],
-    ['a lone surrogate', [good(14, { entityid: 'a\ud800' })], { code: 'VALUE_UNREADABLE', message: /entityid holds a character/ }],
+    ['NUL', [good(14, { entityid: 'a\0b' })], { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ }],
+    ['a lone surrogate', [good(14, { entityid: 'a\ud800' })], { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ }],
     [
       'a lone surrogate in a label',
       [good(14, { currency: '1', df_currency: '\udc00' })],
@@ -112,7 +112,7 @@ describe('over the wire', () => {
     ['an id that changes type', [good(14, { id: 14 })], { code: 'ID_NOT_INTEGER', message: /not an integer/ }],
     ['an id that is no number any more', [good(14, { id: 'C-14' })], { code: 'ID_NOT_INTEGER', message: /not an integer/, id: 'C-14' }],
     [
-      'an id that can not be stored',
+      'an id that cannot be stored',
       [good(14, { id: 'a\0\ud800' })],
       { code: 'ID_NOT_INTEGER', message: /not an integer/, id: 'a\ufffd\ufffd' },
     ],
@@ -128,25 +128,25 @@ describe('over the wire', () => {
         error: { code: 'RECORDS_REJECTED' },
         counts: { inserted: 24, rejected: 1 },
       });
-      const told = [{ id, code, message: expect.stringMatching(message) }];
-      expect(await rejections(world)).toEqual(told);
+      const expected = [{ id, code, message: expect.stringMatching(message) }];
+      expect(await rejections(world)).toEqual(expected);
       expect(await servedIds(world)).toEqual([...rows.keys()].filter((key) => key !== 14).map(String));
-      // Every later run meets it again, the incremental one with its complete scan as well.
+      // Every later run rejects it again, including the incremental one with its complete scan.
       rows.set(3, [good(3, { entityid: 'changed', lastmodifieddate: '2026-05-01T11:00:00Z' })]);
       expect(await world.sync('incremental')).toMatchObject({
         status: 'partial',
         mode: 'incremental',
         counts: { updated: 1, deleted: 0, rejected: 1 },
       });
-      expect(await rejections(world)).toEqual(told);
-      // And it ends when the record is put right.
+      expect(await rejections(world)).toEqual(expected);
+      // The rejection ends when the record is corrected.
       rows.set(14, [good(14)]);
       expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1, rejected: 0 } });
       expect(await servedIds(world)).toHaveLength(25);
     },
   );
 
-  it('a record that turns bad keeps its last good version, and is not taken for deleted', async () => {
+  it('a record that becomes invalid keeps its last good version and is not treated as deleted', async () => {
     const world = await customers();
     await world.sync();
     rows.set(14, [good(14, { entityid: 'x', lastmodifieddate: '2026-05-01T11:00:00Z' }), good(14, { entityid: 'y' })]);
@@ -154,7 +154,7 @@ describe('over the wire', () => {
     expect((await world.rows())[13]).toMatchObject({ id: '14', f_entityid: 'C14' });
   });
 
-  it('`__proto__` in an answer is a name like any other', async () => {
+  it('`__proto__` in a response is a name like any other', async () => {
     rows.set(14, [good(14).replace('{', '{"__proto__":{"entityid":"stolen","polluted":true},"constructor":"x","ToString":"y",')]);
     const world = await customers();
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
@@ -162,7 +162,7 @@ describe('over the wire', () => {
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
   });
 
-  it('an account that answers with nothing but broken JSON is waited for, and rejects nothing', async () => {
+  it('waits for an account that returns only broken JSON, and rejects nothing', async () => {
     const { answer } = wire;
     wire.answer = (seen, response) =>
       seen.query.includes('ORDER BY')
@@ -174,7 +174,7 @@ describe('over the wire', () => {
   });
 });
 
-describe('from a connector that lets everything through', () => {
+describe('from a connector that does not validate', () => {
   const fields = [
     field('name'),
     field('total', 'number'),
@@ -189,24 +189,24 @@ describe('from a connector that lets everything through', () => {
   const line = (more: object) => ({ lines: [{ qty: '1' }, more] }) as unknown as Partial<SourceRecord>;
 
   it.each<[string, object, Partial<SourceRecord>, RegExp]>([
-    ['NUL', { name: 'a\0b' }, {}, /^name holds/],
-    ['a lone surrogate', { name: 'a\ud83d' }, {}, /^name holds/],
-    ['a lone surrogate in a label', {}, { labels: { entity: '\udc00' } }, /^the label of entity holds/],
+    ['NUL', { name: 'a\0b' }, {}, /^name contains/],
+    ['a lone surrogate', { name: 'a\ud83d' }, {}, /^name contains/],
+    ['a lone surrogate in a label', {}, { labels: { entity: '\udc00' } }, /^the label of entity contains/],
     ['NaN', { total: 'NaN' }, {}, /^total is not a number/],
     ['Infinity', { total: '-Infinity' }, {}, /^total is not a number/],
     ['1e400', { total: '1e400' }, {}, /^total is not a number/],
     ['a number too long', { total: '1'.repeat(401) }, {}, /^total is not a number/],
     ['an integer too long', { n: '1234567890123456789' }, {}, /^n is not an integer/],
-    ['a number instead of a text', { total: 5 }, {}, /^total is of type number/],
-    ['an object instead of a text', { name: { a: 1 } }, {}, /^name is of type object/],
+    ['a number instead of text', { total: 5 }, {}, /^total is of type number/],
+    ['an object instead of text', { name: { a: 1 } }, {}, /^name is of type object/],
     ['a word for a truth', { ok: 'yes' }, {}, /^ok is neither/],
     ['a word for a day', { day: 'tomorrow' }, {}, /^day is not a date/],
     ['a word for a time', { at: 'now' }, {}, /^at is not a time/],
-    ['a day that is none', { day: '2026-02-30' }, {}, /refuses a value/],
+    ['a day that is none', { day: '2026-02-30' }, {}, /rejected a value/],
     ['NaN in a line', {}, line({ qty: 'NaN' }), /^lines line 2: qty is not a number/],
     ['JSON in a number of a line', {}, line({ qty: '1},{"qty":2' }), /^lines line 2: qty is not a number/],
     ['letters in an integer of a line', {}, line({ count: 'abc' }), /^lines line 2: count is not an integer/],
-    ['NUL in a line', {}, line({ memo: 'a\0b' }), /^lines line 2: memo holds/],
+    ['NUL in a line', {}, line({ memo: 'a\0b' }), /^lines line 2: memo contains/],
   ])('%s: rejected, partial, the rest served', async (_name, values, more, message) => {
     const world = await syncWorld(ctx, memoryErp(fields));
     for (let id = 1; id <= 12; id += 1) world.erp.put(id);
@@ -216,7 +216,7 @@ describe('from a connector that lets everything through', () => {
     expect(await servedIds(world)).not.toContain('7');
   });
 
-  it('a field called `constructor` has the values of that field and no others', async () => {
+  it('a field named `constructor` has only its own values', async () => {
     const world = await syncWorld(ctx, memoryErp(fields));
     world.erp.put(1);
     world.erp.put(2, { constructor: 'a builder' });
@@ -224,7 +224,7 @@ describe('from a connector that lets everything through', () => {
     expect((await world.rows()).map((row) => row['f_constructor'])).toEqual([null, 'a builder']);
   });
 
-  it('duplicate ids on one page: none of them is believed', async () => {
+  it('duplicate ids on one page: all records with that id are rejected', async () => {
     const world = await syncWorld(ctx, memoryErp());
     for (let id = 1; id <= 12; id += 1) world.erp.put(id);
     await world.sync();
@@ -241,8 +241,8 @@ describe('from a connector that lets everything through', () => {
     ['a number', 7, '7'],
     ['a word', 'seven', 'seven'],
     ['another way of writing it', '007', '007'],
-    ['what can not be stored', `\0\ud800${'x'.repeat(5_000)}`, `\ufffd\ufffd${'x'.repeat(198)}`],
-  ])('an id that changes type: %s', async (_name, id, told) => {
+    ['what cannot be stored', `\0\ud800${'x'.repeat(5_000)}`, `\ufffd\ufffd${'x'.repeat(198)}`],
+  ])('an id that changes type: %s', async (_name, id, storableId) => {
     const world = await syncWorld(ctx, memoryErp());
     for (let n = 1; n <= 12; n += 1) world.erp.put(n);
     world.erp.bendPage = (page) => ({
@@ -250,6 +250,6 @@ describe('from a connector that lets everything through', () => {
       records: page.records.map((record) => (record.id === '7' ? { ...record, id: id as string } : record)),
     });
     expect(await world.sync()).toMatchObject({ status: 'partial', counts: { inserted: 11, rejected: 1 } });
-    expect(await rejections(world)).toMatchObject([{ id: told, code: 'ID_UNREADABLE' }]);
+    expect(await rejections(world)).toMatchObject([{ id: storableId, code: 'ID_UNREADABLE' }]);
   });
 });

@@ -1,4 +1,4 @@
-// A wire to PostgreSQL that is cut at the COMMIT of a publish: before the server has it, or before its answer arrives.
+// A connection to PostgreSQL that is cut at the COMMIT of a publish: before the server receives it, or before its response arrives.
 
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';

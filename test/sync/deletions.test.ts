@@ -1,4 +1,4 @@
-// What is removed, what waits for a person's word, and how that word is carried out. Public bugs of other products are named in the
+// What is deleted, what waits for approval, and how an approval is carried out. Public bugs of other products are named in the
 // words of the specification.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -45,21 +45,21 @@ const publisher = async (world: SyncWorld): Promise<Api> =>
   apiOf(createApp(ctx), (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret);
 
 describe('deletions of an incremental run', () => {
-  it('what the ERP lists as deleted goes without a guard, however much it is', async () => {
+  it('records that the ERP lists as deleted are deleted, however many', async () => {
     const world = await loaded(60);
     for (const id of range(1, 40)) world.erp.drop(id);
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 40 } });
     expect(await stored(world)).toBe(20);
   });
 
-  it('a record that is listed as deleted and exists stays', async () => {
+  it('a record that is listed as deleted but exists stays', async () => {
     const world = await loaded(10);
     world.erp.deleted?.set('3', '2026-05-01T13:30:00Z');
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0, unchanged: 1 } });
     expect(await stored(world)).toBe(10);
   });
 
-  it('absence alone removes a few, after a complete scan, and never in silence', async () => {
+  it('a few merely absent records are deleted, after a complete scan, and the proof reports it', async () => {
     const world = await loaded(60);
     vanish(world, range(1, 20));
     const run = await world.sync('incremental');
@@ -67,7 +67,7 @@ describe('deletions of an incremental run', () => {
     expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({ facts: { listed: 40, absent: 20 } });
   });
 
-  it('a list of deletions that this role may not read is told, and ids are compared instead', async () => {
+  it('a deletion feed that the role may not read is reported, and ids are compared instead', async () => {
     const world = await loaded(60, { deletions: 'feed' });
     world.erp.deleted = null;
     vanish(world, ['7']);
@@ -76,21 +76,21 @@ describe('deletions of an incremental run', () => {
     expect(await world.events(run.id)).toContain("the ERP's list of deletions can't be read; deletions are found by comparing ids");
   });
 
-  it('under `feed` absence alone removes nothing, and is told', async () => {
+  it('with `feed`, merely absent records are kept and reported', async () => {
     const world = await loaded(30, { deletions: 'feed' });
     vanish(world, ['7']);
     world.erp.drop(8);
     const run = await world.sync('incremental');
     expect(run).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 1 } });
     expect(await stored(world)).toBe(29);
-    // The ERP lists it after all.
+    // Now the ERP lists it.
     world.erp.deleted?.set('7', '2026-05-01T14:30:00Z');
     wait(world, 1);
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
     expect(await proposals(world)).toMatchObject([{ status: 'superseded' }]);
   });
 
-  it('under `none` everything stays, without a scan in every run', async () => {
+  it('with `none`, everything stays, without a scan in every run', async () => {
     const world = await loaded(30, { deletions: 'none' });
     vanish(world, range(1, 25));
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
@@ -112,7 +112,7 @@ describe('deletions of an incremental run', () => {
     expect(await stored(world)).toBe(32);
   });
 
-  it('deletions executed before success: a run that fails after it found them removes nothing', async () => {
+  it('deletions executed before success: a run that fails after it found deletions deletes nothing', async () => {
     const world = await loaded(30);
     world.erp.drop(3);
     world.erp.onCall = ({ operation }) => {
@@ -124,7 +124,7 @@ describe('deletions of an incremental run', () => {
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
   });
 
-  it('a scan goes over both sides page by page, wherever one of them has gaps', async () => {
+  it('a scan compares both sides page by page, wherever one of them has gaps', async () => {
     const world = await loaded(3_300, { maxDeleteShare: 1 });
     const old = { modifiedAt: '2026-05-01T08:00:00Z' };
     const gone = [...range(1, 1_400), ...range(2_000, 2_010), ...range(3_299, 3_300)];
@@ -141,7 +141,7 @@ describe('deletions of an incremental run', () => {
     expect(await world.state()).toMatchObject({ rowCount: 2_987 });
   });
 
-  it('a scan that lists fewer than the ERP counts is no evidence: the run fails, nothing goes', async () => {
+  it('a scan that lists fewer records than the ERP counts proves nothing: the run fails, and nothing is deleted', async () => {
     const world = await loaded(30);
     world.erp.claimedCount = () => 30;
     vanish(world, ['3']);
@@ -152,7 +152,7 @@ describe('deletions of an incremental run', () => {
 });
 
 describe('held deletions', () => {
-  it('zero rows reported as success, and a role change that reads as mass deletion: held, partial, and later runs go on', async () => {
+  it('zero rows reported as success, and a role change that reads as mass deletion: the deletions are held back, the run is partial, and later runs continue', async () => {
     const world = await loaded(60);
     const all = new Map(world.erp.records);
     world.erp.records.clear();
@@ -166,13 +166,13 @@ describe('held deletions', () => {
     world.erp.put(62);
     world.erp.calls.length = 0;
     expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { proposalId: held?.id }, counts: { inserted: 1 } });
-    expect(world.erp.calls.map(({ operation }) => operation)).not.toContain('scan'); // known and explained
+    expect(world.erp.calls.map(({ operation }) => operation)).not.toContain('scan'); // known and confirmed
     for (const [id, record] of all) world.erp.records.set(id, record);
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 0 } });
     expect(await proposals(world)).toMatchObject([{ status: 'superseded' }]);
   });
 
-  it('a record that was out of sight is read again when it comes back: its time may say nothing', async () => {
+  it('a record that was hidden is read again when it reappears, because its modification time may be unchanged', async () => {
     const world = await loaded(60);
     const hidden = [...world.erp.records].slice(0, 30);
     for (const [id] of hidden) world.erp.records.delete(id);
@@ -198,7 +198,7 @@ describe('held deletions', () => {
     ]);
   });
 
-  it.each(['incremental', 'full'] as const)('approved by HTTP: the ERP is asked for each again, in a run that is %s', async (mode) => {
+  it.each(['incremental', 'full'] as const)('approved by HTTP: each id is requested from the ERP again (%s run)', async (mode) => {
     const world = await loaded(60);
     const api = await publisher(world);
     vanish(world, range(1, 30));
@@ -224,7 +224,7 @@ describe('held deletions', () => {
     expect(audit).toEqual([{ changes: { proposalId, records: 30, runId: answer.body.id } }]);
   });
 
-  it('one that a later scan superseded can not be approved any more', async () => {
+  it('a proposal that a later scan superseded can no longer be approved', async () => {
     const world = await loaded(60);
     const api = await publisher(world);
     vanish(world, range(1, 30));
@@ -240,8 +240,8 @@ describe('held deletions', () => {
   });
 });
 
-describe('a schema that an older version of this service made', () => {
-  it('is brought up to date by the next run, and what was begun before goes on', async () => {
+describe('a schema that an older version of this service created', () => {
+  it('is upgraded by the next run, and a run that was started before continues', async () => {
     const world = await loaded(10);
     await world.query(
       `drop table ${world.schema}.drift_outbox, ${world.schema}.deletion_proposals, ${world.schema}.staged_deletions, ${world.schema}.staged_unchanged, ${world.schema}.pruned_tombstones`,

@@ -1,11 +1,11 @@
-// Changes of the ERP's fields: noticed once, shown once with what they touch, whatever dies in between.
+// Changes of the ERP's fields: detected once and reported once with what they affect, wherever a process dies in between.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { driftBetween, tellDrift } from '../../src/sync/drift.ts';
+import { diffFieldTypes, reportDrift } from '../../src/sync/drift.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
@@ -59,7 +59,7 @@ async function synced(): Promise<{ world: SyncWorld; api: Api }> {
 const become = (world: SyncWorld, fields: typeof before): void => {
   world.erp.fields = [...fields];
 };
-/** The metadata in store counts as old. */
+/** Makes the stored metadata old. */
 const metadataAges = (world: SyncWorld) =>
   inTransaction(world.tenant, (tx) => tx('erp_metadata').update({ refreshed_at: '2020-01-01T00:00:00Z' }));
 type Shown = { kind: string; field: string; fromType: string | null; toType: string | null; runId: string; affects: unknown[] };
@@ -73,10 +73,10 @@ const inWords = (events: readonly Shown[]) =>
     .map(({ kind, field: name, fromType, toType }) => [kind, name, fromType, toType])
     .sort((a, b) => String(a[1]).localeCompare(String(b[1])));
 const outbox = (world: SyncWorld) => world.query(`select * from ${world.schema}.drift_outbox`);
-const told = async (world: SyncWorld, runId: string) =>
+const countDriftEvents = async (world: SyncWorld, runId: string) =>
   (await world.events(runId)).filter((message) => message === 'the fields of the record type changed in the ERP').length;
 
-describe('driftBetween', () => {
+describe('diffFieldTypes', () => {
   it.each([
     [{}, {}, []],
     [{ a: 'text' }, { a: 'text' }, []],
@@ -89,13 +89,13 @@ describe('driftBetween', () => {
     [{ __proto__: null, constructor: 'text' }, {}, ['vanished constructor']],
   ])('%j → %j: %j', (from, to, expected) => {
     expect(
-      driftBetween(from as Record<string, string>, to as Record<string, string>).map(({ kind, field: name }) => `${kind} ${name}`),
+      diffFieldTypes(from as Record<string, string>, to as Record<string, string>).map(({ kind, field: name }) => `${kind} ${name}`),
     ).toEqual(expected);
   });
 });
 
 describe('drift', () => {
-  it('is none at a first sync, and none while the fields stay', async () => {
+  it('is not reported for a first sync, or while the fields stay the same', async () => {
     const { world, api } = await synced();
     expect(await shown(world, api)).toEqual([]);
     await metadataAges(world);
@@ -103,7 +103,7 @@ describe('drift', () => {
     expect(await shown(world, api)).toEqual([]);
   });
 
-  it('names fields that came, went and have another type, with the run that noticed it', async () => {
+  it('lists added, vanished and retyped fields, with the run that detected them', async () => {
     const { world, api } = await synced();
     become(world, after);
     await metadataAges(world);
@@ -111,13 +111,13 @@ describe('drift', () => {
     const events = await shown(world, api);
     expect(inWords(events)).toEqual(changes);
     expect(new Set(events.map(({ runId }) => runId))).toEqual(new Set([run.id]));
-    expect(await told(world, run.id)).toBe(1);
+    expect(await countDriftEvents(world, run.id)).toBe(1);
     expect(await outbox(world)).toEqual([]);
     await world.sync();
     expect(await shown(world, api)).toHaveLength(changes.length);
   });
 
-  it('is not what a person chose to sync, or no longer to', async () => {
+  it('does not depend on the fields that the configuration selects', async () => {
     const { world, api } = await synced();
     for (const fields of [['name'], ['name', 'total'], null]) {
       await world.changeConfig({ fields });
@@ -132,7 +132,7 @@ describe('drift', () => {
     const schema = (version: string, status: string, endpoints: object[]) =>
       inTransaction(world.tenant, (tx) =>
         tx('api_schemas').insert({
-          id: newId(),
+          id: createId(),
           organization_id: world.organizationId,
           version,
           status,
@@ -170,8 +170,8 @@ describe('drift', () => {
   });
 });
 
-describe('a change is told exactly once', () => {
-  it('when the process dies after noticing it', async () => {
+describe('a change is reported exactly once', () => {
+  it('when the process dies after detecting it', async () => {
     const { world, api } = await synced();
     become(world, after);
     await metadataAges(world);
@@ -182,10 +182,10 @@ describe('a change is told exactly once', () => {
     await admin('refusals').delete();
     expect((await world.drive(runId)).status).toBe('succeeded');
     expect(inWords(await shown(world, api))).toEqual(changes);
-    expect([await told(world, runId), await outbox(world)]).toEqual([1, []]);
+    expect([await countDriftEvents(world, runId), await outbox(world)]).toEqual([1, []]);
   });
 
-  it('when it dies between telling it and forgetting that it had to', async () => {
+  it('when it dies between reporting it and deleting it from the outbox', async () => {
     const { world, api } = await synced();
     become(world, after);
     await metadataAges(world);
@@ -199,12 +199,12 @@ describe('a change is told exactly once', () => {
       `insert into ${world.schema}.drift_outbox select * from jsonb_populate_recordset(null::${world.schema}.drift_outbox, $1)`,
       [JSON.stringify(kept)],
     );
-    await Promise.all([tellDrift(world.tenant, null), tellDrift(world.tenant, 'thing')]);
+    await Promise.all([reportDrift(world.tenant, null), reportDrift(world.tenant, 'thing')]);
     expect(inWords(await shown(world, api))).toEqual(changes);
-    expect([await told(world, runId), await outbox(world)]).toEqual([1, []]);
+    expect([await countDriftEvents(world, runId), await outbox(world)]).toEqual([1, []]);
   });
 
-  it('when the run that noticed it fails right after', async () => {
+  it('when the run that detected it fails right afterwards', async () => {
     const { world, api } = await synced();
     become(world, after);
     await metadataAges(world);
@@ -219,8 +219,8 @@ describe('a change is told exactly once', () => {
   });
 });
 
-describe('a warehouse that an older version of this service made', () => {
-  it('is brought up to date by the next run', async () => {
+describe('a warehouse that an older version of this service created', () => {
+  it('is upgraded by the next run', async () => {
     const { world, api } = await synced();
     world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
     await world.sync();

@@ -1,10 +1,10 @@
-// Fields that change their type, vanish and come back in the ERP, while a published version goes on answering.
+// Fields that change their type, vanish and return in the ERP while a published version stays available.
 import supertest from 'supertest';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { publicationsSettled } from '../../src/platform/api-schemas/publication.ts';
+import { waitForPublications } from '../../src/platform/api-schemas/publication.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
@@ -13,8 +13,8 @@ import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld }
 let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
-  database = await testDatabase({ settings: { trustMs: 0 } });
-  // The description of the ERP is read by each run.
+  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
+  // Each run reads the ERP's metadata.
   ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, metadataMaxAgeMs: -1 } } };
 });
 afterEach(() => endOpenRuns(database));
@@ -50,7 +50,7 @@ async function published() {
     ],
   });
   expect((await api('post', `/api-schema/${made.body.id}/publish`, { revision: made.body.revision })).status).toBe(202);
-  await publicationsSettled(ctx);
+  await waitForPublications(ctx);
   const read = async (address = '/things?sort=name'): Promise<Record<string, unknown>[]> => {
     const { status, body } = await supertest(app)
       .get(`/api/public/v1${address}`)
@@ -61,7 +61,7 @@ async function published() {
   return { world, read };
 }
 
-/** The ERP's clock goes on, and its fields are other ones. */
+/** Advances the ERP's clock and replaces its fields. */
 function become({ erp }: SyncWorld, fields: readonly FieldMetadata[]): void {
   erp.at = new Date((erp.at ?? start).getTime() + 3_600_000);
   erp.fields = [...fields];
@@ -70,7 +70,7 @@ const columns = (world: SyncWorld) =>
   world.query(`select column_name as c, state from ${world.schema}.record_columns where field in ('total', 'note') order by position`);
 
 describe('a published version over changes of fields', () => {
-  it('a type that changes: the old column takes what it can, in full and incremental runs', async () => {
+  it('a changed type: the old column stores the values that fit it, in full and incremental runs', async () => {
     const { world, read } = await published();
     expect((await read())[0]).toMatchObject({ name: 'name 1', total: 1.5, note: 'note 1' });
     become(world, [field('name'), field('total', 'text'), field('modified', 'time'), field('note')]);
@@ -100,7 +100,7 @@ describe('a published version over changes of fields', () => {
     expect((await columns(world)).map(({ state }) => state)).toEqual(['replaced', 'live', 'replaced', 'live']);
   });
 
-  it('a field that vanishes keeps its values and gives null for new records; back again it is filled by a complete read', async () => {
+  it('a vanished field keeps its values and is null for new records; when it returns, a complete read fills it', async () => {
     const { world, read } = await published();
     become(world, datedFields);
     for (const id of [2, 6]) world.erp.put(id, { name: `name ${id}!` });

@@ -1,5 +1,5 @@
-// An ERP in this process that the engine reads as it reads any other, and whose answers a test may bend: for what a real account
-// can't be made to do at a chosen moment. And an organization that syncs from it, driven claim by claim.
+// An in-memory ERP that the engine reads like any other, and whose responses a test can manipulate: for situations that a real account
+// can't produce at a chosen moment. And an organization that syncs from it, driven claim by claim.
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import {
@@ -9,18 +9,18 @@ import {
   type FieldMetadata,
   type FieldType,
   type PageRequest,
+  type RecordRejection,
   type RecordTypeMetadata,
-  type RejectedRecord,
   type SourceRecord,
 } from '../../src/connectors/connector.ts';
 import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { isFinal } from '../../src/sync/run-state.ts';
 import { claimRun, findRun, insertRun, type Lease, type RunRow } from '../../src/sync/runs.store.ts';
-import { workOn } from '../../src/sync/worker.ts';
-import { readState } from '../../src/warehouse/generation.ts';
+import { workOnRun } from '../../src/sync/worker.ts';
+import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import type { TestDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
@@ -44,25 +44,25 @@ export type MemoryErp = {
   fields: FieldMetadata[];
   readonly records: Map<string, SourceRecord>;
   /** Records that can be read and not stored. */
-  readonly rejects: Map<string, RejectedRecord>;
-  /** Ids that are listed and counted, and never come when they are read. */
+  readonly rejects: Map<string, RecordRejection>;
+  /** Ids that are listed and counted, but never returned when they are read. */
   readonly locked: Set<string>;
-  /** Fields that the metadata shows and a query refuses. */
+  /** Fields that the metadata has and queries reject. */
   readonly refusedFields: Set<string>;
   /** The ERP's clock; the real one when null. */
   at: Date | null;
-  /** What its list of deletions says, with times; null when this role may not read it. */
+  /** Its deletion feed, with times; null when this role may not read it. */
   deleted: Map<string, string> | null;
   openWhen: RecordTypeMetadata['openWhen'];
   /** Removes a record, and lists it as deleted. */
   drop(id: number | string): void;
   /** Changes values without touching the modification time. */
   shift(id: number | string, values: Record<string, string | null>, labels?: Record<string, string>): void;
-  /** Runs before each answer; may change the records, wait, or throw. */
+  /** Runs before each response; may change the records, wait, or throw. */
   onCall: (call: Call, request: { signal: AbortSignal } | null) => void | Promise<void>;
-  /** Bends the page that is about to be given. */
+  /** Manipulates the page that is about to be returned. */
   bendPage: ((page: Awaited<ReturnType<Connector['readPage']>>, request: PageRequest) => Awaited<ReturnType<Connector['readPage']>>) | null;
-  /** What the ERP says when asked how many there are; the truth when null. */
+  /** The count that the ERP reports; the true one when null. */
   claimedCount: (() => number) | null;
   put(id: number | string, values?: Record<string, string | null>, more?: Partial<SourceRecord>): void;
 };
@@ -73,7 +73,7 @@ export const erpError = (kind: ErpErrorKind, code: string, retryAfterMs?: number
 const byId = (a: string, b: string): number => (BigInt(a) < BigInt(b) ? -1 : 1);
 const secondsOf = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** Records of this type tell when they were changed, so that incremental runs are possible. */
+/** Records of this type have a modification time, so that incremental runs are possible. */
 export const datedFields = [field('name'), field('total', 'number'), field('modified', 'time')];
 
 export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), field('total', 'number')]): MemoryErp {
@@ -229,18 +229,18 @@ export type SyncWorld = {
   queue(mode?: 'incremental' | 'full'): Promise<string>;
   claim(leaseMs?: number): Promise<Lease>;
   work(lease: Lease, signal?: AbortSignal, ctx?: Ctx): Promise<void>;
-  /** Works on whatever can be claimed until the run is in a final state, or in `until`. */
+  /** Works on claimable runs until the run is in a final state, or in `until`. */
   drive(runId: string, until?: RunRow['status']): Promise<RunRow>;
   /** A whole run, from the queue to its end. */
   sync(mode?: 'incremental' | 'full'): Promise<RunRow>;
   row(runId: string): Promise<RunRow>;
   /** What readers see, by id. */
   rows(): Promise<Record<string, unknown>[]>;
-  state(): ReturnType<typeof readState>;
+  state(): ReturnType<typeof readRecordState>;
   events(runId: string): Promise<string[]>;
   query<T extends Record<string, unknown>>(sql: string, values?: unknown[]): Promise<T[]>;
   changeConfig(change: Record<string, unknown>): Promise<void>;
-  /** Lets the lease of the run's worker run out now, so that no test waits for it or depends on how fast it is itself. */
+  /** Expires the lease of the run's worker now, so that no test waits for it or depends on its own speed. */
   expire(runId: string): Promise<void>;
   /** Rows that runs staged, and records that they found unchanged. */
   staged(): Promise<number>;
@@ -256,7 +256,7 @@ export async function asAdmin<T>({ address }: TestDatabase, work: (admin: Knex) 
   }
 }
 
-/** The backends of the test's own database that wait for somebody's lock on that table. Other files share the server. */
+/** The backends of the test's own database that wait for a lock on that table. Other test files share the server. */
 export const waitingFor = async (admin: Knex, table: string): Promise<number[]> => {
   const { rows } = await admin.raw<{ rows: { pid: number }[] }>(
     `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like ?`,
@@ -265,7 +265,7 @@ export const waitingFor = async (admin: Knex, table: string): Promise<number[]> 
   return rows.map(({ pid }) => pid);
 };
 
-/** So that no test claims what another one left. */
+/** Keeps a test from claiming runs that another one left. */
 export const endOpenRuns = (database: TestDatabase): Promise<number> =>
   asAdmin(database, (admin) =>
     admin('sync_runs').whereIn('status', ['queued', 'running', 'waiting', 'publishing']).update({ status: 'cancelled', staged: false }),
@@ -287,7 +287,7 @@ export async function until<T>(look: () => Promise<T | undefined | false>, what 
 }
 
 export async function addConfig(ctx: Ctx, organizationId: string, options: ConfigOptions = {}): Promise<string> {
-  const id = newId();
+  const id = createId();
   await inTransaction({ db: ctx.db, organizationId }, (tx) =>
     tx('sync_configs').insert({
       id,
@@ -332,7 +332,7 @@ export async function syncWorld(ctx: Ctx, erp: MemoryErp = memoryErp(), options:
     async claim(leaseMs = ctx.settings.sync.leaseMs) {
       return until(async () => claimRun(ctx, 'test', leaseMs), 'a claim');
     },
-    work: (lease, signal = noSignal, own = ctx) => workOn(own, lease, signal, async () => erp.connector),
+    work: (lease, signal = noSignal, own = ctx) => workOnRun(own, lease, signal, async () => erp.connector),
     async drive(runId, wanted) {
       return until(async () => {
         const before = await world.row(runId);
@@ -354,7 +354,7 @@ export async function syncWorld(ctx: Ctx, erp: MemoryErp = memoryErp(), options:
       if (state === undefined || state.activeTable === null) return [];
       return world.query(`select * from ${schema}."${state.activeTable}" order by id`);
     },
-    state: () => readState(ctx.db.data, schema, options.recordType ?? 'thing'),
+    state: () => readRecordState(ctx.db.data, schema, options.recordType ?? 'thing'),
     events: async (runId) =>
       inTransaction(tenant, async (tx) =>
         (await tx('sync_run_events').where({ run_id: runId }).orderBy('id').select<{ message: string }[]>('message')).map(

@@ -1,7 +1,7 @@
 // Full runs from claim to outcome: what is published, what is left alone, what is deleted and what stays open.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { renewMetadata } from '../../src/sync/connection.ts';
+import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { asAdmin, endOpenRuns, erpError, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
 
@@ -29,7 +29,7 @@ const versions = (world: SyncWorld) =>
     );
 
 describe('a first full run', () => {
-  it('publishes every record, exactly, page by page, and says so', async () => {
+  it('publishes every record exactly, page by page, and reports its progress', async () => {
     const world = await syncWorld(
       ctx,
       memoryErp([
@@ -106,25 +106,25 @@ describe('a first full run', () => {
     const [exact] = await world.query<{ lines: string }>(`select f_lines::text as lines from ${world.schema}.thing_1 where id = 1`);
     expect(exact?.lines).toContain('"qty": 2.50');
     expect(world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId)).toEqual([null, '10', '20']);
-    expect(await world.events(run.id)).toEqual(['reading began', 'run succeeded']);
+    expect(await world.events(run.id)).toEqual(['reading started', 'run succeeded']);
     expect(await world.staged()).toBe(0);
   });
 
-  it('of an empty record type makes an empty table', async () => {
+  it('of an empty record type creates an empty table', async () => {
     const world = await worldWith(0);
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { fetched: 0 }, generation: '1' });
     expect(await world.state()).toMatchObject({ rowCount: 0, generation: '1', activeTable: 'thing_1' });
   });
 
-  it('brings only the fields that the configuration names, and reports those that the ERP does not offer', async () => {
+  it('reads only the configured fields, and reports those that the ERP does not offer', async () => {
     const world = await worldWith(3, { fields: ['total', 'gone'] });
     const run = await world.sync();
     expect(run.proof.at(-1)).toMatchObject({ check: 'fields', passed: false, facts: { fields: 1, unreadable: ['gone'] } });
-    expect(await world.events(run.id)).toContain('the ERP no longer offers fields that the configuration names');
+    expect(await world.events(run.id)).toContain('the ERP no longer offers fields that the configuration selects');
     expect(Object.keys((await world.rows())[0] ?? {})).toEqual(['id', 'generation', 'content_hash', 'changed_at', 'f_total']);
   });
 
-  it('reads the metadata by itself when nobody did', async () => {
+  it('reads the metadata when none is stored', async () => {
     const world = await worldWith(1);
     await world.sync();
     await world.sync();
@@ -132,8 +132,8 @@ describe('a first full run', () => {
   });
 });
 
-describe('a run on a settled record type', () => {
-  it('without changes writes no row, draws no generation and issues no DDL', async () => {
+describe('a run over an unchanged record type', () => {
+  it('without changes writes no row, keeps the generation and issues no DDL', async () => {
     const world = await worldWith(25);
     await world.sync();
     const [before, first] = [await versions(world), await world.state()];
@@ -153,10 +153,10 @@ describe('a run on a settled record type', () => {
       world.erp.put(3, { name: 'other' });
       world.erp.records.delete('4');
       expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: '2' });
-      expect(await world.query(files)).toEqual(held); // no TRUNCATE either
+      expect(await world.query(files)).toEqual(held); // not even a TRUNCATE
       expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([]);
       await admin.raw(`create table ${world.schema}.watched (id int primary key); drop table ${world.schema}.watched`);
-      expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual(['CREATE TABLE', 'DROP TABLE']); // the watch works
+      expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual(['CREATE TABLE', 'DROP TABLE']); // the DDL trigger works
       await admin.raw('drop event trigger ddl_watch');
     });
     const after = await versions(world);
@@ -182,7 +182,7 @@ describe('a run on a settled record type', () => {
     expect(await world.query(`select id from ${world.schema}.tombstones`)).toEqual([]);
   });
 
-  it('a value that the ERP no longer has becomes empty', async () => {
+  it('a value that the ERP no longer has becomes null', async () => {
     const world = await worldWith(1);
     await world.sync();
     world.erp.put(1, { name: null });
@@ -190,7 +190,7 @@ describe('a run on a settled record type', () => {
     expect((await world.rows())[0]).toMatchObject({ f_name: null, f_total: '1.50' });
   });
 
-  it('a line or a label alone that changed is a change', async () => {
+  it('a changed line or label is a change of the record', async () => {
     const world = await syncWorld(ctx, memoryErp([field('entity', 'reference'), field('lines', 'lines', [field('qty', 'number')])]));
     const put = (label: string, qty: string) => world.erp.put(1, { entity: '7' }, { labels: { entity: label }, lines: [{ qty }] });
     put('Smith', '1');
@@ -204,7 +204,7 @@ describe('a run on a settled record type', () => {
 });
 
 describe('deletions by absence', () => {
-  it('up to twenty go, whatever their share', async () => {
+  it('up to twenty are carried out, whatever their share', async () => {
     const world = await worldWith(30);
     await world.sync();
     for (let id = 1; id <= 20; id += 1) world.erp.records.delete(String(id));
@@ -230,7 +230,7 @@ describe('deletions by absence', () => {
     expect(await world.sync()).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 21 } });
   });
 
-  it('an ERP that shows nothing any more deletes nothing', async () => {
+  it('an ERP that suddenly returns nothing deletes nothing', async () => {
     const world = await worldWith(30);
     await world.sync();
     world.erp.records.clear();
@@ -238,7 +238,7 @@ describe('deletions by absence', () => {
     expect(await world.rows()).toHaveLength(30);
   });
 
-  it('a configuration without deletions keeps everything and is no less a success', async () => {
+  it('a configuration without deletions keeps everything, and the run succeeds', async () => {
     const world = await worldWith(5, { deletions: 'none' });
     await world.sync();
     world.erp.records.delete('2');
@@ -250,7 +250,7 @@ describe('deletions by absence', () => {
 describe('a rejected record', () => {
   const reject = (id: string) => ({ id, code: 'VALUE_UNREADABLE', message: 'total is not a number' });
 
-  it('stays open, its last good version served, until it is read well', async () => {
+  it('stays open, its last good version available, until it can be stored', async () => {
     const world = await worldWith(12);
     await world.sync();
     world.erp.rejects.set('5', reject('5'));
@@ -283,14 +283,14 @@ describe('a rejected record', () => {
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 1, rejected: 0 } });
   });
 
-  it('in a first load is left out and told', async () => {
+  it('in a first load is left out and reported', async () => {
     const world = await worldWith(3);
     world.erp.rejects.set('2', reject('2'));
     expect(await world.sync()).toMatchObject({ status: 'partial', counts: { fetched: 3, inserted: 2, rejected: 1 } });
     expect((await world.rows()).map(({ id }) => id)).toEqual(['1', '3']);
   });
 
-  it('is also one that only PostgreSQL refuses, and the rest of its page goes on', async () => {
+  it('is also one that only PostgreSQL rejects, and the rest of its page is staged', async () => {
     const world = await syncWorld(ctx, memoryErp([field('name'), field('day', 'date')]));
     for (let id = 1; id <= 9; id += 1) world.erp.put(id, { day: '2026-01-01' });
     await world.sync();
@@ -305,7 +305,7 @@ describe('a rejected record', () => {
     expect((await world.rows())[3]).toMatchObject({ f_day: '2026-01-01' });
   });
 
-  it('that an earlier try of the same run met and a later one read well is no longer open', async () => {
+  it('that an earlier attempt of the same run rejected and a later one could store is no longer open', async () => {
     const world = await worldWith(12);
     await world.sync();
     world.erp.rejects.set('2', reject('2'));
@@ -319,7 +319,7 @@ describe('a rejected record', () => {
     };
     const id = await world.queue();
     await world.drive(id, 'waiting');
-    await renewMetadata(world.tenant, world.erp.connector, noSignal); // the columns change, so the run begins anew
+    await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal); // the columns change, so the run restarts
     expect(await world.drive(id)).toMatchObject({ status: 'succeeded', counts: { fetched: 12, rejected: 0 } });
   });
 });

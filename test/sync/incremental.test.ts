@@ -1,4 +1,4 @@
-// Incremental runs: what they read, what they leave alone, and what the public bugs of other products teach them. Each of those bugs
+// Incremental runs: what they read, what they leave alone, and the public bugs of other products that they must not have. Each bug
 // is named in the words of the specification.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -21,7 +21,7 @@ const wait = ({ erp }: SyncWorld, minutes: number): void => {
   erp.at = new Date((erp.at ?? start).getTime() + minutes * minuteMs);
 };
 
-/** `count` records that were changed hours ago, loaded; the ERP's clock stands. */
+/** Loads `count` records that were changed hours ago; the ERP's clock is stopped. */
 async function loaded(count: number, options = {}, fields = datedFields): Promise<SyncWorld> {
   const world = await syncWorld(ctx, memoryErp(fields), options);
   world.erp.at = start;
@@ -42,7 +42,7 @@ const asked = ({ erp }: SyncWorld) => erp.calls.map(({ operation }) => operation
 const check = (run: { proof: readonly { check: string }[] }, name: string) => run.proof.find((proof) => proof.check === name);
 
 describe('an incremental run', () => {
-  it('without changes asks little, writes no row and draws no generation', async () => {
+  it('without changes makes few requests, writes no row and keeps the generation', async () => {
     const world = await loaded(25);
     const before = await versions(world);
     const run = await world.sync('incremental');
@@ -88,7 +88,7 @@ describe('an incremental run', () => {
     expect(await world.state()).toMatchObject({ generation: '2', epoch: state?.epoch, rowCount: 400 });
   });
 
-  it('is a full one when asked, at a first load, for a new column, and where the ERP tells no modification time', async () => {
+  it('is a full one when requested, on a first load, for a new column, and when the ERP reports no modification time', async () => {
     const world = await loaded(5);
     expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental' });
     expect(await world.sync('full')).toMatchObject({ mode: 'full', counts: { fetched: 5 } });
@@ -110,7 +110,7 @@ describe('an incremental run', () => {
     expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental' });
   });
 
-  it('notices fields by itself once its description of the ERP is old', async () => {
+  it('detects new fields once its stored metadata is old', async () => {
     const world = await loaded(1);
     await world.sync('incremental');
     const before = asked(world).filter((operation) => operation === 'metadata').length;
@@ -122,8 +122,8 @@ describe('an incremental run', () => {
   });
 });
 
-describe('a description of the ERP that an older version stored', () => {
-  it('is read anew, as it does not say what is open and when it was changed', async () => {
+describe('metadata that an older version stored', () => {
+  it('is read again, because it lacks the open state and the modification time', async () => {
     const world = await loaded(2);
     await inTransaction(world.tenant, (tx) =>
       tx.raw(
@@ -134,7 +134,7 @@ describe('a description of the ERP that an older version stored', () => {
     expect(asked(world).filter((operation) => operation === 'metadata')).toHaveLength(1);
   });
 
-  it('stays in use when the ERP refuses only to describe itself anew', async () => {
+  it('stays in use when the ERP only refuses the metadata request', async () => {
     const world = await loaded(2);
     world.erp.onCall = ({ operation }) => {
       if (operation === 'metadata') throw erpError('answer', 'UNEXPECTED_ANSWER');
@@ -147,9 +147,9 @@ describe('a description of the ERP that an older version stored', () => {
 });
 
 describe('the high-water mark', () => {
-  it('follows what was seen, stays behind the clock, and never goes back', async () => {
+  it('follows the modification times that were read, stays behind the clock, and never goes back', async () => {
     const world = await loaded(3);
-    expect(await highWater(world)).toBe('2026-05-01T12:55:00Z'); // the clock stood at 13:00 when the full run began
+    expect(await highWater(world)).toBe('2026-05-01T12:55:00Z'); // the clock was at 13:00 when the full run started
     world.erp.put(1, { name: 'x' }, { modifiedAt: '2026-05-01T13:30:00Z' });
     await world.sync('incremental');
     expect(await highWater(world)).toBe('2026-05-01T13:30:00Z');
@@ -160,7 +160,7 @@ describe('the high-water mark', () => {
     expect(await highWater(world)).toBe('2026-05-01T13:55:00Z');
   });
 
-  it('cursor advanced by a failed attempt: it stays where it was, and what was missed comes with the next run', async () => {
+  it('cursor advanced by a failed attempt: the mark stays, and the next run reads the missed changes', async () => {
     const world = await loaded(3);
     world.erp.put(2, { name: 'edited' });
     const before = await highWater(world);
@@ -177,7 +177,7 @@ describe('the high-water mark', () => {
     const world = await loaded(3);
     world.erp.put(1, { name: 'seen' });
     await world.sync('incremental');
-    // Saved a few minutes before what was seen, committed after the run.
+    // Saved a few minutes before the latest time that was read, committed after the run.
     const late = new Date((world.erp.at ?? start).getTime() - 9 * minuteMs).toISOString().replace('.000Z', 'Z');
     world.erp.put(2, { name: 'late' }, { modifiedAt: late });
     wait(world, 15);
@@ -185,7 +185,7 @@ describe('the high-water mark', () => {
     expect((await world.rows())[1]).toMatchObject({ f_name: 'late' });
   });
 
-  it('cursor ties cut by a page boundary: records of one second come whole', async () => {
+  it('cursor ties cut by a page boundary: all records of one second are read', async () => {
     const world = await loaded(50);
     for (let id = 1; id <= 35; id += 1) world.erp.put(id, { name: 'same second' });
     expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 35 } });
@@ -198,7 +198,7 @@ describe('the high-water mark', () => {
   });
 });
 
-describe('what changes behind the modification time', () => {
+describe('changes without a new modification time', () => {
   const invoices = [...datedFields, { ...field('unpaid', 'number'), volatile: true }, { ...field('status', 'list'), volatile: true }];
   async function openAndClosed(): Promise<SyncWorld> {
     const world = await syncWorld(ctx, memoryErp(invoices));
@@ -240,7 +240,7 @@ describe('what changes behind the modification time', () => {
     expect((await world.sync('incremental')).proof.map(({ check: name }) => name)).toContain('count');
   });
 
-  it('child changed without its parent: where lines are volatile, open records are read whole', async () => {
+  it('child changed without its parent: when lines are volatile, open records are read completely', async () => {
     const lines = { ...field('lines', 'lines', [{ ...field('shipped', 'number'), volatile: true }]), volatile: true };
     const world = await syncWorld(ctx, memoryErp([...datedFields, lines]));
     world.erp.openWhen = 'always';
@@ -256,7 +256,7 @@ describe('what changes behind the modification time', () => {
     expect((await world.rows())[1]).toMatchObject({ f_lines: [{ shipped: 4 }] });
   });
 
-  it('a change that neither time nor state betrays is found by the scan, by its modification time', async () => {
+  it('a change that neither the high-water mark nor the open state reveals is found by the scan', async () => {
     const world = await openAndClosed();
     world.erp.put(28, { name: 'came late', unpaid: '0', status: 'B' }, { modifiedAt: '2026-05-01T09:00:00Z', labels: { status: 'Paid' } });
     expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
@@ -286,7 +286,7 @@ describe('rejected records', () => {
     expect((await world.rows())[4]).toMatchObject({ f_name: 'bad' });
   });
 
-  it('one that is deleted in the ERP is closed, whether or not it was ever stored', async () => {
+  it('a record that is deleted in the ERP is closed, whether or not it was ever stored', async () => {
     const world = await loaded(12);
     for (const id of ['5', '40']) {
       world.erp.rejects.set(id, reject(id));
@@ -302,7 +302,7 @@ describe('rejected records', () => {
     expect(await world.rows()).toHaveLength(11);
   });
 
-  it('a locked or forbidden record skipped while the run is green: what is listed and never comes fails the run', async () => {
+  it('a locked or forbidden record skipped while the run is green: a record that is listed but never returned fails the run', async () => {
     const world = await loaded(12);
     world.erp.locked.add('40');
     const before = await versions(world);
@@ -313,7 +313,7 @@ describe('rejected records', () => {
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
   });
 
-  it('a locked record skipped while the run is green: one that was edited and never comes fails the run too', async () => {
+  it('a locked record skipped while the run is green: a record that was edited and is never returned also fails the run', async () => {
     const world = await loaded(12);
     world.erp.put(5, { name: 'edited' });
     world.erp.locked.add('5');
@@ -324,13 +324,13 @@ describe('rejected records', () => {
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
   });
 
-  it('an edit under a clock that went back further than the overlap is found by a scan', async () => {
+  it("an edit after the ERP's clock went back further than the overlap is found by a scan", async () => {
     const world = await loaded(12);
     wait(world, -24 * 60);
     world.erp.put(4, { name: 'edited' });
     world.erp.put(9, { name: 'edited' });
     world.erp.locked.add('9');
-    expect(await world.sync('incremental')).toMatchObject({ status: 'failed' }); // and still the clock is not forgotten
+    expect(await world.sync('incremental')).toMatchObject({ status: 'failed' }); // and the clock is still remembered
     world.erp.locked.clear();
     wait(world, 24 * 60);
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 2 } });
@@ -340,7 +340,7 @@ describe('rejected records', () => {
       world.erp.put(id, { name: 'edited' });
       expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental', counts: { updated: 1 } });
     }
-    expect(asked(world).filter((operation) => operation === 'scan')).toHaveLength(1); // once: then the mark has followed
+    expect(asked(world).filter((operation) => operation === 'scan')).toHaveLength(1); // once: afterwards the mark was lowered
     world.erp.put(7, { name: 'edited' });
     wait(world, 12 * 60);
     expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
@@ -348,7 +348,7 @@ describe('rejected records', () => {
 });
 
 describe('the volume of a run', () => {
-  it('far from that of the last runs is a warning in the proof, no failure', async () => {
+  it('outside the band of the last runs is a warning in the proof, not a failure', async () => {
     const world = await loaded(300);
     for (let n = 0; n < 5; n += 1) {
       wait(world, 30);

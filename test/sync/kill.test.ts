@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { readRunState } from '../../src/warehouse/run-row.ts';
+import { readRunState } from '../../src/warehouse/run-state-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until, waitingFor } from './fixture.ts';
 
@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 afterAll(() => database.close());
 
-/** `standAt` is the id after which its ERP gives no page any more. */
+/** `standAt` is the id after which its ERP returns no more pages. */
 function spawnWorker(records: number, standAt: string): { child: ChildProcess; standing: Promise<void>; kill(): Promise<void> } {
   const order = JSON.stringify({ address: database.address, settings: ctx.settings, records, standAt });
   const child = spawn(process.execPath, [script, order], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -47,12 +47,12 @@ const sameRecords = async (count: number): Promise<SyncWorld> => {
 };
 
 describe('kill -9', () => {
-  it('state saved only at the end: killed while reading, another worker goes on from the checkpoint once the lease has run out', async () => {
+  it('state saved only at the end: killed while reading, another worker resumes from the checkpoint once the lease has expired', async () => {
     const world = await sameRecords(45);
     const id = await world.queue();
     const worker = spawnWorker(45, '20');
     await worker.standing;
-    // It asked ahead; what it read before gets written meanwhile.
+    // It prefetches; the page it read before is written meanwhile.
     await until(async () => (await readRunState(ctx.db.data, world.schema, id))?.page === 2);
     await worker.kill();
     expect(await world.row(id)).toMatchObject({ status: 'running' });
@@ -64,7 +64,7 @@ describe('kill -9', () => {
     expect(await world.staged()).toBe(0);
   });
 
-  it('while publishing: nothing is visible, and another worker publishes without asking the ERP', async () => {
+  it('while publishing: nothing is visible, and another worker publishes without requests to the ERP', async () => {
     const world = await sameRecords(30);
     await world.sync();
     const before = await world.rows();

@@ -1,14 +1,14 @@
-// Several workers on one database: who may work on a run, what becomes of one that was left, and what a worker that lost its
-// lease may still do, which is nothing.
+// Several workers on one database: which one may work on a run, what happens to an abandoned run, and what a worker that lost its
+// lease may still write, which is nothing.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
-import { claimRun, insertRun, type Lease, moveRun, noteProgress, renewLease } from '../../src/sync/runs.store.ts';
+import { claimRun, insertRun, type Lease, moveRun, renewRunLease, saveProgress } from '../../src/sync/runs.store.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
-import { purgeWarehouse } from '../../src/sync/warehouse-facts.ts';
+import { purgeWarehouse } from '../../src/sync/warehouse-queries.ts';
 import { clearEndedRuns } from '../../src/sync/worker.ts';
 import { publishRun } from '../../src/warehouse/publish.ts';
-import { LostLease, readRunState } from '../../src/warehouse/run-row.ts';
+import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { stagePage } from '../../src/warehouse/staging.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { cutAtCommit } from './cut-wire.ts';
@@ -34,7 +34,7 @@ afterEach(async () => {
 afterAll(() => database.close());
 
 const start = (erp: MemoryErp): Scheduler => {
-  const scheduler = startScheduler(ctx, { openConnector: async () => erp.connector });
+  const scheduler = startScheduler(ctx, { createConnector: async () => erp.connector });
   schedulers.push(scheduler);
   return scheduler;
 };
@@ -44,13 +44,13 @@ const worldWith = async (count: number, options = {}): Promise<SyncWorld> => {
   return world;
 };
 const gate = () => Promise.withResolvers<void>();
-/** Rejects when the signal aborts, or did already. */
+/** Rejects when the signal aborts, or has aborted already. */
 const aborted = (signal: AbortSignal | undefined) =>
   new Promise<never>((_resolve, reject) => {
     if (signal?.aborted === true) reject(signal.reason);
     signal?.addEventListener('abort', () => reject(signal.reason));
   });
-/** Whose workers renew no lease while a test lasts: they hear of what befell their run at their next step alone. */
+/** Settings under which workers renew no lease during a test: they notice a lost lease or a cancellation only at their next step. */
 const unhurried = (): Ctx => ({
   ...ctx,
   settings: { ...ctx.settings, sync: { ...ctx.settings.sync, leaseMs: 600_000, renewMs: 300_000 } },
@@ -59,7 +59,7 @@ const setRun = (world: SyncWorld, id: string, change: Record<string, unknown>) =
   inTransaction(world.tenant, (tx) => tx('sync_runs').where({ id }).update(change));
 const ask = (world: SyncWorld, sql: string, value: string): Promise<string> =>
   inTransaction(world.tenant, async (tx) => (await tx.raw<{ rows: { answer: string }[] }>(sql, [value])).rows[0]?.answer ?? '');
-/** Until when the run is held, as it stands now, by the database's clock. */
+/** When the run's lease expires, by the database's clock. */
 const leaseOf = (world: SyncWorld, id: string) => ask(world, 'select lease_until::text as answer from sync_runs where id = ?', id);
 const isOver = async (world: SyncWorld, end: string): Promise<boolean> =>
   (await ask(world, 'select (clock_timestamp() > ?::timestamptz)::text as answer', end)) === 'true';
@@ -81,7 +81,7 @@ describe('claiming', () => {
     expect((await claimRun(ctx, 'w', 5_000))?.runId).toBe(again[0]);
   });
 
-  it('a run that is queued behind an active one of its configuration waits, and keeps nobody else from working', async () => {
+  it('a run that is queued behind an active one of its configuration waits, and does not block other runs', async () => {
     const [busy, other] = [await worldWith(0), await worldWith(0)];
     const active = await busy.queue();
     const lease = await busy.claim(60_000);
@@ -94,7 +94,7 @@ describe('claiming', () => {
     expect((await claimRun(ctx, 'w', 60_000))?.runId).toBe(behind);
   });
 
-  it('a configuration has one active run, whoever tries', async () => {
+  it('a configuration has one active run, however many workers claim', async () => {
     const world = await worldWith(0);
     await world.queue();
     await world.claim(60_000);
@@ -102,7 +102,7 @@ describe('claiming', () => {
     await expect(setRun(world, second, { status: 'running' })).rejects.toMatchObject({ constraint: 'one_active_run_per_config' });
   });
 
-  it('an interrupted run that stays "running" for ever: its worker lost again and again without progress, it fails', async () => {
+  it('an interrupted run that stays "running" for ever: the run fails after its worker died repeatedly without progress', async () => {
     const world = await worldWith(5);
     const id = await world.queue();
     for (let attempt = 1; attempt <= 5; attempt += 1) {
@@ -115,7 +115,7 @@ describe('claiming', () => {
 });
 
 describe('a worker that lost its lease', () => {
-  /** A run that one worker has begun and another has taken over. */
+  /** A run that one worker started and another took over. */
   async function takenOver(): Promise<{ world: SyncWorld; old: Lease; current: Lease }> {
     const world = await worldWith(25);
     await world.sync();
@@ -142,15 +142,15 @@ describe('a worker that lost its lease', () => {
     await expect(late((client) => stagePage(client, world.schema, held, emptyPage, '9'))).rejects.toThrow(LostLease);
     await expect(late((client) => publishRun(client, world.schema, held, rules, () => undefined))).rejects.toThrow(LostLease);
     expect(await moveRun(ctx, old, 'failed')).toBe(false);
-    expect(await renewLease(ctx, old, 1_000)).toMatchObject({ held: false });
-    expect(await noteProgress(ctx, old, { phase: 'reading', fetched: 0, expected: 0, pages: 0, percent: 0 }, true)).toMatchObject({
+    expect(await renewRunLease(ctx, old, 1_000)).toMatchObject({ held: false });
+    expect(await saveProgress(ctx, old, { phase: 'reading', fetched: 0, expected: 0, pages: 0, percent: 0 }, true)).toMatchObject({
       held: false,
     });
     expect(await world.row(old.runId)).toMatchObject({ status: 'succeeded', generation: '2', counts: { updated: 1, unchanged: 24 } });
     expect(await world.staged()).toBe(0);
   });
 
-  it('is fenced off as soon as the next one begins, before that one has written a page', async () => {
+  it('is fenced off as soon as the next worker starts, before it has written a page', async () => {
     const { world, old, current } = await takenOver();
     const held = await readRunState(ctx.db.data, world.schema, old.runId);
     if (held === undefined) throw new Error('no state');
@@ -166,7 +166,7 @@ describe('a worker that lost its lease', () => {
     expect(pagesRead(world).slice(3)).toEqual([null, '10', '10', '20']);
   });
 
-  it('stops by itself in the middle of its work, and leaves the run to the other', async () => {
+  it('stops in the middle of its work and leaves the run to the other worker', async () => {
     const world = await worldWith(25);
     const id = await world.queue();
     const reached = gate();
@@ -178,7 +178,7 @@ describe('a worker that lost its lease', () => {
     const first = world.work(await world.claim());
     await reached.promise;
     world.erp.onCall = () => undefined;
-    // The first one renews its lease all the while.
+    // The first one keeps renewing its lease.
     const second = await until(async () => {
       await world.expire(id);
       return claimRun(ctx, 'second', 60_000);
@@ -189,7 +189,7 @@ describe('a worker that lost its lease', () => {
     expect(await world.row(id)).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
   });
 
-  it('a lease that is renewed is not taken, however slow the ERP', async () => {
+  it('a renewed lease is not taken over, however slow the ERP is', async () => {
     const world = await worldWith(5);
     const id = await world.queue();
     const lease = await world.claim(1_500);
@@ -197,7 +197,7 @@ describe('a worker that lost its lease', () => {
     const stolen: Lease[] = [];
     world.erp.onCall = async ({ operation }) => {
       if (operation !== 'readPage') return;
-      // Not before it was renewed: nobody promises that a lease of a second and a half outlasts the way to here.
+      // Only after a renewal: a lease of 1.5 s may expire before the test gets here.
       await until(async () => (await leaseOf(world, id)) !== first, 'a renewal');
       await until(async () => {
         const lease = await claimRun(ctx, 'thief', 10_000);
@@ -212,7 +212,7 @@ describe('a worker that lost its lease', () => {
 });
 
 describe('publishing', () => {
-  /** Works on the next run over a wire that is cut at the publish's COMMIT. */
+  /** Works on the next run over a connection that is cut at the publish's COMMIT. */
   async function workOverCutWire(world: SyncWorld, where: 'before' | 'after', sync: Partial<Ctx['settings']['sync']> = {}): Promise<void> {
     const wire = await cutAtCommit(database, { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, ...sync } } }, where);
     try {
@@ -240,7 +240,7 @@ describe('publishing', () => {
     },
   );
 
-  it('at the last attempt the warehouse is asked before the run is called failed', async () => {
+  it('at the last attempt the outcome is read from the warehouse before the run fails', async () => {
     const world = await worldWith(25);
     const id = await world.queue();
     await workOverCutWire(world, 'after', { maxAttempts: 1 });
@@ -248,7 +248,7 @@ describe('publishing', () => {
     expect(await world.rows()).toHaveLength(25);
   });
 
-  it('"success" announced for a run that failed: a publish that can not take place fails the run, and its table is not taken for the live one', async () => {
+  it('"success" announced for a run that failed: a publish that cannot succeed fails the run, and its table does not go live', async () => {
     const world = await worldWith(25);
     const id = await world.queue();
     await workOverCutWire(world, 'before', { maxAttempts: 1 });
@@ -262,11 +262,11 @@ describe('publishing', () => {
     expect(await world.sync()).toMatchObject({ status: 'succeeded' });
   });
 
-  it('a process that dies between the publish and the copy of its outcome: the next one copies it', async () => {
+  it('when a process dies between publishing and copying the outcome, the next one copies it', async () => {
     const world = await worldWith(25);
     const id = await world.queue();
     const lease = await world.claim();
-    // The queue's row is out of reach for the moment of the copy.
+    // The queue's row is locked while the outcome is to be copied.
     const control = new Proxy(ctx.db.control, {
       get(knex, key, receiver) {
         const value: unknown = Reflect.get(knex, key, receiver);
@@ -301,7 +301,7 @@ describe('cancelling', () => {
     expect(await claimRun(ctx, 'w', 1_000)).toBeUndefined();
   });
 
-  it('a waiting run: what it staged goes with the next tick', async () => {
+  it('a waiting run: the next tick deletes what it staged', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.onCall = ({ operation, afterId }) => {
@@ -316,7 +316,7 @@ describe('cancelling', () => {
     expect(await world.query(`select run_id from ${world.schema}.run_state where run_id = $1`, [id])).toEqual([]);
   });
 
-  it('a running run stops at its next step, and nothing of it is published', async () => {
+  it('a running run stops at its next step and publishes nothing', async () => {
     const world = await worldWith(25);
     await world.sync();
     world.erp.put(1, { name: 'changed' });
@@ -326,12 +326,12 @@ describe('cancelling', () => {
     };
     await world.work(await world.claim(), noSignal, unhurried());
     expect(await world.row(id)).toMatchObject({ status: 'cancelled', finished_at: expect.any(Date), counts: null });
-    expect(pagesRead(world).slice(3)).toEqual([null, '10']); // asked for while the first one was written
+    expect(pagesRead(world).slice(3)).toEqual([null, '10']); // prefetched while the first one was written
     expect([await world.staged(), (await world.state())?.generation]).toEqual([0, '1']);
     expect(await world.events(id)).toContain('cancelled');
   });
 
-  it('a run that waits for a slow ERP is cut off', async () => {
+  it('a run that waits for a slow ERP is aborted', async () => {
     const world = await worldWith(5);
     const id = await world.queue();
     world.erp.onCall = async ({ operation }, asked) => {
@@ -346,7 +346,7 @@ describe('cancelling', () => {
     );
   });
 
-  it('just before publishing is in time; while publishing is too late', async () => {
+  it('just before publishing takes effect; while publishing is too late', async () => {
     const world = await worldWith(5);
     const early = await world.queue();
     let counted = 0;
@@ -368,7 +368,7 @@ describe('cancelling', () => {
     expect((await world.drive(late)).status).not.toBe('cancelled');
   });
 
-  it('a dead worker whose run is to be cancelled: the next one cancels instead of going on', async () => {
+  it('a run whose worker died: the next worker cancels it instead of resuming it', async () => {
     const world = await worldWith(25);
     const id = await world.queue();
     await world.claim();
@@ -381,7 +381,7 @@ describe('cancelling', () => {
 });
 
 describe('stopping', () => {
-  it('hands the run over at once: another worker goes on from its checkpoint', async () => {
+  it('releases the run at once: another worker resumes from its checkpoint', async () => {
     const world = await worldWith(35);
     const id = await world.queue();
     const reached = gate();
@@ -405,7 +405,7 @@ describe('stopping', () => {
     expect(pagesRead(world)).toEqual([null, '10', '20', '20', '30']);
   });
 
-  it('a scheduler that is stopped as it starts claims nothing that it does not hand over', async () => {
+  it('a scheduler that is stopped while it starts releases every run that it claims', async () => {
     const world = await worldWith(5);
     const id = await world.queue();
     const scheduler = start(world.erp);
@@ -426,7 +426,7 @@ describe('two organizations and many schedulers', () => {
       if (found === undefined) throw new Error('unknown organization');
       return found.erp.connector;
     };
-    for (let n = 0; n < 3; n += 1) schedulers.push(startScheduler(ctx, { openConnector: open }));
+    for (let n = 0; n < 3; n += 1) schedulers.push(startScheduler(ctx, { createConnector: open }));
     const ids = await Promise.all(worlds.map((world) => world.queue()));
     const runs = await Promise.all(
       worlds.map((world, index) =>
@@ -447,8 +447,8 @@ describe('two organizations and many schedulers', () => {
   });
 });
 
-describe('what is taken away from under a run', () => {
-  it('its configuration: the worker stops, and the next sync of the record type begins clean', async () => {
+describe('deletions during a run', () => {
+  it('of its configuration: the worker stops, and the next sync of the record type starts from scratch', async () => {
     const world = await worldWith(25);
     await world.sync();
     await world.queue();
@@ -467,7 +467,7 @@ describe('what is taken away from under a run', () => {
     expect(await world.staged()).toBe(0);
   });
 
-  it('the whole warehouse: the run begins again', async () => {
+  it('of the whole warehouse: the run restarts', async () => {
     const world = await worldWith(25);
     await world.sync();
     const id = await world.queue();
@@ -475,7 +475,7 @@ describe('what is taken away from under a run', () => {
     world.erp.onCall = async ({ operation, afterId }) => {
       if (purged || operation !== 'readPage' || afterId !== '10') return;
       purged = true;
-      // Pages are asked for one ahead: the first is written by then, not being written.
+      // Pages are prefetched: by then the first one is written completely.
       await until(async () => (await readRunState(ctx.db.data, world.schema, id))?.page === 1, 'the first page');
       await purgeWarehouse(world.tenant);
     };
@@ -486,7 +486,7 @@ describe('what is taken away from under a run', () => {
   });
 });
 
-it('the engine gives every connection back', async () => {
+it('releases every database connection', async () => {
   const world = await worldWith(30);
   await world.sync();
   world.erp.put(31);
@@ -498,7 +498,7 @@ it('the engine gives every connection back', async () => {
     ctx.db.data.totalCount - ctx.db.data.idleCount,
     ctx.db.data.waitingCount,
   ];
-  // The run has ended; its worker may still be tidying up.
+  // The run has ended; its worker may still be cleaning up.
   await until(async () => (inUse().every((count) => count === 0) ? true : undefined));
   expect(inUse()).toEqual([0, 0, 0, 0]);
 });

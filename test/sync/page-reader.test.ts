@@ -1,7 +1,7 @@
-// Pages are asked for one ahead, and what was asked for ahead counts only when its turn comes.
+// Pages are prefetched one ahead, and a prefetched page has no effect before its turn.
 import { expect, it } from 'vitest';
 import type { PageRequest } from '../../src/connectors/connector.ts';
-import { openPageReader } from '../../src/sync/page-reader.ts';
+import { createPageReader } from '../../src/sync/page-reader.ts';
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import { datedFields, memoryErp } from './fixture.ts';
 
@@ -16,11 +16,11 @@ async function reader(records: number) {
   if (recordType === undefined) throw new Error('no record type');
   erp.calls.length = 0;
   const order: Omit<PageRequest, 'afterId' | 'changedSince'> = { recordType, fields: ['name'], limit: 10, signal };
-  const read = openPageReader(erp.connector, { columns: [name], plan: { idType: 'integer' } }, order);
+  const read = createPageReader(erp.connector, { columns: [name], plan: { idType: 'integer' } }, order);
   return { erp, read, asked: () => erp.calls.map(({ afterId }) => afterId) };
 }
 
-it('asks for one page ahead, never for more, and not behind the last', async () => {
+it('prefetches one page, never more, and none after the last', async () => {
   const { read, asked } = await reader(25);
   expect((await read(null, null)).records.map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_unused, n) => String(n + 1)));
   expect(asked()).toEqual([null, '10']);
@@ -30,7 +30,7 @@ it('asks for one page ahead, never for more, and not behind the last', async () 
   expect(asked()).toEqual([null, '10', '20']);
 });
 
-it('asks anew when another page is wanted than the one ahead', async () => {
+it('requests another page than the prefetched one when needed', async () => {
   const { read, asked } = await reader(25);
   await read(null, null);
   expect((await read('5', null)).lastId).toBe('15');
@@ -38,7 +38,7 @@ it('asks anew when another page is wanted than the one ahead', async () => {
   expect(asked()).toEqual([null, '10', '5', '15', '15']);
 });
 
-it('a page ahead that fails fails in its turn, and is asked for again after that', async () => {
+it('a failed prefetch fails in its turn, and the page is requested again afterwards', async () => {
   const { erp, read } = await reader(25);
   erp.onCall = ({ afterId }) => {
     if (afterId === '10') throw new Error('cut off');
@@ -49,7 +49,7 @@ it('a page ahead that fails fails in its turn, and is asked for again after that
   expect((await read('10', null)).lastId).toBe('20');
 });
 
-it('says the latest modification time of a page, and null where it has no record', async () => {
+it('returns the latest modification time of a page, and null for a page without records', async () => {
   const { erp, read } = await reader(3);
   erp.put(2, {}, { modifiedAt: '2026-05-02T08:00:00Z' });
   expect((await read(null, null)).maxModified).toBe('2026-05-02T08:00:00Z');

@@ -1,5 +1,5 @@
-// The list of the specification, line by line: each public bug of another product has a test here that is named for it. This file only
-// sees to it that none is lost; what each test shows stands beside it.
+// The specification's list, line by line: each public bug of another product has a test here that is named after it. This file only
+// checks that none is missing.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
@@ -30,7 +30,7 @@ const lines = [
 const files = readdirSync('test/sync').filter((file) => file.endsWith('.test.ts') && file !== 'public-bugs.test.ts');
 const sources = files.map((file) => ({ file, text: readFileSync(`test/sync/${file}`, 'utf8') }));
 
-/** The title of a test stands behind `it(`, or behind the table of `it.each(…)(`. */
+/** The title of a test follows `it(`, or the table of `it.each(…)(`. */
 const title = /(?:\bit|\))\(\s*('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`]*`),\s*(?:async\s*)?\(/g;
 const titles = sources.flatMap(({ text }) =>
   [...text.matchAll(title)].map(([, quoted = '']) => quoted.slice(1, -1).replaceAll(/\\(.)/g, '$1')),

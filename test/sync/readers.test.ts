@@ -1,8 +1,8 @@
-// Readers during publishes: whoever reads state and rows in one statement sees one run, whole, and its total.
+// Readers during publishes: a reader that reads state and rows in one statement sees one complete run and its total.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { sqlState } from '../../src/db/pg-errors.ts';
-import { renewMetadata } from '../../src/sync/connection.ts';
+import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { endOpenRuns, field, memoryErp, noSignal, type SyncWorld, syncWorld, until } from './fixture.ts';
 
@@ -17,7 +17,7 @@ afterAll(() => database.close());
 
 type Seen = { active: string; generation: string; row_count: string; rows: string; low: string; high: string; newest: string };
 
-/** As readers do: plan for a table, ask for state and rows in one statement, and plan again when another table is active. */
+/** As readers do: plan for a table, query state and rows in one statement, and plan again when another table is active. */
 async function readOnce(world: SyncWorld, table: string): Promise<{ seen: Seen | null; table: string }> {
   try {
     const [row] = await world.query<Seen>(
@@ -87,14 +87,14 @@ describe('readers', () => {
     expect(new Set(seen.map(({ generation }) => generation)).size).toBeGreaterThan(6);
   });
 
-  it('go on while another table goes live under them', async () => {
+  it('continue while another table goes live', async () => {
     const world = await syncWorld(ctx, memoryErp());
     edit(world, 1, 10_000);
     await world.sync();
     const seen = await readWhile(world, async (isSeen) => {
       for (let run = 2; run <= 3; run += 1) {
         world.erp.fields = [...world.erp.fields, field(`extra_${run}`)];
-        await renewMetadata(world.tenant, world.erp.connector, noSignal);
+        await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal);
         edit(world, run, 10_000);
         expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
         expect((await world.state())?.activeTable).toBe(`thing_${run}`);

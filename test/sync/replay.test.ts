@@ -1,11 +1,11 @@
-// A company's days, one after the other, with a run of each sync after each: the warehouse must end as if everything had been read at
-// once. And what happens in an account between two runs, seen over the wire.
+// A company's days, one after the other, with a run of each sync after each: the warehouse must end as if everything had been read in
+// one go. And what happens in an account between two runs, over HTTP.
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { startScheduler } from '../../src/sync/scheduler.ts';
-import { readState } from '../../src/warehouse/generation.ts';
+import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
@@ -13,7 +13,7 @@ import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 
-/** The first day that is held back; the data end on 31 August 2011. More days take longer and say the same. */
+/** The first day that is held back; the data end on 31 August 2011. More days take longer and prove no more. */
 const replayFrom = '2011-08-29';
 const recordTypes = ['customer', 'item', 'invoice', 'creditMemo'];
 
@@ -50,7 +50,7 @@ async function sync({ api, configs }: Company, recordType: string): Promise<Run>
 
 /** Every row with every column but those that count publishes. */
 async function rowsOf({ schema }: Company, recordType: string): Promise<Record<string, unknown>[]> {
-  const state = await readState(ctx.db.data, schema, recordType);
+  const state = await readRecordState(ctx.db.data, schema, recordType);
   const { rows } = await ctx.db.data.query<Record<string, unknown>>(
     `select (to_jsonb(t) - 'generation' - 'changed_at')::text as row from ${schema}."${state?.activeTable}" t order by id`,
   );
@@ -63,7 +63,7 @@ beforeAll(async () => {
 });
 
 describe('the days of a company', () => {
-  it('read one by one give the same warehouse as read at once, row by row', async () => {
+  it('synced one by one give the same warehouse, row by row, as a single full read', async () => {
     const switches = { paymentTouchesInvoice: false }; // the harder way: payments leave no trace in the modification time
     const [daily, whole] = [await startErp(dataFolder, { replayFrom, switches }), await startErp(dataFolder, { switches })];
     stops.push(daily.stop, whole.stop);
@@ -159,7 +159,7 @@ describe('an account between two runs', () => {
     expect(await versions()).toEqual(after);
   });
 
-  it("day or zone truncation that loses rows changed before the account's midnight: one just before it, and one just after, both come", async () => {
+  it("day or zone truncation that loses rows changed before the account's midnight: a change just before it and one just after it are both read", async () => {
     for (const at of ['2011-09-06T22:58:00Z', '2011-09-06T23:02:00Z']) {
       await erp.account.setBusinessTime(new Date(at));
       await inTheErp(`update ledger.transaction set memo = 'at ' || :now, lastmodifieddate = :now where id in (${nth(900, 3)})`);
@@ -167,7 +167,7 @@ describe('an account between two runs', () => {
     }
   });
 
-  it('a role that can no longer see deletions is told so, and counts are compared', async () => {
+  it('a role that can no longer view deletions is reported, and counts are compared', async () => {
     erp.account.setVisible('deletedrecord', false);
     await inTheErp(`delete from ledger.transactionline where transaction in (${nth(3, 1)});
       delete from ledger.transaction where id in (${nth(3, 1)})`);

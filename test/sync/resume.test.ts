@@ -1,7 +1,7 @@
-// An incremental run that is interrupted at each of its steps: another process goes on from there, and the outcome is the same.
+// An incremental run that is interrupted at each of its steps: another process resumes it, and the outcome is the same.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { readRunState } from '../../src/warehouse/run-row.ts';
+import { readRunState } from '../../src/warehouse/run-state-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import {
   asAdmin,
@@ -32,7 +32,7 @@ const wait = ({ erp }: SyncWorld, hours: number): void => {
 };
 const fields = [...datedFields, { ...field('unpaid', 'number'), volatile: true }];
 
-/** With something to do for every step: pages, a rejected record, open ones, deletions told and untold, a scan that is due. */
+/** Work for every step: pages, a rejected record, open records, deletions in and not in the feed, a scan that is due. */
 async function busy(): Promise<SyncWorld> {
   const world = await syncWorld(ctx, memoryErp(fields));
   const { erp } = world;
@@ -74,7 +74,7 @@ beforeAll(async () => {
 });
 
 describe('an interrupted incremental run', () => {
-  it('asks the ERP in the order of its steps', () => {
+  it('sends requests to the ERP in the order of its steps', () => {
     expect(calls).toEqual(questions);
   });
 
@@ -102,7 +102,7 @@ describe('an interrupted incremental run', () => {
     },
   );
 
-  it('a zombie worker writing after its lease: it changes nothing with what it still reads', async () => {
+  it('a zombie worker writing after its lease: it can no longer write anything', async () => {
     const world = await busy();
     const id = await world.queue('incremental');
     let wake: () => void = () => undefined;
@@ -129,7 +129,7 @@ describe('an interrupted incremental run', () => {
     expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
   });
 
-  it('killed while publishing: published again without asking the ERP, deletions and mark included', async () => {
+  it('killed while publishing: published again without requests to the ERP, deletions and high-water mark included', async () => {
     const world = await busy();
     const id = await world.queue('incremental');
     const holder = await ctx.db.data.connect();

@@ -1,6 +1,6 @@
-// What is kept for a while only goes when its time is over, and nothing else.
+// Data with a retention period is deleted when it has passed, and nothing else is.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../src/core/id.ts';
+import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { pruneTombstones } from '../../src/sync/retention.ts';
 import { dropTenantSchema } from '../../src/warehouse/tenant-schema.ts';
@@ -24,7 +24,7 @@ const buried = async (world: SyncWorld) =>
   (await world.query<{ id: string }>(`select id from ${world.schema}.tombstones order by id::int`)).map(({ id }) => id);
 
 describe('tombstones', () => {
-  it('go after 30 days, however many there are, in every organization; one without a warehouse is no hindrance', async () => {
+  it('are deleted after 30 days, however many, in every organization; one without a warehouse is skipped', async () => {
     const worlds = [await syncWorld(database.ctx), await syncWorld(database.ctx)];
     await dropTenantSchema(database.ctx, (await makeOrganization(database.ctx)).id);
     for (const world of worlds) {
@@ -40,7 +40,7 @@ describe('tombstones', () => {
     ]);
   });
 
-  it('stay when the process is stopping', async () => {
+  it('stay when the process is shutting down', async () => {
     const world = await syncWorld(database.ctx);
     world.erp.put(1);
     await world.sync();
@@ -51,7 +51,7 @@ describe('tombstones', () => {
 });
 
 describe('rejections', () => {
-  it('stay until they are solved', async () => {
+  it('stay until they are resolved', async () => {
     const world = await syncWorld(database.ctx);
     world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
     await world.sync();
@@ -63,12 +63,12 @@ describe('rejections', () => {
 });
 
 describe('changes of fields', () => {
-  it('are shown for a year', async () => {
+  it('are kept for a year', async () => {
     const world = await syncWorld(database.ctx);
-    const about = { organization_id: world.organizationId, record_type: 'thing', kind: 'added', to_type: 'text', run_id: newId() };
+    const about = { organization_id: world.organizationId, record_type: 'thing', kind: 'added', to_type: 'text', run_id: createId() };
     await inTransaction(world.tenant, async (tx) => {
-      await tx('drift_events').insert({ ...about, id: newId(), field: 'old', at: tx.raw("now() - interval '366 days'") });
-      await tx('drift_events').insert({ ...about, id: newId(), field: 'new', at: tx.raw("now() - interval '364 days'") });
+      await tx('drift_events').insert({ ...about, id: createId(), field: 'old', at: tx.raw("now() - interval '366 days'") });
+      await tx('drift_events').insert({ ...about, id: createId(), field: 'new', at: tx.raw("now() - interval '364 days'") });
     });
     await database.ctx.db.control.raw('select prune_drift_events()');
     expect(await inTransaction(world.tenant, (tx) => tx('drift_events').select('field'))).toEqual([{ field: 'new' }]);

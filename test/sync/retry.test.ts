@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ErpError, type ErpErrorKind } from '../../src/connectors/connector.ts';
 import { AppError } from '../../src/core/errors.ts';
-import { backoffMs, describeFailure, judge, ProofFailed, RunFailed } from '../../src/sync/retry.ts';
+import { backoffMs, classifyFailure, describeFailure, ProofFailed, RunFailed } from '../../src/sync/retry.ts';
 import { testSettings } from '../setup/database.ts';
 
 const retry = { ...testSettings.sync, retryBaseMs: 10_000, retryMaxMs: 1_800_000, maxAttempts: 5 };
@@ -10,17 +10,17 @@ const erp = (kind: ErpErrorKind, code = 'SOME_CODE', retryAfterMs?: number): Erp
 const pgError = (code: string): Error => Object.assign(new Error('relation "secret_name" is locked'), { code });
 
 describe('backoffMs', () => {
-  it('grows threefold from 10 s to 30 min', () => {
+  it('triples from 10 s up to 30 min', () => {
     expect([1, 2, 3, 4, 5, 6, 7, 20].map((attempt) => backoffMs(attempt, retry, 0.5))).toEqual([
       10_000, 30_000, 90_000, 270_000, 810_000, 1_800_000, 1_800_000, 1_800_000,
     ]);
   });
-  it('is spread by a fifth either way', () => {
+  it('has 20 % of jitter either way', () => {
     expect([0, 0.999_999].map((random) => backoffMs(1, retry, random))).toEqual([8_000, 12_000]);
   });
 });
 
-describe('judge', () => {
+describe('classifyFailure', () => {
   it.each<[ErpErrorKind, string, string, boolean]>([
     ['throttled', 'CONCURRENCY_LIMIT_EXCEEDED', 'wait', false],
     ['down', 'SERVER_ERROR', 'wait', false],
@@ -31,28 +31,28 @@ describe('judge', () => {
     ['forbidden', 'RECORD_TYPE_HIDDEN', 'fail', false],
     ['credentials', 'INVALID_LOGIN', 'fail', true],
   ])('%s %s: %s', (kind, code, verdict, pause) => {
-    const judged = judge(erp(kind, code), 1, retry, 0.5);
+    const judged = classifyFailure(erp(kind, code), 1, retry, 0.5);
     expect(judged.kind).toBe(verdict);
     expect(judged.kind === 'fail' && judged.pause).toBe(pause);
     expect(judged.error.fix).not.toBe('');
   });
 
   it('gives up at the fifth attempt without progress, and not before', () => {
-    expect([1, 4, 5, 6].map((attempt) => judge(erp('down'), attempt, retry, 0.5).kind)).toEqual(['wait', 'wait', 'fail', 'fail']);
+    expect([1, 4, 5, 6].map((attempt) => classifyFailure(erp('down'), attempt, retry, 0.5).kind)).toEqual(['wait', 'wait', 'fail', 'fail']);
   });
 
-  it('a failed proof and a hopeless run end at once', () => {
-    expect(judge(new ProofFailed('COUNT_MISMATCH', 'm', 'f'), 1, retry, 0.5)).toEqual({
+  it('a failed proof and a permanent failure end the run at once', () => {
+    expect(classifyFailure(new ProofFailed('COUNT_MISMATCH', 'm', 'f'), 1, retry, 0.5)).toEqual({
       kind: 'fail',
       pause: false,
       error: { code: 'COUNT_MISMATCH', message: 'm', fix: 'f' },
     });
-    expect(judge(new RunFailed('WORKER_LOST', 'm', 'f'), 1, retry, 0.5).kind).toBe('fail');
+    expect(classifyFailure(new RunFailed('WORKER_LOST', 'm', 'f'), 1, retry, 0.5).kind).toBe('fail');
   });
 
-  it('waits as long as the ERP asks, but never less than the backoff nor more than an hour', () => {
+  it("waits as long as the ERP's Retry-After, but at least the backoff and at most an hour", () => {
     const delay = (asked?: number) => {
-      const judged = judge(erp('throttled', 'X', asked), 1, retry, 0.5);
+      const judged = classifyFailure(erp('throttled', 'X', asked), 1, retry, 0.5);
       return judged.kind === 'wait' ? judged.delayMs : null;
     };
     expect([delay(), delay(1_000), delay(60_000), delay(86_400_000)]).toEqual([10_000, 10_000, 60_000, 3_600_000]);
@@ -60,22 +60,22 @@ describe('judge', () => {
 });
 
 describe('describeFailure', () => {
-  it('a refused column asks for new metadata', () => {
+  it('a rejected column requests new metadata', () => {
     expect(describeFailure(erp('query', 'COLUMN_UNKNOWN'))).toMatchObject({ code: 'METADATA_CHANGED', staleMetadata: true });
   });
   it.each([pgError('55P03'), pgError('ECONNREFUSED'), new Error('Connection terminated unexpectedly')])(
-    'trouble with the database is told without its words',
+    'a database failure is reported without its message',
     (error) => {
       expect(describeFailure(error)).toMatchObject({ code: 'DATABASE', message: expect.not.stringContaining('secret_name') });
     },
   );
-  it.each([pgError('53100'), new Error('could not extend file "base/5/1": File too large')])('a full disk is told as such', (error) => {
+  it.each([pgError('53100'), new Error('could not extend file "base/5/1": File too large')])('a full disk is reported as such', (error) => {
     expect(describeFailure(error).code).toBe('DATABASE_FULL');
   });
-  it("a caller's error code is no SQLSTATE", () => {
+  it("a caller's error code is not an SQLSTATE", () => {
     expect(describeFailure(new AppError('VALIDATION_ERROR', 'x')).code).toBe('INTERNAL');
   });
-  it('anything else is internal, without its words', () => {
+  it('any other error is internal, without its message', () => {
     expect(describeFailure(new TypeError('secret_name is undefined'))).toMatchObject({
       code: 'INTERNAL',
       message: expect.not.stringContaining('secret_name'),

@@ -23,12 +23,12 @@ describe('the moves of a run', () => {
     expect(movesTo(to).includes(from)).toBe(legal.has(`${from} → ${to}`));
   });
 
-  it('four states are final, and nothing leads out of them', () => {
+  it('four states are final, with no moves out of them', () => {
     expect(finalStatuses).toEqual(['succeeded', 'partial', 'failed', 'cancelled']);
     expect(runStatuses.filter((status) => !isFinal(status))).toEqual(['queued', 'running', 'waiting', 'publishing']);
   });
 
-  it('nothing is cancelled once it is being published', () => {
+  it('a run can no longer be cancelled once it is being published', () => {
     expect(movesTo('cancelled')).not.toContain('publishing');
   });
 });

@@ -1,7 +1,7 @@
-// Slots become runs: once, whatever the number of processes and whatever the clock does. And connections that break.
+// Slots create runs: once, whatever the number of processes and whatever the clock does. And connections that break.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { listen } from '../../src/db/listen.ts';
+import { subscribeToChannel } from '../../src/db/notifications.ts';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
 import { enqueueDueRuns, startScheduler } from '../../src/sync/scheduler.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
@@ -35,7 +35,7 @@ const slots = (world: SyncWorld): Promise<string[]> =>
 const end = (world: SyncWorld) => inTransaction(world.tenant, (tx) => tx('sync_runs').update({ status: 'succeeded' }));
 
 describe('a due slot', () => {
-  it('makes one run, however many processes tick at once', async () => {
+  it('creates one run, however many processes tick at the same time', async () => {
     const world = await scheduled('0 * * * *');
     const made = await Promise.all(Array.from({ length: 8 }, () => enqueueDueRuns(ctx)));
     expect(made.reduce((sum, n) => sum + n, 0)).toBe(1);
@@ -44,7 +44,7 @@ describe('a due slot', () => {
     expect(await enqueueDueRuns(ctx)).toBe(0);
   });
 
-  it('after days of downtime, the latest alone', async () => {
+  it('after days of downtime, only the latest slot creates a run', async () => {
     const world = await scheduled('*/15 * * * *');
     clock.advance(3 * 86_400_000);
     expect(await enqueueDueRuns(ctx)).toBe(1);
@@ -55,7 +55,7 @@ describe('a due slot', () => {
     clock.advance(-86_400_000);
   });
 
-  it('waits while a run of its configuration is queued, and is made up for afterwards', async () => {
+  it('waits while a run of its configuration is queued, and creates its run afterwards', async () => {
     const world = await scheduled('0 * * * *');
     await world.queue();
     expect(await enqueueDueRuns(ctx)).toBe(0);
@@ -63,7 +63,7 @@ describe('a due slot', () => {
     expect(await enqueueDueRuns(ctx)).toBe(1);
   });
 
-  it('is not swallowed by a change of name, or by the end of a pause', async () => {
+  it('is not lost by a change of the name or by the end of a pause', async () => {
     const world = await scheduled('0 * * * *');
     await world.changeConfig({ name: 'Other name', updated_at: new Date(), paused_reason: '{"code":"X","message":"","fix":""}' });
     expect(await enqueueDueRuns(ctx)).toBe(0);
@@ -80,7 +80,7 @@ describe('a due slot', () => {
     },
   );
 
-  it('is none of a configuration that was off at the time', async () => {
+  it('is not due for a configuration that was disabled at the time', async () => {
     const world = await scheduled('0 * * * *');
     await world.changeConfig({ enabled: false });
     expect(await enqueueDueRuns(ctx)).toBe(0);
@@ -88,7 +88,7 @@ describe('a due slot', () => {
     expect(await enqueueDueRuns(ctx)).toBe(0);
   });
 
-  it('of one organization is made although the schedule of another can not be read', async () => {
+  it('of one organization creates its run although the schedule of another is invalid', async () => {
     const [broken, sound] = [await scheduled('0 * * * *'), await scheduled('0 * * * *')];
     await broken.changeConfig({ schedule: 'whenever' });
     expect(await enqueueDueRuns(ctx)).toBe(1);
@@ -97,17 +97,17 @@ describe('a due slot', () => {
 });
 
 describe('a scheduler', () => {
-  it('starts what was queued as soon as it is told, and what is due at its tick', async () => {
+  it('starts queued runs on notification, and due runs at its tick', async () => {
     const world = await scheduled('0 * * * *');
     // Nothing is due yet: a minute of the machine's own clock may end at any point, and with it comes a tick.
     await world.changeConfig({ scheduled_since: clock.now() });
     world.erp.put(1);
-    const scheduler = startScheduler(ctx, { openConnector: async () => world.erp.connector });
+    const scheduler = startScheduler(ctx, { createConnector: async () => world.erp.connector });
     try {
       const id = await world.queue();
       await until(async () => (await world.row(id)).status === 'succeeded');
       clock.advance(3_600_000);
-      await scheduler.tick(); // or the one of its own, where a minute ends just now
+      await scheduler.tick(); // or its own tick, if a minute ends right now
       await until(
         async () =>
           (await inTransaction(world.tenant, (tx) => tx('sync_runs').where({ trigger: 'schedule', status: 'succeeded' }))).length === 1,
@@ -131,16 +131,16 @@ describe('connections that break', () => {
   const listening = "application_name = 'portal-service listening'";
   const say = (channel: string, payload: string) => ctx.db.control.raw('select pg_notify(?, ?)', [channel, payload]);
 
-  it('notifications of all channels are heard again, on one connection', async () => {
+  it('notifications of all channels are received again, on one connection', async () => {
     const heard: string[] = [];
     const note =
       (channel: string) =>
       (payload = 'look'): unknown =>
         heard.push(`${channel}: ${payload}`);
     const isHeard = (words: string[]) => until(async () => words.every((word) => heard.includes(word)) && heard.splice(0).length);
-    const deafToOne = listen(ctx, 'one_channel', note('one'));
-    await isHeard(['one: look']); // once when it begins to be heard
-    const deafToOther = listen(ctx, 'other_channel', note('other'));
+    const deafToOne = subscribeToChannel(ctx, 'one_channel', note('one'));
+    await isHeard(['one: look']); // once when listening starts
+    const deafToOther = subscribeToChannel(ctx, 'other_channel', note('other'));
     await isHeard(['other: look']);
     expect(await terminate(listening)).toBe(1);
     expect(await isHeard(['one: look', 'other: look'])).toBe(2);
@@ -153,13 +153,13 @@ describe('connections that break', () => {
     expect(await terminate(listening)).toBe(0);
   });
 
-  it('listening can be stopped before it began', async () => {
-    const deaf = listen(ctx, 'other_channel', () => undefined);
+  it('listening can be stopped before it started', async () => {
+    const deaf = subscribeToChannel(ctx, 'other_channel', () => undefined);
     await deaf();
     expect(await terminate(listening)).toBe(0);
   });
 
-  it('a transaction whose server goes away between two statements rejects, and the process lives', async () => {
+  it('a transaction rejects when the server dies between two statements, and the process survives', async () => {
     const work = inDataTransaction(ctx.db.data, async (client) => {
       const gone = new Promise((resolve) => client.once('end', resolve));
       await client.query('select 1 as going_away');
@@ -171,7 +171,7 @@ describe('connections that break', () => {
     expect((await ctx.db.data.query('select 3 as n')).rows).toEqual([{ n: 3 }]);
   });
 
-  it('a transaction that failed inside is not called committed', async () => {
+  it('a transaction whose statement failed is not reported as committed', async () => {
     const work = inDataTransaction(ctx.db.data, async (client) => {
       await client.query('select 1 / 0').catch(() => undefined);
       return 'done';

@@ -1,17 +1,17 @@
-// A scheduler in a process of its own, whose clock is moved by its parent. Answers each move when its tick is done.
+// A scheduler in a process of its own, whose clock is moved by its parent. Replies to each move when its tick is done.
 import { type Clock, systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openKeyring } from '../../src/core/keyring.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
+import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { type Address, openDb } from '../../src/db/connect.ts';
+import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
 import { memoryErp } from './fixture.ts';
 
-export type SlotOrder = { readonly address: Address; readonly settings: Settings; readonly at: string; readonly records: number };
+export type SlotOrder = { readonly address: DatabaseAddress; readonly settings: Settings; readonly at: string; readonly records: number };
 /**
- * `stand`: from now on its ERP gives no page any more, and says so when it is asked. `rest`: works on nothing until its clock is moved
- * again, and says when it has nothing in hand.
+ * `stand`: from now on its ERP returns no page, and the process reports when one is requested. `rest`: claims nothing until its clock is moved
+ * again, and reports when it has no work in flight.
  */
 export type ToSlots = { readonly at: string } | { readonly stand: true } | { readonly rest: true };
 export type FromSlots = { readonly ticked: number } | { readonly standing: true } | { readonly resting: true };
@@ -25,9 +25,9 @@ const tell = (message: FromSlots): void => {
 
 const erp = memoryErp();
 for (let id = 1; id <= order.records; id += 1) erp.put(id);
-let stands = false;
+let isStopped = false;
 erp.onCall = async ({ operation }) => {
-  if (!stands || operation !== 'readPage') return;
+  if (!isStopped || operation !== 'readPage') return;
   tell({ standing: true });
   await new Promise(() => undefined);
 };
@@ -35,16 +35,16 @@ const ctx: Ctx = {
   db: openDb(order.address, order.address, { control: 4, data: 4 }, 5_000),
   settings: order.settings,
   clock,
-  log: openLog('silent'),
+  log: createLog('silent'),
   fetch: () => Promise.reject(new Error('not here')),
-  keyring: openKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
+  keyring: createKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
 };
-const begin = (): Scheduler => startScheduler(ctx, { openConnector: async () => erp.connector });
+const begin = (): Scheduler => startScheduler(ctx, { createConnector: async () => erp.connector });
 let scheduler: Scheduler | null = begin();
 process.on('disconnect', () => process.exit(0));
 process.on('message', async (message: ToSlots) => {
   if ('stand' in message) {
-    stands = true;
+    isStopped = true;
     return;
   }
   if ('rest' in message) {

@@ -1,4 +1,4 @@
-// A hundred due slots and three processes that drive the same schedules, one of which is killed with runs in its hands: one run per
+// A hundred due slots and three processes that drive the same schedules, one of which is killed with runs in flight: one run per
 // slot, none lost, none twice. The minutes pass as the test lets them, and the processes' clocks don't agree.
 import { type ChildProcess, fork } from 'node:child_process';
 import { hostname } from 'node:os';
@@ -36,7 +36,7 @@ type Process = {
   stand(): Promise<void>;
   rest(): Promise<void>;
   kill(): Promise<void>;
-  /** Lets the leases that it holds run out. None is over before, however slowly anything goes. */
+  /** Expires the leases that it holds. None expires earlier, however slow the machine is. */
   expire(): Promise<unknown>;
 };
 
@@ -109,7 +109,7 @@ it('a hundred due slots, three processes, one killed: one run per slot', { timeo
   for (let minute = 0; minute < minutes; minute += 1) {
     const at = firstMinute + minute * 60_000;
     if (minute === lastOfVictim) {
-      // The others rest until it has runs in its hands, so that it gets some, however quick they are.
+      // The others rest until it has runs in flight, so that it gets some, however fast they are.
       const [victim, ...others] = processes;
       await Promise.all(others.map((process) => process.rest()));
       const standing = victim?.stand();
@@ -122,9 +122,9 @@ it('a hundred due slots, three processes, one killed: one run per slot', { timeo
     }
     await Promise.all(processes.map((process) => process.moveTo(at)));
     await Promise.all(processes.map((process) => process.moveTo(at - 3_600_000))); // their clocks go back an hour
-    await Promise.all(processes.map((process) => process.moveTo(at))); // and come again
+    await Promise.all(processes.map((process) => process.moveTo(at))); // and forward again
     const areDone = async (): Promise<boolean> => {
-      await killed?.expire(); // each time: the server may yet carry out what it was last asked
+      await killed?.expire(); // each time: the server may still carry out its last statement
       const due = (await slots()).filter(({ scheduled_for: slot }) => slot.getTime() === at - 30_000);
       return due.length === companies && due.every(({ status }) => status === 'succeeded');
     };
@@ -137,7 +137,7 @@ it('a hundred due slots, three processes, one killed: one run per slot', { timeo
     expect(own.map(({ scheduled_for: slot }) => slot.toISOString())).toEqual(expected);
   }
   expect(made).toHaveLength(companies * minutes);
-  expect(made.some(({ attempt }) => attempt > 1)).toBe(true); // what the killed one had in hand went on elsewhere
+  expect(made.some(({ attempt }) => attempt > 1)).toBe(true); // another process resumed the runs of the killed one
   const published = await asAdmin(database, (admin) =>
     admin('sync_run_events')
       .where({ message: 'run succeeded' })

@@ -1,10 +1,10 @@
-// A complete read over a table that stays in place: only what differs is staged, and yet all of it is proved. And pages that the
-// server lost in a crash, because nobody waits for the disk after each.
+// A complete read of a table that stays in place: only what differs is staged, and yet all of it is proved. And pages that the
+// server lost in a crash, because no page waits for the disk.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inDataTransaction } from '../../src/db/transaction.ts';
 import { publishRun } from '../../src/warehouse/publish.ts';
-import { LostLease, readRunState } from '../../src/warehouse/run-row.ts';
+import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
 
@@ -52,7 +52,7 @@ async function readAndLost(world: SyncWorld): Promise<string> {
   return id;
 }
 
-describe('a complete read of a table that stays', () => {
+describe('a complete read of a table that stays in place', () => {
   it('stages what is new or differs, and keeps the ids of the rest', async () => {
     const world = await loaded(25);
     world.erp.put(7, { name: 'changed' });
@@ -70,7 +70,7 @@ describe('a complete read of a table that stays', () => {
     expect(await kept(world)).toEqual([0, 0]);
   });
 
-  it('a record that was unchanged and is read again in the same run counts once', async () => {
+  it('an unchanged record that is read again in the same run counts once', async () => {
     const world = await loaded(60);
     for (let id = 1; id <= 30; id += 1) world.erp.records.delete(String(id));
     expect(await world.sync()).toMatchObject({ status: 'partial' });
@@ -83,7 +83,7 @@ describe('a complete read of a table that stays', () => {
     expect(await world.rows()).toHaveLength(60);
   });
 
-  it('begins anew when another table is there than the one it was compared with', async () => {
+  it('restarts when the active table is not the one it was compared with', async () => {
     const world = await loaded(25);
     world.erp.put(7, { name: 'changed' });
     const id = await readAndLost(world);
@@ -92,7 +92,7 @@ describe('a complete read of a table that stays', () => {
     expect(pagesRead(world)).toEqual([null, '10', '20']);
   });
 
-  it('is not published over another table', async () => {
+  it('is not published when the active table changed', async () => {
     const world = await loaded(25);
     const id = await readAndLost(world);
     const state = await readRunState(ctx.db.data, world.schema, id);
@@ -100,13 +100,13 @@ describe('a complete read of a table that stays', () => {
     await world.query(`update ${world.schema}.record_state set generation = 5`);
     const rules = { deletions: 'reconcile' as const, maxDeleteShare: 1, settleMs: 0 };
     const publishing = inDataTransaction(ctx.db.data, (client) => publishRun(client, world.schema, state, rules, () => undefined));
-    await expect(publishing).rejects.toThrow('compared with has changed');
+    await expect(publishing).rejects.toThrow('the active table changed since');
     expect(await world.rows()).toHaveLength(25);
   });
 });
 
 describe('a server that lost the last pages of a run in a crash', () => {
-  it('publishes nothing of what the worker believes it wrote: the run goes on from what is there', async () => {
+  it('publishes nothing from memory: the run resumes from the state that is stored', async () => {
     const world = await loaded(25);
     for (let id = 1; id <= 25; id += 1) world.erp.put(id, { name: 'changed' });
     const id = await world.queue();
@@ -114,7 +114,7 @@ describe('a server that lost the last pages of a run in a crash', () => {
     let counts = 0;
     world.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20') {
-        // The state after one or two pages, to which the crash goes back.
+        // The state after one or two pages, which the crash restores.
         const [row] = await world.query(`select page, checkpoint, counters from ${world.schema}.run_state where run_id = $1`, [id]);
         for (const [name, value] of Object.entries(row ?? {})) before.set(name, value);
       }

@@ -1,15 +1,15 @@
-// A worker in a process of its own, for tests that kill it. Says on standard output where it is, and stays there.
+// A worker in a process of its own, for tests that kill it. Reports its position on standard output and stops there.
 
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { openKeyring } from '../../src/core/keyring.ts';
-import { openLog } from '../../src/core/log.ts';
+import { createKeyring } from '../../src/core/keyring.ts';
+import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { type Address, openDb } from '../../src/db/connect.ts';
+import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { startScheduler } from '../../src/sync/scheduler.ts';
 import { memoryErp } from './fixture.ts';
 
-type Order = { address: Address; settings: Settings; records: number; standAt: string };
+type Order = { address: DatabaseAddress; settings: Settings; records: number; standAt: string };
 const { address, settings, records, standAt }: Order = JSON.parse(process.argv[2] ?? '{}');
 
 const erp = memoryErp();
@@ -23,8 +23,8 @@ const ctx: Ctx = {
   db: openDb(address, address, { control: 4, data: 4 }, 5_000),
   settings,
   clock: systemClock,
-  log: openLog('silent'),
+  log: createLog('silent'),
   fetch: () => Promise.reject(new Error('not here')),
-  keyring: openKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
+  keyring: createKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
 };
-startScheduler(ctx, { openConnector: async () => erp.connector });
+startScheduler(ctx, { createConnector: async () => erp.connector });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkTemplate, previewTemplate, renderTemplate, TemplateError, templateLimits } from '../../src/templates/index.ts';
-import { openTemplateThread } from '../../src/templates/thread.ts';
+import { createTemplateThread } from '../../src/templates/thread.ts';
 import { until } from '../setup/until.ts';
 
 const now = new Date('2026-03-02T10:00:00Z');
@@ -29,7 +29,7 @@ describe('a template', () => {
       { a: '-1234567.555', b: '12345678901234567890.10' },
       '-1,234,567.56 12,345,678,901,234,567,890.1 x',
     ],
-    // The moment is the service's, not the machine's; a calendar day is no instant.
+    // The time is the service's, not the machine's; a calendar date is not an instant.
     [
       '{{ "now" | date: "%Y-%m-%d %H:%M" }} {{ now | date: "%H:%M" }} {{ "2026-03-01" | date: "%d %b" }}',
       {},
@@ -39,13 +39,13 @@ describe('a template', () => {
     expect(await render(source, data)).toBe(text);
   });
 
-  it('writes instants in the zone it is given, and days as they are', async () => {
+  it('formats instants in the given time zone, and leaves dates as they are', async () => {
     const source = '{{ at | date: "%Y-%m-%d %H:%M" }} {{ "2026-03-01" | date: "%Y-%m-%d" }}';
     const given = { ...request(source, { at: '2026-03-01T02:00:00Z' }), timeZone: 'America/New_York' };
     expect((await renderTemplate(given)).body).toBe('2026-02-28 21:00 2026-03-01');
   });
 
-  it('escapes what data puts into HTML, however it is asked, and only once', async () => {
+  it('escapes data in HTML in every way of output, and only once', async () => {
     const data = { x: `<b a="1" c='2'>&\n` };
     const once = '&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;';
     for (const source of ['{{ x }}', '{{ x | escape }}', '{% echo x %}', '{% cycle x %}', '{{ x | append: "" }}', '{% liquid\n echo x\n%}'])
@@ -58,13 +58,13 @@ describe('a template', () => {
     });
   });
 
-  it('leaves text as it is, without control characters, and a line is one line', async () => {
+  it('leaves text as it is, except control characters, and makes a line one line', async () => {
     const data = { x: 'a<b>\r\nBcc: eve@example.test\u0000\u2028c' };
     expect(await render('{{ x }}', data, 'text')).toBe('a<b>\nBcc: eve@example.test\u2028c');
     expect(await render(' {{ x }}\n', data, 'line')).toBe('a<b> Bcc: eve@example.test c');
   });
 
-  it('tells every mistake with its line and column', async () => {
+  it('reports every syntax error with its line and column', async () => {
     const source = 'one\n{% if x %}\n{{ a | shout }}{% endif %}\n  {% include "x" %}{% for %}';
     const at = (await checkTemplate('a', request(source).parts)).map(({ part, code, line, column }) => [part, code, line, column]);
     expect(at).toEqual([
@@ -77,7 +77,7 @@ describe('a template', () => {
     expect(await checkTemplate('a', request('{{ fine }}').parts)).toEqual([]);
   });
 
-  it('tells missing variables to whoever writes it, once a place, and renders all the same', async () => {
+  it('reports missing variables in a preview, once per position, and still renders', async () => {
     const previewed = await previewTemplate(
       request('{{ a.b }}{% for i in (1..3) %}\n{{ c.d }}{{ i }}{% endfor %}{% if e %}{% endif %}', { c: {} }),
     );
@@ -88,23 +88,23 @@ describe('a template', () => {
     ]);
   });
 
-  it('finds nothing that another one left behind', async () => {
+  it('sees no state of another rendering', async () => {
     await render('{% assign a = 1 %}{% increment b %}{% capture c %}x{% endcapture %}{% increment constructor %}{% cycle 1, 2 %}');
     expect(await render('{{ a }}{{ b }}{{ c }}{% increment b %}{% cycle 1, 2 %}{{ constructor }}')).toBe('01');
   });
 });
 
-const many = (unit: string, length = templateLimits.sourceLength): string => unit.repeat(Math.floor(length / unit.length));
+const many = (unit: string, length = templateLimits.maxSourceLength): string => unit.repeat(Math.floor(length / unit.length));
 const grow = (step: string): string =>
   `{% assign a = "0123456789" %}{% assign l = "a,b,c" | split: "," %}{% for i in (1..99) %}${step}{% endfor %}`;
 
-// A machine that is very busy may meet the time before the work.
+// On a very busy machine the time limit may come before the work limit.
 const limits = /too_much_work|too_slow/;
 
 describe('a hostile template', () => {
   const secret = { record: { id: 1 }, list: [1, 2] };
   it.each<[string, string, RegExp]>([
-    // Files, other templates, code, and filters that read more than they are given.
+    // Files, other templates, code, and filters that read more than their input.
     ['a file', '{% include "/etc/passwd" %}', /tag "include" not found/],
     ['a partial', '{% render "../../.env" %}', /tag "render" not found/],
     ['a layout', '{% layout "x" %}{% block b %}{% endblock %}', /tag "layout" not found/],
@@ -126,12 +126,12 @@ describe('a hostile template', () => {
     ['literal text', `{% for i in (1..9999) %}${'x'.repeat(999)}{% endfor %}`, limits],
     ['padding', '{{ "now" | date: "%999999999Y" }}', limits],
     ['much output', `{% for i in (1..1999) %}${'x'.repeat(999)}{% endfor %}`, /too_much_output|too_slow/],
-    // Texts that are hard to read.
+    // Texts that are hard to parse.
     ['deep nesting', many('{% if a %}'), /nested too deeply|Takes longer/],
     ['deep brackets', `{{ ${'a['.repeat(20_000)}`, /not closed/],
     ['open outputs', many('{{'), /not closed/],
     ['open tags', many('{%'), /not closed/],
-    ['too long', 'x'.repeat(templateLimits.sourceLength + 1), /too_long/],
+    ['too long', 'x'.repeat(templateLimits.maxSourceLength + 1), /too_long/],
   ])('%s ends with a clear problem', async (_, source, problem) => {
     const error = await render(source, secret).catch((refused: unknown) => refused);
     if (!(error instanceof TemplateError)) throw new Error('it was rendered');
@@ -146,7 +146,7 @@ describe('a hostile template', () => {
     '{{ process }}{{ global }}{{ globalThis }}{{ require }}{{ this }}{{ self }}{{ env }}{{ settings }}{{ ctx }}',
     '{{ list | map: "constructor" }}{{ list | where: "constructor" | size | minus: 2 | plus: 2 | replace: "0", "" }}',
     '{% assign __proto__ = record %}{% assign x = list %}{{ x.record }}{{ x.id }}',
-  ])('finds nothing behind its data: %s', async (source) => {
+  ])('cannot reach beyond its data: %s', async (source) => {
     expect((await render(source, secret)).trim()).toBe('');
   });
 });
@@ -157,48 +157,48 @@ describe('the thread', () => {
       `data:text/javascript,import { parentPort } from 'node:worker_threads'; ${encodeURIComponent(`parentPort.on('message', (task) => { ${code} }); parentPort.postMessage('ready')`)}`,
     );
   const task = (source: string) => ({ kind: 'check' as const, parts: { body: { source, as: 'text' as const } } });
-  // What no template is known to reach: code that never ends or takes all memory.
+  // What no known template can do: code that never ends or takes all memory.
   const code = `
     if (task.parts.body.source === 'loop') for (;;);
     if (task.parts.body.source === 'fill') { const kept = []; for (;;) kept.push(new Array(10000).fill({})); }
     if (task.parts.body.source === 'die') setImmediate(() => { throw new Error('on purpose'); });
     parentPort.postMessage({ texts: { body: task.parts.body.source + Object.keys(process.env).length }, problems: [] });`;
 
-  it('is ended at the deadline and when its memory is full; the next task gets a new one', async () => {
-    const thread = openTemplateThread({ deadlineMs: 30_000, heapMb: 24, program: program(code) });
-    const hasty = openTemplateThread({ deadlineMs: 1_000, program: program(code) });
-    await hasty.perform('a', task('x'));
-    // The whole process stands still for longer than the deadline: the answer that lies ready then is taken, though timers come first.
+  it('is terminated at the deadline and when its memory is full; the next task gets a new thread', async () => {
+    const thread = createTemplateThread({ deadlineMs: 30_000, heapMb: 24, program: program(code) });
+    const strict = createTemplateThread({ deadlineMs: 1_000, program: program(code) });
+    await strict.run('a', task('x'));
+    // The whole process is blocked for longer than the deadline: the result that has arrived by then is used, although timers run first.
     await new Promise((resolve) => setImmediate(resolve));
-    const late = hasty.perform('a', task('y'));
+    const late = strict.run('a', task('y'));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
     expect(await late).toMatchObject({ texts: { body: 'y0' } });
-    let turns = 0;
-    const turning = setInterval(() => {
-      turns += 1;
+    let ticks = 0;
+    const ticking = setInterval(() => {
+      ticks += 1;
     }, 1);
-    expect(await hasty.perform('a', task('loop'))).toBe('too_slow');
-    clearInterval(turning);
-    // The service's own loop went on meanwhile.
-    expect(turns).toBeGreaterThan(5);
-    expect(await thread.perform('a', task('fill'))).toBe('too_much_work');
-    expect(await thread.perform('a', task('x'))).toMatchObject({ texts: { body: 'x0' } });
-    // One that dies between two tasks is not asked again, and takes nothing with it.
-    expect(await thread.perform('a', task('die'))).toMatchObject({ texts: { body: 'die0' } });
-    const told = await until(() => thread.perform('a', task('y')).catch(() => undefined));
-    expect(told).toMatchObject({ texts: { body: 'y0' } });
+    expect(await strict.run('a', task('loop'))).toBe('too_slow');
+    clearInterval(ticking);
+    // The service's own event loop kept running.
+    expect(ticks).toBeGreaterThan(5);
+    expect(await thread.run('a', task('fill'))).toBe('too_much_work');
+    expect(await thread.run('a', task('x'))).toMatchObject({ texts: { body: 'x0' } });
+    // A thread that dies between two tasks is replaced, and doesn't end the process.
+    expect(await thread.run('a', task('die'))).toMatchObject({ texts: { body: 'die0' } });
+    const result = await until(() => thread.run('a', task('y')).catch(() => undefined));
+    expect(result).toMatchObject({ texts: { body: 'y0' } });
   });
 
-  it('lets organizations take turns, and refuses when too many wait', async () => {
-    const thread = openTemplateThread({ program: program(code) });
+  it('alternates between organizations, and refuses tasks when too many wait', async () => {
+    const thread = createTemplateThread({ program: program(code) });
     const order: string[] = [];
-    const ask = async (organizationId: string, name: string) => {
-      await thread.perform(organizationId, task(name));
+    const run = async (organizationId: string, name: string) => {
+      await thread.run(organizationId, task(name));
       order.push(name);
     };
-    await Promise.all([ask('a', 'a1'), ask('a', 'a2'), ask('a', 'a3'), ask('b', 'b1')]);
+    await Promise.all([run('a', 'a1'), run('a', 'a2'), run('a', 'a3'), run('b', 'b1')]);
     expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
-    const all = await Promise.allSettled(Array.from({ length: templateLimits.waiting + 2 }, () => thread.perform('a', task('x'))));
+    const all = await Promise.allSettled(Array.from({ length: templateLimits.maxWaiting + 2 }, () => thread.run('a', task('x'))));
     expect(all.filter(({ status }) => status === 'rejected')).toHaveLength(1);
   });
 });

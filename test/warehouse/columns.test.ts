@@ -13,7 +13,7 @@ const field = (name: string, type: FieldType = 'text', fields?: readonly FieldMe
   ...(fields && { fields }),
 });
 
-/** What the tables hold after a plan was carried out and every column filled. */
+/** The columns after a plan was carried out and every column was filled. */
 function settled(existing: readonly RecordColumn[], fields: readonly FieldMetadata[]): RecordColumn[] {
   const { added, changed } = planColumns(existing, fields);
   const byName = new Map([...existing, ...changed, ...added].map((column) => [column.column, column]));
@@ -22,7 +22,7 @@ function settled(existing: readonly RecordColumn[], fields: readonly FieldMetada
 const brief = (columns: readonly RecordColumn[]): string[] => columns.map(({ column, type, state }) => `${column} ${type} ${state}`);
 
 describe('planColumns', () => {
-  it('new fields load; a reference and a list bring their labels', () => {
+  it('new fields are loading; references and lists get a label column', () => {
     const { added, changed } = planColumns([], [field('total', 'number'), field('entity', 'reference'), field('status', 'list')]);
     expect(brief(added)).toEqual([
       'f_total number loading',
@@ -34,41 +34,41 @@ describe('planColumns', () => {
     expect(changed).toEqual([]);
   });
 
-  it('nothing new is nothing to do', () => {
+  it('no new fields need no changes', () => {
     const fields = [field('a'), field('e', 'reference'), field('lines', 'lines', [field('item', 'reference'), field('qty', 'number')])];
     expect(planColumns(settled([], fields), fields)).toEqual({ added: [], changed: [] });
   });
 
-  it('a changed type lands in a new column, and the old one stays', () => {
+  it('a changed type gets a new column, and the old one stays', () => {
     const { added, changed } = planColumns(settled([], [field('a', 'text')]), [field('a', 'number')]);
     expect(brief(added)).toEqual(['f_a_2 number loading']);
     expect(brief(changed)).toEqual(['f_a text replaced']);
   });
 
-  it('a type that changes to and fro never goes back into an old column', () => {
+  it('a type that changes back and forth never reuses an old column', () => {
     const once = settled(settled([], [field('a', 'text')]), [field('a', 'number')]);
     expect(brief(planColumns(once, [field('a', 'text')]).added)).toEqual(['f_a_3 text loading']);
   });
 
-  it('a vanished field keeps its column; one that comes back loads again', () => {
+  it('a vanished field keeps its column; a field that returns is loading again', () => {
     const gone = settled(settled([], [field('a'), field('b')]), [field('a')]);
     expect(brief(gone)).toEqual(['f_a text live', 'f_b text vanished']);
     expect(planColumns(gone, [field('a')])).toEqual({ added: [], changed: [] });
     expect(brief(planColumns(gone, [field('a'), field('b')]).changed)).toEqual(['f_b text loading']);
   });
 
-  it('a vanished field that comes back with another type gets a new column', () => {
+  it('a vanished field that returns with another type gets a new column', () => {
     const gone = settled(settled([], [field('a'), field('b')]), [field('a')]);
     const { added, changed } = planColumns(gone, [field('a'), field('b', 'date')]);
     expect([brief(added), brief(changed)]).toEqual([['f_b_2 date loading'], ['f_b text replaced']]);
   });
 
-  it('a reference that becomes a text loses its label alone', () => {
+  it('a reference that becomes a text loses only its label', () => {
     const { added, changed } = planColumns(settled([], [field('a', 'reference')]), [field('a', 'text')]);
     expect([brief(added), brief(changed)]).toEqual([[], ['l_a text vanished']]);
   });
 
-  it('lines with other fields are loaded anew; unsyncable ones are left out', () => {
+  it('lines with other fields are loading again; unsyncable ones are left out', () => {
     const before = [field('lines', 'lines', [field('item', 'reference')])];
     const after = [field('lines', 'lines', [field('item', 'reference'), field('qty', 'number'), { ...field('x'), syncable: false }])];
     const { changed } = planColumns(settled([], before), after);
@@ -77,7 +77,7 @@ describe('planColumns', () => {
     ]);
   });
 
-  it('names are legal, unlike each other, and at most 63 bytes', () => {
+  it('names are legal, unique, and at most 63 bytes', () => {
     const long = 'custbody_'.padEnd(80, 'x');
     const { added } = planColumns(
       [],
@@ -89,7 +89,7 @@ describe('planColumns', () => {
     expect(names.every((name) => Buffer.byteLength(name) <= 63)).toBe(true);
   });
 
-  it('a column that is taken by an old field is not given to a new one', () => {
+  it('the column of an old field is not reused for a new one', () => {
     const old = settled(settled([], [field('a-b')]), []);
     expect(brief(planColumns(old, [field('a.b')]).added)).toEqual(['f_a_b_2 text loading']);
   });

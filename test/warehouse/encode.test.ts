@@ -1,4 +1,4 @@
-// Values on their way from the ERP into PostgreSQL and out again, through a real COPY.
+// Values from the ERP into PostgreSQL and back, through a real COPY.
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -37,7 +37,7 @@ function cellsOf(source: SourceRecord, columns: readonly RecordColumn[]): Record
   const cells = encoded(source, columns).row.split('\t');
   return Object.fromEntries(rowColumns(columns).map((name, index) => [name, cells[index] === '\u0001' ? null : (cells[index] ?? '')]));
 }
-/** With a column of a former type a record is encoded cell by cell. */
+/** A column of a former type forces encoding cell by cell. */
 const former = column('former', 'text', { state: 'replaced' });
 
 describe('a column of a former type', () => {
@@ -51,7 +51,7 @@ describe('a column of a former type', () => {
       'time',
       { '2026-02-28T10:00:00Z': '2026-02-28T10:00:00Z', '2026-02-30T10:00:00Z': null, '2026-02-28T24:00:00Z': null, '2026-02-28': null },
     ],
-  ])('%s takes what has its form, and nothing else', (type, cases) => {
+  ])('%s stores values that fit it, and null otherwise', (type, cases) => {
     const columns = [column('a', type, { state: 'replaced' }), column('a', 'text', { column: 'f_a_2' })];
     for (const [text, expected] of Object.entries(cases)) {
       const source = record({ values: { a: text } });
@@ -63,7 +63,7 @@ describe('a column of a former type', () => {
 });
 
 describe('encodeRecord', () => {
-  it('the hash does not depend on the order of columns, nor on empty ones', () => {
+  it('the hash depends neither on the order of columns nor on empty ones', () => {
     const values = { a: '1', b: '2', c: null };
     const hash = hashOf(values, [column('a'), column('b')]);
     expect(hash).toHaveLength(32);
@@ -71,14 +71,14 @@ describe('encodeRecord', () => {
     expect(hashOf(values, [column('a'), column('c'), column('b'), column('never')])).toBe(hash);
   });
 
-  it('the hash is the one that is stored: another one would rewrite every record', () => {
+  it('the hash stays as stored: another one would rewrite every record', () => {
     const columns = [column('b', 'number'), column('é'), column('a'), column('none'), former];
     const values = { a: 'say "hi"\n', b: '1.50', é: '日本 😀', none: null, former: '7' };
     const content = 'f_a,f_b,f_é\nsay "hi"\\n\t1.50\t日本 😀';
     expect(hashOf(values, columns)).toBe(createHash('sha256').update(content).digest('hex').slice(0, 32));
   });
 
-  it('is the same whether a record is looked at once or cell by cell', () => {
+  it('is the same on the fast path and cell by cell', () => {
     const lineFields = [
       { name: 'n', type: 'integer' as const },
       { name: 'item', type: 'text' as const },
@@ -116,16 +116,16 @@ describe('encodeRecord', () => {
   });
 
   it.each<[string, SourceRecord['values'] | object]>([
-    ['f is of type number instead of a text', { f: 5 }],
-    ['f is of type object instead of a text', { f: ['x'] }],
-    ['f holds a character that can not be stored', { f: 'half \ud800' }],
-    ['f holds a character that can not be stored', { f: 'nul\0' }],
+    ['f is of type number instead of text', { f: 5 }],
+    ['f is of type object instead of text', { f: ['x'] }],
+    ['f contains a character that cannot be stored', { f: 'half \ud800' }],
+    ['f contains a character that cannot be stored', { f: 'nul\0' }],
     ['n is not a number in plain digits', { n: '1\t2' }],
     ['n is not a number in plain digits', { n: '\\N' }],
     ['n is not a number in plain digits', { n: '' }],
     ['n is not a number in plain digits', { n: '\u0001' }],
     ['lines line 2: qty is not a number in plain digits', { lines: ['1', '2,"item":"x"'] }],
-    ['lines line 1: qty is of type object instead of a text', { lines: [{}] }],
+    ['lines line 1: qty is of type object instead of text', { lines: [{}] }],
   ])('%s', (problem, given) => {
     const columns = [
       column('f'),
@@ -136,13 +136,13 @@ describe('encodeRecord', () => {
     expect(encodeRecord(record({ values, lines: lines.map((qty) => ({ qty })) }), columns)).toBe(problem);
   });
 
-  it('as many columns as a table can have, and long texts', () => {
+  it('encodes as many columns as a table can have, and long texts', () => {
     const types: ColumnType[] = ['text', 'number', 'date', 'time', 'boolean', 'integer'];
     const columns = Array.from({ length: 1_590 }, (_, n) => column(`c${n}`, types[n % types.length]));
     expect(cellsOf(record({ values: { c0: 'x'.repeat(1_000_000), c1589: '5' } }), columns)).toMatchObject({ f_c1: null, f_c1589: '5' });
   });
 
-  it('the hash tells values, columns and emptiness apart', () => {
+  it('the hash distinguishes values, columns and empty cells', () => {
     const columns = [column('a'), column('b')];
     const hashes = [{ a: '1' }, { b: '1' }, { a: '1', b: '1' }, { a: '1","f_b' }, { a: '' }, { a: null }].map((values) =>
       hashOf(values, columns),
@@ -150,7 +150,7 @@ describe('encodeRecord', () => {
     expect(new Set(hashes).size).toBe(6);
   });
 
-  it('the hash sees a label and a line that changed', () => {
+  it('the hash changes with a label or a line', () => {
     const columns = [
       column('entity', 'text', { part: 'label', column: 'l_entity' }),
       column('lines', 'lines', { part: 'lines', lineFields: [{ name: 'qty', type: 'number' }] }),
@@ -159,7 +159,7 @@ describe('encodeRecord', () => {
     expect(new Set([hash('A', '1'), hash('B', '1'), hash('A', '2'), hash('A', '1.0')]).size).toBe(4);
   });
 
-  it('lines keep their order and exact digits, and leave out what is empty or not named', () => {
+  it('lines keep their order and exact digits, and omit empty or unselected fields', () => {
     const lineFields = [
       { name: 'item', type: 'text' as const },
       { name: 'qty', type: 'number' as const },
@@ -180,7 +180,7 @@ describe('encodeRecord', () => {
     expect(row).toBe(copyCell(json));
   });
 
-  it('no lines are an empty list; a record type without lines has none', () => {
+  it('no lines are an empty array; a record type without lines has null', () => {
     const columns = [column('lines', 'lines', { part: 'lines', lineFields: [] })];
     expect([cellsOf(record({ lines: [] }), columns), cellsOf(record(), columns)]).toEqual([{ f_lines: '[]' }, { f_lines: null }]);
   });
@@ -211,7 +211,7 @@ describe('COPY', () => {
     }
   }
 
-  it('texts arrive as they are', async () => {
+  it('stores texts unchanged', async () => {
     const texts = [
       '',
       ' ',
@@ -241,7 +241,7 @@ describe('COPY', () => {
     expect(await roundTrip('text', texts)).toEqual(texts);
   });
 
-  it('numbers keep every digit', async () => {
+  it('keeps every digit of a number', async () => {
     const numbers = ['0.1', '1.50', '-0.00000000000000000001', '12345678901234567890.123456789', '9'.repeat(60), '0', null];
     expect(await roundTrip('numeric', numbers)).toEqual(numbers);
   });

@@ -1,10 +1,10 @@
 // Large changes: a fresh table instead of a rewrite in place, with what published versions need on it before it goes live; and
-// values that an index can not hold.
+// values that are too long for an index.
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { renewMetadata } from '../../src/sync/connection.ts';
-import { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from '../../src/sync/index-jobs.ts';
+import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
+import { buildWantedIndexes, findIndexesToBuild, saveWantedIndexes } from '../../src/sync/index-jobs.ts';
 import { dropRetiredTables } from '../../src/warehouse/table.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { asAdmin, endOpenRuns, field, memoryErp, noSignal, type SyncWorld, syncWorld, until, waitingFor } from '../sync/fixture.ts';
@@ -37,7 +37,7 @@ const allIndexes = async ({ schema, query }: SyncWorld, table: string): Promise<
 
 const incompressible = (bytes: number): string => randomBytes(bytes).toString('base64');
 
-/** A run that is held just before it goes live, by a lock on the state that readers see. */
+/** A run that is blocked just before it goes live, by a lock on the state that readers see. */
 async function heldBeforeGoingLive(world: SyncWorld, look: () => Promise<void>) {
   const holder = await ctx.db.data.connect();
   world.erp.onCall = async ({ operation, afterId }) => {
@@ -65,7 +65,7 @@ describe('a change of columns on a large table', () => {
     for (let id = 1; id <= count; id += 1) world.erp.put(id, { total: `${id}.50`, note: id % 2 === 0 ? `note ${id}` : null });
     world.erp.put(9, { name: incompressible(30_000), total: '9.50' }); // too long for an index, and carried over below
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: count }, progress: { pages: 11 } });
-    await rememberWantedIndexes(world.tenant, 'thing', [
+    await saveWantedIndexes(world.tenant, 'thing', [
       { method: 'btree', expression: '"f_name", id' },
       { method: 'btree', expression: '"f_total", id' },
       { method: 'gin', expression: 'lower("f_name") gin_trgm_ops' },
@@ -74,7 +74,7 @@ describe('a change of columns on a large table', () => {
     const first = await world.state();
 
     world.erp.fields = [field('name'), field('total', 'text'), field('extra')];
-    await renewMetadata(world.tenant, world.erp.connector, noSignal);
+    await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal);
     for (const record of [...world.erp.records.values()]) world.erp.put(record.id, { total: `${record.id} pounds`, extra: 'x' });
     for (const id of ['7', '8']) world.erp.records.delete(id);
     world.erp.rejects.set('9', { id: '9', code: 'BAD', message: 'bad' });
@@ -107,12 +107,12 @@ describe('a change of columns on a large table', () => {
     world.erp.rejects.clear();
     world.erp.put(8, { total: '8 pounds', extra: 'x' });
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1, updated: 1, deleted: 0 } });
-    expect(await tables(world)).toEqual(['thing_2']); // the settled table is merged into
+    expect(await tables(world)).toEqual(['thing_2']); // the existing table is updated in place
     expect(await world.query(`select id from ${world.schema}.tombstones`)).toEqual([{ id: '7' }]);
   });
 });
 
-describe('a value that an index can not hold', () => {
+describe('a value that is too long for an index', () => {
   const wanted = [
     { method: 'btree' as const, expression: '"f_name", id' },
     { method: 'btree' as const, expression: 'lower("f_name") text_pattern_ops' },
@@ -123,12 +123,12 @@ describe('a value that an index can not hold', () => {
     const world = await syncWorld(ctx, memoryErp());
     for (let id = 1; id <= others; id += 1) world.erp.put(id);
     await world.sync();
-    await rememberWantedIndexes(world.tenant, 'thing', wanted);
+    await saveWantedIndexes(world.tenant, 'thing', wanted);
     await buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve());
     return world;
   }
 
-  it.each([3_000, 30_000])('of %i bytes makes the index go, not the sync fail', async (bytes) => {
+  it.each([3_000, 30_000])('of %i bytes drops the index instead of failing the sync', async (bytes) => {
     const world = await indexed();
     const value = incompressible(bytes);
     world.erp.put(5, { name: value });
@@ -136,29 +136,29 @@ describe('a value that an index can not hold', () => {
     expect(run).toMatchObject({ status: 'succeeded', attempt: 1, counts: { updated: 1 } });
     expect(await indexesOf(world, 'thing_1')).toEqual(['btree (f_total, id)']);
     expect((await world.query(`select id from ${world.schema}.thing_1 where f_name = $1`, [value])).map(({ id }) => id)).toEqual(['5']);
-    expect(await world.events(run.id)).toContain('an index was dropped: a value is too long for it; filters on that field are slower');
+    expect(await world.events(run.id)).toContain('dropped an index because a value is too long for it; filters on that field are slower');
   });
 
-  it('in a first load, and at a publication, leaves that index out', async () => {
+  it('in a first load, and at a publication, omits that index', async () => {
     const world = await syncWorld(ctx, memoryErp());
     world.erp.put(1, { name: incompressible(3_000) });
     world.erp.rejects.set('2', { id: '2', code: 'X', message: 'x' });
     await world.sync();
-    await rememberWantedIndexes(world.tenant, 'thing', wanted);
+    await saveWantedIndexes(world.tenant, 'thing', wanted);
     const built: number[] = [];
     await buildWantedIndexes(world.tenant, 'thing', async (done) => {
       built.push(done);
     });
     expect(built).toEqual([1, 2, 3]);
     expect(await indexesOf(world, 'thing_1')).toEqual(['btree (f_total, id)']);
-    expect(await allIndexes(world, 'thing_1')).toBe(2); // no broken one is left behind, which would refuse the next write
-    expect(await indexesToBuild(world.tenant, 'thing', wanted)).toHaveLength(2);
+    expect(await allIndexes(world, 'thing_1')).toBe(2); // no broken index is left behind, which would fail the next write
+    expect(await findIndexesToBuild(world.tenant, 'thing', wanted)).toHaveLength(2);
     await world.query(`update ${world.schema}.record_state set active_table = null`); // as if it were the first load again
     expect(await world.sync()).toMatchObject({ status: 'partial', counts: { inserted: 1 } });
     expect(await indexesOf(world, 'thing_2')).toEqual(['btree (f_total, id)']);
   });
 
-  it('another limit of the database is no index: the record is rejected, the index stays', async () => {
+  it('that exceeds another limit is rejected, and the index stays', async () => {
     const world = await indexed();
     const before = await indexesOf(world, 'thing_1');
     world.erp.put(6, { total: `1${'0'.repeat(150_000)}` });
@@ -166,11 +166,11 @@ describe('a value that an index can not hold', () => {
     expect(await indexesOf(world, 'thing_1')).toEqual(before);
   });
 
-  it('several builders at once build each index once', async () => {
+  it('several concurrent builders build each index once', async () => {
     const world = await syncWorld(ctx, memoryErp());
     for (let id = 1; id <= others; id += 1) world.erp.put(id);
     await world.sync();
-    await rememberWantedIndexes(world.tenant, 'thing', wanted);
+    await saveWantedIndexes(world.tenant, 'thing', wanted);
     await Promise.all(Array.from({ length: 4 }, () => buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve())));
     expect(await indexesOf(world, 'thing_1')).toHaveLength(3);
     expect(await allIndexes(world, 'thing_1')).toBe(4);
@@ -178,7 +178,7 @@ describe('a value that an index can not hold', () => {
 });
 
 describe('swapped-out tables', () => {
-  it('a busy one stays for the next time, without failing anything; the live one is never dropped', async () => {
+  it('a locked one is left to the next run, without failing anything; the active one is never dropped', async () => {
     const world = await syncWorld(ctx, memoryErp());
     world.erp.put(1);
     await world.sync();
@@ -199,7 +199,7 @@ describe('swapped-out tables', () => {
     expect(await world.rows()).toHaveLength(2);
   });
 
-  it('what a worker that died left half made is found by the next one', async () => {
+  it('tables that a dead worker left behind are found by the next one', async () => {
     const world = await syncWorld(ctx, memoryErp());
     world.erp.put(1);
     world.erp.onCall = () => undefined;

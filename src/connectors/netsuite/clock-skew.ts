@@ -1,22 +1,23 @@
-// Watches the Date header of every answer, log-ins included: a wrong clock here is a common reason for a refused log-in, and
-// then no other question can be asked.
+// Reads the Date header of every response, logins included: a wrong clock on this machine is a common reason for a refused login, and
+// then no other request can measure it.
 import type { Clock } from '../../core/clock.ts';
 import type { GuardedFetch } from '../../core/guarded-fetch.ts';
 
-export type ClockWatch = {
+export type ClockSkewMonitor = {
+  /** The wrapped fetch: use it for every request to the account. */
   readonly fetch: GuardedFetch;
-  /** How far this machine's clock is ahead of NetSuite's, in ms, by the last answer; null before one. */
-  aheadMs(): number | null;
+  /** How far this machine's clock is ahead of NetSuite's, by the last response; negative when behind, null before the first response. */
+  skewMs(): number | null;
 };
 
-export function watchClock(fetch: GuardedFetch, clock: Clock): ClockWatch {
-  let aheadMs: number | null = null;
+export function monitorClockSkew(fetch: GuardedFetch, clock: Clock): ClockSkewMonitor {
+  let skewMs: number | null = null;
   return {
-    aheadMs: () => aheadMs,
+    skewMs: () => skewMs,
     async fetch(url, request) {
       const response = await fetch(url, request);
       const date = Date.parse(response.headers['date'] ?? '');
-      if (!Number.isNaN(date)) aheadMs = clock.now().getTime() - date;
+      if (!Number.isNaN(date)) skewMs = clock.now().getTime() - date;
       return response;
     },
   };

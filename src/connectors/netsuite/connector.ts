@@ -1,117 +1,119 @@
-// Opens a NetSuite account as a Connector. This file only puts the parts together; what they decide stands with them.
+// Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions are in their files.
 import type { Ctx } from '../../core/ctx.ts';
 import type { Connector, ConnectorKind } from '../connector.ts';
-import { type Authorizer, openOauth2 } from './auth.ts';
-import { watchClock } from './clock-watch.ts';
-import { type NetsuiteSecrets, type NetsuiteSettings, realmOf, serviceOrigin } from './connection.ts';
-import { testConnection } from './connection-test.ts';
+import { type Authorizer, createOauth2Authorizer } from './auth.ts';
+import { monitorClockSkew } from './clock-skew.ts';
+import { accountRealm, type NetsuiteSecrets, type NetsuiteSettings, serviceOrigin } from './connection.ts';
+import { testNetsuiteConnection } from './connection-test.ts';
 import { readDeletions } from './deletions.ts';
-import { erpError, inconsistent } from './errors.ts';
-import { type NetsuiteHttp, openNetsuiteHttp } from './http.ts';
+import { erpError, inconsistentResponse } from './errors.ts';
+import { createNetsuiteHttp, type NetsuiteHttp } from './http.ts';
 import { sharedLimiter } from './limiter.ts';
-import { readMetadata } from './metadata.ts';
-import { openPaymentWriter } from './payments.ts';
+import { describeRecordTypes } from './metadata.ts';
+import { createPaymentWriter } from './payments.ts';
 import { countQuery, recordsQuery } from './queries.ts';
-import { definitionOf, planRead } from './read-plan.ts';
-import { type Pace, readRecords, scanRecords } from './records.ts';
-import { checkOrder } from './rows.ts';
-import { largestPage, openSuiteql, type Suiteql } from './suiteql.ts';
-import { openTba } from './tba.ts';
+import { getDefinition, planRead } from './read-plan.ts';
+import { type LinesPerRecord, readRecords, scanRecords } from './records.ts';
+import { assertIdOrder } from './rows.ts';
+import { createSuiteql, maxRowsPerQuery, type Suiteql } from './suiteql.ts';
+import { createTbaAuthorizer } from './tba.ts';
 
 type ConnectorCtx = Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>;
 
-/** Settings and secrets as `connection.ts` describes them; whoever reads them from the database parses them first. */
-export const netsuite: ConnectorKind<NetsuiteSettings, NetsuiteSecrets> = { open: openAccount };
+/** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before it calls `create`. */
+export const netsuite: ConnectorKind<NetsuiteSettings, NetsuiteSecrets> = { create: createNetsuiteConnector };
 
-function openAccount(outer: ConnectorCtx, settings: NetsuiteSettings, secrets: NetsuiteSecrets): Connector {
-  const watch = watchClock(outer.fetch, outer.clock);
-  const ctx = { ...outer, fetch: watch.fetch };
+function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings, secrets: NetsuiteSecrets): Connector {
+  const clockSkew = monitorClockSkew(outer.fetch, outer.clock);
+  const ctx = { ...outer, fetch: clockSkew.fetch };
   const origin = serviceOrigin(settings);
-  const account = realmOf(settings.accountId);
-  const authorizer = openAuthorizer(ctx, origin, settings, secrets);
+  const account = accountRealm(settings.accountId);
+  const authorizer = createAuthorizer(ctx, origin, settings, secrets);
   const limiter = sharedLimiter(outer.fetch, `${origin} ${account}`, ctx.settings.erp.concurrency);
-  const http = openNetsuiteHttp({ ctx, origin, authorizer, limiter });
-  const suiteql = openSuiteql(http);
-  const pace: Pace = new Map();
+  const http = createNetsuiteHttp({ ctx, origin, authorizer, limiter });
+  const suiteql = createSuiteql(http);
+  const linesPerRecord: LinesPerRecord = new Map();
   return {
-    test: (signal) => testConnection({ clock: ctx.clock, watch, suiteql, account, now: () => serverTime(http, signal) }, signal),
-    now: (signal) => serverTime(http, signal),
-    metadata: (signal) => readMetadata({ http, suiteql }, signal),
+    test: (signal) =>
+      testNetsuiteConnection({ clock: ctx.clock, clockSkew, suiteql, account, now: () => readServerTime(http, signal) }, signal),
+    now: (signal) => readServerTime(http, signal),
+    metadata: (signal) => describeRecordTypes({ http, suiteql }, signal),
     count: (recordType, signal) => countRecords(suiteql, recordType, signal),
     async readPage({ recordType, fields, afterId, changedSince, limit, signal }) {
       const plan = planRead(recordType, fields);
       if (changedSince !== null && !plan.hasModified)
-        throw erpError('query', 'FIELD_NOT_SYNCABLE', `${recordType.name} does not tell when it was changed`);
-      return readRecords(suiteql, plan, { afterId, changedSince }, pageLimit(limit), pace, signal);
+        throw erpError('query', 'FIELD_NOT_SYNCABLE', `${recordType.name} has no modification time to select changed records by`);
+      return readRecords(suiteql, plan, { afterId, changedSince }, pageLimit(limit), linesPerRecord, signal);
     },
     async readByIds({ recordType, fields, ids, signal }) {
       const wanted = distinctIds(ids);
       const plan = planRead(recordType, fields);
-      if (wanted.length === 0) return nothing;
-      return readRecords(suiteql, plan, { ids: wanted }, largestPage, pace, signal);
+      if (wanted.length === 0) return emptyPage;
+      return readRecords(suiteql, plan, { ids: wanted }, maxRowsPerQuery, linesPerRecord, signal);
     },
     async scan({ recordType, fields, signal, ...selection }) {
       const plan = planRead(recordType, fields);
-      if (plan.lines !== null) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A scan has no lines');
+      if (plan.lines !== null) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A scan reads no lines: use readByIds');
       if (selection.ids === undefined)
         return scanRecords(suiteql, plan, { afterId: selection.afterId }, pageLimit(selection.limit), signal);
       const wanted = distinctIds(selection.ids);
-      return wanted.length === 0 ? nothing : scanRecords(suiteql, plan, { ids: wanted }, largestPage, signal);
+      return wanted.length === 0 ? emptyPage : scanRecords(suiteql, plan, { ids: wanted }, maxRowsPerQuery, signal);
     },
-    deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, definitionOf(recordType), since, signal),
+    deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, getDefinition(recordType), since, signal),
     listIds: (request) => listIds(suiteql, request),
-    payments: openPaymentWriter(http, suiteql),
+    payments: createPaymentWriter(http, suiteql),
   };
 }
 
-const nothing = { records: [], rejected: [], lastId: null, hasMore: false };
+const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
 
 function distinctIds(ids: readonly string[]): string[] {
   const distinct = [...new Set(ids)];
-  if (distinct.length > largestPage) throw new RangeError(`at most ${largestPage} ids at once`);
+  if (distinct.length > maxRowsPerQuery) throw new RangeError(`at most ${maxRowsPerQuery} ids per call, got ${distinct.length}`);
   return distinct;
 }
 
-const pageLimit = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), largestPage);
+const pageLimit = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxRowsPerQuery);
 
-/** Secrets of another method than the settings name can't sign in: that is a refusal, not a fault of the program. */
-function openAuthorizer(ctx: ConnectorCtx, origin: string, settings: NetsuiteSettings, secrets: NetsuiteSecrets): Authorizer {
+/** Secrets that don't match the settings' authentication method can't sign in: an ErpError with each request, not a programming error. */
+function createAuthorizer(ctx: ConnectorCtx, origin: string, settings: NetsuiteSettings, secrets: NetsuiteSecrets): Authorizer {
   const { authentication } = settings;
-  if (authentication.method === 'oauth2' && 'privateKeyPem' in secrets) return openOauth2(ctx, origin, { ...authentication, ...secrets });
+  if (authentication.method === 'oauth2' && 'privateKeyPem' in secrets)
+    return createOauth2Authorizer(ctx, origin, { ...authentication, ...secrets });
   if (authentication.method === 'tba' && 'tokenSecret' in secrets)
-    return openTba(ctx.clock, realmOf(settings.accountId), { ...authentication, ...secrets });
-  const refusal = erpError('credentials', 'INVALID_LOGIN', 'The stored secrets belong to another way of signing in');
-  return { authorize: () => Promise.reject(refusal), renew: () => undefined };
+    return createTbaAuthorizer(ctx.clock, accountRealm(settings.accountId), { ...authentication, ...secrets });
+  const refusal = erpError('credentials', 'INVALID_LOGIN', 'The stored secrets belong to another authentication method');
+  return { authorize: () => Promise.reject(refusal), invalidate: () => undefined };
 }
 
-async function serverTime(http: NetsuiteHttp, signal: AbortSignal): Promise<Date> {
-  const answer = await http.send({ method: 'GET', path: 'system/v1/serverTime', signal });
-  const text: unknown = typeof answer === 'object' && answer !== null ? Reflect.get(answer, 'serverTime') : undefined;
+async function readServerTime(http: NetsuiteHttp, signal: AbortSignal): Promise<Date> {
+  const response = await http.send({ method: 'GET', path: 'system/v1/serverTime', signal });
+  const text: unknown = typeof response === 'object' && response !== null ? Reflect.get(response, 'serverTime') : undefined;
   const isTime = typeof text === 'string' && /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/.test(text);
   const time = new Date(isTime ? text : Number.NaN);
-  if (Number.isNaN(time.getTime())) throw inconsistent('The answer to the question for the time is no time in UTC');
+  if (Number.isNaN(time.getTime())) throw inconsistentResponse('The response to the server time request is not a time in UTC');
   return time;
 }
 
 async function countRecords(suiteql: Suiteql, recordType: Parameters<Connector['count']>[0], signal: AbortSignal): Promise<number> {
-  const { rows } = await suiteql.ask(countQuery(definitionOf(recordType)), 1, signal);
+  const { rows } = await suiteql.query(countQuery(getDefinition(recordType)), 1, signal);
   const count = rows[0]?.['n'];
   if (rows.length !== 1 || typeof count !== 'string' || !/^\d{1,15}$/.test(count))
-    throw inconsistent('The answer to a count is not a number');
+    throw inconsistentResponse('The response to a count query is not a number');
   return Number(count);
 }
 
 type IdsRequest = Parameters<Connector['listIds']>[0];
 
 async function listIds(suiteql: Suiteql, { recordType, afterId, changedSince = null, limit, signal }: IdsRequest) {
-  const query = recordsQuery(definitionOf(recordType), [{ name: 'id', type: 'integer' }], { afterId, changedSince });
-  const { rows, hasMore } = await suiteql.ask(query, pageLimit(limit), signal);
-  checkOrder(rows, { afterId });
+  const query = recordsQuery(getDefinition(recordType), [{ name: 'id', type: 'integer' }], { afterId, changedSince });
+  const { rows, hasMore } = await suiteql.query(query, pageLimit(limit), signal);
+  assertIdOrder(rows, { afterId });
   const ids = rows
     .map((row) => row['id'])
     .map((id) => {
-      if (typeof id !== 'string' || id === '') throw inconsistent('A row of ids has an id that is no text');
-      return id; // one that is no integer is known to the engine as rejected
+      if (typeof id !== 'string' || id === '') throw inconsistentResponse('A row of ids has an id that is not a string');
+      return id; // the engine knows an id that is not an integer as rejected
     });
   return { ids, hasMore };
 }

@@ -1,14 +1,14 @@
-// Which custom fields an account has: from the metadata catalogue, or from the list of custom fields where the catalogue is
-// refused. What is found here is a candidate; only a probe tells whether it can be read.
+// Finds the custom fields of an account: in the metadata catalogue, or in the list of custom fields where the catalogue is refused.
+// These are candidates; only a probe shows whether a field can be read.
 import { ErpError } from '../connector.ts';
 import type { ColumnDefinition, LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import type { NetsuiteHttp } from './http.ts';
 import { customFieldsQuery, isColumnName } from './queries.ts';
-import { checkOrder } from './rows.ts';
-import { largestPage, type Row, type Suiteql } from './suiteql.ts';
+import { assertIdOrder } from './rows.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
 
 export type CustomFields = {
-  /** How they were found; null when neither way was open. */
+  /** Where they were found; null when this role may read neither. */
   readonly source: 'catalogue' | 'custom field list' | null;
   readonly fields: readonly ColumnDefinition[];
 };
@@ -16,6 +16,7 @@ export type CustomFields = {
 const withPrefix = (fields: readonly ColumnDefinition[], prefix: string): ColumnDefinition[] =>
   fields.filter(({ name }) => name.startsWith(prefix) && isColumnName(name));
 
+/** Rejects with `ErpError` for an outage, a refused login or an unreadable response; a refusal to read either list is no error. */
 export async function findCustomFields(
   http: NetsuiteHttp,
   suiteql: Suiteql,
@@ -23,16 +24,16 @@ export async function findCustomFields(
   signal: AbortSignal,
 ): Promise<CustomFields> {
   const entries: readonly (readonly ColumnDefinition[] | null)[] = await Promise.all(
-    definition.catalogue.map((entry) => unlessRefused(readCatalogue(http, entry, signal))),
+    definition.catalogue.map((entry) => nullWhenRefused(readCatalogue(http, entry, signal))),
   );
   const found = entries.filter((entry) => entry !== null);
   if (found.length > 0) return { source: 'catalogue', fields: distinct(found.flat()) };
-  const listed = await unlessRefused(readList(suiteql, definition, signal));
+  const listed = await nullWhenRefused(readList(suiteql, definition, signal));
   return listed === null ? { source: null, fields: [] } : { source: 'custom field list', fields: distinct(listed) };
 }
 
-/** Null where NetSuite doesn't let this role look, or can't answer; an outage is still an error. */
-async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
+/** Null where NetSuite refuses this role or fails on the request itself (UNEXPECTED_ERROR); an outage is still an error. */
+async function nullWhenRefused<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {
@@ -59,7 +60,7 @@ async function readCatalogue(http: NetsuiteHttp, entry: string, signal: AbortSig
 type JsonObject = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Every property marked as custom, at any depth: those of lines stand inside the sublists. */
+/** Every property marked as custom, at any depth: those of lines are nested in the sublists. */
 function collectCustom(schema: unknown): ColumnDefinition[] {
   if (Array.isArray(schema)) return schema.flatMap(collectCustom);
   if (!isObject(schema)) return [];
@@ -109,8 +110,8 @@ async function readList(suiteql: Suiteql, definition: RecordTypeDefinition, sign
   const fields: ColumnDefinition[] = [];
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
-    const page = await suiteql.ask(customFieldsQuery(prefixes, afterId), largestPage, signal);
-    checkOrder(page.rows, { afterId });
+    const page = await suiteql.query(customFieldsQuery(prefixes, afterId), maxRowsPerQuery, signal);
+    assertIdOrder(page.rows, { afterId });
     fields.push(...page.rows.map(describeListed));
     afterId = String(page.rows.at(-1)?.['id'] ?? afterId);
     hasMore = page.hasMore;
@@ -118,7 +119,7 @@ async function readList(suiteql: Suiteql, definition: RecordTypeDefinition, sign
   return fields;
 }
 
-function describeListed(row: Row): ColumnDefinition {
+function describeListed(row: SuiteqlRow): ColumnDefinition {
   const name = String(row['scriptid'] ?? '').toLowerCase();
   const type = listTypes[String(row['fieldvaluetype'] ?? '')] ?? 'text';
   return { name, label: String(row['name'] ?? name), type, volatile: false, excluded: null };

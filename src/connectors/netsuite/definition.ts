@@ -1,5 +1,5 @@
-// How a record type of this product is described: NetSuite's table, the columns that are asked for, its lines, and when it is open.
-// Which of the columns an account really has, only a probe tells (metadata.ts).
+// How this service describes a NetSuite record type: its table, the columns to request, its lines, and which records are open. Whether an
+// account really has a column is found out by a probe (metadata.ts).
 import type { FieldType, OpenWhen } from '../connector.ts';
 
 export type ColumnDefinition = {
@@ -7,22 +7,22 @@ export type ColumnDefinition = {
   readonly label: string;
   readonly type: Exclude<FieldType, 'lines'>;
   readonly volatile: boolean;
-  /** Why it must never be read; null for what may. */
+  /** Why it must never be read; null for columns that may be read. */
   readonly excluded: string | null;
 };
 
 export type LinesDefinition = {
   readonly label: string;
   readonly table: string;
-  /** Column of a line that names its record. */
+  /** Column of a line with the id of its record. */
   readonly parent: string;
-  /** Integer column by which the lines of one record are read on. Where lines may share a value, all that do are read together. */
+  /** Integer column that paginates the lines of one record. Where lines may share a value, all that do are read together. */
   readonly key: string;
   readonly keyIsUnique: boolean;
-  /** SQL on alias `l`: which lines count. */
+  /** SQL condition on alias `l`: which rows are lines of the record. */
   readonly filter: string;
   readonly columns: readonly ColumnDefinition[];
-  /** How the names of its custom columns begin; null where there can be none. */
+  /** Prefix of its custom columns' names; null where there can be none. */
   readonly customPrefix: string | null;
 };
 
@@ -30,27 +30,27 @@ export type RecordTypeDefinition = {
   readonly name: string;
   readonly label: string;
   readonly table: string;
-  /** SQL on alias `t`; null for the whole table. */
+  /** SQL condition on alias `t`; null for the whole table. */
   readonly filter: string | null;
   readonly columns: readonly ColumnDefinition[];
   readonly lines: LinesDefinition | null;
-  /** The first whose field the account lets us read applies. Without one, but with volatile fields, every record is open. */
+  /** The first one whose field can be read applies. If none can and there are volatile fields, every record is open. */
   readonly openWhen: readonly Exclude<OpenWhen, null | 'always'>[];
-  /** Entries of the metadata catalogue that describe it, and how its custom fields' names begin. */
+  /** Entries of the metadata catalogue that describe it, and the prefix of its custom fields' names. */
   readonly catalogue: readonly string[];
   readonly customPrefix: string;
-  /** What `deletedrecord` may call it, in small letters and digits alone. */
+  /** Its names in the `deletedrecord` table, reduced to lower-case letters and digits. */
   readonly deletedAs: readonly string[];
 };
 
 type Row = readonly [name: string, label: string, type?: ColumnDefinition['type'], volatile?: 'volatile'];
-export const columns = (...rows: readonly Row[]): ColumnDefinition[] =>
+export const defineColumns = (...rows: readonly Row[]): ColumnDefinition[] =>
   rows.map(([name, label, type = 'text', volatile]) => ({ name, label, type, volatile: volatile === 'volatile', excluded: null }));
 
-export const calculated = (name: string, label: string): ColumnDefinition => ({
+export const calculatedColumn = (name: string, label: string): ColumnDefinition => ({
   name,
   label,
   type: 'integer',
   volatile: true,
-  excluded: 'NetSuite calculates it when it is asked, so a stored value would be wrong the next day',
+  excluded: 'NetSuite calculates it at the time of the query, so a stored value would be wrong the next day',
 });

@@ -1,15 +1,19 @@
-// Reads NetSuite's list of deleted records. How it calls record types, whether its times have a time of day, and which of its
-// columns a role sees isn't known for certain, so a row is left out only when it clearly speaks of another record type: whoever
-// applies a deletion asks for the record first, and asking for one too many costs little.
+// Reads NetSuite's list of deleted records. Which names it has for record types, whether its times have a time of day, and which of its
+// columns a role sees isn't known for certain. So a row is left out only when it clearly belongs to another record type: before a
+// deletion is applied the record is looked up by id, and one lookup too many costs little.
 import { type DeletedRecord, type Deletions, ErpError } from '../connector.ts';
 import type { RecordTypeDefinition } from './definition.ts';
 import { erpError } from './errors.ts';
-import { asRefusal } from './probe.ts';
-import { type DeletedForm, deletedQuery, deletedTypeColumns } from './queries.ts';
+import { toQueryRefusal } from './probe.ts';
+import { type DeletionsQueryForm, deletionsQuery, deletionTypeColumns } from './queries.ts';
 import { recordTypeDefinitions } from './record-types.ts';
-import { largestPage, type Row, type Rows, type Suiteql } from './suiteql.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlResult, type SuiteqlRow } from './suiteql.ts';
 import { compareIds, isIdText, parseValue } from './values.ts';
 
+/**
+ * `available: false` when NetSuite refuses the list or it can't be paginated. Rejects with `ErpError` for what says nothing about the list
+ * itself, such as an outage, or with the signal's reason.
+ */
 export async function readDeletions(
   suiteql: Suiteql,
   definition: RecordTypeDefinition,
@@ -17,21 +21,20 @@ export async function readDeletions(
   signal: AbortSignal,
 ): Promise<Deletions> {
   const deleted = new Map<string, DeletedRecord>();
-  let form: DeletedForm = { columns: deletedTypeColumns, time: 'utc' };
+  let form: DeletionsQueryForm = { columns: deletionTypeColumns, time: 'utc' };
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
-    const answer: Rows | DeletedForm | ErpError = await ask(suiteql, form, since, afterId, signal);
-    if (answer instanceof ErpError) return unavailable(answer.message);
-    if (!('rows' in answer)) {
-      form = answer;
+    const outcome: SuiteqlResult | DeletionsQueryForm | ErpError = await queryDeletions(suiteql, form, since, afterId, signal);
+    if (outcome instanceof ErpError) return unavailable(outcome.message);
+    if (!('rows' in outcome)) {
+      form = outcome;
       continue;
     }
-    const rows: readonly Row[] | null = answer.hasMore ? withoutLastId(answer.rows, afterId) : answer.rows;
-    if (rows === null)
-      return unavailable('The list of deleted records does not come in the order of its ids, so it can not be read in pages');
-    for (const row of rows) if (concerns(row, definition)) keep(deleted, row);
+    const rows: readonly SuiteqlRow[] | null = outcome.hasMore ? withoutLastId(outcome.rows, afterId) : outcome.rows;
+    if (rows === null) return unavailable('The list of deleted records is not sorted by id, so it cannot be read in pages');
+    for (const row of rows) if (mayConcern(row, definition)) addDeletion(deleted, row);
     afterId = idOf(rows.at(-1)) ?? afterId;
-    hasMore = answer.hasMore;
+    hasMore = outcome.hasMore;
   }
   return { available: true, deleted: [...deleted.values()] };
 }
@@ -41,19 +44,22 @@ function unavailable(message: string): Deletions {
   return { available: false, reason, fix };
 }
 
-/** The rows, or the form to ask in next, or why there is none left. Rejects for what says nothing about the list, such as an outage. */
-async function ask(
+/**
+ * The rows, or the simpler query to try next, or the refusal when no simpler query is left. Rejects for what says nothing about the list,
+ * such as an outage.
+ */
+async function queryDeletions(
   suiteql: Suiteql,
-  form: DeletedForm,
+  form: DeletionsQueryForm,
   since: Date,
   afterId: string | null,
   signal: AbortSignal,
-): Promise<Rows | DeletedForm | ErpError> {
+): Promise<SuiteqlResult | DeletionsQueryForm | ErpError> {
   try {
-    return await suiteql.ask(deletedQuery(form, since, afterId), largestPage, signal);
+    return await suiteql.query(deletionsQuery(form, since, afterId), maxRowsPerQuery, signal);
   } catch (error) {
     if (error instanceof ErpError && error.kind === 'forbidden') return error;
-    const refusal = asRefusal(error);
+    const refusal = toQueryRefusal(error);
     const columns = form.columns.filter((column) => column !== refusal.column);
     if (columns.length < form.columns.length) return { ...form, columns };
     if (form.time === 'utc') return { ...form, time: 'date' };
@@ -62,16 +68,16 @@ async function ask(
   }
 }
 
-const idOf = (row: Row | undefined): string | null => {
+const idOf = (row: SuiteqlRow | undefined): string | null => {
   const id = row?.['id'];
   return typeof id === 'string' && isIdText(id) ? id : null;
 };
 
 /**
- * Records of several types may have one id, and a page may end between them: those of its last id are left to the next page.
- * Null when the ids don't ascend as numbers.
+ * Records of several types may share an id, and a page may end between them: the rows of its last id are left to the next page. Null
+ * when the ids don't ascend as numbers.
  */
-function withoutLastId(rows: readonly Row[], afterId: string | null): readonly Row[] | null {
+function withoutLastId(rows: readonly SuiteqlRow[], afterId: string | null): readonly SuiteqlRow[] | null {
   let previous = afterId;
   for (const row of rows) {
     const id = idOf(row);
@@ -82,16 +88,16 @@ function withoutLastId(rows: readonly Row[], afterId: string | null): readonly R
   return kept.length === 0 ? null : kept;
 }
 
-function keep(deleted: Map<string, DeletedRecord>, row: Row): void {
+function addDeletion(deleted: Map<string, DeletedRecord>, row: SuiteqlRow): void {
   const id = idOf(row);
-  if (id === null) return; // no record of ours has such an id
+  if (id === null) return; // no synced record has such an id
   const raw = row['deleteddate'];
   const deletedAt = parseValue(raw, 'time') ?? parseValue(raw, 'date') ?? null;
   const before = deleted.get(id)?.deletedAt ?? null;
   deleted.set(id, { id, deletedAt: before !== null && (deletedAt === null || before > deletedAt) ? before : deletedAt });
 }
 
-/** `Sales Order`, `salesOrder` and `SALESORDER` are one; a bare number says nothing to us. */
+/** `Sales Order`, `salesOrder` and `SALESORDER` are the same name. Null for a bare number, which identifies no record type here. */
 const nameOf = (value: unknown): string | null => {
   const name = typeof value === 'string' ? value.toLowerCase().replaceAll(/[^a-z0-9_]/g, '') : '';
   return name === '' || /^[0-9_]*$/.test(name) ? null : name;
@@ -99,14 +105,14 @@ const nameOf = (value: unknown): string | null => {
 
 const isCustomName = (name: string): boolean => /^custom(?:record|list|transaction)/.test(name);
 
-function concerns(row: Row, definition: RecordTypeDefinition): boolean {
+function mayConcern(row: SuiteqlRow, definition: RecordTypeDefinition): boolean {
   const names = [row['type'], row['scriptid'], row['recordtypeid']].map(nameOf).filter((name) => name !== null);
   if (names.some((name) => definition.deletedAs.includes(name))) return true;
   if ([row['iscustomrecord'], row['iscustomlist'], row['iscustomtransaction']].includes('T')) return false;
   return !names.some((name) => isCustomName(name) || otherNames.has(name));
 }
 
-/** Names of record types that are known well enough to leave their deletions out: those of this product, and common others. */
+/** Names of record types that are known well enough to leave their deletions out: the synced record types and other common ones. */
 const otherNames: ReadonlySet<string> = new Set([
   ...recordTypeDefinitions.flatMap(({ deletedAs }) => deletedAs),
   ...['account', 'accountingperiod', 'assemblybuild', 'assemblyunbuild', 'bin', 'binworksheet', 'bintransfer', 'budget', 'calendarevent'],

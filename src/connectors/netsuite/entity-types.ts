@@ -1,8 +1,8 @@
-// Customers, vendors, employees and contacts: what they are called and which of their columns are asked for. What is private about
-// an employee (pay, birth, bank, home) is not asked for at all.
-import { columns, type RecordTypeDefinition } from './definition.ts';
+// Customers, vendors, employees and contacts: their names and the columns to request. An employee's private data (pay, birth date, bank
+// account, home address) is never requested.
+import { defineColumns, type RecordTypeDefinition } from './definition.ts';
 
-const customerColumns = columns(
+const customerColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
   ['entityid', 'Customer ID'],
   ['altname', 'Name'],
@@ -48,7 +48,7 @@ const customerColumns = columns(
   ['lastmodifieddate', 'Last modified', 'time'],
 );
 
-const vendorColumns = columns(
+const vendorColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
   ['entityid', 'Vendor ID'],
   ['altname', 'Name'],
@@ -74,7 +74,7 @@ const vendorColumns = columns(
   ['lastmodifieddate', 'Last modified', 'time'],
 );
 
-const employeeColumns = columns(
+const employeeColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
   ['entityid', 'Employee ID'],
   ['firstname', 'First name'],
@@ -95,7 +95,7 @@ const employeeColumns = columns(
   ['lastmodifieddate', 'Last modified', 'time'],
 );
 
-const contactColumns = columns(
+const contactColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
   ['entityid', 'Name'],
   ['company', 'Company', 'reference'],
@@ -115,24 +115,24 @@ const contactColumns = columns(
   ['lastmodifieddate', 'Last modified', 'time'],
 );
 
-type Own = Pick<RecordTypeDefinition, 'name' | 'label' | 'columns'> & { readonly deletedAs?: readonly string[] };
-const entityType = ({ deletedAs = [], ...own }: Own): RecordTypeDefinition => ({
-  ...own,
-  table: own.name,
+type EntityTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'columns'> & { readonly deletedAs?: readonly string[] };
+const entityType = ({ deletedAs = [], ...parts }: EntityTypeParts): RecordTypeDefinition => ({
+  ...parts,
+  table: parts.name,
   filter: null,
   lines: null,
   openWhen: [],
-  catalogue: [own.name],
+  catalogue: [parts.name],
   customPrefix: 'custentity',
-  deletedAs: [own.name, ...deletedAs],
+  deletedAs: [parts.name, ...deletedAs],
 });
 
-export const customer = entityType({
+export const customerDefinition = entityType({
   name: 'customer',
   label: 'Customer',
   columns: customerColumns,
   deletedAs: ['custjob', 'lead', 'prospect'],
 });
-export const vendor = entityType({ name: 'vendor', label: 'Vendor', columns: vendorColumns });
-export const employee = entityType({ name: 'employee', label: 'Employee', columns: employeeColumns });
-export const contact = entityType({ name: 'contact', label: 'Contact', columns: contactColumns });
+export const vendorDefinition = entityType({ name: 'vendor', label: 'Vendor', columns: vendorColumns });
+export const employeeDefinition = entityType({ name: 'employee', label: 'Employee', columns: employeeColumns });
+export const contactDefinition = entityType({ name: 'contact', label: 'Contact', columns: contactColumns });

@@ -1,16 +1,16 @@
-// The one path that every request to NetSuite takes: a free place, a fresh signature, limits of time and size, and an
-// ErpError for whatever goes wrong. It logs in anew once after a 401 and retries nothing else: backing off is the
-// business of whoever asked.
+// The one path of every request to NetSuite: the account's concurrency limit, a fresh Authorization header, limits of time and size, and
+// an ErpError for everything that goes wrong. After a 401 it logs in again once; it retries nothing else, because backing off is up to
+// the caller.
 import type { Ctx } from '../../core/ctx.ts';
 import { GuardedFetchError, type GuardedResponse } from '../../core/guarded-fetch.ts';
 import type { Authorizer } from './auth.ts';
-import { answerError, erpError, networkError } from './errors.ts';
+import { erpError, networkError, responseError } from './errors.ts';
 import type { Limiter } from './limiter.ts';
 import { writeError } from './write-errors.ts';
 
 export type NetsuiteRequest = {
   readonly method: 'GET' | 'POST' | 'PATCH';
-  /** Below `/services/rest/`, with its query. */
+  /** Relative to `/services/rest/`, with the query string. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -18,9 +18,12 @@ export type NetsuiteRequest = {
 };
 
 export type NetsuiteHttp = {
-  /** The parsed JSON of a 2xx answer. Rejects with ErpError, or with the signal's reason once that is aborted. */
+  /** The parsed JSON of a 2xx response. Rejects with ErpError, or with the signal's reason once that is aborted. */
   send(request: NetsuiteRequest): Promise<unknown>;
-  /** For what answers with no content: its Location, empty where there is none. Refusals are those of a write. */
+  /**
+   * For writes, which have no response body: the Location header of a 2xx response, empty where there is none. Rejects as `send` does,
+   * with refusals classified by write-errors.ts.
+   */
   write(request: NetsuiteRequest): Promise<string>;
 };
 
@@ -31,7 +34,8 @@ type Parts = {
   readonly limiter: Limiter;
 };
 
-export function openNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts): NetsuiteHttp {
+/** Its methods reject with `ErpError`, or with the signal's reason once that is aborted. */
+export function createNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts): NetsuiteHttp {
   const limits = { timeoutMs: ctx.settings.erp.requestTimeoutMs, maxBytes: ctx.settings.erp.maxResponseBytes };
 
   const attempt = async (request: NetsuiteRequest): Promise<{ response: GuardedResponse; authorization: string }> => {
@@ -43,50 +47,50 @@ export function openNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts): N
     return { response, authorization };
   };
 
-  const attemptTwice = async (request: NetsuiteRequest): Promise<GuardedResponse> => {
+  const attemptWithFreshLogin = async (request: NetsuiteRequest): Promise<GuardedResponse> => {
     const first = await attempt(request);
     if (first.response.status !== 401) return first.response;
-    authorizer.renew(first.authorization);
+    authorizer.invalidate(first.authorization);
     return (await attempt(request)).response;
   };
 
   const exchange = async (request: NetsuiteRequest): Promise<GuardedResponse> => {
     const startedMs = ctx.clock.monotonicMs();
     const response = await limiter
-      .run(request.signal, () => attemptTwice(request))
+      .run(request.signal, () => attemptWithFreshLogin(request))
       .catch((error: unknown) => {
         if (request.signal.aborted) throw request.signal.reason;
         throw error instanceof GuardedFetchError ? networkError(error) : error;
       });
     const durationMs = Math.round(ctx.clock.monotonicMs() - startedMs);
     const operation = response.headers['x-n-operationid'] ?? response.headers['x-netsuite-jobid'] ?? null;
-    ctx.log.debug({ method: request.method, path: request.path, status: response.status, durationMs, operation }, 'NetSuite answered');
+    ctx.log.debug({ method: request.method, path: request.path, status: response.status, durationMs, operation }, 'NetSuite responded');
     return response;
   };
 
   return {
     async send(request) {
       const response = await exchange(request);
-      if (!isGood(response)) throw answerError(response, ctx.clock.now());
-      return parseAnswer(response);
+      if (!isSuccess(response)) throw responseError(response, ctx.clock.now());
+      return parseResponse(response);
     },
     async write(request) {
       const response = await exchange(request);
-      if (!isGood(response)) throw writeError(response, ctx.clock.now());
+      if (!isSuccess(response)) throw writeError(response, ctx.clock.now());
       return response.headers['location'] ?? '';
     },
   };
 }
 
-const isGood = ({ status }: GuardedResponse): boolean => status >= 200 && status <= 299;
+const isSuccess = ({ status }: GuardedResponse): boolean => status >= 200 && status <= 299;
 
-function parseAnswer(response: GuardedResponse): unknown {
+function parseResponse(response: GuardedResponse): unknown {
   try {
     return JSON.parse(response.text);
   } catch (error) {
     const type = response.headers['content-type'] ?? 'no content type';
     if (/\bjson\b/i.test(type) && response.text !== '')
-      throw erpError('answer', 'ANSWER_MALFORMED', 'The answer of the ERP is broken JSON', { cause: error });
-    throw erpError('answer', 'ANSWER_UNREADABLE', `The answer of the ERP is not JSON (${type})`, { cause: error });
+      throw erpError('answer', 'ANSWER_MALFORMED', 'The response of the ERP is malformed JSON', { cause: error });
+    throw erpError('answer', 'ANSWER_UNREADABLE', `The response of the ERP is not JSON (${type})`, { cause: error });
   }
 }

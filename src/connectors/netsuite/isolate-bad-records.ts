@@ -1,36 +1,45 @@
-// One record whose text breaks the answer of a whole page, or makes it too large, must not cost the others: they are asked for by
-// halves until it stands alone. It must never take an outage for a bad record: whoever calls has just had a good answer for the ids.
+// A single record can make the response for a whole page unreadable (broken text) or too large. This file finds such records by
+// bisection, so that they don't cost the others. It must never mistake an outage for a bad record: call it only right after the ERP
+// answered a request for the same ids successfully.
 import { ErpError } from '../connector.ts';
 
-export const isSpoilt = (error: unknown): error is ErpError =>
+/** Whether the response could not be read because of its content or size, as one bad record can cause. */
+export const isUnreadableResponse = (error: unknown): error is ErpError =>
   error instanceof ErpError && (error.code === 'ANSWER_MALFORMED' || error.code === 'ANSWER_TOO_LARGE');
 
-/** What was found for some of the ids, or why the one id spoils every answer. In the order of the ids. */
-export type Part<T> =
+/** The result for a batch of the ids, or why the response for a single id is unreadable. */
+export type BatchResult<T> =
   | { readonly found: T; readonly id: null; readonly reason: null }
   | { readonly found: null; readonly id: string; readonly reason: string };
 
-/** So many on one page are no matter of single records. */
-const mostSpoilt = 50;
+/** More bad records than this on one page mean that something else is wrong. */
+const maxBadRecords = 50;
 
-export async function askApart<T>(ids: readonly string[], ask: (ids: readonly string[]) => Promise<T>): Promise<Part<T>[]> {
-  let spoilt = 0;
-  const half = async (some: readonly string[]): Promise<Part<T>[]> => {
+/**
+ * Fetches the ids in batches that are halved until each unreadable response is down to a single id. Results come in the order of the ids.
+ * Rejects with whatever `read` rejects with, except unreadable responses; of these the one for the 51st bad record is thrown as well.
+ */
+export async function isolateBadRecords<T>(
+  ids: readonly string[],
+  read: (ids: readonly string[]) => Promise<T>,
+): Promise<BatchResult<T>[]> {
+  let badRecords = 0;
+  const fetchHalves = async (some: readonly string[]): Promise<BatchResult<T>[]> => {
     const middle = Math.ceil(some.length / 2);
-    return [...(await part(some.slice(0, middle))), ...(await part(some.slice(middle)))];
+    return [...(await fetchBatch(some.slice(0, middle))), ...(await fetchBatch(some.slice(middle)))];
   };
-  const part = async (some: readonly string[]): Promise<Part<T>[]> => {
+  const fetchBatch = async (some: readonly string[]): Promise<BatchResult<T>[]> => {
     const [id] = some;
     if (id === undefined) return [];
     try {
-      return [{ found: await ask(some), id: null, reason: null }];
+      return [{ found: await read(some), id: null, reason: null }];
     } catch (error) {
-      if (!isSpoilt(error)) throw error;
-      if (some.length > 1) return half(some);
-      spoilt += 1;
-      if (spoilt > mostSpoilt) throw error;
+      if (!isUnreadableResponse(error)) throw error;
+      if (some.length > 1) return fetchHalves(some);
+      badRecords += 1;
+      if (badRecords > maxBadRecords) throw error;
       return [{ found: null, id, reason: error.message }];
     }
   };
-  return part(ids);
+  return fetchBatch(ids);
 }

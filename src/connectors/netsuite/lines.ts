@@ -1,88 +1,92 @@
-// Reads all lines of a page of records, in as many queries as it takes, and puts them in line order. A record's lines are given
-// back only when the last of them is there. While NetSuite works on one answer, the one before is put together.
+// Reads all lines of a page of records, in as many queries as necessary, and sorts them into line order. A record's lines are returned
+// only when all of them were read. While NetSuite works on one query, the rows of the previous one are processed.
 import type { SourceLine } from '../connector.ts';
-import { inconsistent } from './errors.ts';
+import { inconsistentResponse } from './errors.ts';
 import { type LineCursor, linesQuery, parentKey, parentModifiedKey } from './queries.ts';
 import type { LinesPlan, ReadPlan } from './read-plan.ts';
-import { lineReader } from './rows.ts';
-import { largestPage, type Row, type Rows, type Suiteql } from './suiteql.ts';
+import { createLineParser } from './rows.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlResult, type SuiteqlRow } from './suiteql.ts';
 import { compareIds, isIdText } from './values.ts';
 
 export type LineSet = {
   readonly lines: readonly SourceLine[];
-  /** The first thing wrong with a line; null when all are readable. */
+  /** The first problem with a line; null when all are readable. */
   readonly problem: string | null;
-  /** When the record was last changed, as its lines' queries saw it: one value unless it changed between two of them. */
+  /** The record's modification times as the queries for its lines saw them: one value unless it changed between two queries. */
   readonly parentModified: readonly string[];
 };
 export type LineSets = {
-  /** By record; records without lines are absent. */
+  /** By record id; records without lines are absent. */
   readonly sets: ReadonlyMap<string, LineSet>;
-  /** How many of the records, from the first on, are complete: all, unless `mostLines` were reached. */
-  readonly done: number;
-  /** Those whose lines went over the end of an answer. */
-  readonly cut: ReadonlySet<string>;
+  /** How many of the records, from the first on, are complete: all, unless `maxLines` was reached. */
+  readonly completeCount: number;
+  /** Ids of the records whose lines came in more than one response. */
+  readonly spanning: ReadonlySet<string>;
 };
 
-/** How many lines a question should find: a little less than fit into one answer. */
-const wantedLines = 800;
-const firstChunk = 40;
+/** How many lines a query should find: somewhat fewer than fit into one response. */
+const targetLinesPerQuery = 800;
+const firstChunkSize = 40;
 
 /**
- * `ids` ascend. The records are asked for in chunks whose lines are likely to fit into one answer, by the average so far: each
- * further answer to one question costs the ERP another look at all of its lines. From `mostLines` on no more records are begun.
+ * `ids` must ascend. The records are queried in chunks whose lines are likely to fit into one response, by the average so far, because
+ * each further page of one query makes the ERP find all of its lines again. Once `maxLines` were read, no further records are started.
+ * Rejects with `ErpError`, also for lines that were not requested or are out of order, or with the signal's reason.
  */
-export async function readLines(
+export async function readLinesOfRecords(
   suiteql: Suiteql,
   { plan, lines }: { plan: ReadPlan; lines: LinesPlan },
   ids: readonly string[],
-  mostLines: number | null,
+  maxLines: number | null,
   signal: AbortSignal,
 ): Promise<LineSets> {
   const { definition, hasModified } = plan;
-  const kept = new Map<string, OpenSet>();
-  const readLine = lineReader(lines.columns);
-  let chunk: Chunk | null = { begin: 0, end: Math.min(firstChunk, ids.length), after: null };
-  const cut = new Set<string>();
+  const kept = new Map<string, PartialLineSet>();
+  const readLine = createLineParser(lines.columns);
+  let chunk: Chunk | null = { begin: 0, end: Math.min(firstChunkSize, ids.length), after: null };
+  const spanning = new Set<string>();
   let count = 0;
-  const ask = ({ begin, end, after }: Chunk): Promise<Rows> => {
-    const open = ids.slice(begin, end);
-    const parents = after === null ? open : open.filter((id) => compareIds(id, after.parent) >= 0);
-    return suiteql.ask(
+  const query = ({ begin, end, after }: Chunk): Promise<SuiteqlResult> => {
+    const remaining = ids.slice(begin, end);
+    const parents = after === null ? remaining : remaining.filter((id) => compareIds(id, after.parent) >= 0);
+    return suiteql.query(
       linesQuery(definition, lines.definition, lines.columns, { parents, after, withModified: hasModified }),
-      largestPage,
+      maxRowsPerQuery,
       signal,
     );
   };
-  let answer = ids.length === 0 ? null : ask(chunk);
+  let pending = ids.length === 0 ? null : query(chunk);
   let done = 0;
-  while (answer !== null && chunk !== null) {
+  while (pending !== null && chunk !== null) {
     const current: Chunk = chunk;
-    const page: Rows = await answer;
-    const { rows, last } = checkLines(page, current, ids, lines.definition);
+    const page: SuiteqlResult = await pending;
+    const { rows, last } = takeOrderedLines(page, current, ids, lines.definition);
     count += rows.length;
-    if (last !== null) cut.add(last.parent);
+    if (last !== null) spanning.add(last.parent);
     done = last === null ? current.end : ids.indexOf(last.parent, current.begin);
-    const isEnough = mostLines !== null && count >= mostLines && done > 0;
+    const isEnough = maxLines !== null && count >= maxLines && done > 0;
     chunk = last === null ? nextChunk(current.end, ids.length, count) : { ...current, after: last };
-    answer = isEnough || chunk === null ? null : ask(chunk);
-    answer?.catch(() => undefined); // heard where the loop begins anew; should this round fail first, it must not go unheard
+    pending = isEnough || chunk === null ? null : query(chunk);
+    pending?.catch(() => undefined); // awaited in the next round; if this round throws first, it must not be an unhandled rejection
     for (const row of rows) addLine(kept, row, readLine);
   }
-  return { sets: new Map(ids.slice(0, done).flatMap((id) => setOf(kept, id, lines))), done, cut };
+  return { sets: new Map(ids.slice(0, done).flatMap((id) => finishLineSet(kept, id, lines))), completeCount: done, spanning };
 }
 
-/** The records from `begin` to before `end`, behind a line of one of them. */
+/** The records from index `begin` to before `end`, from the line behind `after` on. */
 type Chunk = { readonly begin: number; readonly end: number; readonly after: LineCursor | null };
 
 function nextChunk(begin: number, total: number, lineCount: number): Chunk | null {
   if (begin >= total) return null;
-  const size = Math.max(1, Math.min(largestPage, Math.floor((wantedLines * begin) / Math.max(1, lineCount))));
+  const size = Math.max(1, Math.min(maxRowsPerQuery, Math.floor((targetLinesPerQuery * begin) / Math.max(1, lineCount))));
   return { begin, end: Math.min(begin + size, total), after: null };
 }
 
-/** The rows, once it is sure that each was asked for and lies behind the one before; `last` when there are more behind it. */
-function checkLines(page: Rows, { begin, end, after }: Chunk, ids: readonly string[], lines: LinesPlan['definition']) {
+/**
+ * The rows to keep of a response, and the last one's cursor if more follow. Throws `ErpError` unless each row was requested and comes
+ * behind the one before it.
+ */
+function takeOrderedLines(page: SuiteqlResult, { begin, end, after }: Chunk, ids: readonly string[], lines: LinesPlan['definition']) {
   const cursors: LineCursor[] = [];
   let position = begin;
   let previous = after;
@@ -90,12 +94,13 @@ function checkLines(page: Rows, { begin, end, after }: Chunk, ids: readonly stri
     const cursor = cursorOf(row, lines.key);
     if (previous?.parent !== cursor.parent) {
       const found = ids.indexOf(cursor.parent, position);
-      if (found === -1 || found >= end) throw inconsistent(`A line belongs to ${cursor.parent}, which was not asked for or comes too late`);
+      if (found === -1 || found >= end)
+        throw inconsistentResponse(`A line belongs to the record ${cursor.parent}, which was not requested or is out of order`);
       position = found;
     } else {
       const step = compareIds(cursor.key, previous.key);
       if (step < 0 || (step === 0 && (lines.keyIsUnique || previous === after)))
-        throw inconsistent(`The line ${cursor.parent}/${cursor.key} comes after ${previous.parent}/${previous.key}`);
+        throw inconsistentResponse(`The line ${cursor.parent}/${cursor.key} comes after ${previous.parent}/${previous.key}`);
     }
     previous = cursor;
     cursors.push(cursor);
@@ -103,23 +108,24 @@ function checkLines(page: Rows, { begin, end, after }: Chunk, ids: readonly stri
   if (!page.hasMore) return { rows: page.rows, last: null };
   const length = lines.keyIsUnique ? cursors.length : cursors.findLastIndex((cursor) => !isSame(cursor, previous)) + 1;
   const last = cursors[length - 1];
-  if (last === undefined) throw inconsistent(`More than ${largestPage} lines can not be told apart`);
+  if (last === undefined)
+    throw inconsistentResponse(`More than ${maxRowsPerQuery} lines of a record share one key, so they cannot be paginated`);
   return { rows: page.rows.slice(0, length), last };
 }
 
 const isSame = (one: LineCursor, other: LineCursor | null): boolean => one.parent === other?.parent && one.key === other.key;
 
-function cursorOf(row: Row, keyColumn: string): LineCursor {
+function cursorOf(row: SuiteqlRow, keyColumn: string): LineCursor {
   const parent = row[parentKey];
   const key = row[keyColumn];
   if (typeof parent !== 'string' || !isIdText(parent) || typeof key !== 'string' || !isIdText(key))
-    throw inconsistent('A line has no id, or none of its record');
+    throw inconsistentResponse('A line has no id or no record id');
   return { parent, key };
 }
 
-type OpenSet = { readonly lines: SourceLine[]; problem: string | null; readonly parentModified: string[] };
+type PartialLineSet = { readonly lines: SourceLine[]; problem: string | null; readonly parentModified: string[] };
 
-function addLine(sets: Map<string, OpenSet>, row: Row, readLine: ReturnType<typeof lineReader>): void {
+function addLine(sets: Map<string, PartialLineSet>, row: SuiteqlRow, readLine: ReturnType<typeof createLineParser>): void {
   const parent = String(row[parentKey]);
   const set = sets.get(parent) ?? { lines: [], problem: null, parentModified: [] };
   sets.set(parent, set);
@@ -130,7 +136,7 @@ function addLine(sets: Map<string, OpenSet>, row: Row, readLine: ReturnType<type
   if (typeof modified === 'string' && !set.parentModified.includes(modified)) set.parentModified.push(modified);
 }
 
-function setOf(sets: ReadonlyMap<string, OpenSet>, id: string, { definition }: LinesPlan): [string, LineSet][] {
+function finishLineSet(sets: ReadonlyMap<string, PartialLineSet>, id: string, { definition }: LinesPlan): [string, LineSet][] {
   const set = sets.get(id);
   if (set === undefined) return [];
   return [[id, { ...set, lines: set.lines.toSorted(definition.keyIsUnique ? byLineNumber : byContent(definition.key)) }]];
@@ -142,7 +148,7 @@ function byLineNumber(one: SourceLine, other: SourceLine): number {
   return position(one) - position(other) || Number(one['id']) - Number(other['id']);
 }
 
-/** Always the same order for the same lines, whatever order they came in. */
+/** The same order for the same lines, whatever order they came in. */
 const byContent =
   (key: string) =>
   (one: SourceLine, other: SourceLine): number =>

@@ -1,28 +1,32 @@
-// What is to be read of a record type, checked against the metadata that the account gave: only names that stand there as
-// syncable ever reach a query.
+// What to read of a record type, validated against the account's metadata: only field names that are syncable there ever reach a query.
 import type { RecordTypeMetadata } from '../connector.ts';
 import type { LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import { erpError } from './errors.ts';
-import { type Column, modifiedColumn } from './queries.ts';
+import { modifiedColumn, type SuiteqlColumn } from './queries.ts';
 import { recordTypeDefinitions } from './record-types.ts';
 
-export type LinesPlan = { readonly definition: LinesDefinition; readonly columns: readonly Column[] };
-/** `lines` null: without lines. */
+export type LinesPlan = { readonly definition: LinesDefinition; readonly columns: readonly SuiteqlColumn[] };
+/** `lines` is null for a read without lines. `hasModified`: the record type's modification time can be read. */
 export type ReadPlan = {
   readonly definition: RecordTypeDefinition;
-  readonly columns: readonly Column[];
+  readonly columns: readonly SuiteqlColumn[];
   readonly lines: LinesPlan | null;
   readonly hasModified: boolean;
 };
 
-export function definitionOf(recordType: Pick<RecordTypeMetadata, 'name'>): RecordTypeDefinition {
+/** Throws `ErpError` of kind `query`, code `FIELD_NOT_SYNCABLE`, for an unknown record type. */
+export function getDefinition(recordType: Pick<RecordTypeMetadata, 'name'>): RecordTypeDefinition {
   const definition = recordTypeDefinitions.find(({ name }) => name === recordType.name);
-  if (definition === undefined) throw erpError('query', 'FIELD_NOT_SYNCABLE', `There is no record type ${recordType.name}`);
+  if (definition === undefined) throw erpError('query', 'FIELD_NOT_SYNCABLE', `Unknown record type: ${recordType.name}`);
   return definition;
 }
 
+/**
+ * Adds the id and the modification time to the requested fields. Throws `ErpError` of kind `query`, code `FIELD_NOT_SYNCABLE`, for an
+ * unknown record type or a field that isn't syncable.
+ */
 export function planRead(recordType: RecordTypeMetadata, fields: readonly string[]): ReadPlan {
-  const definition = definitionOf(recordType);
+  const definition = getDefinition(recordType);
   const known = new Map(recordType.fields.map((field) => [field.name, field]));
   const hasModified = known.get(modifiedColumn)?.syncable === true;
   const wanted = new Set(['id', ...(hasModified ? [modifiedColumn] : []), ...fields]);

@@ -1,9 +1,9 @@
-// The record types of this product, in the order in which they are shown, and items, which belong to no family.
-import { columns, type RecordTypeDefinition } from './definition.ts';
-import { contact, customer, employee, vendor } from './entity-types.ts';
-import { creditMemo, customerPayment, invoice, salesOrder } from './transaction-types.ts';
+// All record types that can be synced, in display order, and the definition of items, which are neither entities nor transactions.
+import { defineColumns, type RecordTypeDefinition } from './definition.ts';
+import { contactDefinition, customerDefinition, employeeDefinition, vendorDefinition } from './entity-types.ts';
+import { creditMemoDefinition, customerPaymentDefinition, invoiceDefinition, salesOrderDefinition } from './transaction-types.ts';
 
-const itemColumns = columns(
+const itemColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
   ['itemid', 'Item ID'],
   ['fullname', 'Full name'],
@@ -30,7 +30,7 @@ const itemColumns = columns(
   ['lastmodifieddate', 'Last modified', 'time'],
 );
 
-const item: RecordTypeDefinition = {
+const itemDefinition: RecordTypeDefinition = {
   name: 'item',
   label: 'Item',
   table: 'item',
@@ -38,7 +38,7 @@ const item: RecordTypeDefinition = {
   columns: itemColumns,
   lines: null,
   openWhen: [],
-  // SuiteQL has one table for what the record service knows as many types.
+  // SuiteQL has one table for the many item types of the record service.
   catalogue: ['inventoryItem', 'nonInventorySaleItem', 'serviceSaleItem', 'assemblyItem', 'kitItem'],
   customPrefix: 'custitem',
   deletedAs: [
@@ -52,13 +52,13 @@ const item: RecordTypeDefinition = {
 };
 
 export const recordTypeDefinitions: readonly RecordTypeDefinition[] = [
-  customer,
-  item,
-  invoice,
-  creditMemo,
-  salesOrder,
-  customerPayment,
-  vendor,
-  employee,
-  contact,
+  customerDefinition,
+  itemDefinition,
+  invoiceDefinition,
+  creditMemoDefinition,
+  salesOrderDefinition,
+  customerPaymentDefinition,
+  vendorDefinition,
+  employeeDefinition,
+  contactDefinition,
 ];

@@ -1,22 +1,22 @@
-// Asks one SuiteQL question and reads its rows strictly. An answer that contradicts itself is an error: rows that went
-// missing on the way would otherwise look like records that were deleted. Offset is always 0; pages go by key.
+// Runs a SuiteQL query and validates the response strictly. A response that contradicts itself is an error: lost rows would otherwise look
+// like deleted records. The offset is always 0; pagination is by key.
 import { z } from 'zod';
-import { inconsistent } from './errors.ts';
+import { inconsistentResponse } from './errors.ts';
 import type { NetsuiteHttp } from './http.ts';
 
 /** Column values by name in lower case; empty columns are absent. */
-export type Row = Readonly<Record<string, unknown>>;
-export type Rows = { readonly rows: readonly Row[]; readonly hasMore: boolean };
+export type SuiteqlRow = Readonly<Record<string, unknown>>;
+export type SuiteqlResult = { readonly rows: readonly SuiteqlRow[]; readonly hasMore: boolean };
 
-/** The most rows that one answer may have, and the most values in one IN list. */
-export const largestPage = 1_000;
+/** The maximum number of rows in one response, and of values in one IN list. */
+export const maxRowsPerQuery = 1_000;
 
 export type Suiteql = {
-  /** At most `limit` rows. Rejects with ErpError. */
-  ask(query: string, limit: number, signal: AbortSignal): Promise<Rows>;
+  /** At most `limit` rows. Rejects with `ErpError`, or with the signal's reason once that is aborted. */
+  query(query: string, limit: number, signal: AbortSignal): Promise<SuiteqlResult>;
 };
 
-const answerShape = z.object({
+const SuiteqlResponse = z.object({
   items: z.array(z.unknown()),
   hasMore: z.boolean(),
   count: z.int().optional(),
@@ -24,41 +24,45 @@ const answerShape = z.object({
   totalResults: z.int().optional(),
 });
 
-export function openSuiteql(http: NetsuiteHttp): Suiteql {
+export function createSuiteql(http: NetsuiteHttp): Suiteql {
   return {
-    async ask(query, limit, signal) {
+    async query(query, limit, signal) {
       const headers = { 'content-type': 'application/json', prefer: 'transient' };
       const path = `query/v1/suiteql?limit=${limit}&offset=0`;
-      return readAnswer(await http.send({ method: 'POST', path, headers, body: JSON.stringify({ q: query }), signal }), limit);
+      return parseResult(await http.send({ method: 'POST', path, headers, body: JSON.stringify({ q: query }), signal }), limit);
     },
   };
 }
 
-function readAnswer(answer: unknown, limit: number): Rows {
-  const parsed = answerShape.safeParse(answer);
-  if (!parsed.success) throw inconsistent(`The answer to a query has another shape: ${z.prettifyError(parsed.error).slice(0, 300)}`);
+function parseResult(response: unknown, limit: number): SuiteqlResult {
+  const parsed = SuiteqlResponse.safeParse(response);
+  if (!parsed.success)
+    throw inconsistentResponse(`The response to a query has an unexpected shape: ${z.prettifyError(parsed.error).slice(0, 300)}`);
   const { items, hasMore, count, offset, totalResults = items.length } = parsed.data;
-  if (count !== undefined && count !== items.length) throw inconsistent(`The answer counts ${count} rows and has ${items.length}`);
-  if (offset !== undefined && offset !== 0) throw inconsistent(`The answer begins at row ${offset} instead of the first`);
-  if (items.length > limit) throw inconsistent(`The answer has ${items.length} rows and ${limit} were asked for`);
-  if (items.length === 0 && (hasMore || totalResults > 0)) throw inconsistent('The answer has no rows and says that there are some');
+  if (count !== undefined && count !== items.length)
+    throw inconsistentResponse(`The response declares ${count} rows and has ${items.length}`);
+  if (offset !== undefined && offset !== 0) throw inconsistentResponse(`The response starts at row ${offset} instead of the first`);
+  if (items.length > limit) throw inconsistentResponse(`The response has ${items.length} rows, but at most ${limit} were requested`);
+  if (items.length === 0 && (hasMore || totalResults > 0))
+    throw inconsistentResponse('The response has no rows but declares that there are some');
   return { rows: readRows(items), hasMore: hasMore || totalResults > items.length };
 }
 
-const isRow = (item: unknown): item is Row => typeof item === 'object' && item !== null && !Array.isArray(item);
+const isRow = (item: unknown): item is SuiteqlRow => typeof item === 'object' && item !== null && !Array.isArray(item);
 
-/** Names come in lower case nearly always: then a row is used as it is, without a copy. */
-function readRows(items: readonly unknown[]): Row[] {
+/** Column names are nearly always in lower case: then a row is used as it is, without a copy. */
+function readRows(items: readonly unknown[]): SuiteqlRow[] {
   const lower = new Set<string>();
   const isLower = (name: string): boolean => {
     if (!lower.has(name) && name === name.toLowerCase()) lower.add(name);
     return lower.has(name);
   };
   return items.map((item) => {
-    if (!isRow(item)) throw inconsistent('The answer has a row that is no object');
+    if (!isRow(item)) throw inconsistentResponse('The response has a row that is not an object');
     for (const name in item) if (!isLower(name)) return withLowerNames(item);
     return item;
   });
 }
 
-const withLowerNames = (row: Row): Row => Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toLowerCase(), value]));
+const withLowerNames = (row: SuiteqlRow): SuiteqlRow =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toLowerCase(), value]));

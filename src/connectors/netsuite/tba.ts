@@ -1,5 +1,5 @@
-// Token-based authentication: OAuth 1.0a with HMAC-SHA256, signed as RFC 5849 section 3.4.1 says. Every request is signed
-// afresh, since NetSuite accepts a nonce once.
+// Token-based authentication: OAuth 1.0a with HMAC-SHA256, signed according to RFC 5849, section 3.4.1. Every request gets a new signature,
+// because NetSuite accepts a nonce only once.
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
 import type { Authorizer } from './auth.ts';
@@ -30,7 +30,7 @@ const oauthParameters = (keys: TbaKeys, moment: TbaMoment): [string, string][] =
   ['oauth_version', '1.0'],
 ];
 
-/** The signature in base64. The body is not signed; the parameters of the URL are. */
+/** The signature in base64. It covers the parameters of the URL, but not the body. */
 export function signTba(method: string, address: string, keys: TbaKeys, moment: TbaMoment): string {
   const url = new URL(address);
   const parameters = [...oauthParameters(keys, moment), ...url.searchParams]
@@ -49,14 +49,14 @@ export function tbaHeader(realm: string, method: string, address: string, keys: 
   return `OAuth realm="${realm}", ${signed.map(([name, value]) => `${name}="${encode(value)}"`).join(', ')}`;
 }
 
-export function openTba(clock: Clock, realm: string, keys: TbaKeys): Authorizer {
+export function createTbaAuthorizer(clock: Clock, realm: string, keys: TbaKeys): Authorizer {
   return {
     async authorize({ method, url }) {
       const moment = { nonce: randomBytes(16).toString('hex'), timestamp: Math.floor(clock.now().getTime() / 1000) };
       return tbaHeader(realm, method, url, keys, moment);
     },
-    renew() {
-      // nothing is kept: the next header is new anyway
+    invalidate() {
+      // nothing is cached: every header is new
     },
   };
 }

@@ -1,7 +1,7 @@
-// The kinds of transaction: all of them stand in one table, so each has its type code, its columns, and what counts as its lines.
-import { type ColumnDefinition, calculated, columns, type LinesDefinition, type RecordTypeDefinition } from './definition.ts';
+// The transaction types. NetSuite keeps all of them in one table, so each has its type code, its columns, and a filter for its lines.
+import { type ColumnDefinition, calculatedColumn, defineColumns, type LinesDefinition, type RecordTypeDefinition } from './definition.ts';
 
-const before = columns(
+const headerColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
   ['tranid', 'Document number'],
   ['transactionnumber', 'Transaction number'],
@@ -12,12 +12,12 @@ const before = columns(
   ['exchangerate', 'Exchange rate', 'number'],
   ['foreigntotal', 'Total', 'number'],
 );
-const taxes = columns(['taxtotal', 'Tax total', 'number']);
-const amounts = columns(
+const taxColumns = defineColumns(['taxtotal', 'Tax total', 'number']);
+const amountColumns = defineColumns(
   ['foreignamountpaid', 'Amount paid or applied', 'number', 'volatile'],
   ['foreignamountunpaid', 'Amount unpaid or not yet applied', 'number', 'volatile'],
 );
-const state = columns(
+const statusColumns = defineColumns(
   ['status', 'Status', 'list', 'volatile'],
   ['posting', 'Posting', 'boolean'],
   ['postingperiod', 'Posting period', 'reference'],
@@ -26,7 +26,7 @@ const state = columns(
   ['otherrefnum', 'Customer order number'],
   ['externalid', 'External ID'],
 );
-const sale = columns(
+const saleColumns = defineColumns(
   ['employee', 'Sales representative', 'reference'],
   ['subsidiary', 'Subsidiary', 'reference'],
   ['terms', 'Terms', 'reference'],
@@ -34,41 +34,41 @@ const sale = columns(
   ['shippingaddress', 'Shipping address', 'reference'],
   ['email', 'Email'],
 );
-const times = columns(['createddate', 'Created', 'time'], ['lastmodifieddate', 'Last modified', 'time']);
+const timeColumns = defineColumns(['createddate', 'Created', 'time'], ['lastmodifieddate', 'Last modified', 'time']);
 
-const creditMemoColumns = [...before, ...taxes, ...amounts, ...state, ...sale, ...times];
+const creditMemoColumns = [...headerColumns, ...taxColumns, ...amountColumns, ...statusColumns, ...saleColumns, ...timeColumns];
 
 const invoiceColumns = [
   ...creditMemoColumns,
-  ...columns(['duedate', 'Due date', 'date'], ['shipdate', 'Ship date', 'date']),
-  calculated('daysopen', 'Days open'),
-  calculated('daysoverduesearch', 'Days overdue'),
+  ...defineColumns(['duedate', 'Due date', 'date'], ['shipdate', 'Ship date', 'date']),
+  calculatedColumn('daysopen', 'Days open'),
+  calculatedColumn('daysoverduesearch', 'Days overdue'),
 ];
 
 const salesOrderColumns = [
-  ...before,
-  ...taxes,
-  ...state,
-  ...columns(['approvalstatus', 'Approval status', 'list', 'volatile'], ['billingstatus', 'Billing status', 'text', 'volatile']),
-  ...sale,
-  ...columns(
+  ...headerColumns,
+  ...taxColumns,
+  ...statusColumns,
+  ...defineColumns(['approvalstatus', 'Approval status', 'list', 'volatile'], ['billingstatus', 'Billing status', 'text', 'volatile']),
+  ...saleColumns,
+  ...defineColumns(
     ['shipdate', 'Ship date', 'date'],
     ['actualshipdate', 'Actual ship date', 'date', 'volatile'],
     ['shipcomplete', 'Ship complete', 'boolean'],
     ['linkedtrackingnumberlist', 'Tracking numbers', 'text', 'volatile'],
   ),
-  ...times,
+  ...timeColumns,
 ];
 
 const customerPaymentColumns = [
-  ...before,
-  ...columns(['account', 'Account', 'reference']),
-  ...state,
-  ...columns(['subsidiary', 'Subsidiary', 'reference']),
-  ...times,
+  ...headerColumns,
+  ...defineColumns(['account', 'Account', 'reference']),
+  ...statusColumns,
+  ...defineColumns(['subsidiary', 'Subsidiary', 'reference']),
+  ...timeColumns,
 ];
 
-const itemLineColumns = columns(
+const itemLineColumns = defineColumns(
   ['id', 'Line ID within the transaction', 'integer'],
   ['linesequencenumber', 'Line number', 'integer'],
   ['uniquekey', 'Line ID within the account', 'integer'],
@@ -88,12 +88,12 @@ const itemLineColumns = columns(
   ['kitmemberof', 'Member of kit line', 'integer'],
   ['isclosed', 'Closed', 'boolean'],
 );
-const lineTimes = columns(['linelastmodifieddate', 'Last modified', 'time']);
+const lineTimeColumns = defineColumns(['linelastmodifieddate', 'Last modified', 'time']);
 
 /**
- * Item lines as the document shows them. Left out: the line that stands for the header (mainline), tax lines, and the
- * cost-of-goods lines that NetSuite adds by itself. Lines are not chosen by accountinglinetype, which is empty on
- * description and subtotal lines and differs for discounts. A flag that is empty counts as F, or lines would be lost.
+ * Item lines as the document shows them. Left out: the line that represents the header (mainline), tax lines, and the cost-of-goods lines
+ * that NetSuite adds by itself. Lines are not selected by accountinglinetype, which is empty on description and subtotal lines and
+ * differs for discounts. An empty flag counts as F, or lines would be lost.
  */
 const itemLines: LinesDefinition = {
   label: 'Lines',
@@ -102,29 +102,29 @@ const itemLines: LinesDefinition = {
   key: 'id',
   keyIsUnique: true,
   filter: "COALESCE(l.mainline, 'F') = 'F' AND COALESCE(l.taxline, 'F') = 'F' AND COALESCE(l.iscogs, 'F') = 'F'",
-  columns: [...itemLineColumns, ...lineTimes],
+  columns: [...itemLineColumns, ...lineTimeColumns],
   customPrefix: 'custcol',
 };
 
-/** Shipping and billing move these on; whether that moves the order's own modification time isn't known. */
+/** Shipping and billing change these columns; whether that moves the order's own modification time isn't known. */
 const orderLines: LinesDefinition = {
   ...itemLines,
   columns: [
     ...itemLineColumns.map((column) => (column.name === 'isclosed' ? { ...column, volatile: true } : column)),
-    ...columns(
+    ...defineColumns(
       ['quantitycommitted', 'Quantity committed', 'number', 'volatile'],
       ['quantitybackordered', 'Quantity on back order', 'number', 'volatile'],
       ['quantityshiprecv', 'Quantity shipped', 'number', 'volatile'],
       ['quantitybilled', 'Quantity billed', 'number', 'volatile'],
       ['expectedshipdate', 'Expected ship date', 'date'],
     ),
-    ...lineTimes,
+    ...lineTimeColumns,
   ],
 };
 
 /**
- * What a payment was applied to: the links that lead from documents to it. Applying and taking back are edits of the payment, which
- * move its modification time. Two links between the same two documents are told apart by nothing that is sure to be there.
+ * What a payment was applied to: the links from documents to it. Applying and unapplying are edits of the payment, which move its
+ * modification time. No column is certain to distinguish two links between the same two documents.
  */
 const applications: LinesDefinition = {
   label: 'Applications',
@@ -133,7 +133,7 @@ const applications: LinesDefinition = {
   key: 'previousdoc',
   keyIsUnique: false,
   filter: 'l.previousdoc IS NOT NULL',
-  columns: columns(
+  columns: defineColumns(
     ['previousdoc', 'Applied to', 'reference'],
     ['previoustype', 'Type of what it is applied to'],
     ['linktype', 'Kind of link'],
@@ -143,18 +143,18 @@ const applications: LinesDefinition = {
   customPrefix: null,
 };
 
-type Own = Pick<RecordTypeDefinition, 'name' | 'label' | 'lines' | 'openWhen'> & {
+type TransactionTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'lines' | 'openWhen'> & {
   readonly code: string;
   readonly columns: readonly ColumnDefinition[];
   readonly deletedAs?: readonly string[];
 };
-const transactionType = ({ code, deletedAs = [], ...own }: Own): RecordTypeDefinition => ({
-  ...own,
+const transactionType = ({ code, deletedAs = [], ...parts }: TransactionTypeParts): RecordTypeDefinition => ({
+  ...parts,
   table: 'transaction',
   filter: `t.type = '${code}'`,
-  catalogue: [own.name],
+  catalogue: [parts.name],
   customPrefix: 'custbody',
-  deletedAs: [own.name.toLowerCase(), code.toLowerCase(), ...deletedAs],
+  deletedAs: [parts.name.toLowerCase(), code.toLowerCase(), ...deletedAs],
 });
 
 const untilPaid = [
@@ -162,7 +162,7 @@ const untilPaid = [
   { field: 'status', isNoneOf: ['B'] },
 ];
 
-export const invoice = transactionType({
+export const invoiceDefinition = transactionType({
   name: 'invoice',
   label: 'Invoice',
   code: 'CustInvc',
@@ -170,7 +170,7 @@ export const invoice = transactionType({
   lines: itemLines,
   openWhen: untilPaid,
 });
-export const creditMemo = transactionType({
+export const creditMemoDefinition = transactionType({
   name: 'creditMemo',
   label: 'Credit memo',
   code: 'CustCred',
@@ -178,7 +178,7 @@ export const creditMemo = transactionType({
   lines: itemLines,
   openWhen: untilPaid,
 });
-export const customerPayment = transactionType({
+export const customerPaymentDefinition = transactionType({
   name: 'customerPayment',
   label: 'Customer payment',
   code: 'CustPymt',
@@ -187,7 +187,7 @@ export const customerPayment = transactionType({
   openWhen: [{ field: 'status', isNoneOf: ['C', 'R'] }], // deposited, rejected
   deletedAs: ['payment'],
 });
-export const salesOrder = transactionType({
+export const salesOrderDefinition = transactionType({
   name: 'salesOrder',
   label: 'Sales order',
   code: 'SalesOrd',

@@ -1,5 +1,5 @@
-// From NetSuite's texts to ours, one value at a time. It decides what counts as a value of a type; what does not is told
-// as a problem and never bent into shape. Numbers stay text: a float would lose cents.
+// Converts NetSuite's text values to ours, one at a time. It decides what is a valid value of a type; anything else is reported as a
+// problem and never coerced. Numbers stay text: a float would lose cents.
 import type { FieldType, SourceValue } from '../connector.ts';
 
 const plainDecimal = /^-?(?:0|[1-9]\d{0,40})(?:\.\d{1,40})?$/;
@@ -8,33 +8,34 @@ const integer = /^-?\d{1,18}$/;
 const dateText = /^\d{4}-\d{2}-\d{2}$/;
 const timeText = /^\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
 const dayOfAnyMonth = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])/;
-const largestExponent = 60;
+const maxExponent = 60;
 
 const id = /^(?:0|-?[1-9]\d{0,17})$/;
 
-/** An internal id in the one way of writing it, so that equal ids are equal texts. System rows have negative ones. */
+/** Whether it is an internal id in canonical form, so that equal ids are equal texts. System rows have negative ids. */
 export const isIdText = (text: string): boolean => id.test(text);
 
-const largestExactId = 15; // digits that a number holds exactly
+const maxExactDigits = 15; // a number holds integers of up to 15 digits exactly
 
-/** Negative, zero or positive as the first id is smaller than, equal to or larger than the second. */
+/** Negative, zero or positive when the first id is smaller than, equal to or larger than the second. Both must pass `isIdText`. */
 export function compareIds(one: string, other: string): number {
-  if (one.length <= largestExactId && other.length <= largestExactId) return Number(one) - Number(other);
+  if (one.length <= maxExactDigits && other.length <= maxExactDigits) return Number(one) - Number(other);
   const [a, b] = [BigInt(one), BigInt(other)];
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**
- * Undefined for what is no value of this type: `problemOf` tells why. NetSuite leaves empty columns out of a row; an empty text is
- * the same to Oracle, and so it is here.
+ * Undefined for what isn't a value of this type: `describeValueProblem` says why. NetSuite leaves empty columns out of a row; to Oracle an
+ * empty text is the same as null, and so it is here.
  */
 export function parseValue(raw: unknown, type: FieldType): SourceValue | undefined {
   if (raw === undefined || raw === null || raw === '') return null;
   return typeof raw === 'string' ? parsers[type](raw) : undefined;
 }
 
-export const problemOf = (raw: unknown, type: FieldType): string =>
-  typeof raw === 'string' ? problems[type] : `is a JSON ${typeof raw} instead of a text`;
+/** Completes a sentence that starts with the field's name, such as "is not a number". */
+export const describeValueProblem = (raw: unknown, type: FieldType): string =>
+  typeof raw === 'string' ? problems[type] : `is a JSON ${typeof raw} instead of a string`;
 
 const parseText = (raw: string): string | undefined => (raw.includes('\0') || !raw.isWellFormed() ? undefined : raw);
 const ifValid = (raw: string, isValid: boolean): string | undefined => (isValid ? raw : undefined);
@@ -51,7 +52,7 @@ const parsers: Readonly<Record<FieldType, (raw: string) => string | undefined>> 
   lines: () => undefined,
 };
 
-const unstorable = 'holds a character that can not be stored';
+const unstorable = 'contains a character that cannot be stored';
 const problems: Readonly<Record<FieldType, string>> = {
   text: unstorable,
   reference: unstorable,
@@ -64,19 +65,19 @@ const problems: Readonly<Record<FieldType, string>> = {
   lines: 'is not a value',
 };
 
-/** Of a date, or of a time whose hours are right. Refuses 31 February, which Date.parse takes for 3 March. */
+/** For a date, or a time whose hours are valid. Refuses 31 February, which Date.parse takes for 3 March. */
 function isInstant(text: string): boolean {
   if (dayOfAnyMonth.test(text)) return true;
   const instant = new Date(text);
   return !Number.isNaN(instant.getTime()) && instant.toISOString() === text.replace('Z', '.000Z');
 }
 
-/** `.5` → `0.5`, `1.0E-4` → `0.00010`, exactly and without a float; undefined for what is no number. */
+/** `.5` → `0.5`, `1.0E-4` → `0.00010`, exactly and without a float; undefined for what isn't a number. */
 function decimalText(raw: string): string | undefined {
   const [, sign = '', whole = '', fraction = '', exponentText = '0'] = decimal.exec(raw) ?? [];
   const exponent = Number(exponentText);
   if (whole === '' && fraction === '') return undefined;
-  if (Math.abs(exponent) > largestExponent || raw.length > 100) return undefined;
+  if (Math.abs(exponent) > maxExponent || raw.length > 100) return undefined;
   const point = whole.length + exponent;
   const digits = `${'0'.repeat(Math.max(0, -point))}${whole}${fraction}`.padEnd(point, '0');
   const split = Math.max(0, point);

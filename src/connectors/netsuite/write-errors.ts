@@ -1,12 +1,12 @@
-// What it means when the record service refuses a write. Which sentences real accounts use is known for few cases [unconfirmed: all but
-// missing values, bad references and "already exists"], so nothing depends on them but the advice that a person gets.
+// Classifies the record service's refusals of a write. The messages of real accounts are known for few cases [unconfirmed: all but missing
+// values, bad references and "already exists"], so nothing depends on them but the code and the advice that a person gets.
 import type { GuardedResponse } from '../../core/guarded-fetch.ts';
 import { ErpError, type ErpErrorKind } from '../connector.ts';
-import { answerError, errorDetail } from './errors.ts';
+import { errorDetail, responseError } from './errors.ts';
 
 type Refusal = { readonly kind?: ErpErrorKind; readonly code: string; readonly when: RegExp; readonly fix: string };
 
-/** Tried in this order on `<code> <path> <sentence>`. */
+/** Matched in this order against `<code> <path> <message>`. */
 const refusals: readonly Refusal[] = [
   {
     kind: 'forbidden',
@@ -18,7 +18,7 @@ const refusals: readonly Refusal[] = [
     kind: 'down',
     code: 'RECORD_CHANGED',
     when: /RCRD_HAS_BEEN_CHANGED|record has been changed/i,
-    fix: 'Someone edits the record in NetSuite; the next attempt may succeed.',
+    fix: 'Someone is editing the record in NetSuite; the next attempt may succeed.',
   },
   {
     code: 'PERIOD_CLOSED',
@@ -38,7 +38,7 @@ const refusals: readonly Refusal[] = [
   {
     code: 'CUSTOMER_UNKNOWN',
     when: /field: (?:customer|entity)\b/i,
-    fix: 'The customer is gone from NetSuite or was merged with another: enter the payment by hand for whoever took its place, then say so with end-write-back.',
+    fix: 'The customer was deleted in NetSuite or merged with another. Enter the payment by hand for the customer that replaced it, then report that with end-write-back.',
   },
   {
     code: 'ACCOUNT_UNKNOWN',
@@ -48,23 +48,23 @@ const refusals: readonly Refusal[] = [
   {
     code: 'VALUE_MISSING',
     when: /Please enter value\(s\) for/i,
-    fix: 'Name what NetSuite asks for in `writeBack` of PUT /pay/config, or take it off the form that integrations use, then try again.',
+    fix: 'Provide the value that NetSuite requires in `writeBack` of PUT /pay/config, or remove the field from the form that integrations use, then try again.',
   },
   {
     code: 'ALREADY_EXISTS',
     when: /already exists|DUP_RCRD/i,
-    fix: 'NetSuite has a record with this external id that the role of this connection does not see: let it see the record, then try again.',
+    fix: 'NetSuite has a record with this external id that is hidden from the role of this connection. Give the role access to the record, then try again.',
   },
 ];
-const otherwise = 'Correct in NetSuite what its message says, then try again.';
+const defaultFix = "Correct the problem that NetSuite's message names, then try again.";
 
-/** The error behind the answer to a write whose status is not 2xx. */
+/** The error for a refused write: a response whose status is not 2xx. */
 export function writeError(response: GuardedResponse, now: Date): ErpError {
-  const general = answerError(response, now);
+  const general = responseError(response, now);
   const { code, detail, path } = errorDetail(response.text);
   const isRefusal = (response.status === 400 || response.status === 403 || response.status === 404) && code !== '';
   if (!isRefusal || general.kind === 'throttled') return general;
   const text = `${response.status === 403 ? 'INSUFFICIENT_PERMISSION ' : ''}${code} ${path} ${detail}`;
-  const found = refusals.find(({ when }) => when.test(text));
-  return new ErpError(found?.kind ?? 'query', found?.code ?? 'WRITE_REFUSED', detail, { fix: found?.fix ?? otherwise });
+  const known = refusals.find(({ when }) => when.test(text));
+  return new ErpError(known?.kind ?? 'query', known?.code ?? 'WRITE_REFUSED', detail, { fix: known?.fix ?? defaultFix });
 }

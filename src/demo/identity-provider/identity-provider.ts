@@ -1,33 +1,33 @@
-// The demo's identity provider: the real protocol on loopback, with people who need no password. It signs people in for the portal
-// (code with PKCE) and gives an agent tokens that act for one of them (client credentials).
+// The demo's identity provider: real OpenID Connect on loopback, with people who need no password. It signs people in to the portal
+// (authorization code with PKCE) and issues an agent tokens that act for one of them (client credentials).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { memoryAdapter } from './memory-adapter.ts';
-import { choosePage, messagePage, pagePolicy, signOutPage } from './pages.ts';
-import type { Secrets } from './secrets.ts';
+import { createMemoryAdapter } from './memory-adapter.ts';
+import { choosePersonPage, contentSecurityPolicy, messagePage, signOutPage } from './pages.ts';
+import type { IdentityProviderSecrets } from './secrets.ts';
 
 export type DemoPerson = {
-  /** Stays the same for good: the portal knows the person by it. */
+  /** Must never change: the portal identifies the person by it (`sub`). */
   readonly id: string;
   readonly email: string;
   readonly name: string;
   readonly about: string;
-  /** True unless told otherwise. */
+  /** Default: true. */
   readonly emailVerified?: boolean;
 };
 
 export type IdentityProviderOptions = {
   readonly port: number;
   readonly people: readonly DemoPerson[];
-  /** For whom the agent's tokens act. */
+  /** Id of the person for whom the agent's tokens act. */
   readonly agentFor: string;
-  readonly secrets: Secrets;
-  /** Milliseconds that only ever grow. */
+  readonly secrets: IdentityProviderSecrets;
+  /** A monotonic clock, in milliseconds. */
   readonly nowMs: () => number;
 };
 
-/** The portal's own name as a resource, in `aud` of access tokens. */
+/** The portal's resource indicator: `aud` of access tokens. */
 const audience = 'urn:portal-service:demo';
 const portalId = 'portal';
 const agentId = 'demo-agent';
@@ -35,7 +35,7 @@ const scopes = 'openid email profile';
 
 export type IdentityProviderServer = {
   readonly issuer: string;
-  /** What the portal is configured with. */
+  /** The portal's OpenID Connect settings. */
   readonly settings: {
     readonly issuer: string;
     readonly audience: string;
@@ -44,14 +44,14 @@ export type IdentityProviderServer = {
     readonly client: { readonly id: string; readonly secret: string };
   };
   readonly agent: { readonly id: string; readonly secret: string; readonly tokenUrl: string };
-  /** From here on it serves the portal at this address; until then it answers 503. */
-  serve(portalUrl: string): void;
+  /** Starts serving the portal at this address; until then every response is 503. */
+  startServing(portalUrl: string): void;
   stop(): Promise<void>;
 };
 
-type Opened = IdentityProviderOptions & { readonly issuer: string; readonly portalUrl: string };
+type ProviderContext = IdentityProviderOptions & { readonly issuer: string; readonly portalUrl: string };
 
-const html = (ctx: KoaContextWithOIDC, policy: string, body: string): void => {
+const sendHtml = (ctx: KoaContextWithOIDC, policy: string, body: string): void => {
   ctx.set('Content-Security-Policy', policy);
   ctx.type = 'html';
   ctx.body = body;
@@ -59,7 +59,7 @@ const html = (ctx: KoaContextWithOIDC, policy: string, body: string): void => {
 
 const claimsOf = ({ id, email, name, emailVerified = true }: DemoPerson) => ({ sub: id, email, email_verified: emailVerified, name });
 
-function clientsOf({ secrets, portalUrl }: Opened): Configuration['clients'] {
+function clientsOf({ secrets, portalUrl }: ProviderContext): Configuration['clients'] {
   return [
     {
       client_id: portalId,
@@ -73,15 +73,16 @@ function clientsOf({ secrets, portalUrl }: Opened): Configuration['clients'] {
   ];
 }
 
-function featuresOf({ portalUrl }: Opened): Configuration['features'] {
-  const policy = pagePolicy(new URL(portalUrl).origin);
+function featuresOf({ portalUrl }: ProviderContext): Configuration['features'] {
+  const policy = contentSecurityPolicy(new URL(portalUrl).origin);
   return {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
     rpInitiatedLogout: {
       enabled: true,
-      logoutSource: (ctx, form) => html(ctx, policy, signOutPage(form)),
-      postLogoutSuccessSource: (ctx) => html(ctx, policy, messagePage('Signed out', 'You are signed out of the demo identity provider.')),
+      logoutSource: (ctx, form) => sendHtml(ctx, policy, signOutPage(form)),
+      postLogoutSuccessSource: (ctx) =>
+        sendHtml(ctx, policy, messagePage('Signed out', 'You are signed out of the demo identity provider.')),
     },
     resourceIndicators: {
       enabled: true,
@@ -93,14 +94,14 @@ function featuresOf({ portalUrl }: Opened): Configuration['features'] {
   };
 }
 
-function configurationOf(opened: Opened): Configuration {
-  const { people, secrets, agentFor, nowMs, portalUrl } = opened;
+function configurationOf(context: ProviderContext): Configuration {
+  const { people, secrets, agentFor, nowMs, portalUrl } = context;
   const find = (id: string | undefined) => people.find((person) => person.id === id);
-  const policy = pagePolicy(new URL(portalUrl).origin);
+  const policy = contentSecurityPolicy(new URL(portalUrl).origin);
   return {
-    adapter: memoryAdapter(nowMs),
-    clients: clientsOf(opened),
-    features: featuresOf(opened),
+    adapter: createMemoryAdapter(nowMs),
+    clients: clientsOf(context),
+    features: featuresOf(context),
     jwks: { keys: [secrets.signingKey] },
     cookies: { keys: [secrets.cookieKey] },
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
@@ -111,7 +112,7 @@ function configurationOf(opened: Opened): Configuration {
       const person = find(id);
       return person === undefined ? undefined : { accountId: id, claims: () => claimsOf(person) };
     },
-    // The portal is the operator's own: nobody is asked whether it may know who they are.
+    // The portal is a first-party client: no consent page.
     loadExistingGrant: async ({ oidc: { provider, client, account } }) => {
       if (client === undefined || account === undefined) return undefined;
       const grant = new provider.Grant({ clientId: client.clientId, accountId: account.accountId });
@@ -119,7 +120,7 @@ function configurationOf(opened: Opened): Configuration {
       await grant.save();
       return grant;
     },
-    // An agent's token names the person it acts for as a person's own token would: one person has one subject.
+    // An agent's token carries the email and subject of the person it acts for, as that person's own token would.
     extraTokenClaims: (_ctx, token) => {
       const person = token.kind === 'ClientCredentials' ? find(agentFor) : undefined;
       return person === undefined ? undefined : { email: person.email, email_verified: person.emailVerified ?? true };
@@ -140,56 +141,60 @@ function configurationOf(opened: Opened): Configuration {
       Interaction: 3_600,
       Session: 43_200,
     },
-    renderError: (ctx, out) => html(ctx, policy, messagePage('That did not work', out.error_description ?? out.error)),
+    renderError: (ctx, out) => sendHtml(ctx, policy, messagePage('Sign-in failed', out.error_description ?? out.error)),
   };
 }
 
-const longestForm = 10_000;
+const maxFormCharacters = 10_000;
 
 async function readForm(req: IncomingMessage): Promise<URLSearchParams> {
   let text = '';
   for await (const chunk of req) {
     text += String(chunk);
-    if (text.length > longestForm) break;
+    if (text.length > maxFormCharacters) break;
   }
   return new URLSearchParams(text);
 }
 
-/** The page that asks who to be, and its answer. */
-async function interact(provider: Provider, opened: Opened, req: IncomingMessage, res: ServerResponse): Promise<void> {
+/** Shows the page on which people choose who to sign in as (GET), and handles their choice (POST). */
+async function handleInteraction(provider: Provider, context: ProviderContext, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const send = (status: number, body: string) =>
     res
       .writeHead(status, {
         'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': pagePolicy(new URL(opened.portalUrl).origin),
+        'content-security-policy': contentSecurityPolicy(new URL(context.portalUrl).origin),
         'cache-control': 'no-store',
       })
       .end(body);
   try {
     await provider.interactionDetails(req, res);
     if (req.method !== 'POST') {
-      send(200, choosePage(opened.people));
+      send(200, choosePersonPage(context.people));
       return;
     }
     const form = await readForm(req);
-    const person = opened.people.find(({ id }) => id === form.get('person'));
+    const person = context.people.find(({ id }) => id === form.get('person'));
     const result = person === undefined ? { error: 'access_denied' } : { login: { accountId: person.id } };
     await provider.interactionFinished(req, res, result, { mergeWithLastSubmission: false });
   } catch (error) {
     if (!(error instanceof errors.OIDCProviderError)) throw error;
     send(
       400,
-      messagePage('This sign-in is over', 'It took too long, or was started in another browser. Go back to the portal and start again.'),
+      messagePage(
+        'This sign-in has expired',
+        'It took too long, or it was started in another browser. Go back to the portal and start again.',
+      ),
     );
   }
 }
 
-function answerer(opened: Opened): (req: IncomingMessage, res: ServerResponse) => void {
-  const provider = new Provider(opened.issuer, configurationOf(opened));
-  const answer = provider.callback();
+function createRequestHandler(context: ProviderContext): (req: IncomingMessage, res: ServerResponse) => void {
+  const provider = new Provider(context.issuer, configurationOf(context));
+  const handleProtocol = provider.callback();
   return (req, res) => {
-    const answered = req.url?.startsWith('/interaction/') === true ? interact(provider, opened, req, res) : answer(req, res);
-    answered.catch(() => {
+    const handled =
+      req.url?.startsWith('/interaction/') === true ? handleInteraction(provider, context, req, res) : handleProtocol(req, res);
+    handled.catch(() => {
       if (!res.headersSent) res.writeHead(500);
       res.end();
     });
@@ -202,14 +207,14 @@ const listen = (server: Server, port: number): Promise<number> =>
     server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
   });
 
-/** Rejects with EADDRINUSE when the port is taken; 0 takes any. */
+/** Listens on 127.0.0.1; port 0 means any free port. Rejects with EADDRINUSE when the port is in use. */
 export async function startIdentityProvider(options: IdentityProviderOptions): Promise<IdentityProviderServer> {
   const server = createServer();
   const issuer = `http://127.0.0.1:${await listen(server, options.port)}`;
-  let answer = (_req: IncomingMessage, res: ServerResponse): void => {
+  let handle = (_req: IncomingMessage, res: ServerResponse): void => {
     res.writeHead(503, { 'retry-after': '1' }).end();
   };
-  server.on('request', (req, res) => answer(req, res));
+  server.on('request', (req, res) => handle(req, res));
   return {
     issuer,
     settings: {
@@ -220,8 +225,8 @@ export async function startIdentityProvider(options: IdentityProviderOptions): P
       client: { id: portalId, secret: options.secrets.portalSecret },
     },
     agent: { id: agentId, secret: options.secrets.agentSecret, tokenUrl: `${issuer}/token` },
-    serve: (portalUrl) => {
-      answer = answerer({ ...options, issuer, portalUrl });
+    startServing: (portalUrl) => {
+      handle = createRequestHandler({ ...options, issuer, portalUrl });
     },
     stop: async () => {
       const closed = new Promise((resolve) => server.close(resolve));

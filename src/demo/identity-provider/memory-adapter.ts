@@ -1,24 +1,24 @@
-// Where the demo's identity provider keeps codes, tokens and sign-ins: in memory, until they end or the process does.
+// The identity provider's storage for codes, tokens and sessions: in memory, until they expire or the process ends.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 
-type Held = { readonly payload: AdapterPayload; readonly untilMs: number };
+type StoredEntry = { readonly payload: AdapterPayload; readonly expiresAtMs: number };
 
-/** What a grant takes along when it is revoked. A sign-in under way names its grant too, and goes on. */
-const granted = /^(AccessToken|AuthorizationCode|RefreshToken):/;
+/** Models that are deleted when their grant is revoked. Interactions in progress name their grant too, but are kept. */
+const revokedWithGrant = /^(AccessToken|AuthorizationCode|RefreshToken):/;
 
-/** One store for all of the provider's models; `nowMs` only ever grows. */
-export function memoryAdapter(nowMs: () => number): (model: string) => Adapter {
-  const store = new Map<string, Held>();
+/** Creates one store for all of the provider's models. `nowMs` is a monotonic clock. */
+export function createMemoryAdapter(nowMs: () => number): (model: string) => Adapter {
+  const store = new Map<string, StoredEntry>();
 
   function find(key: string): AdapterPayload | undefined {
-    const held = store.get(key);
-    if (held === undefined || held.untilMs > nowMs()) return held?.payload;
+    const entry = store.get(key);
+    if (entry === undefined || entry.expiresAtMs > nowMs()) return entry?.payload;
     store.delete(key);
     return undefined;
   }
 
-  function dropEnded(): void {
-    for (const [key, { untilMs }] of store) if (untilMs <= nowMs()) store.delete(key);
+  function deleteExpired(): void {
+    for (const [key, { expiresAtMs }] of store) if (expiresAtMs <= nowMs()) store.delete(key);
   }
 
   const findBy = (model: string, matches: (payload: AdapterPayload) => boolean): AdapterPayload | undefined => {
@@ -31,9 +31,9 @@ export function memoryAdapter(nowMs: () => number): (model: string) => Adapter {
 
   return (model) => ({
     upsert: async (id, payload, expiresInSeconds) => {
-      dropEnded();
-      const untilMs = expiresInSeconds === undefined ? Number.POSITIVE_INFINITY : nowMs() + expiresInSeconds * 1000;
-      store.set(`${model}:${id}`, { payload, untilMs });
+      deleteExpired();
+      const expiresAtMs = expiresInSeconds === undefined ? Number.POSITIVE_INFINITY : nowMs() + expiresInSeconds * 1000;
+      store.set(`${model}:${id}`, { payload, expiresAtMs });
     },
     find: async (id) => find(`${model}:${id}`),
     findByUid: async (uid) => findBy(model, (payload) => payload.uid === uid),
@@ -46,7 +46,7 @@ export function memoryAdapter(nowMs: () => number): (model: string) => Adapter {
       store.delete(`${model}:${id}`);
     },
     revokeByGrantId: async (grantId) => {
-      for (const [key, { payload }] of store) if (granted.test(key) && payload.grantId === grantId) store.delete(key);
+      for (const [key, { payload }] of store) if (revokedWithGrant.test(key) && payload.grantId === grantId) store.delete(key);
     },
   });
 }

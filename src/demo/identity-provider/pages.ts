@@ -1,5 +1,5 @@
-// The pages of the demo's identity provider: who do you want to be, sign out here too, and what went wrong. Plain HTML without
-// script, readable at any width, in the colours that the reader prefers.
+// The pages of the demo's identity provider: choosing a person, signing out, and errors. Plain HTML without scripts, responsive, in the
+// reader's preferred color scheme.
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../core/escape-html.ts';
 
@@ -15,8 +15,8 @@ ul button{width:100%;text-align:left;overflow-wrap:anywhere}ul button strong{dis
 button:hover{border-color:var(--accent)}button.main{background:var(--accent);border-color:var(--accent);color:var(--on);font-weight:600}
 button:focus-visible{outline:3px solid var(--accent);outline-offset:2px}`;
 
-/** A form's redirects count as its targets, so the portal must be named besides this origin. */
-export const pagePolicy = (portalOrigin: string): string =>
+/** Content-Security-Policy. `form-action` also covers the redirects after a form is sent, so it names the portal along with 'self'. */
+export const contentSecurityPolicy = (portalOrigin: string): string =>
   [
     "default-src 'none'",
     `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
@@ -43,9 +43,9 @@ ${body}
 </html>
 `;
 
-export type Choice = { readonly id: string; readonly email: string; readonly about: string };
+export type PersonChoice = { readonly id: string; readonly email: string; readonly about: string };
 
-export const choosePage = (people: readonly Choice[]): string =>
+export const choosePersonPage = (people: readonly PersonChoice[]): string =>
   page(
     'Who do you want to sign in as?',
     `<p>This is the identity provider of the demo. It runs on this machine and asks for no password.</p>
@@ -62,7 +62,7 @@ ${people
 </form>`,
   );
 
-/** `form` is the provider's own, with its token; the buttons belong to it by its id. */
+/** `form` is the provider's own form with its token; the buttons refer to it by its id. */
 export const signOutPage = (form: string): string =>
   page(
     'Sign out of the demo identity provider too?',

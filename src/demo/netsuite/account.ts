@@ -1,56 +1,58 @@
-// A NetSuite account to develop, test and demonstrate against: SuiteTalk REST on loopback over a PostgreSQL database of its own.
-// What it does, what it derives and where it differs from the real one is told in README.md beside this file.
+// A simulated NetSuite account to develop, test and demonstrate against: SuiteTalk REST on loopback over its own PostgreSQL database.
+// README.md in this folder says what it does, what it derives and where it differs from a real account.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../core/clock.ts';
-import { type AuditEntry, makeAudit } from './audit.ts';
-import { type BusinessTime, openBusinessTime } from './business-time.ts';
-import { type AccountDatabase, type AdminConnection, openDatabase } from './database/open-database.ts';
-import { type Fault, type Faults, makeFaults } from './faults.ts';
-import { type Governance, makeGovernance } from './governance.ts';
+import { type AuditTrailEntry, createAuditTrail } from './audit-trail.ts';
+import { type BusinessTime, loadBusinessTime } from './business-time.ts';
+import { type AccountDatabase, type AdminConnection, openAccountDatabase } from './database/account-database.ts';
+import { createFaultInjector, type Fault, type FaultInjector } from './faults.ts';
+import { createGovernance, type Governance } from './governance.ts';
 import { DATA_TIME_ZONE } from './load/ledger.ts';
-import { loadFolder, type Progress } from './load/load-folder.ts';
-import { type DayReport, type OnDay, openReplay, type Replay } from './replay.ts';
-import { makeServer } from './server.ts';
-import { type AccessTokens, makeAccessTokens } from './sign-in/access-tokens.ts';
-import { type AuthenticationClock, makeAuthenticationClock } from './sign-in/authentication-clock.ts';
-import { type Integrations, makeIntegrations } from './sign-in/integrations.ts';
-import { makeTokenBasedCheck } from './sign-in/token-based.ts';
-import { openTokenCredentials, type TokenCredentials, type TokenCredentialsStore } from './sign-in/token-credentials.ts';
-import { dateFormat } from './suiteql/render.ts';
-import { makeSwitches, type Switches } from './switches.ts';
-import { type Features, makeRoleView, type RoleView } from './tables/role-view.ts';
+import { loadFolder, type OnLoadProgress } from './load/load-folder.ts';
+import { createReplay, type DayReport, type OnDay, type Replay } from './replay.ts';
+import { createAccountApp } from './server.ts';
+import { type AccessTokens, createAccessTokens } from './sign-in/access-tokens.ts';
+import { type AuthenticationClock, createAuthenticationClock } from './sign-in/authentication-clock.ts';
+import { createIntegrations, type Integrations } from './sign-in/integrations.ts';
+import { createTokenBasedCheck } from './sign-in/token-based.ts';
+import { loadTokenCredentials, type TokenCredentials, type TokenCredentialsStore } from './sign-in/token-credentials.ts';
+import { getDateFormat } from './suiteql/render.ts';
+import { createSwitches, type Switches } from './switches.ts';
+import { createRoleVisibility, type Features, type RoleVisibility } from './tables/role-visibility.ts';
 
 export type NetsuiteAccountOptions = {
-  /** A superuser on the cluster where the account's own database is made. */
+  /** A superuser on the cluster where the account's database is created. */
   admin: AdminConnection;
-  /** The account's own database, e.g. `netsuite_account`; made if absent. */
+  /** The account's own database, e.g. `netsuite_account`; created if absent. */
   database: string;
   dataFolder: string;
-  /** As NetSuite writes it, e.g. `TSTDRV1234567`. */
+  /** In NetSuite's spelling, e.g. `TSTDRV1234567`. */
   accountId: string;
-  /** 127.0.0.1 unless told. */
+  /** Default: 127.0.0.1. */
   host?: string;
-  /** Any free port unless told. */
+  /** Default: any free port. */
   port?: number;
-  /** The users' time zone, in which TO_CHAR and TO_DATE work; Europe/London unless told. */
+  /** The users' time zone, which TO_CHAR and TO_DATE use. Default: Europe/London. */
   timeZone?: string;
-  /** The users' date preference; M/D/YYYY unless told. */
+  /** The users' date preference. Default: M/D/YYYY. */
   dateFormat?: string;
-  /** How long a query may run; a minute unless told. */
+  /** Time limit of a query. Default: one minute. */
   statementTimeoutMs?: number;
-  onProgress?: Progress;
-  /** YYYY-MM-DD: rows changed from the beginning of this day on are held back, and come day by day. Another value loads anew. */
+  onProgress?: OnLoadProgress;
+  /**
+   * YYYY-MM-DD: rows changed on or after this day are held back and entered day by day. A start with another value loads the data again.
+   */
   replayFrom?: string;
-  /** After each day that came. */
+  /** Called after each day that was entered. */
   onDay?: OnDay;
-  /** How many calls the account serves at once; 5 unless told. */
+  /** How many calls the account serves at once. Default: 5. */
   concurrencyLimit?: number;
-  /** How long every call takes at least. */
+  /** Added to every call. */
   latencyMs?: number;
-  /** What isn't known of real accounts. */
+  /** Behaviour that is unknown or differs between real accounts. */
   switches?: Partial<Switches>;
-  /** Several currencies and token-based authentication unless told; OneWorld only if told. */
+  /** Default: multiple currencies and token-based authentication on, OneWorld off. */
   features?: Partial<Features>;
 };
 
@@ -58,56 +60,65 @@ export type NetsuiteAccount = {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
   readonly accountId: string;
-  /** What an administrator does in NetSuite's set-up pages. Kept in the account's database. */
+  /** Creates an integration record, as an administrator does in NetSuite's set-up pages. Stored in the account's database. */
   createIntegration(name: string): Promise<{ clientId: string }>;
-  /** Throws RangeError for a certificate that NetSuite wouldn't take. */
+  /** Rejects with RangeError for an unknown client id, a certificate that NetSuite wouldn't accept, or a sixth active certificate. */
   uploadCertificate(clientId: string, certificatePem: string): Promise<{ certificateId: string }>;
-  /** No new tokens by it; those already given run out by themselves or by revokeTokens. */
+  /**
+   * Stops new tokens; tokens already issued stay valid until they expire or `revokeTokens` is called. Rejects with RangeError for an
+   * unknown id.
+   */
   revokeCertificate(certificateId: string): Promise<void>;
   revokeTokens(): void;
-  /** What a service that signs in by token is given. `fixed` replaces values that are otherwise random. */
+  /** Creates the credentials of a service that signs in by token. `fixed` replaces values that are otherwise random. */
   createTokenCredentials(name: string, fixed?: Partial<TokenCredentials>): Promise<TokenCredentials>;
+  /** Rejects with RangeError for an unknown token id. */
   revokeTokenCredentials(tokenId: string): Promise<void>;
-  /** Blocks the integration of this consumer key, or lets it in again. */
-  setIntegrationOn(consumerKey: string, isOn: boolean): Promise<void>;
-  /** The clock of everything that has to do with signing in; null goes back to wall time. */
+  /** Blocks or unblocks the integration with this consumer key. Rejects with RangeError for an unknown key. */
+  setIntegrationEnabled(consumerKey: string, isOn: boolean): Promise<void>;
+  /** Sets the clock by which certificates, assertions, tokens and signatures are checked; null returns to wall time. */
   setAuthenticationTime(at: Date | null): void;
   businessTime(): Date;
-  /** Days held back that have begun by then come first. */
+  /** Moves business time, first entering the held-back days that have begun by then. */
   setBusinessTime(at: Date): Promise<void>;
-  /** Brings the days held back up to this one (YYYY-MM-DD) at once. */
+  /** Enters the held-back days up to and including this one (YYYY-MM-DD) at once. Rejects with RangeError when `day` is not a date. */
   advanceTo(day: string): Promise<DayReport[]>;
-  /** From now on a day comes every so many minutes, one unless told, until none is left. */
-  startBusinessTime(options?: { minutesPerDay?: number }): void;
-  stopBusinessTime(): void;
-  /** How many days are held back. */
+  /** Enters one held-back day every `minutesPerDay` minutes (default 1) until none is left. Throws RangeError unless it is above 0. */
+  startReplay(options?: { minutesPerDay?: number }): void;
+  pauseReplay(): void;
+  /** How many days are still held back. */
   daysLeft(): number;
-  /** Why requests were refused, oldest first, the last thousand. */
-  audit(): readonly AuditEntry[];
-  /** The next requests that match are answered as told. */
+  /** Why requests were refused: the last thousand, oldest first. */
+  audit(): readonly AuditTrailEntry[];
+  /** Responds to the next matching requests with this fault. */
   injectFault(fault: Fault): void;
   clearFaults(): void;
+  /** Throws RangeError unless it is a whole number of at least 1. */
   setConcurrencyLimit(limit: number): void;
   setLatency(latencyMs: number): void;
   setSwitches(switches: Partial<Switches>): void;
   setFeatures(features: Partial<Features>): void;
-  /** A role that can't see a table: `Record 'x' was not found.` */
+  /** Shows or hides a table. A query on a hidden one is refused with `Record 'x' was not found.` Throws RangeError for an unknown table. */
   setVisible(table: string, visible: boolean): void;
-  /** A feature that is off: `Unknown identifier`. */
+  /** Shows or hides a column. A query on a hidden one is refused with `Unknown identifier`. Throws RangeError for an unknown column. */
   setColumnVisible(table: string, column: string, visible: boolean): void;
   stop(): Promise<void>;
 };
 
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** Longer than callers keep idle connections, so that none is closed just as it is used. */
+/** Longer than clients keep idle connections, so that none is closed at the moment it is used. */
 const KEEP_ALIVE_MS = 65_000;
 
-/** Throws DataFolderError for a malformed folder, and RangeError for an account id, time zone or date format that isn't one. */
+/**
+ * Loads the data if necessary and starts serving. Throws DataFolderError for a malformed folder, RangeError for an invalid account id, time
+ * zone, date format, concurrency limit or `replayFrom`, and an Error when another process runs the account in this database.
+ */
 export async function startNetsuiteAccount(options: NetsuiteAccountOptions): Promise<NetsuiteAccount> {
-  if (!/^[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)?$/.test(options.accountId)) throw new RangeError(`${options.accountId} is no account id.`);
+  if (!/^[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)?$/.test(options.accountId))
+    throw new RangeError(`${options.accountId} is not a NetSuite account id, such as TSTDRV1234567 or 1234567_SB1.`);
   const timeZone = new Intl.DateTimeFormat('en', { timeZone: options.timeZone ?? DATA_TIME_ZONE }).resolvedOptions().timeZone;
-  const format = dateFormat(options.dateFormat ?? 'M/D/YYYY');
-  const database = await openDatabase(options.admin, options.database, {
+  const format = getDateFormat(options.dateFormat ?? 'M/D/YYYY');
+  const database = await openAccountDatabase(options.admin, options.database, {
     timeZone,
     dateOrder: format.order,
     statementTimeoutMs: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
@@ -120,41 +131,41 @@ export async function startNetsuiteAccount(options: NetsuiteAccountOptions): Pro
   }
 }
 
-const USUAL_FEATURES: Features = { oneWorld: false, multipleCurrencies: true, tokenBasedAuthentication: true };
+const DEFAULT_FEATURES: Features = { oneWorld: false, multipleCurrencies: true, tokenBasedAuthentication: true };
 
 async function runAccount(
   options: NetsuiteAccountOptions,
   database: AccountDatabase,
   timeZone: string,
-  format: ReturnType<typeof dateFormat>,
+  format: ReturnType<typeof getDateFormat>,
 ): Promise<NetsuiteAccount> {
   const { accountId, dataFolder: folder, replayFrom, onProgress = () => undefined, onDay = () => undefined } = options;
   const load = await loadFolder(database.setup, { folder, replayFrom, onProgress });
-  const audit = makeAudit(systemClock);
-  const switches = makeSwitches(options.switches);
-  const time = await openBusinessTime(database.setup, systemClock, load.startsAt);
-  const replay = await openReplay({ pool: database.setup, time, switches, audit, onDay });
-  const features = { ...USUAL_FEATURES, ...options.features };
-  const role = makeRoleView(features);
-  const faults = makeFaults(audit);
-  const governance = makeGovernance(switches, options);
-  const clock = makeAuthenticationClock(systemClock);
-  const credentials = await openTokenCredentials(database.setup, systemClock);
+  const audit = createAuditTrail(systemClock);
+  const switches = createSwitches(options.switches);
+  const time = await loadBusinessTime(database.setup, systemClock, load.startsAt);
+  const replay = await createReplay({ pool: database.setup, time, switches, audit, onDay });
+  const features = { ...DEFAULT_FEATURES, ...options.features };
+  const role = createRoleVisibility(features);
+  const faults = createFaultInjector(audit);
+  const governance = createGovernance(switches, options);
+  const clock = createAuthenticationClock(systemClock);
+  const credentials = await loadTokenCredentials(database.setup, systemClock);
   const isOn = () => features.tokenBasedAuthentication;
-  const tokens = makeAccessTokens(clock, accountId, makeTokenBasedCheck({ accountId, clock, credentials, switches, isOn }));
-  const integrations = makeIntegrations(database.setup, clock);
+  const tokens = createAccessTokens(clock, accountId, createTokenBasedCheck({ accountId, clock, credentials, switches, isOn }));
+  const integrations = createIntegrations(database.setup, clock);
   const query = { pool: database.reader, role, switches, timeZone, dateFormat: format, businessTime: time.now };
   const writes = { pool: database.setup, timeZone, switches, businessTime: time.now };
   const server = createServer(
     { keepAliveTimeout: KEEP_ALIVE_MS },
-    makeServer({ accountId, clock, audit, faults, tokens, integrations, governance, query, writes }),
+    createAccountApp({ accountId, clock, audit, faults, tokens, integrations, governance, query, writes }),
   );
   return {
     url: await listen(server, options.host ?? '127.0.0.1', options.port ?? 0),
     accountId,
     ...signInSettings(integrations, tokens, credentials, clock),
     ...timeSettings(time, replay),
-    ...behaviour({ faults, governance, switches, features, role }),
+    ...behaviourSettings({ faults, governance, switches, features, role }),
     audit: audit.entries,
     stop: once(async () => {
       await replay.stop();
@@ -176,7 +187,7 @@ const signInSettings = (
   revokeTokens: tokens.revokeAll,
   createTokenCredentials: credentials.create,
   revokeTokenCredentials: credentials.revoke,
-  setIntegrationOn: credentials.setIntegrationOn,
+  setIntegrationEnabled: credentials.setIntegrationEnabled,
   setAuthenticationTime: clock.set,
 });
 
@@ -184,13 +195,13 @@ const timeSettings = (time: BusinessTime, replay: Replay) => ({
   businessTime: time.now,
   setBusinessTime: replay.moveTo,
   advanceTo: replay.advanceTo,
-  startBusinessTime: replay.start,
-  stopBusinessTime: replay.pause,
+  startReplay: replay.start,
+  pauseReplay: replay.pause,
   daysLeft: replay.daysLeft,
 });
 
-type Behaviour = { faults: Faults; governance: Governance; switches: Switches; features: Features; role: RoleView };
-const behaviour = ({ faults, governance, switches, features, role }: Behaviour) => ({
+type Behaviour = { faults: FaultInjector; governance: Governance; switches: Switches; features: Features; role: RoleVisibility };
+const behaviourSettings = ({ faults, governance, switches, features, role }: Behaviour) => ({
   injectFault: faults.inject,
   clearFaults: faults.clear,
   setConcurrencyLimit: governance.setLimit,
@@ -206,7 +217,7 @@ const behaviour = ({ faults, governance, switches, features, role }: Behaviour) 
   setColumnVisible: role.setColumnVisible,
 });
 
-/** Resolves to where the server can be reached. */
+/** Resolves to the server's URL. */
 function listen(server: Server, host: string, port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);

@@ -1,17 +1,17 @@
-// Why each request was refused: the account's counterpart of NetSuite's login audit trail. Bodies tell callers less.
+// Why each request was refused: the counterpart of NetSuite's login audit trail. Response bodies say less.
 import type { Clock } from '../../core/clock.ts';
 
-export type AuditEntry = { at: Date; request: string; status: number; reason: string };
-export type Audit = { note(request: string, status: number, reason: string): void; entries(): readonly AuditEntry[] };
+export type AuditTrailEntry = { at: Date; request: string; status: number; reason: string };
+export type AuditTrail = { record(request: string, status: number, reason: string): void; entries(): readonly AuditTrailEntry[] };
 
-const MOST_ENTRIES = 1000;
+const MAX_ENTRIES = 1000;
 
-export function makeAudit(clock: Clock): Audit {
-  const entries: AuditEntry[] = [];
+export function createAuditTrail(clock: Clock): AuditTrail {
+  const entries: AuditTrailEntry[] = [];
   return {
-    note(request, status, reason) {
+    record(request, status, reason) {
       entries.push({ at: clock.now(), request, status, reason });
-      if (entries.length > MOST_ENTRIES) entries.shift();
+      if (entries.length > MAX_ENTRIES) entries.shift();
     },
     entries: () => [...entries],
   };

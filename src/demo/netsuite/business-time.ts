@@ -1,22 +1,22 @@
-// Business time is wall time plus an offset that is kept in the account's database: it starts where the books end and then runs on.
-// While days are held back it waits just before the first change of the next one: nothing ever appears that is older than what a caller
-// has been told the time is. Signing in goes by another clock.
+// Business time is wall time plus an offset stored in the account's database. It starts where the books end. While days are held back it
+// stops one second before the next day's first change, so that no row appears with a time earlier than one already reported to callers.
+// Sign-in uses another clock (sign-in/authentication-clock.ts).
 import type { ClientBase, Pool } from 'pg';
 import type { Clock } from '../../core/clock.ts';
 
 export type BusinessTime = {
   now(): Date;
-  /** Moves time, within the caller's transaction if there is one; `now` follows when `apply` is called, after the commit. */
+  /** Stores the new time, within the caller's transaction if there is one. `now` changes when `apply` is called, after the commit. */
   move(client: ClientBase | Pool, at: Date): Promise<{ apply(): void }>;
-  /** The first change that isn't in the books yet. */
-  holdBefore(firstChange: Date | undefined): void;
+  /** Caps `now` one second before this moment, the first change that isn't in the books yet; undefined removes the cap. */
+  capBefore(firstChange: Date | undefined): void;
 };
 
-/** The name of the setting. */
+/** Name of the row in setup.setting. */
 export const BUSINESS_OFFSET = 'business_offset_ms';
 const SECOND_MS = 1000;
 
-export async function openBusinessTime(pool: Pool, clock: Clock, startsAt: Date): Promise<BusinessTime> {
+export async function loadBusinessTime(pool: Pool, clock: Clock, startsAt: Date): Promise<BusinessTime> {
   const { rows } = await pool.query<{ value: string }>('SELECT value FROM setup.setting WHERE name = $1', [BUSINESS_OFFSET]);
   let offsetMs = Number(rows[0]?.value ?? 0);
   let latestMs = Number.POSITIVE_INFINITY;
@@ -34,7 +34,7 @@ export async function openBusinessTime(pool: Pool, clock: Clock, startsAt: Date)
         },
       };
     },
-    holdBefore(firstChange) {
+    capBefore(firstChange) {
       latestMs = firstChange === undefined ? Number.POSITIVE_INFINITY : firstChange.getTime() - SECOND_MS;
     },
   };

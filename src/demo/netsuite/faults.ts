@@ -1,25 +1,25 @@
-// Faults on demand: the next requests whose path matches are answered as told, before anything else looks at them.
+// Fault injection: the next requests with a matching path get a given response, before any other handler sees them.
 import type { RequestHandler, Response } from 'express';
-import type { Audit } from './audit.ts';
+import type { AuditTrail } from './audit-trail.ts';
 
 export type Fault = {
-  /** Tested against the path with its query. */
+  /** Matched against the path including its query. */
   path: RegExp;
   times: number;
-  /** Only every nth matching request is hit, the first such being the nth; every one unless told. */
+  /** Hits only every Nth matching request, starting with the Nth. Default: every one. */
   every?: number;
   status: number;
   body?: unknown;
   headers?: Record<string, string>;
   delayMs?: number;
-  /** The connection ends in the middle of the body, or before any answer if there is none. */
+  /** Closes the connection in the middle of the body, or before responding if there is no body. */
   cut?: boolean;
-  /** The request is served and has its effect; its answer alone is put aside for this one. */
+  /** Serves the request, so that it takes effect, and then sends this response instead of the real one. */
   afterEffect?: boolean;
 };
-export type Faults = { inject(fault: Fault): void; clear(): void; handler: RequestHandler };
+export type FaultInjector = { inject(fault: Fault): void; clear(): void; handler: RequestHandler };
 
-export function makeFaults(audit: Audit): Faults {
+export function createFaultInjector(audit: AuditTrail): FaultInjector {
   const waiting: (Fault & { seen: number })[] = [];
   const isHit = (fault: Fault & { seen: number }, path: string): boolean => {
     if (fault.times <= 0 || path.search(fault.path) < 0) return false;
@@ -38,31 +38,31 @@ export function makeFaults(audit: Audit): Faults {
       if (!fault) return next();
       fault.times -= 1;
       if (fault.times === 0) waiting.splice(waiting.indexOf(fault), 1);
-      audit.note(`${request.method} ${request.originalUrl}`, fault.status, 'injected fault');
+      audit.record(`${request.method} ${request.originalUrl}`, fault.status, 'injected fault');
       if (fault.delayMs)
         await new Promise((resolve) => {
           setTimeout(resolve, fault.delayMs);
         });
-      if (!fault.afterEffect) return answer(response, fault);
-      insteadOfAnswer(response, () => answer(response, fault));
+      if (!fault.afterEffect) return sendFault(response, fault);
+      replaceResponse(response, () => sendFault(response, fault));
       next();
     },
   };
 }
 
-/** Answers here are told by a single `end`. */
-function insteadOfAnswer(response: Response, answerOtherwise: () => void): void {
+/** Relies on every response of the account being sent by a single `end`. */
+function replaceResponse(response: Response, sendInstead: () => void): void {
   const { end } = response;
   response.end = (() => {
     response.end = end;
     response.removeHeader('location');
     response.removeHeader('content-encoding');
-    answerOtherwise();
+    sendInstead();
     return response;
   }) as typeof end;
 }
 
-function answer(response: Response, fault: Fault): void {
+function sendFault(response: Response, fault: Fault): void {
   const text = fault.body === undefined ? '' : typeof fault.body === 'string' ? fault.body : JSON.stringify(fault.body);
   const type =
     typeof fault.body === 'string' ? 'text/html; charset=UTF-8' : 'application/vnd.oracle.resource+json; type=error; charset=UTF-8';

@@ -1,36 +1,38 @@
-// How many calls the account serves at once, all integrations together, and how long each takes. A call over the limit is refused at
-// once, as NetSuite does: the caller has to wait and try again.
+// The account's concurrency limit over all integrations, and the latency of each call. A call over the limit is refused immediately with
+// 429, as NetSuite does; the caller must retry later.
 import type { RequestHandler } from 'express';
 import type { Switches } from './switches.ts';
-import { Refusal } from './wire.ts';
+import { RestError } from './wire.ts';
 
 export type Governance = {
   handler: RequestHandler;
+  /** Throws RangeError unless it is a whole number of at least 1. */
   setLimit(limit: number): void;
   setLatency(latencyMs: number): void;
-  /** What governanceLimits tells. */
+  /** Body of GET governanceLimits. */
   limits(): object;
 };
 
-/** A developer account's allowance, none of it given to one integration. */
-const USUAL_LIMIT = 5;
+/** A developer account's limit, none of it allocated to an integration. */
+const DEFAULT_LIMIT = 5;
 
-export function makeGovernance(switches: Switches, usual: { concurrencyLimit?: number; latencyMs?: number }): Governance {
-  let limit = checkLimit(usual.concurrencyLimit ?? USUAL_LIMIT);
-  let latencyMs = usual.latencyMs ?? 0;
-  let underWay = 0;
+/** Throws RangeError for a concurrency limit that isn't a whole number of at least 1. */
+export function createGovernance(switches: Switches, initial: { concurrencyLimit?: number; latencyMs?: number }): Governance {
+  let limit = assertLimit(initial.concurrencyLimit ?? DEFAULT_LIMIT);
+  let latencyMs = initial.latencyMs ?? 0;
+  let inFlight = 0;
   return {
     async handler(_request, response, next) {
-      if (underWay >= limit) throw tooMany(switches.retryAfterSeconds);
-      underWay += 1;
+      if (inFlight >= limit) throw tooManyRequests(switches.retryAfterSeconds);
+      inFlight += 1;
       response.once('close', () => {
-        underWay -= 1;
+        inFlight -= 1;
       });
       if (latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, latencyMs));
       next();
     },
     setLimit: (wanted) => {
-      limit = checkLimit(wanted);
+      limit = assertLimit(wanted);
     },
     setLatency: (wantedMs) => {
       latencyMs = wantedMs;
@@ -39,14 +41,15 @@ export function makeGovernance(switches: Switches, usual: { concurrencyLimit?: n
   };
 }
 
-function checkLimit(limit: number): number {
-  if (!Number.isInteger(limit) || limit < 1) throw new RangeError('An account serves at least one call at a time.');
+function assertLimit(limit: number): number {
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new RangeError(`The concurrency limit must be a whole number of at least 1, not ${limit}.`);
   return limit;
 }
 
-/** Live ones bear the title of a 400 and a code of their own on top. */
-function tooMany(retryAfterSeconds: number | null): Refusal {
+/** Real accounts give this 429 the title of a 400 and an additional code at the top level. */
+function tooManyRequests(retryAfterSeconds: number | null): RestError {
   const detail = { detail: 'Concurrent request limit exceeded. Request blocked.', 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' };
   const headers: Record<string, string> = retryAfterSeconds === null ? {} : { 'retry-after': String(retryAfterSeconds) };
-  return new Refusal(429, detail, { headers, code: 'USER_ERROR' });
+  return new RestError(429, detail, { headers, code: 'USER_ERROR' });
 }

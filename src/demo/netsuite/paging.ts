@@ -1,37 +1,48 @@
-// `limit` and `offset` of a URL, and the links between pages.
+// Reads `limit` and `offset` from a URL and builds the links between pages.
 import type { Request } from 'express';
-import { Refusal } from './wire.ts';
+import { RestError } from './wire.ts';
 
-export type Page = { limit: number; offset: number };
-export type Link = { rel: string; href: string; method?: string };
+export type PageWindow = { limit: number; offset: number };
+export type CollectionLink = { rel: string; href: string; method?: string };
 
-const MOST_PER_PAGE = 1000;
+const MAX_PAGE_SIZE = 1000;
 
-const refuse = (name: 'limit' | 'offset', detail: string): Refusal =>
-  new Refusal(400, { detail, 'o:errorQueryParam': name, 'o:errorCode': 'INVALID_PARAMETER' });
+const invalidParameter = (name: 'limit' | 'offset', detail: string): RestError =>
+  new RestError(400, { detail, 'o:errorQueryParam': name, 'o:errorCode': 'INVALID_PARAMETER' });
 
-/** NetSuite's wording for these refusals isn't known; their status, code and parameter are likely. */
-export function readPage(request: Request): Page {
+/**
+ * Throws RestError 400 for a limit outside of 1 to 1,000 or an offset that isn't a multiple of it. NetSuite's wording of these errors is
+ * not known; status, code and parameter are likely.
+ */
+export function parsePageWindow(request: Request): PageWindow {
   const { query } = request;
-  const limit = readNumber(query['limit'], MOST_PER_PAGE);
-  if (limit === undefined || limit < 1 || limit > MOST_PER_PAGE) {
-    throw refuse('limit', `Invalid value for the query parameter limit. It must be a number from 1 to ${MOST_PER_PAGE}.`);
+  const limit = parseNumber(query['limit'], MAX_PAGE_SIZE);
+  if (limit === undefined || limit < 1 || limit > MAX_PAGE_SIZE) {
+    throw invalidParameter('limit', `Invalid value for the query parameter limit. It must be a number from 1 to ${MAX_PAGE_SIZE}.`);
   }
-  const offset = readNumber(query['offset'], 0);
+  const offset = parseNumber(query['offset'], 0);
   if (offset === undefined || offset % limit !== 0) {
-    throw refuse('offset', 'Invalid value for the query parameter offset. It must be a number divisible by limit.');
+    throw invalidParameter('offset', 'Invalid value for the query parameter offset. It must be a number divisible by limit.');
   }
   return { limit, offset };
 }
 
-function readNumber(value: unknown, otherwise: number): number | undefined {
+function parseNumber(value: unknown, otherwise: number): number | undefined {
   if (value === undefined) return otherwise;
   return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
 }
 
-/** `next` and `last` while there are more pages, `previous` and `first` from the second on. `more` is the rest of the query. */
-export function pageLinks(href: string, { limit, offset }: Page, total: number, lastOffset: number, more = ''): Link[] {
-  const at = (rel: string, to: number): Link => ({ rel, href: `${href}?limit=${limit}&offset=${to}${more}` });
+/**
+ * `next` and `last` unless this is the last page, `previous` and `first` from the second page on. `more` is appended to each query string.
+ */
+export function collectionLinks(
+  href: string,
+  { limit, offset }: PageWindow,
+  total: number,
+  lastOffset: number,
+  more = '',
+): CollectionLink[] {
+  const at = (rel: string, to: number): CollectionLink => ({ rel, href: `${href}?limit=${limit}&offset=${to}${more}` });
   const hasMore = offset + limit < total;
   return [
     ...(offset > 0 ? [at('first', 0), at('previous', offset - limit)] : []),

@@ -1,33 +1,33 @@
-// What isn't known of real accounts, or differs between them: one named switch each, so that a connector can be tried with either.
+// One switch for each behaviour that is unknown or differs between real accounts, so that a connector can be tested against both.
 
 export type Switches = {
-  /** A page beyond a query's first `mostRows` rows or 1,000 pages: left out without a word, or 400 with `hasMore` true until then. */
+  /** Pages beyond a query's first `maxRows` rows or 1,000 pages: silently left out, or 400 (and `hasMore` is true up to there). */
   beyondCap: 'truncate' | 'refuse';
-  /** How many rows of one query there are to be had. */
-  mostRows: number;
-  /** Seconds that a 429 tells callers to wait; null sends no Retry-After. */
+  /** How many rows of one query can be read. */
+  maxRows: number;
+  /** The Retry-After of a 429, in seconds; null sends none. */
   retryAfterSeconds: number | null;
-  /** What a condition on transaction.status compares with: `A`, or `CustInvc:A`. The value selected is `A` either way. */
+  /** What a condition on transaction.status compares with: `A`, or `CustInvc:A`. The selected value is `A` either way. */
   statusFilter: 'letter' | 'typed';
   /** Whether applying a payment or credit, or undoing that, changes the lastmodifieddate of the invoice. */
   paymentTouchesInvoice: boolean;
-  /** Whether deletedrecord.deleteddate has a time or is the beginning of the day. */
+  /** Whether deletedrecord.deleteddate has a time of day; otherwise it is the beginning of the day. */
   deletedDateHasTime: boolean;
-  /** Five failed log-ins with a token lock it for half an hour. */
+  /** Whether five failed sign-ins with a token lock it for half an hour. */
   locksAfterFailures: boolean;
-  /** A refused token-based call gets `WWW-Authenticate: OAuth realm="…"`. */
+  /** Whether a refused token-based call gets `WWW-Authenticate: OAuth realm="…"`. */
   challengesTba: boolean;
-  /** `POST invoice/{id}/!transform/customerPayment` works. */
+  /** Whether `POST invoice/{id}/!transform/customerPayment` works. */
   transformsInvoiceToPayment: boolean;
-  /** YYYY-MM-DD: the books are closed through this day, so that no transaction on such a day can be made, changed or deleted. */
+  /** YYYY-MM-DD: the books are closed through this day; transactions dated on or before it can't be created, changed or deleted. */
   booksClosedThrough: string | null;
-  /** Ids of customers for whom no transaction can be made. */
+  /** Ids of customers on credit hold: no transaction can be created for them. */
   customersOnHold: readonly string[];
 };
 
-const USUAL: Switches = {
+const DEFAULTS: Switches = {
   beyondCap: 'truncate',
-  mostRows: 100_000,
+  maxRows: 100_000,
   retryAfterSeconds: null,
   statusFilter: 'letter',
   paymentTouchesInvoice: true,
@@ -39,4 +39,4 @@ const USUAL: Switches = {
   customersOnHold: [],
 };
 
-export const makeSwitches = (given: Partial<Switches> = {}): Switches => ({ ...USUAL, ...given });
+export const createSwitches = (given: Partial<Switches> = {}): Switches => ({ ...DEFAULTS, ...given });

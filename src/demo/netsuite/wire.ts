@@ -1,4 +1,4 @@
-// What every answer has in common: headers, content types, gzip when asked for, and error bodies.
+// What all responses share: headers, content types, gzip when the client accepts it, and error bodies.
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -6,17 +6,17 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
 const compress = promisify(gzip);
 
-type RefusalOptions = { reason?: string; headers?: Record<string, string>; code?: string; cause?: unknown };
+type RestErrorOptions = { reason?: string; headers?: Record<string, string>; code?: string; cause?: unknown };
 
-/** An answer that refuses a request. `reason` is for the audit list and may say more than the caller is told. */
-export class Refusal extends Error {
+/** An error response. `reason` goes to the audit trail and may say more than the response body. */
+export class RestError extends Error {
   readonly status: number;
-  readonly detail: ErrorDetail;
+  readonly detail: RestErrorDetail;
   readonly reason: string;
   readonly headers: Record<string, string>;
-  /** A code of the whole answer, beside that of its detail. */
+  /** An `o:errorCode` at the top level, in addition to the one in the detail. */
   readonly code: string | undefined;
-  constructor(status: number, detail: ErrorDetail, options: RefusalOptions = {}) {
+  constructor(status: number, detail: RestErrorDetail, options: RestErrorOptions = {}) {
     super(detail.detail, { cause: options.cause });
     this.status = status;
     this.detail = detail;
@@ -26,7 +26,7 @@ export class Refusal extends Error {
   }
 }
 
-export type ErrorDetail = {
+export type RestErrorDetail = {
   detail: string;
   'o:errorCode': string;
   'o:errorQueryParam'?: string;
@@ -44,17 +44,17 @@ const TITLES: Record<number, [title: string, type: string]> = {
   405: ['Method Not Allowed', `${RFC9110}.5.6`],
   406: ['Not Acceptable', `${RFC9110}.5.7`],
   413: ['Content Too Large', `${RFC9110}.5.14`],
-  // As published, odd as it looks.
+  // NetSuite really sends this title.
   429: ['Bad Request', 'https://www.w3.org/Protocols/rfc2616/rfc2616-sec10.html'],
   500: ['Internal Server Error', `${RFC9110}.6.1`],
 };
 
-function errorBody({ status, detail, code }: Refusal): object {
+function errorBody({ status, detail, code }: RestError): object {
   const [title, type] = TITLES[status] ?? ['Error', RFC9110];
   return { type, title, status, ...(code === undefined ? {} : { 'o:errorCode': code }), 'o:errorDetails': [detail] };
 }
 
-/** Seen on every live answer, errors included. */
+/** These headers are on every response of a real account, errors included. */
 export const commonHeaders: RequestHandler = (_request: Request, response: Response, next: NextFunction): void => {
   response.set({
     'x-n-operationid': randomUUID(),
@@ -69,39 +69,39 @@ export const commonHeaders: RequestHandler = (_request: Request, response: Respo
   next();
 };
 
-export const RESOURCE = 'application/vnd.oracle.resource+json';
+export const RESOURCE_MEDIA_TYPE = 'application/vnd.oracle.resource+json';
 
-export async function sendJson(response: Response, status: number, contentType: string, body: unknown): Promise<void> {
+export async function sendJsonBody(response: Response, status: number, contentType: string, body: unknown): Promise<void> {
   const text = Buffer.from(JSON.stringify(body));
   const isZipped = /\bgzip\b/.test(String(response.req.headers['accept-encoding'] ?? ''));
   const content = isZipped ? await compress(text, { level: 1 }) : text;
   if (isZipped) response.set('content-encoding', 'gzip');
   response.status(status).set({ 'content-type': contentType, 'content-length': String(content.length) });
-  // Express adds a character set to texts of its own; this is bytes already.
+  // Not response.send, which would add a charset to the content type.
   response.end(content);
 }
 
 export const sendCollection = (response: Response, body: unknown): Promise<void> =>
-  sendJson(response, 200, `${RESOURCE}; type=collection; charset=UTF-8`, body);
+  sendJsonBody(response, 200, `${RESOURCE_MEDIA_TYPE}; type=collection; charset=UTF-8`, body);
 
 export const sendSingle = (response: Response, body: unknown): Promise<void> =>
-  sendJson(response, 200, `${RESOURCE}; type=singular; charset=UTF-8`, body);
+  sendJsonBody(response, 200, `${RESOURCE_MEDIA_TYPE}; type=singular; charset=UTF-8`, body);
 
-export async function sendRefusal(response: Response, refusal: Refusal): Promise<void> {
-  response.set(refusal.headers);
-  await sendJson(response, refusal.status, `${RESOURCE}; type=error; charset=UTF-8`, errorBody(refusal));
+export async function sendRestError(response: Response, error: RestError): Promise<void> {
+  response.set(error.headers);
+  await sendJsonBody(response, error.status, `${RESOURCE_MEDIA_TYPE}; type=error; charset=UTF-8`, errorBody(error));
 }
 
-/** Where the caller reached us, for the links in answers. */
+/** The origin that the caller used, for the links in responses. */
 export const originOf = (request: Request): string => `${request.protocol}://${request.get('host') ?? ''}`;
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 
-/** A failure of the account's own; the caller gets an id, as NetSuite's do, and the audit list the message. */
-export function unexpected(error: unknown): Refusal {
+/** The 500 for an internal failure: the response carries an error id, as NetSuite's does; the audit trail gets the message. */
+export function unexpectedError(error: unknown): RestError {
   const id = Array.from(randomUUID().replaceAll('-', '').slice(0, 20), (digit) => LETTERS.charAt(parseInt(digit, 16))).join('');
   const reason = error instanceof Error ? error.message : String(error);
-  return new Refusal(
+  return new RestError(
     500,
     { detail: `An unexpected error occurred. Error ID: ${id}`, 'o:errorCode': 'UNEXPECTED_ERROR' },
     { reason, cause: error },

@@ -1,16 +1,16 @@
-// Answers with a provider's model: asks it, runs the tools that it calls, and asks again with what they said, within the limits. The
-// loop is ours so that tokens, time and each tool's output are bounded over all steps; the library speaks the providers' formats.
+// Answers with a provider's model: calls it, runs the tools that it requests, and calls it again with their results, within the limits.
+// The loop is our own so that tokens, time and each tool's output are limited over all steps; the library handles the providers' formats.
 import { jsonSchema, type ModelMessage as LibraryMessage, streamText, type ToolSet, tool } from 'ai';
 import type { Clock } from '../../core/clock.ts';
-import { callerLeft, type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage, tookTooLong } from './model.ts';
-import { cutOff, emptyAnswer, providerError } from './provider-errors.ts';
-import { openProviderFetch } from './provider-fetch.ts';
+import { answerAborted, answerTimedOut, type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from './model.ts';
+import { answerCutOff, emptyAnswer, providerError } from './provider-errors.ts';
+import { createProviderFetch } from './provider-fetch.ts';
 import type { Provider } from './providers.ts';
 import { runTool } from './run-tool.ts';
 
-type Call = { readonly id: string; readonly name: string; readonly input: unknown; readonly problem: string | undefined };
-type Step = { readonly calls: readonly Call[]; readonly reason: 'complete' | 'declined'; readonly messages: readonly LibraryMessage[] };
-type Turn = {
+type ToolCall = { readonly id: string; readonly name: string; readonly input: unknown; readonly problem: string | undefined };
+type Step = { readonly calls: readonly ToolCall[]; readonly reason: 'complete' | 'declined'; readonly messages: readonly LibraryMessage[] };
+type AnswerState = {
   readonly request: ModelRequest;
   readonly provider: Provider;
   readonly fetch: typeof fetch;
@@ -18,56 +18,56 @@ type Turn = {
   readonly tools: ToolSet;
   readonly messages: LibraryMessage[];
   usage: ModelUsage;
-  /** Of the step that is running. */
+  /** The text of the current step; `text` is that of all completed steps. */
   stepText: string;
   text: string;
 };
 
-/** What counts as a token where nobody counts. */
+/** For estimates, when the provider doesn't report usage. */
 const charactersPerToken = 4;
-/** More text for a token than any language has: whoever sends more ignores the limit. */
-const mostCharactersPerToken = 40;
+/** Higher than in any language: a provider that sends more text per token ignores the limit. */
+const maxCharactersPerToken = 40;
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-const estimated = (characters: number): number => Math.ceil(characters / charactersPerToken);
-const plus = (a: ModelUsage, b: ModelUsage): ModelUsage => ({
+const estimateTokens = (characters: number): number => Math.ceil(characters / charactersPerToken);
+const addUsage = (a: ModelUsage, b: ModelUsage): ModelUsage => ({
   inputTokens: a.inputTokens + b.inputTokens,
   outputTokens: a.outputTokens + b.outputTokens,
 });
 
-/** Without `run`: this file runs them, so that their answers are bounded and told. */
+/** Tools without `execute`: this file runs them, so that their output is limited and reported as events. */
 const toolSetOf = ({ tools }: ModelRequest): ToolSet =>
   Object.fromEntries(
     tools.map(({ name, description, inputSchema }) => [name, tool({ description, inputSchema: jsonSchema(inputSchema) })]),
   );
 
-const promptUsage = ({ request, messages, stepText }: Turn): ModelUsage => ({
-  inputTokens: estimated(JSON.stringify([request.instructions, messages, request.tools]).length),
-  outputTokens: estimated(stepText.length),
+const estimateUsage = ({ request, messages, stepText }: AnswerState): ModelUsage => ({
+  inputTokens: estimateTokens(JSON.stringify([request.instructions, messages, request.tools]).length),
+  outputTokens: estimateTokens(stepText.length),
 });
 
 const limitReached = (message: string): ModelError => new ModelError('limit-reached', message);
 
-/** The tokens that the next step may write. Throws when nothing is left. */
-function tokensLeft({ request: { limits }, usage }: Turn): number {
+/** How many tokens the next step may write. Throws a ModelError when none are left. */
+function tokensLeft({ request: { limits }, usage }: AnswerState): number {
   if (limits.inputTokens !== undefined && usage.inputTokens >= limits.inputTokens)
-    throw limitReached(`The answer needed more than ${limits.inputTokens} tokens of reading`);
+    throw limitReached(`The answer exceeded its limit of ${limits.inputTokens} input tokens`);
   const left = limits.outputTokens - usage.outputTokens;
-  if (left < 1) throw tooMuchWritten(limits);
+  if (left < 1) throw outputLimitReached(limits);
   return left;
 }
 
-const tooMuchWritten = (limits: ModelRequest['limits']): ModelError =>
-  limitReached(`The answer is longer than its limit of ${limits.outputTokens} tokens`);
+const outputLimitReached = (limits: ModelRequest['limits']): ModelError =>
+  limitReached(`The answer exceeded its limit of ${limits.outputTokens} output tokens`);
 
 /** One call of the model. Throws ModelErrors and whatever the library throws. */
-async function* ask(turn: Turn): AsyncGenerator<ModelEvent, Step, undefined> {
-  const { request, messages, provider, signal, tools } = turn;
-  const maxOutputTokens = tokensLeft(turn);
-  turn.stepText = '';
+async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, undefined> {
+  const { request, messages, provider, signal, tools } = state;
+  const maxOutputTokens = tokensLeft(state);
+  state.stepText = '';
   const result = streamText({
-    model: provider.languageModel(turn.fetch),
+    model: provider.languageModel(state.fetch),
     system: request.instructions,
     messages,
     tools,
@@ -76,14 +76,14 @@ async function* ask(turn: Turn): AsyncGenerator<ModelEvent, Step, undefined> {
     abortSignal: signal,
     onError: () => undefined,
   });
-  const calls: Call[] = [];
-  let ended: { reason: string; said: boolean } | undefined;
+  const calls: ToolCall[] = [];
+  let ended: { reason: string; hasReason: boolean } | undefined;
   for await (const part of result.fullStream) {
     if (part.type === 'error') throw part.error;
     if (part.type === 'abort') throw signal.reason;
     if (part.type === 'text-delta' && part.text !== '') {
-      turn.stepText += part.text;
-      if (turn.stepText.length > maxOutputTokens * mostCharactersPerToken) throw tooMuchWritten(request.limits);
+      state.stepText += part.text;
+      if (state.stepText.length > maxOutputTokens * maxCharactersPerToken) throw outputLimitReached(request.limits);
       yield { type: 'text', text: part.text };
     } else if (part.type === 'tool-call') {
       calls.push({
@@ -91,27 +91,30 @@ async function* ask(turn: Turn): AsyncGenerator<ModelEvent, Step, undefined> {
         name: part.toolName,
         input: part.input,
         problem:
-          part.invalid === true ? 'The call could not be read: its input must be JSON that fits the schema of a known tool' : undefined,
+          part.invalid === true ? 'Invalid tool call: the tool must exist, and its input must be JSON that matches its schema' : undefined,
       });
     } else if (part.type === 'finish-step') {
-      const counted = promptUsage(turn);
-      turn.usage = plus(turn.usage, {
+      const counted = estimateUsage(state);
+      state.usage = addUsage(state.usage, {
         inputTokens: part.usage.inputTokens ?? counted.inputTokens,
         outputTokens: part.usage.outputTokens ?? counted.outputTokens,
       });
-      ended = { reason: part.finishReason, said: part.rawFinishReason !== undefined };
-      turn.text += turn.stepText;
-      turn.stepText = '';
+      ended = { reason: part.finishReason, hasReason: part.rawFinishReason !== undefined };
+      state.text += state.stepText;
+      state.stepText = '';
     }
   }
-  if (ended === undefined || !ended.said) throw cutOff();
-  if (ended.reason === 'length') throw tooMuchWritten(request.limits);
-  const said = (await result.response).messages.filter(({ role }) => role === 'assistant');
-  return { calls, messages: said, reason: ended.reason === 'content-filter' ? 'declined' : 'complete' };
+  if (ended === undefined || !ended.hasReason) throw answerCutOff();
+  if (ended.reason === 'length') throw outputLimitReached(request.limits);
+  const assistantMessages = (await result.response).messages.filter(({ role }) => role === 'assistant');
+  return { calls, messages: assistantMessages, reason: ended.reason === 'content-filter' ? 'declined' : 'complete' };
 }
 
-/** All calls of a step at once; their answers are told and handed back in the order of the calls. */
-async function* runCalls({ request, signal, messages }: Turn, calls: readonly Call[]): AsyncGenerator<ModelEvent, void, undefined> {
+/** Runs all tool calls of a step concurrently; reports their results and passes them to the model in the order of the calls. */
+async function* runToolCalls(
+  { request, signal, messages }: AnswerState,
+  calls: readonly ToolCall[],
+): AsyncGenerator<ModelEvent, void, undefined> {
   const running = calls.map(async ({ name, input, problem }) =>
     problem === undefined
       ? runTool(request.tools, { name, input }, request.limits.toolOutputBytes, signal)
@@ -119,7 +122,7 @@ async function* runCalls({ request, signal, messages }: Turn, calls: readonly Ca
   );
   for (const { id, name, input } of calls) yield { type: 'tool-started', id, name, input };
   for (const [index, { id, name }] of calls.entries()) {
-    const { ok, output } = (await within(running[index], signal)) ?? { ok: false, output: '' };
+    const { ok, output } = (await abortable(running[index], signal)) ?? { ok: false, output: '' };
     yield { type: 'tool-ended', id, name, ok, output };
     messages.push({
       role: 'tool',
@@ -128,8 +131,8 @@ async function* runCalls({ request, signal, messages }: Turn, calls: readonly Ca
   }
 }
 
-/** A tool that doesn't look at its signal doesn't hold up the end. */
-function within<T>(work: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
+/** Rejects as soon as the signal is aborted, even if the tool ignores it. */
+function abortable<T>(work: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
   signal.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(signal.reason);
@@ -137,28 +140,29 @@ function within<T>(work: Promise<T> | undefined, signal: AbortSignal): Promise<T
   return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', stop));
 }
 
-async function* steps(turn: Turn): AsyncGenerator<ModelEvent, void, undefined> {
-  for (let step = 1; step <= turn.request.limits.steps; step += 1) {
-    const { calls, reason, messages } = yield* ask(turn);
+async function* runSteps(state: AnswerState): AsyncGenerator<ModelEvent, void, undefined> {
+  for (let step = 1; step <= state.request.limits.steps; step += 1) {
+    const { calls, reason, messages } = yield* runStep(state);
     if (calls.length === 0) {
-      if (turn.text.trim() === '' && reason === 'complete') throw emptyAnswer();
-      return yield { type: 'finished', reason, text: turn.text, usage: turn.usage };
+      if (state.text.trim() === '' && reason === 'complete') throw emptyAnswer();
+      return yield { type: 'finished', reason, text: state.text, usage: state.usage };
     }
-    turn.messages.push(...messages);
-    yield* runCalls(turn, calls);
+    state.messages.push(...messages);
+    yield* runToolCalls(state, calls);
   }
-  throw limitReached(`The answer needed more than ${turn.request.limits.steps} steps`);
+  throw limitReached(`The answer exceeded its limit of ${state.request.limits.steps} steps`);
 }
 
-export function openProviderModel({ clock }: { readonly clock: Clock }, name: string, provider: Provider): Model {
+/** `answer` throws, and `check` rejects with, ModelErrors only. `name` is the full name, `<provider>/<model>`. */
+export function createProviderModel({ clock }: { readonly clock: Clock }, name: string, provider: Provider): Model {
   async function* answer(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
-    const left = new AbortController();
-    const late = AbortSignal.timeout(request.limits.timeMs);
-    const turn: Turn = {
+    const abandoned = new AbortController();
+    const timeout = AbortSignal.timeout(request.limits.timeMs);
+    const state: AnswerState = {
       request,
       provider,
-      fetch: openProviderFetch(clock, clock.monotonicMs() + request.limits.timeMs),
-      signal: AbortSignal.any([request.signal, late, left.signal]),
+      fetch: createProviderFetch(clock, clock.monotonicMs() + request.limits.timeMs),
+      signal: AbortSignal.any([request.signal, timeout, abandoned.signal]),
       tools: toolSetOf(request),
       messages: request.messages.map(({ role, content }) => ({ role, content })),
       usage: { inputTokens: 0, outputTokens: 0 },
@@ -166,27 +170,27 @@ export function openProviderModel({ clock }: { readonly clock: Clock }, name: st
       text: '',
     };
     try {
-      yield* steps(turn);
+      yield* runSteps(state);
     } catch (error) {
-      throw withUsage(turn, request.signal.aborted ? callerLeft() : late.aborted ? tookTooLong(request.limits) : error);
+      throw withUsage(state, request.signal.aborted ? answerAborted() : timeout.aborted ? answerTimedOut(request.limits) : error);
     } finally {
-      left.abort();
+      abandoned.abort();
     }
   }
   return { name, answer, check: (signal) => check(answer, signal) };
 }
 
-/** What was used until then, the broken step by estimate. */
-function withUsage(turn: Turn, error: unknown): ModelError {
-  const told = error instanceof ModelError ? error : providerError(error, turn.provider.secrets);
-  const began = turn.stepText === '' ? { inputTokens: 0, outputTokens: 0 } : promptUsage(turn);
-  return new ModelError(told.kind, told.message, { usage: plus(turn.usage, began), cause: told.cause });
+/** Adds the usage so far; that of an interrupted step is estimated. */
+function withUsage(state: AnswerState, error: unknown): ModelError {
+  const failure = error instanceof ModelError ? error : providerError(error, state.provider.secrets);
+  const interrupted = state.stepText === '' ? { inputTokens: 0, outputTokens: 0 } : estimateUsage(state);
+  return new ModelError(failure.kind, failure.message, { usage: addUsage(state.usage, interrupted), cause: failure.cause });
 }
 
 const probe: Omit<ModelRequest, 'signal'> = {
   instructions: 'This is a test of the connection. Answer with the word ok.',
   messages: [{ role: 'user', content: 'Say ok.' }],
-  // A model that can't call tools is no use to an agent, and says so when it is offered one.
+  // Agents need tools. A model that can't call them rejects a request that includes one.
   tools: [
     {
       name: 'describe',
@@ -202,7 +206,7 @@ async function check(answer: Model['answer'], signal: AbortSignal): Promise<void
   try {
     for await (const _event of answer({ ...probe, signal }));
   } catch (error) {
-    // Whoever reaches a limit was there and wrote; only waiting too long is a failure here.
+    // A model that reached the output limit works; only a timeout without output is a failure.
     const wrote = error instanceof ModelError && error.kind === 'limit-reached' && error.usage.outputTokens > 0;
     if (!wrote) throw error;
   }

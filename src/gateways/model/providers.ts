@@ -1,12 +1,12 @@
-// The providers that the operator configured. Loaded with the first question to one of them: the libraries are large, and a service
-// without agents needs none.
+// The providers that the operator can configure. Imported when the first model is created: the libraries are large, and a service without
+// agents needs none of them.
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModel } from 'ai';
 import type { Settings } from '../../core/settings.ts';
 
 export type Provider = {
-  /** Each request brings its own fetch, which knows its deadline. */
+  /** Each request passes its own fetch, which knows its deadline. */
   languageModel(request: typeof fetch): LanguageModel;
   readonly secrets: readonly string[];
 };
@@ -21,7 +21,7 @@ export function anthropicProvider({ apiKey, baseUrl }: NonNullable<ModelSettings
   };
 }
 
-/** `name` is what follows `openai-compatible/`; it may hold slashes of its own. */
+/** `name` is what follows `openai-compatible/`; it may contain slashes. */
 export function openAiCompatibleProvider({ apiKey, baseUrl }: NonNullable<ModelSettings['openAiCompatible']>, name: string): Provider {
   return {
     languageModel: (request) =>

@@ -1,65 +1,86 @@
-// What a payment provider is to the service. It holds the truth about money taken and given back: whatever an event claims, the service
-// asks for the present state and believes that alone. One file per provider answers these questions; nothing else knows its words.
+// The contract between the service and a payment provider. The provider is the source of truth for payments, refunds and payouts: whatever
+// an event claims, the service fetches the current state and trusts only that. Each provider implements it in a folder of its own, and
+// nothing outside that folder depends on the provider's API. providers.ts lists what adding a provider takes.
+//
+// Errors: every method that takes a signal rejects with `ProviderError` for anything the provider or the network did, and with
+// `ProviderError('aborted')` once its signal is aborted. Providers may retry a request a few times within the signal; the service retries
+// failed checks itself, with backoff.
+//
+// Money is in minor units (`amountMinor`, a bigint) of an ISO 4217 currency.
 import type { ZodType } from 'zod';
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { Money } from '../../core/money.ts';
 import type { Settings } from '../../core/settings.ts';
 
+/** 1 to 20 lower-case letters: a name is stored with each account and is part of its webhook's address. */
 export const providerNames = ['sandbox', 'stripe'] as const;
 export type ProviderName = (typeof providerNames)[number];
 
+/** Why a payment, refund or payout failed. `code` is the provider's own or `unknown`; `message` is shown to users. */
 export type Failure = { readonly code: string; readonly message: string };
 
 export type CheckoutOrder = {
+  /** Our id of the checkout: the idempotency key of `createCheckout`. */
   readonly checkoutId: string;
+  /** Our id of the payment: every snapshot of it must carry it. */
   readonly paymentId: string;
   readonly amount: Money;
   readonly title: string;
-  /** They add up to `amount`. */
+  /** They add up to `amount`. A provider that allows fewer items may show a single one instead. */
   readonly items: readonly { readonly label: string; readonly amount: Money }[];
+  /** Where the provider's page sends the payer afterwards. */
   readonly successUrl: string;
   readonly cancelUrl: string;
+  /** The service expires the session itself at this time; the provider may keep it open a while longer. */
   readonly expiresAt: Date;
 };
+/** The provider's page for one payment. `id` is the provider's, `url` is where the payer is sent. */
 export type CheckoutSession = { readonly id: string; readonly url: string; readonly expiresAt: Date };
 
 export type RefundState = 'PENDING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
 export type RefundSnapshot = {
   readonly id: string;
-  /** Ours, if we asked for it; null when it was made at the provider's own desk. */
+  /** Our id if this service created the refund; null when it was created in the provider's own dashboard or by a bank. */
   readonly refundId: string | null;
   readonly amount: Money;
   readonly state: RefundState;
   readonly failure: Failure | null;
 };
 
-/** What the provider says now of one payment: a checkout of ours, whatever became of it. */
+/** The current state of one payment at the provider, from its checkout session on. */
 export type PaymentSnapshot = {
-  /** Ours. */
+  /** Our id of the payment. */
   readonly paymentId: string;
   readonly sessionId: string;
+  /** The provider's id of the payment; null until the provider has created it. */
   readonly providerPaymentId: string | null;
-  /** OPEN: may still be paid. The last three are final. */
+  /** OPEN: may still be paid. PROCESSING: paid, but the bank may still refuse it. The other three are final. */
   readonly state: 'OPEN' | 'PROCESSING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
+  /** The amount that was received before refunds; zero until it was. */
   readonly received: Money;
-  /** All of them, also those made at the provider's own desk. */
+  /** All refunds, including those created in the provider's own dashboard. */
   readonly refunds: readonly RefundSnapshot[];
+  /** How it was paid: the provider's name of the method, such as `card`, and the last four characters of the card or account number. */
   readonly method: { readonly type: string; readonly last4: string | null } | null;
+  /** Why it failed or was canceled, or why the last attempt of an open one was declined. */
   readonly failure: Failure | null;
 };
 
 export type PayoutState = 'PENDING' | 'IN_TRANSIT' | 'PAID' | 'FAILED' | 'CANCELED';
-/** `entries` add up to `amount`: payments positive, refunds and fees negative; what is none of ours is 'other'. */
+/**
+ * A transfer from the provider to the organization's bank account. `entries` add up to `amount`: payments are positive, refunds and fees
+ * negative. `other` is the rest, such as payments of other programs that use the same account.
+ */
 export type PayoutSnapshot = {
   readonly id: string;
   readonly state: PayoutState;
   readonly amount: Money;
-  /** YYYY-MM-DD */
+  /** When the bank should have it: YYYY-MM-DD. */
   readonly arrivalDate: string;
   readonly createdAt: Date;
   readonly entries: readonly {
     readonly kind: 'payment' | 'refund' | 'fee' | 'other';
-    /** Ours; null where it concerns no payment of ours. */
+    /** Our id of the payment; null where the entry belongs to no payment of this service. */
     readonly paymentId: string | null;
     readonly providerRefundId: string | null;
     readonly amount: Money;
@@ -67,53 +88,88 @@ export type PayoutSnapshot = {
   readonly failure: Failure | null;
 };
 
-/** An object by the provider's own id. `session` and `payment` are two names for one payment; whichever the provider has at hand. */
+/** An object by the provider's own id. `session` and `payment` both identify a payment: providers use whichever id they have at hand. */
 export type ProviderObject = { readonly kind: 'session' | 'payment' | 'payout'; readonly id: string };
 
-/** A hint that an object changed; null for events that mean nothing here. `id` is the event's own, the same at each delivery. */
+/** A hint that an object changed. `concerns` is null for irrelevant events. `id` is the event's own and the same for each delivery. */
 export type ProviderEvent = { readonly id: string; readonly type: string; readonly concerns: ProviderObject | null };
 
+export type ProviderRefundOrder = {
+  /** Our id of the refund: the idempotency key of `createRefund`. */
+  readonly refundId: string;
+  readonly providerPaymentId: string;
+  /** Positive, in the currency of the payment. */
+  readonly amount: Money;
+  readonly reason: string | null;
+};
+
+/** One organization's account at a provider. The errors of its methods are described at the top of this file. */
 export type PaymentProvider = {
   readonly name: ProviderName;
-  /** The credentials work. Throws ProviderError. */
-  check(signal: AbortSignal): Promise<void>;
-  /** Idempotent by `checkoutId`: asked again with the same order it answers the same session. */
+  /**
+   * Makes a request to verify the credentials. Rejects with `refused-credentials` when the provider refuses them or a permission is
+   * missing.
+   */
+  checkCredentials(signal: AbortSignal): Promise<void>;
+  /**
+   * Creates the page on which the order is paid. Idempotent by `checkoutId`: repeated with the same order it resolves to the same session.
+   * Rejects with `rejected` when the provider can't charge the order, such as an amount out of its range, or when the checkout has a
+   * session with another order.
+   */
   createCheckout(order: CheckoutOrder, signal: AbortSignal): Promise<CheckoutSession>;
-  /** Ends the session, so that nobody can pay it any more; one that was paid or is being paid says so by its snapshot. */
+  /**
+   * Expires the session, so that it can no longer be paid, and resolves to the payment's state. A session that is no longer open is left
+   * as it is: its snapshot shows whether it was paid. Rejects with `rejected` for an unknown session.
+   */
   expireCheckout(sessionId: string, signal: AbortSignal): Promise<PaymentSnapshot>;
-  /** Null when the provider knows no such payment, or it is none of ours. */
-  payment(
+  /** Null when the provider has no such payment, or when this service didn't create it for this account. */
+  findPayment(
     ref: { readonly sessionId: string } | { readonly providerPaymentId: string },
     signal: AbortSignal,
   ): Promise<PaymentSnapshot | null>;
-  /** Idempotent by `refundId`. */
-  refund(
-    order: { readonly refundId: string; readonly providerPaymentId: string; readonly amount: Money; readonly reason: string | null },
-    signal: AbortSignal,
-  ): Promise<RefundSnapshot>;
-  payout(id: string, signal: AbortSignal): Promise<PayoutSnapshot | null>;
-  /** Sessions (or payments) and payouts that were made or changed since then, oldest first; the caller fetches each. May name too many. */
-  changedSince(since: Date, signal: AbortSignal): AsyncIterable<ProviderObject>;
-  /** Checks the signature over the raw body, and that it is recent by the clock. Throws ProviderError('bad-signature'). */
-  readEvent(rawBody: Buffer, headers: Readonly<Record<string, string | undefined>>): ProviderEvent;
+  /**
+   * Refunds part or all of a payment. Idempotent by `refundId`, however much later it is repeated. Rejects with `too-much-refunded` when
+   * less than the amount is left of the payment, and with `rejected` when the payment can't be refunded.
+   */
+  createRefund(order: ProviderRefundOrder, signal: AbortSignal): Promise<RefundSnapshot>;
+  /** Null when the provider has no such payout. */
+  findPayout(id: string, signal: AbortSignal): Promise<PayoutSnapshot | null>;
+  /**
+   * Yields the sessions (or payments) and payouts that were created or changed since then, oldest change first; the caller fetches each.
+   * May yield objects that didn't change, but must not miss one. The iterator throws `ProviderError`.
+   */
+  listChangedSince(since: Date, signal: AbortSignal): AsyncIterable<ProviderObject>;
+  /**
+   * Parses a webhook request after verifying the signature over the raw body and that it is recent. Header names are in lower case. Throws
+   * `ProviderError('bad-signature')`, or `ProviderError('malformed-answer')` for a signed body that can't be parsed.
+   */
+  parseEvent(rawBody: Buffer, headers: Readonly<Record<string, string | undefined>>): ProviderEvent;
 };
 
+/** Shown to users and stored: don't rename. */
 export type ProviderErrorKind =
+  /** The credentials are invalid or lack a permission: nothing was done. */
   | 'refused-credentials'
-  /** The provider refuses the question itself: nothing was done, and asking again can't help. */
+  /** The provider refuses the request itself: nothing was done, and repeating it can't help. */
   | 'rejected'
-  /** No answer, a 5xx, a cut connection: whether something was done is unknown. */
+  /** No response, a 5xx, a broken connection: whether something was done is unknown. */
   | 'unavailable'
+  /** Too many requests: nothing was done. */
   | 'rate-limited'
+  /** The response, or a signed event, can't be understood: whether something was done is unknown. */
   | 'malformed-answer'
+  /** Only from `parseEvent`. */
   | 'bad-signature'
+  /** The signal was aborted: whether something was done is unknown. */
   | 'aborted'
+  /** Only from `createRefund`: nothing was done. */
   | 'too-much-refunded';
 
-/** `message` is plain text for operators, without secrets. */
+/** `message` is plain text for users and operators: no secrets, and no text of the provider that could quote one. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
   readonly kind: ProviderErrorKind;
+  /** The minimum time before the next attempt, if the provider asked for one. */
   readonly retryAfterMs: number | null;
   constructor(kind: ProviderErrorKind, message: string, options: { readonly retryAfterMs?: number; readonly cause?: unknown } = {}) {
     super(message, { cause: options.cause });
@@ -122,16 +178,22 @@ export class ProviderError extends Error {
   }
 }
 
-/** An organization's account at a provider. `id` is also the end of its webhook's address. */
+/**
+ * An organization's account at a provider. `id` is ours and the last segment of its webhook's address, `secrets` are the decrypted output
+ * of `ProviderKind.secrets`, `publicUrl` is the origin of this service.
+ */
 export type ProviderAccount = { readonly id: string; readonly secrets: unknown; readonly publicUrl: string };
 
-/** One file per provider exports one of these; providers.ts lists them. */
+/** Each provider's folder exports one of these. */
 export type ProviderKind = {
   readonly name: ProviderName;
-  /** The write-only part of PUT /pay/config; `ProviderAccount.secrets` is what it gives. One that takes nothing is an empty object. */
+  /**
+   * The schema of `secrets` in PUT /pay/config: a strict object of texts of 1 to 500 characters, empty for a provider without credentials.
+   * The last four characters of the first one are shown as a hint if it has at least 16.
+   */
   readonly secrets: ZodType;
-  /** Null where checkouts may be made at it here; else why not, in words for whoever sets up payments. */
-  refusedHere(settings: Settings): string | null;
-  /** May load what stands behind it. Asks the provider nothing. */
-  open(ctx: TenantCtx, account: ProviderAccount): PaymentProvider | Promise<PaymentProvider>;
+  /** Null where this installation takes new payments at the provider; otherwise the reason, for the person who sets up payments. */
+  unavailableReason(settings: Settings): string | null;
+  /** Creates the provider for an account; may import its library. Makes no request. Throws a ZodError for secrets of another shape. */
+  create(ctx: TenantCtx, account: ProviderAccount): PaymentProvider | Promise<PaymentProvider>;
 };

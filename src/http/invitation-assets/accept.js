@@ -1,5 +1,5 @@
-// Accepts the invitation whose token the link carried. The token moves from the address to this tab's storage, so that it outlives
-// the way through the sign-in and stays out of the history; it goes away once it was used up.
+// Accepts the invitation whose token is in the link. The token moves from the URL to this tab's session storage, so that it survives the
+// redirects of signing in and stays out of the history. It is removed once it has been used or turned out invalid.
 const api = '/api/platform/v1';
 const storageKey = 'invitation-token';
 const part = (id) => document.getElementById(id);
@@ -13,7 +13,7 @@ function takeToken() {
   return sessionStorage.getItem(storageKey);
 }
 
-/** One state of the page: what it says, and which of its two actions it offers. */
+/** Shows one state of the page: its text, and which of the two actions it offers. */
 function show({ status = '', problem = '', accept = false, signIn = null }) {
   part('status').textContent = status;
   part('problem').textContent = problem;
@@ -29,11 +29,11 @@ const unreachable = 'The service cannot be reached. Check your connection and tr
 const fail = (problem) => show({ problem });
 
 const closed = {
-  already_accepted: 'This invitation was accepted already. There is nothing left to do.',
-  already_member: 'You are a member of this organization already. There is nothing left to do.',
-  expired: 'This invitation has expired. Ask whoever invited you for a new one.',
-  revoked: 'This invitation was revoked. Ask whoever invited you for a new one.',
-  no_longer_valid: 'This invitation is no longer valid. Ask whoever invited you for a new one.',
+  already_accepted: 'This invitation has already been accepted. There is nothing left to do.',
+  already_member: 'You are already a member of this organization. There is nothing left to do.',
+  expired: 'This invitation has expired. Ask the person who invited you for a new one.',
+  revoked: 'This invitation was revoked. Ask the person who invited you for a new one.',
+  no_longer_valid: 'This invitation is no longer valid. Ask the person who invited you for a new one.',
 };
 
 function showRefusal(status, error) {
@@ -41,12 +41,12 @@ function showRefusal(status, error) {
   if (status === 401) return show({ status: 'Your session has ended. Sign in again to accept.', signIn: 'Sign in' });
   if (code === 'other_address')
     return show({
-      problem: 'This invitation was sent to another e-mail address than yours. Sign in with that address to accept it.',
+      problem: 'This invitation was sent to another e-mail address. Sign in with that address to accept it.',
       signIn: 'Sign in as someone else',
     });
   if (status === 429 || status >= 500) return show({ problem: 'The service is busy. Wait a moment and try again.', accept: true });
   if (status === 422 || status === 404) sessionStorage.removeItem(storageKey);
-  if (status === 404) return fail('This invitation is not known, or a newer mail has replaced it. Use the link in the latest mail.');
+  if (status === 404) return fail('This invitation does not exist, or a newer mail has replaced it. Use the link in the latest mail.');
   fail(closed[code] ?? error?.message ?? 'The invitation could not be accepted.');
 }
 
@@ -74,7 +74,7 @@ async function accept(token) {
 async function start() {
   const token = takeToken();
   if (token === null || !/^[A-Za-z0-9_-]{43}$/.test(token))
-    return fail('The link is not complete. Open the link in the mail again, or copy the whole of it.');
+    return fail('The link is incomplete. Open the link in the mail again, or copy all of it.');
   let response;
   try {
     response = await fetch('/auth/session');

@@ -1,28 +1,29 @@
-// The form that asks for credentials, the line that says which are in use, and the place for problems. What is typed lives in
-// the inputs and then in the page's memory; it is never written to an address, a cookie or storage.
-import { Problem } from './description.js';
+// The form for credentials, the line that shows which are in use, and the area for problems. Credentials stay in the inputs and in the
+// page's memory; they are never written to a URL, a cookie or storage.
+import { DisplayError } from './description.js';
 
 export const part = (id) => document.getElementById(id);
 
-/** The value of a credential input, checked for what a header can carry. Throws a Problem. */
+/** The value of a credential input. Throws a DisplayError when it is empty or can't be sent in a header. */
 export function readCredential(field, name) {
   const value = part(field)
     .value.trim()
     .replace(/^Bearer\s+/i, '');
-  if (value === '') throw new Problem(`Enter the ${name}`, '', field);
+  if (value === '') throw new DisplayError(`Enter the ${name}`, '', field);
   if (!/^[\x21-\x7e]+$/.test(value))
-    throw new Problem(`The ${name} cannot be right`, 'It holds spaces or characters that neither keys nor ids have.', field);
+    throw new DisplayError(`The ${name} is not valid`, 'It contains spaces or characters that neither keys nor ids have.', field);
   return value;
 }
 
-/** Shows a problem in the form's place for them, or in another one. */
-export function showProblem(problem, place = part('problem')) {
+/** Shows a problem in the form's own area, or in another element. */
+export function showProblem(problem, target = part('problem')) {
   hideProblem();
-  const { title, text, field } = problem instanceof Problem ? problem : new Problem('The reference cannot be shown', problem.message);
+  const { title, text, field } =
+    problem instanceof DisplayError ? problem : new DisplayError('The reference cannot be shown', problem.message);
   const strong = document.createElement('strong');
   strong.textContent = title;
-  place.replaceChildren(strong, ...(text === '' ? [] : [document.createTextNode(` ${text}`)]));
-  place.hidden = false;
+  target.replaceChildren(strong, ...(text === '' ? [] : [document.createTextNode(` ${text}`)]));
+  target.hidden = false;
   if (field === null) return;
   part(field).setAttribute('aria-invalid', 'true');
   part(field).focus();
@@ -38,7 +39,7 @@ const setBusy = (isBusy, label) => {
   part('open').textContent = label;
 };
 
-/** Lets the form be sent: `open` does the work, and its problems are shown. Answers a way to do other work in the same manner. */
+/** Enables the form: submitting runs `open` and shows its problems. Returns a function that runs other work in the same way. */
 export function enableForm(label, busyLabel, open) {
   const run = async (work) => {
     hideProblem();
@@ -59,7 +60,7 @@ export function enableForm(label, busyLabel, open) {
   return run;
 }
 
-/** Swaps the form for a line that says whose credentials are in use. The key leaves the input. */
+/** Replaces the form with a line that says whose credentials are in use, and clears the key input. */
 export function showConnection(text) {
   part('key').value = '';
   part('connection-text').textContent = text;

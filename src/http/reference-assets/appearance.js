@@ -1,5 +1,5 @@
-// The switch between light and dark. A script on its own, so that the page is seldom painted in the wrong one first, and never waits
-// for it. What is chosen is the only thing that these pages keep in storage; following the system keeps nothing.
+// The switch between the light and the dark theme. A script of its own, so that the page is rarely painted in the wrong theme first and
+// never waits for it. The chosen theme is the only thing that these pages keep in storage; following the system stores nothing.
 (() => {
   const storageKey = 'reference-theme';
   const themes = ['light', 'dark'];

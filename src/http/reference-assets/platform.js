@@ -1,16 +1,16 @@
-// The reference of the management interface. Its description is open to everyone; a session or a key is only for trying requests
-// out. A key in use wins over the session, whose cookie this page never sees.
+// The reference of the management interface. Its OpenAPI document is public; a session or an API key is needed only to try requests out. A
+// key takes precedence over the session, whose cookie this page never sees.
 import { enableForm, hideProblem, part, readCredential, showConnection, showForm, showProblem, showVersion } from './access.js';
-import { descriptionPath, fetchJson, Problem } from './description.js';
-import { loadViewer, showReference } from './viewer.js';
+import { DisplayError, descriptionPath, fetchJson } from './description.js';
+import { loadViewer, showInViewer } from './viewer.js';
 
 const path = descriptionPath();
 const serverPath = path.replace(/\/openapi$/, '');
 let headers = {};
-/** Who is signed in; null for nobody. */
+/** The signed-in user and organization; null when signed out. */
 let session = null;
 
-const explain = ({ status, message }) => (status === 403 ? new Problem('This key may not be used here', message, 'key') : null);
+const explain = ({ status, message }) => (status === 403 ? new DisplayError('This key cannot be used here', message, 'key') : null);
 
 const showWho = (text, { other, isSession }) => {
   showConnection(text);
@@ -35,7 +35,7 @@ async function useKey() {
   part('forget').focus();
 }
 
-/** From a key back to the session, if there is one; else to the form. */
+/** Goes back from a key to the session if there is one, otherwise to the form. */
 function changeCredential() {
   const hadKey = headers.authorization !== undefined;
   headers = {};
@@ -48,33 +48,33 @@ async function signOut() {
   try {
     const response = await fetch('/auth/logout', { method: 'POST', credentials: 'same-origin', cache: 'no-store', redirect: 'error' });
     if (!response.ok) throw new Error(`status ${response.status}`);
-    // The provider has a session of its own, and its page asks whether that ends too.
+    // The identity provider has its own session, and its page asks whether to end that too.
     const next = response.headers.get('location');
     if (next !== null) return location.assign(next);
     session = null;
     changeCredential();
   } catch (error) {
     part('access').hidden = false;
-    showProblem(new Problem('You could not be signed out', `Try again in a moment (${error.message}).`));
+    showProblem(new DisplayError('Signing out failed', `Try again in a moment (${error.message}).`));
   }
 }
 
-async function lookForSession() {
+async function findSession() {
   try {
     const here = await fetchJson('/auth/session', {}, () => null, 'same-origin');
     session = here.session;
     part('sign-in').hidden = !here.signIn;
     if (session !== null && headers.authorization === undefined) showSession();
   } catch {
-    // Without an answer the page works as if nobody could sign in.
+    // Without a response the page works as if sign-in were not configured.
   }
 }
 
 async function start() {
   try {
-    const [description, viewer] = await Promise.all([fetchJson(path, {}, explain), loadViewer(), lookForSession()]);
+    const [description, viewer] = await Promise.all([fetchJson(path, {}, explain), loadViewer(), findSession()]);
     showVersion(description.info.version);
-    showReference(viewer, part('reference'), { description, serverPath, headersOf: () => headers, credentials: 'same-origin' });
+    showInViewer(viewer, part('reference'), { description, serverPath, headersOf: () => headers, credentials: 'same-origin' });
   } catch (problem) {
     showProblem(problem);
   } finally {

@@ -1,9 +1,9 @@
-// Sets swagger-ui up for these pages: requests go to this page's own origin with the credentials in use, nothing is stored,
-// nothing is fetched from elsewhere, and what the page itself asks for (servers, credentials) is not asked for again.
+// Configures swagger-ui for the management reference: requests go to this page's own origin with the credentials in use, nothing is stored
+// or loaded from other origins, and swagger-ui's own inputs for servers and credentials are hidden.
 
 let loading = null;
 
-/** Loads swagger-ui once; a failure may be tried again. */
+/** Loads swagger-ui once; a failed load can be retried. */
 export function loadViewer() {
   loading ??= new Promise((resolve, reject) => {
     const script = document.createElement('script');
@@ -28,7 +28,7 @@ const followColourScheme = () => {
 
 const nothing = () => () => null;
 
-/** JSON with line breaks and the digits as they came: a number never passes through a binary float. */
+/** Formats JSON with line breaks and keeps every digit: a number never passes through a binary float. */
 function layOutJson(text) {
   try {
     const exact = (_key, value, context) =>
@@ -41,7 +41,7 @@ function layOutJson(text) {
 
 const isWide = () => matchMedia('(min-width: 760px)').matches;
 
-/** Title and prose. The prose is long: where it would push the operations off the screen it starts folded. */
+/** Title and introduction. The introduction is long, so on narrow screens it starts folded to keep the operations in view. */
 const introduction =
   (_Original, { React, getComponent, specSelectors }) =>
   () => {
@@ -77,7 +77,7 @@ const exactResponseBody =
     );
   };
 
-/** Answers other than good ones are folded: each is long, and they are much the same everywhere. */
+/** Error responses are folded: each is long, and they are much the same for every operation. */
 const foldedResponse =
   (Original, { React, getComponent }) =>
   (props) => {
@@ -106,7 +106,7 @@ const foldedResponse =
   };
 
 /**
- * A long list is shown only where it is scrolled to, and what is not there can't be found or printed. Group by group no list is long.
+ * swagger-ui renders a long list only where it is scrolled to, so the rest can't be searched or printed. One list per group is never long.
  */
 const groupByGroup =
   (Original, { React }) =>
@@ -118,7 +118,7 @@ const groupByGroup =
     return React.createElement('div', null, groups.keySeq().map(list).toArray());
   };
 
-/** The command shows the headers that were sent, with a placeholder for the key: it may be pasted or photographed. */
+/** The curl command shows the headers that were sent, with a placeholder for the key, since commands get pasted and photographed. */
 const curlWithoutKey =
   (headersOf) =>
   (Original, { React }) =>
@@ -145,12 +145,12 @@ const pageParts = (headersOf) => ({
 });
 
 const sendHere = (headersOf, credentials) => (request) => {
-  if (new URL(request.url, location.href).origin !== location.origin) throw new Error('Requests of this page stay on its own origin');
+  if (new URL(request.url, location.href).origin !== location.origin) throw new Error('Requests from this page must go to its own origin');
   request.headers = { ...request.headers, ...headersOf() };
   return Object.assign(request, { cache: 'no-store', credentials, redirect: 'error' });
 };
 
-/** Long lines are scrolled, which the keyboard can do only where it can go. */
+/** Makes blocks with long lines focusable, so that they can be scrolled with the keyboard. */
 function letKeyboardScroll(element) {
   const reach = () => {
     for (const block of element.querySelectorAll('pre:not([tabindex])')) block.tabIndex = 0;
@@ -161,10 +161,10 @@ function letKeyboardScroll(element) {
 const manyTags = 12;
 
 /**
- * Shows a description. `serverPath` is where its operations live on this origin, whatever the description says; `credentials` is
- * 'same-origin' where they take the cookie of a session, else 'omit'.
+ * Shows an OpenAPI document with swagger-ui. `serverPath` is the operations' base path on this origin and replaces the document's servers;
+ * `credentials` is 'same-origin' when the operations accept a session cookie, otherwise 'omit'.
  */
-export function showReference(SwaggerUIBundle, element, { description, serverPath, headersOf, credentials = 'omit' }) {
+export function showInViewer(SwaggerUIBundle, element, { description, serverPath, headersOf, credentials = 'omit' }) {
   followColourScheme();
   element.hidden = false;
   letKeyboardScroll(element);

@@ -1,64 +1,71 @@
-// Checks agents behind the answers that ask for it: what provisioning and restarting come to. A check belongs to one process at a time,
-// by a lease; what a dead process left is taken up by whoever looks next.
+// Background checks of agents that are being provisioned or restarted. A lease gives each check to one process at a time; when that
+// process dies, another one claims the check after the lease has expired.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { openTrackedWork } from '../../core/tracked-work.ts';
+import { createTrackedWork } from '../../core/tracked-work.ts';
 import { inTransaction } from '../../db/transaction.ts';
+import { findAgentProblem } from './agent-readiness.ts';
 import { nextState } from './agent-state.ts';
-import { type Claim, claimChecks, findAgent, giveCheckBack, moveAgent } from './agents.store.ts';
-import { findProblem } from './fitness.ts';
+import { type AgentCheckClaim, claimAgentChecks, findAgent, releaseCheck, updateAgentState } from './agents.store.ts';
 
-const atOnce = 5;
-const mostMs = 60_000;
-/** Longer than a check may take. */
+const maxConcurrency = 5;
+const checkTimeoutMs = 60_000;
+/** Longer than `checkTimeoutMs`. */
 const leaseMs = 75_000;
 
-const work = openTrackedWork();
-export const checksSettled = work.settled;
-export const stopChecks = work.stop;
+const work = createTrackedWork();
+export const waitForAgentChecks = work.waitUntilIdle;
+export const stopAgentChecks = work.stop;
 
-async function problemOf(ctx: TenantCtx, { id, epoch }: Claim, stopping: AbortSignal): Promise<string | null | undefined> {
+async function problemOf(ctx: TenantCtx, { id, epoch }: AgentCheckClaim, stopping: AbortSignal): Promise<string | null | undefined> {
   const row = await inTransaction(ctx, (tx) => findAgent(tx, ctx.organizationId, id));
   if (row === undefined || row.epoch !== epoch) return undefined;
-  const late = AbortSignal.timeout(mostMs);
+  const timeout = AbortSignal.timeout(checkTimeoutMs);
   try {
-    return await findProblem(ctx, row, AbortSignal.any([stopping, late]));
+    return await findAgentProblem(ctx, row, AbortSignal.any([stopping, timeout]));
   } catch (error) {
-    if (late.aborted) return `The check took longer than ${mostMs / 1_000} seconds`;
+    if (timeout.aborted) return `The check took longer than ${checkTimeoutMs / 1_000} seconds`;
     ctx.log.error({ err: error, agentId: id }, 'an agent could not be checked');
-    return 'The check could not be finished because of a failure of this service; restart the agent to try again';
+    return 'The check failed because of an internal error of this service. Restart the agent to try again.';
   }
 }
 
-async function check(ctx: Ctx, claim: Claim, stopping: AbortSignal): Promise<void> {
+async function runCheck(ctx: Ctx, claim: AgentCheckClaim, stopping: AbortSignal): Promise<void> {
   const { organizationId } = claim;
   const tenant = { ...ctx, organizationId };
   const problem = await problemOf(tenant, claim, stopping);
   if (problem === undefined) return;
   await inTransaction(tenant, async (tx) => {
-    if (stopping.aborted) return void (await giveCheckBack(tx, organizationId, claim));
+    if (stopping.aborted) return void (await releaseCheck(tx, organizationId, claim));
     const row = await findAgent(tx, organizationId, claim.id);
     const to = row === undefined ? undefined : nextState(row.status, problem === null ? 'ready' : 'fail');
-    if (to !== undefined) await moveAgent(tx, organizationId, claim, to, problem);
+    if (to !== undefined) await updateAgentState(tx, organizationId, claim, to, problem);
   });
 }
 
-/** Goes on with whatever is due next, so that a slow model holds up one lane alone. */
-async function lane(ctx: Ctx, first: Claim, stopping: AbortSignal): Promise<void> {
-  for (let claim: Claim | undefined = first; claim !== undefined; [claim] = stopping.aborted ? [] : await claimChecks(ctx, 1, leaseMs)) {
-    await check(ctx, claim, stopping).catch((error: unknown) =>
-      ctx.log.error({ err: error, agentId: claim?.id }, 'the end of a check could not be noted; it is made again when its lease ends'),
+/** Runs one check after the other until none is due, so that a slow model occupies only one of the concurrent loops. */
+async function runChecks(ctx: Ctx, first: AgentCheckClaim, stopping: AbortSignal): Promise<void> {
+  for (
+    let claim: AgentCheckClaim | undefined = first;
+    claim !== undefined;
+    [claim] = stopping.aborted ? [] : await claimAgentChecks(ctx, 1, leaseMs)
+  ) {
+    await runCheck(ctx, claim, stopping).catch((error: unknown) =>
+      ctx.log.error(
+        { err: error, agentId: claim?.id },
+        'the result of a check could not be saved; the check runs again when its lease expires',
+      ),
     );
   }
 }
 
-/** Begins every check that is due. To be called after the transaction that made one due. */
-export function checkInBackground(ctx: Ctx): void {
+/** Starts every check that is due. Call after the transaction that made one due has committed. */
+export function startAgentChecks(ctx: Ctx): void {
   work.track(ctx, async (stopping) => {
     try {
-      const claims = await claimChecks(ctx, atOnce, leaseMs);
-      await Promise.all(claims.map((claim) => lane(ctx, claim, stopping)));
+      const claims = await claimAgentChecks(ctx, maxConcurrency, leaseMs);
+      await Promise.all(claims.map((claim) => runChecks(ctx, claim, stopping)));
     } catch (error) {
-      ctx.log.warn({ err: error }, 'agents that wait for their check could not be claimed');
+      ctx.log.warn({ err: error }, 'agents that wait for a check could not be claimed');
     }
   });
 }

@@ -1,11 +1,11 @@
-// The states of an agent and what leads from one to another. What is not in this table can't happen.
+// States of an agent and their transitions. Transitions that are not in this table are invalid.
 
 export const agentStatuses = ['provisioning', 'running', 'stopped', 'restarting', 'failed'] as const;
 export type AgentStatus = (typeof agentStatuses)[number];
 
 /**
- * `start`, `restart` and `stop` are asked for; `change`: it has another model or version now; `ready` and `fail`: what a check, or the
- * next message, found out.
+ * `start`, `restart` and `stop`: requested by a caller. `change`: model or version was changed. `ready` and `fail`: the result of a
+ * check, or of the next message.
  */
 export type AgentEvent = 'start' | 'restart' | 'stop' | 'change' | 'ready' | 'fail';
 
@@ -17,8 +17,8 @@ const transitions: Readonly<Record<AgentStatus, Partial<Record<AgentEvent, Agent
   failed: { start: 'provisioning', restart: 'restarting', change: 'restarting', stop: 'stopped' },
 };
 
-/** Undefined where there is no such way. */
+/** Undefined when the transition is invalid. */
 export const nextState = (status: AgentStatus, event: AgentEvent): AgentStatus | undefined => transitions[status][event];
 
-/** Whether a check is due or under way. */
+/** Whether a check is due or running. */
 export const isBeingChecked = (status: AgentStatus): boolean => status === 'provisioning' || status === 'restarting';

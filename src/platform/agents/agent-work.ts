@@ -1,37 +1,37 @@
-// What agents need without being asked: checks whose process died are made again, and messages whose process died have failed.
+// Periodic background work for agents: restarts checks whose process died, and fails messages whose process died.
 import type { Ctx } from '../../core/ctx.ts';
-import { recurring } from '../../core/recurring.ts';
-import { answersSettled, stopAnswers } from '../conversations/answer.ts';
-import { endLostAnswers } from '../conversations/credits.store.ts';
-import { checkInBackground, checksSettled, stopChecks } from './agent-checks.ts';
+import { startRecurring } from '../../core/recurring.ts';
+import { stopAnswers, waitForAnswers } from '../conversations/answer.ts';
+import { failLostAnswers } from '../conversations/credits.store.ts';
+import { startAgentChecks, stopAgentChecks, waitForAgentChecks } from './agent-checks.ts';
 
 export type AgentWork = {
-  /** Looks at once. */
+  /** Polls now. */
   tick(): Promise<void>;
-  /** Ends what this process is answering and checking, and waits until that is noted. */
+  /** Ends the answers and checks of this process and waits until that is saved. */
   stop(): Promise<void>;
 };
 
-const everyMs = 5_000;
+const intervalMs = 5_000;
 
-/** Once nothing is checked or answered any more. */
-export async function agentsSettled(ctx: Pick<Ctx, 'db'>): Promise<void> {
-  await Promise.all([checksSettled(ctx), answersSettled(ctx)]);
+/** Resolves when this process neither checks agents nor answers messages any more. */
+export async function waitForAgentWork(ctx: Pick<Ctx, 'db'>): Promise<void> {
+  await Promise.all([waitForAgentChecks(ctx), waitForAnswers(ctx)]);
 }
 
 export function startAgentWork(ctx: Ctx): AgentWork {
-  const look = async (): Promise<void> => {
-    checkInBackground(ctx);
-    await endLostAnswers(ctx);
+  const poll = async (): Promise<void> => {
+    startAgentChecks(ctx);
+    await failLostAnswers(ctx);
   };
-  const looking = recurring(everyMs, look, (error) => ctx.log.warn({ err: error }, 'lost messages could not be looked for'));
-  void looking.tick();
+  const polling = startRecurring(intervalMs, poll, (error) => ctx.log.warn({ err: error }, 'polling for lost messages failed'));
+  void polling.tick();
   return {
-    tick: looking.tick,
+    tick: polling.tick,
     stop: async () => {
-      const ended = [stopChecks(ctx), stopAnswers(ctx)];
-      await looking.stop();
-      await Promise.all([...ended, stopChecks(ctx)]);
+      const ended = [stopAgentChecks(ctx), stopAnswers(ctx)];
+      await polling.stop();
+      await Promise.all([...ended, stopAgentChecks(ctx)]);
     },
   };
 }

@@ -3,13 +3,13 @@ import { IdParams } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
 import { agentStatuses } from './agent-state.ts';
-import { Agent, AgentChange, AgentModel, NewAgent } from './agents.schemas.ts';
+import { Agent, AgentModel, AgentPatch, NewAgent } from './agents.schemas.ts';
 import * as service from './agents.service.ts';
 
 const group = 'Agents';
 const checked =
-  'A check behind the answer makes a round trip to the model and reads a record of each resource of the version; then the agent is ' +
-  '`running`, or `failed` with a `statusReason`.';
+  'A background check makes a round trip to the model and reads a record of each resource of the version. Then the agent is `running`, ' +
+  'or `failed` with a `statusReason`.';
 
 export const agentRoutes = [
   defineRoute({
@@ -18,8 +18,8 @@ export const agentRoutes = [
     method: 'GET',
     path: '/agents',
     permission: 'agent:read',
-    summary: 'Agents, newest first',
-    description: '`q` looks in names.',
+    summary: 'List agents',
+    description: 'Newest first. `q` searches in names.',
     query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional(), status: z.enum(agentStatuses).optional() }),
     response: pageOf(Agent),
     handler: (ctx, { query: { q, status, ...page } }) => service.listAgents(ctx, page, { q, status }),
@@ -30,8 +30,8 @@ export const agentRoutes = [
     method: 'POST',
     path: '/agents',
     permission: 'agent:create',
-    summary: 'Make an agent',
-    description: `It answers questions about the records of one version, and reads nothing else. ${checked}`,
+    summary: 'Create an agent',
+    description: `An agent answers questions about the records of one version and cannot read anything else. ${checked}`,
     body: NewAgent,
     example: { name: 'Sales desk', instructions: 'Answer in short sentences.', apiVersion: 'v1' },
     response: Agent,
@@ -44,11 +44,12 @@ export const agentRoutes = [
     method: 'GET',
     path: '/agents/models',
     permission: 'agent:read',
-    summary: 'The models that agents may use, the default first',
-    description: 'The operator configures them; `offline` is built in and always there.',
+    summary: 'List models',
+    description:
+      'The models that agents may use, the default first. The operator configures them; `offline` is built in and always available.',
     query: PageQuery,
     response: pageOf(AgentModel),
-    handler: async (ctx, { query }) => service.listModels(ctx, query),
+    handler: async (ctx, { query }) => service.listAgentModels(ctx, query),
   }),
   defineRoute({
     id: 'getAgent',
@@ -56,8 +57,8 @@ export const agentRoutes = [
     method: 'GET',
     path: '/agents/{id}',
     permission: 'agent:read',
-    summary: 'One agent',
-    description: 'With its state, and the credits that it used this month.',
+    summary: 'Retrieve an agent',
+    description: 'Includes its status and the credits that it used this month.',
     params: IdParams,
     response: Agent,
     handler: (ctx, { params }) => service.getAgent(ctx, params.id),
@@ -68,13 +69,13 @@ export const agentRoutes = [
     method: 'PATCH',
     path: '/agents/{id}',
     permission: 'agent:update',
-    summary: 'Change an agent',
-    description: `Fields that are left out stay; null empties description and instructions. With another model or version it restarts. ${checked}`,
+    summary: 'Update an agent',
+    description: `Omitted fields stay; null clears description and instructions. Another model or version restarts the agent. ${checked}`,
     params: IdParams,
-    body: AgentChange,
+    body: AgentPatch,
     example: { instructions: 'Answer in short sentences, and name the invoice numbers.' },
     response: Agent,
-    handler: (ctx, { params, body }) => service.changeAgent(ctx, params.id, body),
+    handler: (ctx, { params, body }) => service.updateAgent(ctx, params.id, body),
   }),
   defineRoute({
     id: 'deleteAgent',
@@ -82,8 +83,8 @@ export const agentRoutes = [
     method: 'DELETE',
     path: '/agents/{id}',
     permission: 'agent:delete',
-    summary: 'Delete an agent with all conversations held with it',
-    description: 'What it used stays counted.',
+    summary: 'Delete an agent with all its conversations',
+    description: 'Credits that it used stay counted.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteAgent(ctx, params.id),
   }),
@@ -94,12 +95,12 @@ export const agentRoutes = [
     path: '/agents/{id}/restart',
     permission: 'agent:restart',
     summary: 'Restart an agent',
-    description: `One that is being checked can't be restarted. Conversations stay, and a message under way is answered to its end. ${checked}`,
+    description: `An agent cannot be restarted while a check is running. Conversations stay; a running answer is completed. ${checked}`,
     params: IdParams,
     response: Agent,
     status: 202,
-    alsoAnswers: [422],
-    handler: (ctx, { params }) => service.steerAgent(ctx, params.id, 'restart'),
+    additionalErrors: [422],
+    handler: (ctx, { params }) => service.transitionAgent(ctx, params.id, 'restart'),
   }),
   defineRoute({
     id: 'startAgent',
@@ -107,13 +108,13 @@ export const agentRoutes = [
     method: 'POST',
     path: '/agents/{id}/start',
     permission: 'agent:restart',
-    summary: 'Start an agent that was stopped or has failed',
+    summary: 'Start a stopped or failed agent',
     description: checked,
     params: IdParams,
     response: Agent,
     status: 202,
-    alsoAnswers: [422],
-    handler: (ctx, { params }) => service.steerAgent(ctx, params.id, 'start'),
+    additionalErrors: [422],
+    handler: (ctx, { params }) => service.transitionAgent(ctx, params.id, 'start'),
   }),
   defineRoute({
     id: 'stopAgent',
@@ -122,10 +123,10 @@ export const agentRoutes = [
     path: '/agents/{id}/stop',
     permission: 'agent:restart',
     summary: 'Stop an agent',
-    description: 'It takes no more messages until it is started. A message under way is answered to its end.',
+    description: 'It accepts no messages until it is started again. A running answer is completed.',
     params: IdParams,
     response: Agent,
-    alsoAnswers: [422],
-    handler: (ctx, { params }) => service.steerAgent(ctx, params.id, 'stop'),
+    additionalErrors: [422],
+    handler: (ctx, { params }) => service.transitionAgent(ctx, params.id, 'stop'),
   }),
 ];

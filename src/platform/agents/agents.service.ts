@@ -1,21 +1,21 @@
-// Agents: what they are told and which version they read. Whether they run is decided by the table of states and found out by checks
-// behind the answer.
+// Agents: their instructions, model and version. The state machine in agent-state.ts and background checks decide whether an agent
+// runs.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type AppError, invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
-import { violates } from '../../db/pg-errors.ts';
+import { createId } from '../../core/id.ts';
+import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { modelNames, offlineName } from '../../gateways/model/open-model.ts';
+import { modelNames, offlineModelName } from '../../gateways/model/create-model.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { makeRoom } from '../room.ts';
-import { checkInBackground } from './agent-checks.ts';
+import { assertQuota } from '../quotas.ts';
+import { startAgentChecks } from './agent-checks.ts';
 import { isBeingChecked, nextState } from './agent-state.ts';
-import type { AgentChanges, AgentInput, AgentShown } from './agents.schemas.ts';
+import type { Agent, AgentPatch, NewAgent } from './agents.schemas.ts';
 import * as store from './agents.store.ts';
 
-const shown = (row: store.AgentRow): AgentShown => ({
+const agentView = (row: store.AgentRow): Agent => ({
   id: row.id,
   name: row.name,
   description: row.description,
@@ -30,6 +30,7 @@ const shown = (row: store.AgentRow): AgentShown => ({
   updatedAt: instant(row.updated_at),
 });
 
+/** Throws 404 for an unknown agent. */
 export async function getAgentRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.AgentRow> {
   const row = await store.findAgent(tx, ctx.organizationId, id);
   if (row === undefined) throw notFound('Agent');
@@ -37,61 +38,73 @@ export async function getAgentRow(tx: Tx, ctx: RequestCtx, id: string): Promise<
 }
 
 const changedMeanwhile = (): AppError =>
-  invalid('The agent changed in this moment', [{ path: '', code: 'changed_meanwhile', message: 'Look at it again and repeat the call' }]);
+  invalid('The agent was changed concurrently', [
+    { path: '', code: 'changed_meanwhile', message: 'Read the agent again and repeat the request' },
+  ]);
 
-const inOne = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>): Promise<T> =>
+const inAgentTransaction = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>): Promise<T> =>
   inTransaction(ctx, work).catch((error: unknown) => {
-    if (!violates(error, 'agent_name_is_unique')) throw error;
+    if (!violatesConstraint(error, 'agent_name_is_unique')) throw error;
     throw invalid('Another agent has this name', [{ path: 'name', code: 'duplicate', message: 'Another agent has this name' }]);
   });
 
-/** What an agent names must be there when it is named. */
-async function checkNamed(tx: Tx, ctx: RequestCtx, { model, apiVersion }: Pick<AgentChanges, 'model' | 'apiVersion'>): Promise<void> {
+/** Throws 422 for a model that is not configured or a version that is neither published nor deprecated. */
+async function assertModelAndVersionExist(
+  tx: Tx,
+  ctx: RequestCtx,
+  { model, apiVersion }: Pick<AgentPatch, 'model' | 'apiVersion'>,
+): Promise<void> {
   const names = modelNames(ctx.settings);
   const details = [];
   if (model !== undefined && !names.includes(model))
-    details.push({ path: 'model', code: 'unknown_model', message: `There is no such model here; there are: ${names.join(', ')}` });
+    details.push({ path: 'model', code: 'unknown_model', message: `Unknown model. Available: ${names.join(', ')}` });
   const status = apiVersion === undefined ? 'published' : await store.findVersionStatus(tx, ctx.organizationId, apiVersion);
   if (status !== 'published' && status !== 'deprecated')
-    details.push({ path: 'apiVersion', code: 'version_not_served', message: 'Name a published or deprecated version' });
-  if (details.length > 0) throw invalid('The agent names what is not there', details);
+    details.push({ path: 'apiVersion', code: 'version_not_served', message: 'Must be a published or deprecated version' });
+  if (details.length > 0) throw invalid('Unknown model or API version', details);
 }
 
-export const listModels = (ctx: RequestCtx, page: PageQuery) => {
+export const listAgentModels = (ctx: RequestCtx, page: PageQuery) => {
   const names = modelNames(ctx.settings);
   const from = (page.page - 1) * page.pageSize;
-  const models = names.map((name, index) => ({ name, isDefault: index === 0, builtIn: name === offlineName }));
+  const models = names.map((name, index) => ({ name, isDefault: index === 0, builtIn: name === offlineModelName }));
   return toPage(models.slice(from, from + page.pageSize), names.length, page);
 };
 
 export const listAgents = (ctx: RequestCtx, page: PageQuery, filters: store.AgentFilters) =>
   inTransaction(ctx, async (tx) => {
     const { rows, total } = await store.listAgents(tx, ctx.organizationId, page, filters);
-    return toPage(rows.map(shown), total, page);
+    return toPage(rows.map(agentView), total, page);
   });
 
-export const getAgent = (ctx: RequestCtx, id: string): Promise<AgentShown> =>
-  inTransaction(ctx, async (tx) => shown(await getAgentRow(tx, ctx, id)));
+/** Throws 404 for an unknown agent. */
+export const getAgent = (ctx: RequestCtx, id: string): Promise<Agent> =>
+  inTransaction(ctx, async (tx) => agentView(await getAgentRow(tx, ctx, id)));
 
-export async function createAgent(ctx: RequestCtx, input: AgentInput): Promise<AgentShown> {
-  const { apiVersion, model = modelNames(ctx.settings)[0] ?? offlineName, ...texts } = input;
-  const made = await inOne(ctx, async (tx) => {
-    await checkNamed(tx, ctx, { model, apiVersion });
-    const id = newId();
-    await makeRoom(tx, ctx, 'agents');
+/** Starts a background check. Throws 422 for an unknown model or version, a duplicate name, or at the quota. */
+export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Agent> {
+  const { apiVersion, model = modelNames(ctx.settings)[0] ?? offlineModelName, ...texts } = input;
+  const created = await inAgentTransaction(ctx, async (tx) => {
+    await assertModelAndVersionExist(tx, ctx, { model, apiVersion });
+    const id = createId();
+    await assertQuota(tx, ctx, 'agents');
     await store.insertAgent(tx, ctx.organizationId, { id, ...texts, model, api_version: apiVersion });
     await writeAudit(tx, ctx, { action: 'agent.create', target: { type: 'agent', id }, changes: { ...texts, model, apiVersion } });
-    return shown(await getAgentRow(tx, ctx, id));
+    return agentView(await getAgentRow(tx, ctx, id));
   });
-  checkInBackground(ctx);
-  return made;
+  startAgentChecks(ctx);
+  return created;
 }
 
-export async function changeAgent(ctx: RequestCtx, id: string, change: AgentChanges): Promise<AgentShown> {
+/**
+ * Another model or version restarts the agent. Throws 404, 422 for an unknown model or version, a duplicate name, or a concurrent
+ * change.
+ */
+export async function updateAgent(ctx: RequestCtx, id: string, change: AgentPatch): Promise<Agent> {
   const { name, description, instructions, model, apiVersion } = change;
-  const changed = await inOne(ctx, async (tx) => {
+  const changed = await inAgentTransaction(ctx, async (tx) => {
     const row = await getAgentRow(tx, ctx, id);
-    await checkNamed(tx, ctx, change);
+    await assertModelAndVersionExist(tx, ctx, change);
     await store.updateAgent(tx, ctx.organizationId, id, {
       ...(name !== undefined && { name }),
       ...(description !== undefined && { description: description ?? '' }),
@@ -101,14 +114,15 @@ export async function changeAgent(ctx: RequestCtx, id: string, change: AgentChan
     });
     const isAnother = (model ?? row.model) !== row.model || (apiVersion ?? row.api_version) !== row.api_version;
     const to = isAnother ? nextState(row.status, 'change') : undefined;
-    if (to !== undefined && !(await store.moveAgent(tx, ctx.organizationId, row, to))) throw changedMeanwhile();
+    if (to !== undefined && !(await store.updateAgentState(tx, ctx.organizationId, row, to))) throw changedMeanwhile();
     await writeAudit(tx, ctx, { action: 'agent.update', target: { type: 'agent', id }, changes: { ...change } });
-    return shown(await getAgentRow(tx, ctx, id));
+    return agentView(await getAgentRow(tx, ctx, id));
   });
-  if (isBeingChecked(changed.status)) checkInBackground(ctx);
+  if (isBeingChecked(changed.status)) startAgentChecks(ctx);
   return changed;
 }
 
+/** Throws 404 for an unknown agent. */
 export const deleteAgent = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { name } = await getAgentRow(tx, ctx, id);
@@ -116,19 +130,19 @@ export const deleteAgent = (ctx: RequestCtx, id: string): Promise<void> =>
     await writeAudit(tx, ctx, { action: 'agent.delete', target: { type: 'agent', id }, changes: { name } });
   });
 
-/** What people ask for. Throws 422 where the state doesn't allow it. */
-export async function steerAgent(ctx: RequestCtx, id: string, event: 'start' | 'restart' | 'stop'): Promise<AgentShown> {
+/** Transitions requested by callers. Throws 404, 422 `illegal_transition` or `changed_meanwhile`. */
+export async function transitionAgent(ctx: RequestCtx, id: string, event: 'start' | 'restart' | 'stop'): Promise<Agent> {
   const moved = await inTransaction(ctx, async (tx) => {
     const row = await getAgentRow(tx, ctx, id);
     const to = nextState(row.status, event);
     if (to === undefined) {
-      const message = `The agent is ${row.status}: "${event}" leads nowhere from there`;
+      const message = `The agent is ${row.status}: "${event}" is not possible in this state`;
       throw invalid(message, [{ path: '', code: 'illegal_transition', message }]);
     }
-    if (!(await store.moveAgent(tx, ctx.organizationId, row, to))) throw changedMeanwhile();
+    if (!(await store.updateAgentState(tx, ctx.organizationId, row, to))) throw changedMeanwhile();
     await writeAudit(tx, ctx, { action: `agent.${event}`, target: { type: 'agent', id }, changes: { status: { from: row.status, to } } });
-    return shown(await getAgentRow(tx, ctx, id));
+    return agentView(await getAgentRow(tx, ctx, id));
   });
-  if (isBeingChecked(moved.status)) checkInBackground(ctx);
+  if (isBeingChecked(moved.status)) startAgentChecks(ctx);
   return moved;
 }

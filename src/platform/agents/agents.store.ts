@@ -1,4 +1,4 @@
-// Rows of agents. A change of state goes through `moveAgent` alone, which says whether the state was still the one it was decided on.
+// Rows of agents. State changes go through `updateAgentState` only, which reports whether the state was still the expected one.
 import type { Knex } from 'knex';
 import type { Ctx } from '../../core/ctx.ts';
 import { readPage } from '../../db/page.ts';
@@ -57,8 +57,8 @@ export const updateAgent = (tx: Tx, organizationId: string, id: string, change: 
 export const deleteAgent = (tx: Tx, organizationId: string, id: string): Promise<number> =>
   tx('agents').where({ organization_id: organizationId, id }).delete();
 
-/** False when the agent is no longer in the state of that row. `reason` goes with `failed` alone. */
-export async function moveAgent(
+/** Compares the epoch: false when the agent's state has changed since `from` was read. `reason` is only for `failed`. */
+export async function updateAgentState(
   tx: Tx,
   organizationId: string,
   from: Pick<AgentRow, 'id' | 'epoch'>,
@@ -78,21 +78,21 @@ export async function moveAgent(
   return moved === 1;
 }
 
-/** A check that could not be finished here is due again at once. */
-export const giveCheckBack = (tx: Tx, organizationId: string, { id, epoch }: Pick<AgentRow, 'id' | 'epoch'>): Promise<number> =>
+/** Makes a check that this process could not finish due again immediately. */
+export const releaseCheck = (tx: Tx, organizationId: string, { id, epoch }: Pick<AgentRow, 'id' | 'epoch'>): Promise<number> =>
   tx('agents').where({ organization_id: organizationId, id, epoch }).update({ lease_until: null });
 
-export type Claim = { readonly organizationId: string; readonly id: string; readonly epoch: number };
+export type AgentCheckClaim = { readonly organizationId: string; readonly id: string; readonly epoch: number };
 
-export async function claimChecks(ctx: Pick<Ctx, 'db'>, most: number, leaseMs: number): Promise<Claim[]> {
+export async function claimAgentChecks(ctx: Pick<Ctx, 'db'>, limit: number, leaseMs: number): Promise<AgentCheckClaim[]> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; id: string; epoch: number }[] }>(
     'select * from claim_agent_checks(?, make_interval(secs => ?))',
-    [most, leaseMs / 1_000],
+    [limit, leaseMs / 1_000],
   );
   return rows.map(({ organization_id: organizationId, ...claim }) => ({ organizationId, ...claim }));
 }
 
-/** Undefined where there is no version of that label. */
+/** Undefined when no version has this label. */
 export async function findVersionStatus(tx: Tx, organizationId: string, version: string): Promise<string | undefined> {
   const row = await tx('api_schemas').where({ organization_id: organizationId, version }).first<{ status: string } | undefined>('status');
   return row?.status;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { Day, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { ApiKey, ApiKeyChange, ApiKeyWithSecret, NewApiKey, Rotation, UsageRow, usageGrouping } from './api-keys.schemas.ts';
-import { changeKey, createKey, getKey, listKeys, revokeKey, rotateKey } from './api-keys.service.ts';
-import { readUsage } from './usage.ts';
+import { ApiKey, ApiKeyPatch, ApiKeyRotation, ApiKeyUsage, ApiKeyWithSecret, NewApiKey, usageGrouping } from './api-keys.schemas.ts';
+import { createApiKey, getApiKey, listApiKeys, revokeApiKey, rotateApiKey, updateApiKey } from './api-keys.service.ts';
+import { getApiKeyUsage } from './usage.ts';
 
 const group = 'API Keys';
 
@@ -15,15 +15,15 @@ export const apiKeyRoutes = [
     method: 'GET',
     path: '/api-keys',
     permission: 'api-key:read',
-    summary: 'API keys of the organization, newest first',
-    description: 'Revoked and expired keys stay listed. Secrets are never shown again.',
+    summary: 'List API keys',
+    description: 'Newest first. Revoked and expired keys stay listed. Secrets are never returned again.',
     query: z.strictObject({
       ...pageFields,
       q: z.string().min(1).max(120).optional(),
       status: z.enum(['active', 'expired', 'revoked']).optional(),
     }),
     response: pageOf(ApiKey),
-    handler: (ctx, { query: { q, status, ...page } }) => listKeys(ctx, page, { q, status }),
+    handler: (ctx, { query: { q, status, ...page } }) => listApiKeys(ctx, page, { q, status }),
   }),
   defineRoute({
     id: 'createApiKey',
@@ -32,13 +32,13 @@ export const apiKeyRoutes = [
     path: '/api-keys',
     permission: 'api-key:create',
     summary: 'Create an API key',
-    description: 'The secret stands in this answer and nowhere else.',
+    description: 'The secret is returned only in this response.',
     body: NewApiKey,
     example: { name: 'Reporting', scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] }, expiresAt: null },
     response: ApiKeyWithSecret,
     status: 201,
-    writeOnce: ['secret'],
-    handler: (ctx, { body }) => createKey(ctx, body),
+    shownOnce: ['secret'],
+    handler: (ctx, { body }) => createApiKey(ctx, body),
   }),
   defineRoute({
     id: 'getApiKey',
@@ -46,11 +46,11 @@ export const apiKeyRoutes = [
     method: 'GET',
     path: '/api-keys/{id}',
     permission: 'api-key:read',
-    summary: 'One API key',
-    description: 'Its secret is never shown again.',
+    summary: 'Retrieve an API key',
+    description: 'The secret is not returned.',
     params: IdParams,
     response: ApiKey,
-    handler: (ctx, { params }) => getKey(ctx, params.id),
+    handler: (ctx, { params }) => getApiKey(ctx, params.id),
   }),
   defineRoute({
     id: 'updateApiKey',
@@ -58,13 +58,14 @@ export const apiKeyRoutes = [
     method: 'PATCH',
     path: '/api-keys/{id}',
     permission: 'api-key:update',
-    summary: 'Change name, scopes or expiry',
-    description: "Takes effect everywhere within one second. Nobody can grant what they don't hold.",
+    summary: 'Update an API key',
+    description:
+      'Changes name, scopes or expiry. Takes effect everywhere within one second. Callers can grant only what they may do themselves.',
     params: IdParams,
-    body: ApiKeyChange,
+    body: ApiKeyPatch,
     example: { name: 'Reporting, nightly' },
     response: ApiKey,
-    handler: (ctx, { params, body }) => changeKey(ctx, params.id, body),
+    handler: (ctx, { params, body }) => updateApiKey(ctx, params.id, body),
   }),
   defineRoute({
     id: 'deleteApiKey',
@@ -75,7 +76,7 @@ export const apiKeyRoutes = [
     summary: 'Revoke an API key',
     description: 'Takes effect everywhere within one second. The key stays listed as revoked.',
     params: IdParams,
-    handler: (ctx, { params }) => revokeKey(ctx, params.id),
+    handler: (ctx, { params }) => revokeApiKey(ctx, params.id),
   }),
   defineRoute({
     id: 'getApiKeyUsage',
@@ -83,15 +84,16 @@ export const apiKeyRoutes = [
     method: 'GET',
     path: '/api-keys/{id}/usage',
     permission: 'api-key:read',
-    summary: 'What the key called',
+    summary: 'Retrieve the usage of an API key',
     description:
-      'Calls of the public interface by day, version and resource, newest day and most calls first. Noted every ten seconds, kept for 13 months.',
+      'Requests to the public interface by day, version and resource, newest day and most requests first. Updated every ten seconds, kept for ' +
+      '13 months.',
     params: IdParams,
     query: z
       .strictObject({
         ...pageFields,
-        from: Day.optional().describe('First day; by default the 30 days up to the last one'),
-        to: Day.optional().describe('Last day; by default today'),
+        from: Day.optional().describe('First day; defaults to 29 days before `to`'),
+        to: Day.optional().describe('Last day; defaults to today'),
         groupBy: usageGrouping,
         version: z.string().min(1).max(100).optional(),
         resource: z.string().min(1).max(100).optional(),
@@ -100,8 +102,8 @@ export const apiKeyRoutes = [
         path: ['to'],
         error: 'must not be before "from"',
       }),
-    response: pageOf(UsageRow),
-    handler: (ctx, { params, query: { page, pageSize, ...asked } }) => readUsage(ctx, params.id, { page, pageSize }, asked),
+    response: pageOf(ApiKeyUsage),
+    handler: (ctx, { params, query: { page, pageSize, ...filter } }) => getApiKeyUsage(ctx, params.id, { page, pageSize }, filter),
   }),
   defineRoute({
     id: 'rotateApiKey',
@@ -109,14 +111,14 @@ export const apiKeyRoutes = [
     method: 'POST',
     path: '/api-keys/{id}/rotate',
     permission: 'api-key:update',
-    summary: 'Give the key a new secret',
-    description: 'The old secret goes on working for the grace period. From now on the key acts for whoever rotated it.',
+    summary: 'Rotate an API key',
+    description: 'Creates a new secret. The old secret keeps working for the grace period. The key then acts for the caller.',
     params: IdParams,
-    body: Rotation,
+    body: ApiKeyRotation,
     example: { gracePeriodSeconds: 3600 },
     response: ApiKeyWithSecret,
     status: 201,
-    writeOnce: ['secret'],
-    handler: (ctx, { params, body }) => rotateKey(ctx, params.id, body.gracePeriodSeconds),
+    shownOnce: ['secret'],
+    handler: (ctx, { params, body }) => rotateApiKey(ctx, params.id, body.gracePeriodSeconds),
   }),
 ];

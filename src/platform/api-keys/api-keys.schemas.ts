@@ -1,4 +1,4 @@
-// What an API key looks like from outside: never its secret, except once.
+// Request and response schemas of API keys. The secret is returned only once, when it is created or rotated.
 import { z } from 'zod';
 import { bodyInstant, Day, Id, Instant, shortText } from '../../http/fields.ts';
 
@@ -13,15 +13,15 @@ const Scopes = z
     resources: scopeList(z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'must be a resource name')).default([]),
     permissions: scopeList(z.enum(['read', 'write'])).default([]),
   })
-  .describe('Each list counts alone: empty versions or resources mean all, empty permissions mean read, write includes read');
+  .describe('The lists are independent: empty versions or resources mean all, empty permissions mean read; write includes read');
 
 export const NewApiKey = z.strictObject({ name: shortText(120), scopes: Scopes.prefault({}), expiresAt: bodyInstant.optional() });
-export const ApiKeyChange = z.strictObject({
+export const ApiKeyPatch = z.strictObject({
   name: shortText(120).optional(),
   scopes: Scopes.optional(),
   expiresAt: bodyInstant.optional(),
 });
-export const Rotation = z.strictObject({
+export const ApiKeyRotation = z.strictObject({
   gracePeriodSeconds: z.int().min(0).max(2_592_000, 'must be at most 2592000 (30 days)').default(0),
 });
 
@@ -29,7 +29,7 @@ export const ApiKey = z
   .object({
     id: Id,
     name: z.string(),
-    prefix: z.string().describe('The first 12 characters, to tell keys apart'),
+    prefix: z.string().describe('The first 12 characters of the secret, to identify the key'),
     scopes: z.object({ versions: z.array(z.string()), resources: z.array(z.string()), permissions: z.array(z.string()) }),
     status: z.enum(['active', 'expired', 'revoked']),
     expiresAt: Instant.nullable(),
@@ -41,21 +41,21 @@ export const ApiKey = z
   .meta({ id: 'ApiKey' });
 
 export const ApiKeyWithSecret = ApiKey.extend({
-  secret: z.string().nullable().describe('Shown this once; null when a stored answer is replayed'),
+  secret: z.string().nullable().describe('Returned only once; null when the response is replayed for an idempotency key'),
 }).meta({ id: 'ApiKeyWithSecret' });
 
-const count = z.int().describe('Calls');
-/** Groupings that were not asked for are null; so are version and resource of calls that named none that exists. */
-export const UsageRow = z
+const count = z.int().describe('Number of requests');
+/** Fields that the usage is not grouped by are null, and so are version and resource of requests that named no existing one. */
+export const ApiKeyUsage = z
   .object({
     day: Day.nullable().describe('UTC'),
-    version: z.string().nullable().describe('Null: the call named no version that was ever published'),
-    resource: z.string().nullable().describe('Null: the description of the version, or no resource of it'),
+    version: z.string().nullable().describe('Null when the request named no version that was ever published'),
+    resource: z.string().nullable().describe('Null for the OpenAPI description of the version and for unknown resources'),
     requests: count,
     succeeded: count.describe('Answered 2xx'),
     notModified: count.describe('Answered 304'),
     refused: count.describe('Answered 4xx'),
-    failed: count.describe('Answered 5xx, or broken off before the end'),
+    failed: count.describe('Answered 5xx, or disconnected before the end'),
   })
   .meta({ id: 'ApiKeyUsage' });
 const usageGroups = ['day', 'version', 'resource'] as const;
@@ -73,10 +73,10 @@ export const usageGrouping = z
       type: 'string',
       pattern: groupsPattern,
       default: usageGroups.join(','),
-      description: 'What the calls are added up by, separated by commas',
+      description: 'What the requests are grouped by, separated by commas',
     },
   });
 
-export type ApiKeyInput = z.output<typeof NewApiKey>;
-export type ApiKeyChanges = z.output<typeof ApiKeyChange>;
-export type ApiKeyView = z.input<typeof ApiKey>;
+export type NewApiKey = z.output<typeof NewApiKey>;
+export type ApiKeyPatch = z.output<typeof ApiKeyPatch>;
+export type ApiKey = z.input<typeof ApiKey>;

@@ -1,32 +1,32 @@
-// Rules of API keys: the secret leaves once, nobody grants an access level above their own, a revoked key stays revoked.
+// API keys: the secret is returned once, callers cannot create keys with more access than they have, a revoked key stays revoked.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
+import { createId } from '../../core/id.ts';
 import { isReadPermission, type Permission } from '../../core/permissions.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
-import { makeApiKey } from '../../identity/api-key.ts';
+import { generateApiKey } from '../../identity/api-key.ts';
 import { type AuditEntry, writeAudit } from '../../identity/audit.store.ts';
 import { keyPermissions } from '../../identity/principal.ts';
-import { refuseHandedOver } from '../grant.ts';
-import { makeRoom } from '../room.ts';
-import type { ApiKeyChanges, ApiKeyInput, ApiKeyView } from './api-keys.schemas.ts';
+import { assertNotHandedOver } from '../grant.ts';
+import { assertQuota } from '../quotas.ts';
+import type { ApiKey, ApiKeyPatch, NewApiKey } from './api-keys.schemas.ts';
 import {
   type ApiKeyFilter,
   type ApiKeyRow,
   findApiKeyRow,
-  holdApiKey,
-  holdMember,
+  findUnknownVersions,
   insertApiKey,
-  listApiKeys,
+  keepMembership,
+  listApiKeyRows,
+  lockApiKey,
+  markApiKeyRevoked,
   replaceSecret,
-  revokeApiKey,
-  unknownVersions,
-  updateApiKey,
+  updateApiKeyRow,
 } from './api-keys.store.ts';
 
-const view = (row: ApiKeyRow): ApiKeyView => ({
+const view = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
   name: row.name,
   prefix: row.prefix,
@@ -45,99 +45,104 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
   return row;
 }
 
-type Power = Pick<ApiKeyRow, 'scope_versions' | 'scope_resources' | 'scope_permissions'>;
+type ScopeColumns = Pick<ApiKeyRow, 'scope_versions' | 'scope_resources' | 'scope_permissions'>;
 
 const escalation = (): AppError =>
   new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
-    details: [{ path: 'scopes', code: 'escalation', message: 'The key would be able to do more than you may' }],
+    details: [{ path: 'scopes', code: 'escalation', message: 'The key would have permissions that you do not have' }],
   });
 
-/** A caller who only reads can't make a key that writes. */
-function checkGrant(ctx: RequestCtx, permissions: readonly string[]): void {
+/** Throws 403 `escalation` when a caller without any write permission creates a key that writes. */
+function assertCanGrantScopes(ctx: RequestCtx, permissions: readonly string[]): void {
   if (permissions.includes('write') && [...ctx.principal.permissions].every(isReadPermission)) throw escalation();
 }
 
-/** Throws when the caller was removed from the organization meanwhile. */
-async function holdCaller(tx: Tx, ctx: RequestCtx): Promise<void> {
-  if (await holdMember(tx, ctx.organizationId, ctx.principal.user.id)) return;
+/** Locks the caller's membership. Throws 403 when they were removed from the organization meanwhile. */
+async function assertCallerIsMember(tx: Tx, ctx: RequestCtx): Promise<void> {
+  if (await keepMembership(tx, ctx.organizationId, ctx.principal.user.id)) return;
   throw new AppError('FORBIDDEN', 'You no longer belong to the organization');
 }
 
-const restricted = (scopes: Power): boolean => scopes.scope_versions.length > 0 || scopes.scope_resources.length > 0;
+const isRestricted = (scopes: ScopeColumns): boolean => scopes.scope_versions.length > 0 || scopes.scope_resources.length > 0;
 
-/** What a key of this creator could do on the management interface with such scopes. */
-export function powerOf(row: ApiKeyRow, scopes: Power, ceiling = row.ceiling): ReadonlySet<Permission> {
-  if (row.role_name === null || restricted(scopes)) return new Set();
+/** Permissions on the management interface of a key of this creator with these scopes. Keys restricted to versions or resources have none. */
+export function managementPermissionsOf(row: ApiKeyRow, scopes: ScopeColumns, ceiling = row.ceiling): ReadonlySet<Permission> {
+  if (row.role_name === null || isRestricted(scopes)) return new Set();
   const role = { id: '', name: row.role_name, builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] };
   return keyPermissions({ role, scopes: { versions: [], resources: [], permissions: scopes.scope_permissions }, ceiling });
 }
 
-const isWider = (after: Power, before: Power): boolean =>
-  (after.scope_permissions.includes('write') && !before.scope_permissions.includes('write')) || (restricted(before) && !restricted(after));
+const isWider = (after: ScopeColumns, before: ScopeColumns): boolean =>
+  (after.scope_permissions.includes('write') && !before.scope_permissions.includes('write')) ||
+  (isRestricted(before) && !isRestricted(after));
 
 /**
- * Somebody else's key may become weaker, but never able to do what neither it nor the caller could; nor may it live longer. Scopes
- * count for every secret of the key, so they can't be widened while an old secret acts for whoever had the key before.
+ * An update of another member's key may reduce its permissions, but must not add any that the caller lacks; extending its lifetime
+ * counts as granting all of them again. Scopes apply to every secret of the key, so they cannot be widened while an old secret still
+ * acts for the former holder. Throws 422 `grace_running`, 403 `escalation`.
  */
-function checkWidening(ctx: RequestCtx, row: ApiKeyRow, after: Power & Pick<ApiKeyRow, 'expires_at'>): void {
+function assertNoEscalation(ctx: RequestCtx, row: ApiKeyRow, after: ScopeColumns & Pick<ApiKeyRow, 'expires_at'>): void {
   if (row.grace_until !== null && isWider(after, row))
-    throw invalid('An old secret of the key still works', [
+    throw invalid('An old secret of the key is still valid', [
       {
         path: 'scopes',
         code: 'grace_running',
-        message: `Widen it after ${instant(row.grace_until)}, or end the grace by another rotation`,
+        message: `Widen the scopes after ${instant(row.grace_until)}, or end the grace period by rotating the key again`,
       },
     ]);
   const livesLonger = row.expires_at !== null && (after.expires_at === null || after.expires_at > row.expires_at);
-  const before = row.status === 'active' && !livesLonger ? powerOf(row, row) : new Set();
-  const gained = [...powerOf(row, after)].filter((permission) => !before.has(permission));
+  const before = row.status === 'active' && !livesLonger ? managementPermissionsOf(row, row) : new Set();
+  const gained = [...managementPermissionsOf(row, after)].filter((permission) => !before.has(permission));
   if (gained.some((permission) => !ctx.principal.permissions.has(permission))) throw escalation();
 }
 
-function checkExpiry(ctx: Pick<RequestCtx, 'clock'>, expiresAt: string | null | undefined): void {
+function assertFutureExpiry(ctx: Pick<RequestCtx, 'clock'>, expiresAt: string | null | undefined): void {
   if (typeof expiresAt === 'string' && new Date(expiresAt) <= ctx.clock.now()) {
     throw invalid('The key would already be expired', [{ path: 'expiresAt', code: 'in_the_past', message: 'must be in the future' }]);
   }
 }
 
-/** A key for a version that isn't there would read nothing, and later whatever gets that label. Drafts have theirs already. */
-async function checkVersions(tx: Tx, ctx: Pick<RequestCtx, 'organizationId'>, labels: readonly string[]): Promise<void> {
-  const unknown = await unknownVersions(tx, ctx.organizationId, labels);
+/** Throws 422 for labels without a version: such a key would later read whichever version gets that label. Drafts already have labels. */
+async function assertVersionsExist(tx: Tx, ctx: Pick<RequestCtx, 'organizationId'>, labels: readonly string[]): Promise<void> {
+  const unknown = await findUnknownVersions(tx, ctx.organizationId, labels);
   if (unknown.length === 0) return;
   const problems = unknown.map((label) => ({
     path: 'scopes.versions',
     code: 'unknown_version',
-    message: `There is no version ${label}; GET /api-schema lists all`,
+    message: `There is no version ${label}. GET /api-schema lists all versions.`,
   }));
   throw invalid('The key names versions that do not exist', problems);
 }
 
-function checkAlive(row: ApiKeyRow): void {
-  if (row.status === 'revoked')
-    throw invalid('A revoked key stays revoked', [{ path: '', code: 'revoked', message: 'Create a new key instead' }]);
+function assertNotRevoked(row: ApiKeyRow): void {
+  if (row.status === 'revoked') throw invalid('The key is revoked', [{ path: '', code: 'revoked', message: 'Create a new key instead' }]);
 }
 
-export const listKeys = (ctx: RequestCtx, page: PageQuery, filter: ApiKeyFilter) =>
+export const listApiKeys = (ctx: RequestCtx, page: PageQuery, filter: ApiKeyFilter) =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await listApiKeys(tx, ctx.organizationId, page, filter);
+    const { rows, total } = await listApiKeyRows(tx, ctx.organizationId, page, filter);
     return toPage(rows.map(view), total, page);
   });
 
-export const getKey = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+/** Throws 404 for an unknown key. */
+export const getApiKey = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
 type Issuer = Pick<RequestCtx, 'organizationId' | 'clock'> & { readonly userId: string };
 
-/** Makes a key that acts for this member, whom the transaction must hold. `audit` writes the row of it. The secret leaves here once. */
+/**
+ * Creates a key that acts for this member; the caller must have locked the membership in `tx`. `audit` writes the audit entry. The
+ * returned secret is not stored. Throws 422 for a past expiry or unknown versions.
+ */
 export async function issueApiKey(
   tx: Tx,
   by: Issuer,
-  input: ApiKeyInput,
+  input: NewApiKey,
   audit: (entry: AuditEntry) => Promise<void>,
 ): Promise<{ id: string; prefix: string; secret: string }> {
-  checkExpiry(by, input.expiresAt);
-  await checkVersions(tx, by, input.scopes.versions);
-  const key = makeApiKey();
-  const id = newId();
+  assertFutureExpiry(by, input.expiresAt);
+  await assertVersionsExist(tx, by, input.scopes.versions);
+  const key = generateApiKey();
+  const id = createId();
   await insertApiKey(tx, by.organizationId, {
     id,
     name: input.name,
@@ -157,28 +162,30 @@ export async function issueApiKey(
   return { id, prefix: key.prefix, secret: key.secret };
 }
 
-export async function createKey(ctx: RequestCtx, input: ApiKeyInput) {
-  refuseHandedOver(ctx);
-  checkGrant(ctx, input.scopes.permissions);
+/** Throws 403 `escalation` or `handed_over`, 422 for a past expiry, unknown versions, or at the quota. */
+export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
+  assertNotHandedOver(ctx);
+  assertCanGrantScopes(ctx, input.scopes.permissions);
   return inTransaction(ctx, async (tx) => {
-    await holdCaller(tx, ctx);
-    await makeRoom(tx, ctx, 'apiKeys');
+    await assertCallerIsMember(tx, ctx);
+    await assertQuota(tx, ctx, 'apiKeys');
     const by = { organizationId: ctx.organizationId, clock: ctx.clock, userId: ctx.principal.user.id };
     const { id, secret } = await issueApiKey(tx, by, input, (entry) => writeAudit(tx, ctx, entry));
     return { ...view(await getRow(tx, ctx, id)), secret };
   });
 }
 
-export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChanges) {
-  if (change.scopes !== undefined || change.expiresAt !== undefined) refuseHandedOver(ctx);
-  checkGrant(ctx, change.scopes?.permissions ?? []);
-  checkExpiry(ctx, change.expiresAt);
+/** Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked key, a past expiry, unknown versions, or a running grace period. */
+export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPatch) {
+  if (change.scopes !== undefined || change.expiresAt !== undefined) assertNotHandedOver(ctx);
+  assertCanGrantScopes(ctx, change.scopes?.permissions ?? []);
+  assertFutureExpiry(ctx, change.expiresAt);
   return inTransaction(ctx, async (tx) => {
-    await holdApiKey(tx, ctx.organizationId, id);
+    await lockApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
-    checkAlive(row);
+    assertNotRevoked(row);
     const added = (change.scopes?.versions ?? []).filter((label) => !row.scope_versions.includes(label));
-    await checkVersions(tx, ctx, added);
+    await assertVersionsExist(tx, ctx, added);
     const columns = {
       ...(change.name !== undefined && { name: change.name }),
       ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
@@ -189,19 +196,19 @@ export async function changeKey(ctx: RequestCtx, id: string, change: ApiKeyChang
       }),
     };
     const expiresAt = typeof change.expiresAt === 'string' ? new Date(change.expiresAt) : null;
-    checkWidening(ctx, row, { ...row, ...columns, expires_at: change.expiresAt === undefined ? row.expires_at : expiresAt });
-    if (Object.keys(columns).length > 0) await updateApiKey(tx, ctx.organizationId, id, columns);
+    assertNoEscalation(ctx, row, { ...row, ...columns, expires_at: change.expiresAt === undefined ? row.expires_at : expiresAt });
+    if (Object.keys(columns).length > 0) await updateApiKeyRow(tx, ctx.organizationId, id, columns);
     await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
     return view(await getRow(tx, ctx, id));
   });
 }
 
-/** The row stays, so that its history can be read; the secret is dead everywhere within a second. */
-export const revokeKey = (ctx: RequestCtx, id: string) =>
+/** The row stays for the history. The secret stops working everywhere within a second. Throws 404 for an unknown key. */
+export const revokeApiKey = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await getRow(tx, ctx, id);
     if (row.status === 'revoked') return;
-    await revokeApiKey(tx, ctx.organizationId, id);
+    await markApiKeyRevoked(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
       action: 'api-key.revoke',
       target: { type: 'api-key', id },
@@ -209,18 +216,21 @@ export const revokeKey = (ctx: RequestCtx, id: string) =>
     });
   });
 
-/** Whoever rotates holds the new secret, so the key acts for that person from now on. */
-export const rotateKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: number) =>
+/**
+ * The caller gets the new secret, so the key acts for them from then on. Throws 404, 403 `escalation` or `handed_over`, 422 for a
+ * revoked or expired key.
+ */
+export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: number) =>
   inTransaction(ctx, async (tx) => {
-    refuseHandedOver(ctx);
-    await holdCaller(tx, ctx);
-    await holdApiKey(tx, ctx.organizationId, id);
+    assertNotHandedOver(ctx);
+    await assertCallerIsMember(tx, ctx);
+    await lockApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
-    checkAlive(row);
+    assertNotRevoked(row);
     if (row.status === 'expired')
-      throw invalid('The key has expired', [{ path: '', code: 'expired', message: 'Give it a later expiresAt first' }]);
-    checkGrant(ctx, row.scope_permissions);
-    const key = makeApiKey();
+      throw invalid('The key has expired', [{ path: '', code: 'expired', message: 'Set a later expiresAt first' }]);
+    assertCanGrantScopes(ctx, row.scope_permissions);
+    const key = generateApiKey();
     await replaceSecret(tx, ctx.organizationId, id, { ...key, createdBy: ctx.principal.user.id }, gracePeriodSeconds);
     await writeAudit(tx, ctx, {
       action: 'api-key.rotate',

@@ -1,4 +1,4 @@
-// Rows of api_keys; the only writer of that table besides the note of last use.
+// Rows of api_keys. Only this file writes that table, except for the time of last use.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -18,15 +18,15 @@ export type ApiKeyRow = {
   user_id: string;
   user_email: string;
   user_name: string;
-  /** What the creator may do today; null once they left. */
+  /** The creator's current role; null after they left. */
   role_name: string | null;
   role_built_in: boolean | null;
   role_permissions: string[] | null;
-  /** What it could do when it was handed over; null when it never was. */
+  /** Maximum permissions of a transferred key: what it could do at the transfer. Null when it was never transferred. */
   ceiling: string[] | null;
   previous_created_by: string | null;
   previous_ceiling: string[] | null;
-  /** While an old secret goes on working after a rotation. */
+  /** End of the grace period of the old secret after a rotation; null when there is none. */
   grace_until: Date | null;
 };
 
@@ -66,7 +66,7 @@ const select = (tx: Tx, organizationId: string) =>
       tx.raw(`case when ${inGrace} then k.previous_expires_at end as grace_until`),
     );
 
-export function listApiKeys(tx: Tx, organizationId: string, page: PageQuery, filter: ApiKeyFilter) {
+export function listApiKeyRows(tx: Tx, organizationId: string, page: PageQuery, filter: ApiKeyFilter) {
   const query = select(tx, organizationId).orderBy([
     { column: 'k.created_at', order: 'desc' },
     { column: 'k.id', order: 'desc' },
@@ -79,19 +79,19 @@ export function listApiKeys(tx: Tx, organizationId: string, page: PageQuery, fil
 export const findApiKeyRow = async (tx: Tx, organizationId: string, id: string): Promise<ApiKeyRow | undefined> =>
   (await select(tx, organizationId).where('k.id', id).first()) as ApiKeyRow | undefined;
 
-/** By its secret, or by an old one whose grace runs. */
+/** The key acts for the person by its secret, or by an old secret in its grace period. */
 const actsFor = `(k.created_by = ? or (k.previous_created_by = ? and ${inGrace}))`;
 
-/** The living keys that act for this person, held until the transaction ends. */
-export const holdLivingKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
+/** Active keys that act for this person, locked until the transaction ends. */
+export const lockActiveKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
   (await select(tx, organizationId)
     .whereRaw(actsFor, [userId, userId])
     .whereRaw(`${keyStatus} = 'active'`)
     .orderBy('k.id')
     .forUpdate('k')) as ApiKeyRow[];
 
-/** Those of them, for showing. */
-export const livingKeysOf = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
+/** Active keys that act for this person, newest first, without locks. */
+export const listActiveKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
   (await select(tx, organizationId)
     .whereRaw(actsFor, [userId, userId])
     .whereRaw(`${keyStatus} = 'active'`)
@@ -100,24 +100,24 @@ export const livingKeysOf = async (tx: Tx, organizationId: string, userId: strin
       { column: 'k.id', order: 'desc' },
     ])) as ApiKeyRow[];
 
-/** Lets nobody else change the key until the transaction ends. */
-export const holdApiKey = (tx: Tx, organizationId: string, id: string) =>
+/** Locks the key until the transaction ends. */
+export const lockApiKey = (tx: Tx, organizationId: string, id: string) =>
   tx('api_keys').where({ organization_id: organizationId, id }).forUpdate().select('id');
 
-/** Ends the old secret of a rotation before its grace does. */
-export const endGrace = (tx: Tx, organizationId: string, id: string) =>
+/** Ends the grace period of the old secret now. */
+export const endGracePeriod = (tx: Tx, organizationId: string, id: string) =>
   tx('api_keys')
     .where({ organization_id: organizationId, id })
     .update({ previous_secret_hash: null, previous_expires_at: null, previous_created_by: null, previous_ceiling: null });
 
-/** The old secret goes on reading publicly, and manages nothing, whoever comes back. */
-export const boundGrace = (tx: Tx, organizationId: string, id: string) =>
+/** The old secret keeps reading the public interface but loses all management permissions, even if its holder becomes a member again. */
+export const restrictOldSecret = (tx: Tx, organizationId: string, id: string) =>
   tx('api_keys').where({ organization_id: organizationId, id }).update({ previous_ceiling: [] });
 
-/** Keeps the person a member until the transaction ends, so that no key is made for someone who is leaving; false when they left. */
-export async function holdMember(tx: Tx, organizationId: string, userId: string): Promise<boolean> {
-  const held = await tx('memberships').where({ organization_id: organizationId, user_id: userId }).forKeyShare().select('user_id');
-  return held.length === 1;
+/** Share lock on the membership, so that no key is created for a leaving member. False when the person is not a member. */
+export async function keepMembership(tx: Tx, organizationId: string, userId: string): Promise<boolean> {
+  const locked = await tx('memberships').where({ organization_id: organizationId, user_id: userId }).forKeyShare().select('user_id');
+  return locked.length === 1;
 }
 
 type NewRow = {
@@ -135,13 +135,13 @@ export const insertApiKey = (tx: Tx, organizationId: string, row: NewRow) =>
   tx('api_keys').insert({ ...row, organization_id: organizationId });
 
 type ChangedRow = Partial<Pick<NewRow, 'name' | 'scope_versions' | 'scope_resources' | 'scope_permissions' | 'expires_at'>>;
-export const updateApiKey = (tx: Tx, organizationId: string, id: string, change: ChangedRow) =>
+export const updateApiKeyRow = (tx: Tx, organizationId: string, id: string, change: ChangedRow) =>
   tx('api_keys').where({ organization_id: organizationId, id }).update(change);
 
-export const revokeApiKey = (tx: Tx, organizationId: string, id: string) =>
+export const markApiKeyRevoked = (tx: Tx, organizationId: string, id: string) =>
   tx('api_keys').where({ organization_id: organizationId, id }).whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
 
-/** Makes the key act for another person, bounded. The old secret of a rotation moves along when it acted for the same person. */
+/** Makes the key act for another person, with a ceiling. An old secret is transferred as well if it acted for the same person. */
 export const handOverKey = (
   tx: Tx,
   organizationId: string,
@@ -157,7 +157,7 @@ export const handOverKey = (
       ...(bounds.previousCeiling !== null && { previous_created_by: to, previous_ceiling: bounds.previousCeiling }),
     });
 
-/** The old secret goes on for the grace period, for whom it acted before; a rotation during one ends the older secret at once. */
+/** During the grace period the old secret keeps acting for its former person. Another rotation ends the older secret immediately. */
 export const replaceSecret = (
   tx: Tx,
   organizationId: string,
@@ -171,7 +171,7 @@ export const replaceSecret = (
       prefix: secret.prefix,
       secret_hash: secret.hash,
       created_by: secret.createdBy,
-      // Whoever left does not know the new secret; the old one keeps its bound.
+      // Former members do not know the new secret, so it needs no ceiling; the old one keeps its ceiling.
       ceiling: null,
       previous_ceiling: graceSeconds === 0 ? null : tx.ref('ceiling'),
       previous_created_by: graceSeconds === 0 ? null : tx.ref('created_by'),
@@ -179,8 +179,8 @@ export const replaceSecret = (
       previous_expires_at: graceSeconds === 0 ? null : tx.raw('now() + make_interval(secs => ?)', [graceSeconds]),
     });
 
-/** Which of these labels no version of the organization has. */
-export async function unknownVersions(tx: Tx, organizationId: string, labels: readonly string[]): Promise<string[]> {
+/** Labels that no version of the organization has. */
+export async function findUnknownVersions(tx: Tx, organizationId: string, labels: readonly string[]): Promise<string[]> {
   if (labels.length === 0) return [];
   const known = await tx('api_schemas').where({ organization_id: organizationId }).whereIn('version', labels).pluck<string[]>('version');
   return labels.filter((label) => !known.includes(label));

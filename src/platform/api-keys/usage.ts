@@ -1,4 +1,4 @@
-// Reads what was counted of the calls of the public interface; src/public/usage.ts counts, and the database adds up.
+// Reads the usage counters of API keys. src/public/usage.ts counts requests; the database aggregates them.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { readPage } from '../../db/page.ts';
@@ -19,7 +19,7 @@ type UsageFilter = {
 const kinds = ['succeeded', 'not_modified', 'refused', 'failed'] as const;
 const allKinds = kinds.join(' + ');
 const today = "(now() at time zone 'UTC')::date";
-const usualDays = 30;
+const defaultDays = 30;
 
 type UsageRow = Partial<Record<UsageGroup, string>> & Record<(typeof kinds)[number], string>;
 
@@ -37,7 +37,7 @@ const view = (row: UsageRow) => {
 function usageQuery(tx: Tx, organizationId: string, keyId: string, { from, to, groupBy, version, resource }: UsageFilter) {
   const counted = tx('api_key_usage')
     .where({ organization_id: organizationId, api_key_id: keyId })
-    .whereRaw(`day >= coalesce(:from::date, coalesce(:to::date, ${today}) - ${usualDays - 1}) and day <= coalesce(:to::date, ${today})`, {
+    .whereRaw(`day >= coalesce(:from::date, coalesce(:to::date, ${today}) - ${defaultDays - 1}) and day <= coalesce(:to::date, ${today})`, {
       from: from ?? null,
       to: to ?? null,
     })
@@ -50,7 +50,8 @@ function usageQuery(tx: Tx, organizationId: string, keyId: string, { from, to, g
   return query.orderByRaw(`${allKinds} desc`).orderBy(groupBy.filter((group) => group !== 'day'));
 }
 
-export const readUsage = (ctx: RequestCtx, id: string, page: PageQuery, filter: UsageFilter) =>
+/** Throws 404 for an unknown key. */
+export const getApiKeyUsage = (ctx: RequestCtx, id: string, page: PageQuery, filter: UsageFilter) =>
   inTransaction(ctx, async (tx) => {
     if ((await findApiKeyRow(tx, ctx.organizationId, id)) === undefined) throw notFound('API key');
     const { rows, total } = await readPage<UsageRow>(usageQuery(tx, ctx.organizationId, id, filter), page);
@@ -59,11 +60,11 @@ export const readUsage = (ctx: RequestCtx, id: string, page: PageQuery, filter: 
 
 type VersionCaller = { apiKeyId: string; name: string; status: ApiKeyRow['status']; requests: number; lastDay: string };
 
-/** How far back a version's callers are named. */
+/** Days for which the callers of a version are listed. */
 const callerDays = 30;
 
-/** Keys that a version answered in the last 30 days, whoever called last first. */
-export async function callersOf(
+/** Keys with requests answered 2xx or 304 by the version in the last 30 days, most recent first. */
+export async function listVersionCallers(
   tx: Tx,
   organizationId: string,
   version: string,

@@ -4,19 +4,19 @@ import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
 import {
   ApiSchema,
-  ApiSchemaChange,
-  Difference,
+  ApiSchemaCaller,
+  ApiSchemaDifference,
+  ApiSchemaPatch,
+  ApiSchemaValidation,
   NewApiSchema,
   PublicationReport,
   PublishInput,
-  RetiredSchema,
-  Validation,
-  VersionCaller,
+  RetiredApiSchema,
 } from './api-schemas.schemas.ts';
 import * as service from './api-schemas.service.ts';
-import { deprecateApiSchema, listCallers, retireApiSchema } from './ending.ts';
-import { proveAgain } from './prove-again.ts';
-import { getPublication, plannedIndexes, startPublication, tendSoon } from './publication.ts';
+import { proveApiSchema } from './prove-again.ts';
+import { getPublication, planIndexes, startIndexMaintenance, startPublication } from './publication.ts';
+import { deprecateApiSchema, listApiSchemaCallers, retireApiSchema } from './version-lifecycle.ts';
 
 const group = 'API Keys';
 const versionLabel = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
@@ -24,12 +24,12 @@ const versionLabel = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version labe
 const exampleEndpoint = {
   name: 'invoices',
   recordType: 'invoice',
-  description: 'Invoices with what is still to be paid',
+  description: 'Invoices with the amount due',
   fields: [
     { name: 'number', source: 'tranid', description: 'The number printed on the invoice' },
     { name: 'date', source: 'trandate', description: 'Date of the invoice' },
     { name: 'customerName', source: 'entity.name', description: 'Name of the customer' },
-    { name: 'amountDue', source: 'foreignamountunpaid', description: 'What is still to be paid' },
+    { name: 'amountDue', source: 'foreignamountunpaid', description: 'Amount that is still unpaid' },
   ],
   filters: [
     { field: 'date', operators: ['eq', 'after', 'before'] },
@@ -47,8 +47,8 @@ export const apiSchemaRoutes = [
     method: 'GET',
     path: '/api-schema',
     permission: 'api-schema:read',
-    summary: 'Versions of the public interface, newest first',
-    description: 'Drafts, published, deprecated and retired ones.',
+    summary: 'List API versions',
+    description: 'Newest first: draft, published, deprecated and retired versions of the public interface.',
     query: z.strictObject({ ...pageFields, status: z.enum(['draft', 'published', 'deprecated', 'retired']).optional() }),
     response: pageOf(ApiSchema),
     handler: (ctx, { query: { status, ...page } }) => service.listApiSchemas(ctx, page, status),
@@ -59,8 +59,8 @@ export const apiSchemaRoutes = [
     method: 'POST',
     path: '/api-schema',
     permission: 'api-schema:create',
-    summary: 'Start a draft of the next version',
-    description: 'The server gives the label: v1, v2, … Labels are never given twice.',
+    summary: 'Create a draft of the next version',
+    description: 'The service assigns the label: v1, v2, … Labels are never reused.',
     body: NewApiSchema,
     example: { name: 'Records for customers', endpoints: [exampleEndpoint] },
     response: ApiSchema,
@@ -73,8 +73,8 @@ export const apiSchemaRoutes = [
     method: 'GET',
     path: '/api-schema/{id}',
     permission: 'api-schema:read',
-    summary: 'One version',
-    description: 'With its endpoints and the state of its publication; all of that stands at `/api-schema/{id}/publication`.',
+    summary: 'Retrieve an API version',
+    description: 'Includes its endpoints and the state of its publication; `/api-schema/{id}/publication` has the full report.',
     params: IdParams,
     response: ApiSchema,
     handler: (ctx, { params }) => service.getApiSchema(ctx, params.id),
@@ -85,13 +85,13 @@ export const apiSchemaRoutes = [
     method: 'PATCH',
     path: '/api-schema/{id}',
     permission: 'api-schema:update',
-    summary: 'Change a draft',
-    description: 'Only drafts change. `revision` refuses the change if somebody else changed the draft meanwhile.',
+    summary: 'Update a draft',
+    description: 'Only drafts can be changed. With `revision`, the request answers 422 if the draft has changed since that revision.',
     params: IdParams,
-    body: ApiSchemaChange,
+    body: ApiSchemaPatch,
     example: { revision: 1, notes: 'First version for customers', endpoints: [exampleEndpoint] },
     response: ApiSchema,
-    handler: (ctx, { params, body }) => service.changeApiSchema(ctx, params.id, body),
+    handler: (ctx, { params, body }) => service.updateApiSchema(ctx, params.id, body),
   }),
   defineRoute({
     id: 'deleteApiSchema',
@@ -100,7 +100,7 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}',
     permission: 'api-schema:delete',
     summary: 'Delete a draft',
-    description: "Its label is not given again. A published version can't be deleted, only retired.",
+    description: 'Its label is not reused. A published version cannot be deleted, only retired.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteApiSchema(ctx, params.id),
   }),
@@ -110,11 +110,11 @@ export const apiSchemaRoutes = [
     method: 'POST',
     path: '/api-schema/{id}/validate',
     permission: 'api-schema:read',
-    summary: 'What stands in the way of publishing, and what it would do',
-    description: 'Names every problem with its place, the indexes that publishing would build, and what changed since the version before.',
+    summary: 'Validate a draft',
+    description: 'Lists every problem with its path, the indexes that publishing would build, and the changes since the previous version.',
     params: IdParams,
-    response: Validation,
-    handler: (ctx, { params }) => service.validateApiSchema(ctx, params.id, (row, available) => plannedIndexes(ctx, row, available)),
+    response: ApiSchemaValidation,
+    handler: (ctx, { params }) => service.validateApiSchema(ctx, params.id, (row, available) => planIndexes(ctx, row, available)),
   }),
   defineRoute({
     id: 'publishApiSchema',
@@ -122,10 +122,10 @@ export const apiSchemaRoutes = [
     method: 'POST',
     path: '/api-schema/{id}/publish',
     permission: 'api-schema:publish',
-    summary: 'Publish a draft for good',
+    summary: 'Publish a draft',
     description:
-      'The work goes on behind this answer: indexes are built and the reads are tried on the real data. Read the version again to see its ' +
-      'publication. A published version never changes.',
+      'Accepted; processing continues in the background: indexes are built and the reads are tried on the real data. Poll the version or ' +
+      '`/api-schema/{id}/publication` for the result. A published version never changes.',
     params: IdParams,
     body: PublishInput,
     example: { revision: 1 },
@@ -139,10 +139,10 @@ export const apiSchemaRoutes = [
     method: 'GET',
     path: '/api-schema/{id}/publication',
     permission: 'api-schema:read',
-    summary: 'What publishing the version has shown',
+    summary: 'Retrieve the publication report',
     description:
-      'How far it is or how it ended, what changed for callers since the version before, and what each filter takes with each sort on the real data. ' +
-      'A warm read over 250 ms is a warning; one over the time that a read may take refuses the publication.',
+      'Progress or result of the publication, the changes for callers since the previous version, and the time of each filter with each ' +
+      'sort on the real data. A warm read over 250 ms is a warning; one over the read timeout fails the publication.',
     params: IdParams,
     response: PublicationReport,
     handler: (ctx, { params }) => getPublication(ctx, params.id),
@@ -153,15 +153,16 @@ export const apiSchemaRoutes = [
     method: 'POST',
     path: '/api-schema/{id}/prove',
     permission: 'api-schema:publish',
-    summary: 'Try the reads of a version again',
+    summary: 'Measure the reads of a version again',
     description:
-      'For records that have grown since it was published; `records` says how many there were. The work goes on behind this answer, which is ' +
-      'the report so far: read it again until `madeAt` is newer. Nothing changes for callers.',
+      'For versions whose data has grown since they were published; `records` is the number of records at that time. Accepted; ' +
+      'processing continues in the background. The response is the current report: poll it until `madeAt` is newer. Nothing changes ' +
+      'for callers.',
     params: IdParams,
-    alsoAnswers: [422],
+    additionalErrors: [422],
     response: PublicationReport,
     status: 202,
-    handler: (ctx, { params }) => proveAgain(ctx, params.id),
+    handler: (ctx, { params }) => proveApiSchema(ctx, params.id),
   }),
   defineRoute({
     id: 'createApiSchemaVersion',
@@ -169,12 +170,12 @@ export const apiSchemaRoutes = [
     method: 'POST',
     path: '/api-schema/{id}/new-version',
     permission: 'api-schema:create',
-    summary: 'Start a new draft from this version',
-    description: 'A copy of its endpoints under the next label. The version itself stays as it is.',
+    summary: 'Create a draft from a version',
+    description: 'Copies its endpoints to a new draft with the next label. The version itself does not change.',
     params: IdParams,
     response: ApiSchema,
     status: 201,
-    handler: (ctx, { params }) => service.newVersionOf(ctx, params.id),
+    handler: (ctx, { params }) => service.createApiSchemaVersion(ctx, params.id),
   }),
   defineRoute({
     id: 'diffApiSchema',
@@ -182,12 +183,12 @@ export const apiSchemaRoutes = [
     method: 'GET',
     path: '/api-schema/{id}/diff',
     permission: 'api-schema:read',
-    summary: 'Compare with another version',
-    description: 'Against the version before it unless `against` names another. Changes that break callers are marked.',
-    alsoAnswers: [422],
+    summary: 'Compare two versions',
+    description: 'Compares with the previous version unless `against` names another. Breaking changes are marked.',
+    additionalErrors: [422],
     params: IdParams,
-    query: z.strictObject({ against: versionLabel.optional() }),
-    response: Difference,
+    query: z.strictObject({ against: versionLabel.optional().describe('The version to compare with; defaults to the previous one') }),
+    response: ApiSchemaDifference,
     handler: (ctx, { params, query }) => service.diffApiSchema(ctx, params.id, query.against),
   }),
   defineRoute({
@@ -196,8 +197,8 @@ export const apiSchemaRoutes = [
     method: 'POST',
     path: '/api-schema/{id}/deprecate',
     permission: 'api-schema:publish',
-    summary: 'Announce the end of a version',
-    description: 'Answers go on; they carry Deprecation and Sunset headers. Only retiring ends them.',
+    summary: 'Deprecate a version',
+    description: 'The version keeps working; its responses carry the headers Deprecation and Sunset. Only retiring it ends it.',
     params: IdParams,
     body: z.strictObject({ sunsetAt: bodyInstant.default(null) }),
     example: { sunsetAt: '2099-12-31T00:00:00Z' },
@@ -210,12 +211,12 @@ export const apiSchemaRoutes = [
     method: 'GET',
     path: '/api-schema/{id}/callers',
     permission: 'api-key:read',
-    summary: 'Keys that the version answered lately',
-    description: 'In the last 30 days, whoever called last first: whom to tell before the version ends.',
+    summary: 'List callers of a version',
+    description: 'API keys that used the version in the last 30 days, most recent first: notify them before you retire it.',
     params: IdParams,
     query: PageQuery,
-    response: pageOf(VersionCaller),
-    handler: (ctx, { params, query }) => listCallers(ctx, params.id, query),
+    response: pageOf(ApiSchemaCaller),
+    handler: (ctx, { params, query }) => listApiSchemaCallers(ctx, params.id, query),
   }),
   defineRoute({
     id: 'retireApiSchema',
@@ -223,17 +224,18 @@ export const apiSchemaRoutes = [
     method: 'POST',
     path: '/api-schema/{id}/retire',
     permission: 'api-schema:retire',
-    summary: 'End a version: it answers 410',
+    summary: 'Retire a version',
     description:
-      'Names the keys that it answered in the last 30 days. `{"undo": true}` lets a retired version answer again, as deprecated; after ' +
-      'more than a day its indexes are built again behind the answer, and its reads are slower until then.',
+      'The version answers 410 from then on. The response lists the API keys that used it in the last 30 days. `{"undo": true}` restores ' +
+      'a retired version as deprecated; after more than a day its indexes are rebuilt in the background, and its reads are slower ' +
+      'until then.',
     params: IdParams,
     body: z.strictObject({ undo: z.boolean().default(false) }),
     example: { undo: false },
-    response: RetiredSchema,
+    response: RetiredApiSchema,
     handler: async (ctx, { params, body }) => {
       const moved = await retireApiSchema(ctx, params.id, body.undo);
-      if (body.undo) tendSoon(ctx);
+      if (body.undo) startIndexMaintenance(ctx);
       return moved;
     },
   }),

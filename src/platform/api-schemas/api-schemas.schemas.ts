@@ -1,4 +1,4 @@
-// A version of the public interface as the management interface shows it.
+// Request and response schemas for versions of the public interface.
 import { z } from 'zod';
 import { Day, Id, Instant, longText, Problem, shortText } from '../../http/fields.ts';
 import { EndpointDefinition } from '../../public/index.ts';
@@ -8,30 +8,34 @@ const name = z.union([z.literal(''), shortText(120)]);
 const endpoints = z.array(EndpointDefinition).max(100);
 
 export const NewApiSchema = z.strictObject({
-  basedOn: label.optional().describe('Start as a copy of this version'),
+  basedOn: label.optional().describe('Copies the endpoints of this version'),
   name: name.optional(),
   notes: longText(10_000).optional(),
   endpoints: endpoints.optional(),
 });
-export const ApiSchemaChange = z.strictObject({
+export const ApiSchemaPatch = z.strictObject({
   name: name.optional(),
   notes: longText(10_000).optional(),
   endpoints: endpoints.optional(),
-  revision: z.int().min(1).optional().describe('Refuse the change if the draft has moved on from this revision'),
+  revision: z.int().min(1).optional().describe('Answers 422 if the draft is no longer at this revision'),
 });
 export const PublishInput = z.strictObject({
-  revision: z.int().min(1).describe('The revision that was looked at; a draft that moved on is not published'),
+  revision: z.int().min(1).describe('The reviewed revision; answers 422 if the draft has changed since'),
 });
 export type NewApiSchema = z.output<typeof NewApiSchema>;
-export type ApiSchemaChange = z.output<typeof ApiSchemaChange>;
+export type ApiSchemaPatch = z.output<typeof ApiSchemaPatch>;
 
 const DraftProblem = Problem.extend({ blocks: z.enum(['save', 'publish']) });
 const ProofSummary = z
   .object({
-    pairs: z.int().describe('Filters, and none, times sorts in both directions'),
-    tried: z.int().describe('Of these. Over few records each filter and each sort is tried once rather than every pair'),
-    slowestMs: z.number().describe('Of the warm reads'),
-    warnings: z.array(Problem).describe('The slowest, at most 20'),
+    pairs: z.int().describe('Number of combinations: each filter and no filter, with each sort in both directions'),
+    tried: z
+      .int()
+      .describe(
+        'Number of measured combinations. With few records each filter and each sort is measured once instead of every combination',
+      ),
+    slowestMs: z.number().describe('The slowest warm read, in milliseconds'),
+    warnings: z.array(Problem).describe('The slowest reads, at most 20'),
   })
   .meta({ id: 'ProofSummary' });
 export type ProofSummary = z.output<typeof ProofSummary>;
@@ -40,7 +44,7 @@ export const Publication = z.object({
   status: z.enum(['running', 'succeeded', 'failed']),
   progress: z.object({ step: z.string(), done: z.int(), total: z.int() }),
   problems: z.array(DraftProblem),
-  proof: ProofSummary.nullable().describe('What its reads take on the real data; null before they were tried'),
+  proof: ProofSummary.nullable().describe('Measured reads on the real data; null before they were measured'),
 });
 export type Publication = z.output<typeof Publication>;
 
@@ -55,62 +59,62 @@ export const ApiSchema = z
     revision: z.int(),
     publication: Publication.nullable(),
     publishedAt: Instant.nullable(),
-    deprecatedAt: Instant.nullable().describe('Since when its end is announced'),
+    deprecatedAt: Instant.nullable().describe('When it was deprecated'),
     sunsetAt: Instant.nullable(),
     createdAt: Instant,
     updatedAt: Instant,
   })
   .meta({ id: 'ApiSchema' });
 
-export const VersionCaller = z
+export const ApiSchemaCaller = z
   .object({
     apiKeyId: Id,
     name: z.string(),
     status: z.enum(['active', 'expired', 'revoked']),
-    requests: z.int().describe('Calls that were answered with records or "not modified" in the last 30 days'),
-    lastDay: Day.describe('The last of these days, UTC'),
+    requests: z.int().describe('Requests answered 2xx or 304 in the last 30 days'),
+    lastDay: Day.describe('Day of the last such request, UTC'),
   })
   .meta({ id: 'ApiSchemaCaller' });
-export const RetiredSchema = ApiSchema.extend({
-  callers: z.array(VersionCaller).describe('Whom it answered in the last 30 days: at most 100, whoever called last first'),
+export const RetiredApiSchema = ApiSchema.extend({
+  callers: z.array(ApiSchemaCaller).describe('API keys that used it in the last 30 days, most recent first, at most 100'),
 }).meta({ id: 'RetiredApiSchema' });
 
 const Change = z.object({ path: z.string(), code: z.enum(['added', 'removed', 'changed']), breaking: z.boolean(), message: z.string() });
 
 const ms = z.number().describe('Milliseconds');
 const Trial = z.object({
-  value: z.enum(['all', 'common', 'rare', 'absent']).describe('What the filter was given: a value of many records, of few, of none'),
-  rows: z.int().describe('Records that it selects'),
-  ms: ms.describe('The first page, total known, in milliseconds inside the database'),
-  firstMs: ms.describe('The same in the default order with its total to be counted, as for the first caller after a sync'),
-  byIndex: z.boolean().describe('Read by indexes alone'),
+  value: z.enum(['all', 'common', 'rare', 'absent']).describe('The filter value: of many records, of few, of none; `all` without a filter'),
+  rows: z.int().describe('Number of matching records'),
+  ms: ms.describe('Time of the first page with a cached total, in milliseconds inside the database'),
+  firstMs: ms.describe('The same in the default order without a cached total, as for the first caller after a sync'),
+  byIndex: z.boolean().describe('Whether only indexes were used'),
 });
 const TriedPair = z
   .object({
     resource: z.string(),
-    filter: z.string().nullable().describe('The parameter; null for the list without one'),
-    sort: z.string().nullable().describe('Null: by id'),
+    filter: z.string().nullable().describe('The filter parameter; null for the unfiltered list'),
+    sort: z.string().nullable().describe('Null when sorted by id'),
     order: z.enum(['asc', 'desc']),
     trials: z.array(Trial),
   })
   .meta({ id: 'TriedPair' });
 export const PublicationReport = Publication.extend({
-  madeAt: Instant.nullable().describe('Null while it goes on'),
-  against: label.nullable().describe('The published version before; null for the first'),
-  changes: z.array(Change).describe('Against that version'),
-  records: z.array(z.object({ resource: z.string(), rows: z.int() })).describe('How many there were when the reads were tried'),
+  madeAt: Instant.nullable().describe('When the report was completed; null while the publication is running'),
+  against: label.nullable().describe('The previous published version; null for the first'),
+  changes: z.array(Change).describe('Changes against that version'),
+  records: z.array(z.object({ resource: z.string(), rows: z.int() })).describe('Number of records when the reads were measured'),
   pairs: z.array(TriedPair).describe('Slowest first'),
 }).meta({ id: 'PublicationReport' });
 
-export const Difference = z.object({ against: label, changes: z.array(Change) }).meta({ id: 'ApiSchemaDifference' });
+export const ApiSchemaDifference = z.object({ against: label, changes: z.array(Change) }).meta({ id: 'ApiSchemaDifference' });
 
-export const Validation = z
+export const ApiSchemaValidation = z
   .object({
     ready: z.boolean(),
     problems: z.array(DraftProblem),
     indexes: z
       .array(z.object({ recordType: z.string(), method: z.string(), expression: z.string() }))
-      .describe('What publishing would build'),
-    changes: z.array(Change).describe('Against the version before'),
+      .describe('Indexes that publishing would build'),
+    changes: z.array(Change).describe('Changes against the previous version'),
   })
   .meta({ id: 'ApiSchemaValidation' });

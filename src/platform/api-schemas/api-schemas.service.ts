@@ -1,7 +1,7 @@
-// Rules of API schema versions: a draft may change, a published version never does, and nothing goes live unready.
+// Versions of the public interface: drafts can change, published versions never do, and only valid drafts can be published.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { type AppError, invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
+import { createId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
@@ -9,18 +9,19 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import {
   type Available,
   bindDocument,
-  type Change,
   compareVersions,
+  type DefinitionProblem,
   findPredecessor,
-  type Problem,
   readAvailable,
+  type VersionChange,
   validateDocument,
 } from '../../public/index.ts';
-import { makeRoom } from '../room.ts';
-import type { ApiSchemaChange, NewApiSchema } from './api-schemas.schemas.ts';
+import { assertQuota } from '../quotas.ts';
+import type { ApiSchemaPatch, NewApiSchema } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
 
-export const view = (row: store.ApiSchemaRow) => ({
+/** The response form of a version. */
+export const apiSchemaView = (row: store.ApiSchemaRow) => ({
   id: row.id,
   version: row.version,
   status: row.status,
@@ -28,7 +29,7 @@ export const view = (row: store.ApiSchemaRow) => ({
   notes: row.notes,
   endpoints: row.endpoints,
   revision: row.revision,
-  // Publications from before reads were tried say nothing of them.
+  // Older publications have no `proof`.
   publication: row.publication === null ? null : { ...row.publication, proof: row.publication.proof ?? null },
   publishedAt: instantOrNull(row.published_at),
   deprecatedAt: instantOrNull(row.deprecated_at),
@@ -37,44 +38,49 @@ export const view = (row: store.ApiSchemaRow) => ({
   updatedAt: instant(row.updated_at),
 });
 
-export async function getRow(tx: Tx, ctx: TenantCtx, id: string, lock = false): Promise<store.ApiSchemaRow> {
+/** Throws 404 for an unknown version. `lock`: FOR UPDATE. */
+export async function getApiSchemaRow(tx: Tx, ctx: TenantCtx, id: string, lock = false): Promise<store.ApiSchemaRow> {
   const row = await store.findSchema(tx, ctx.organizationId, id, lock);
   if (row === undefined) throw notFound('API schema');
   return row;
 }
 
+/** Locks the row. Throws 404 for an unknown version, 422 `immutable` when it is no draft, 422 `publishing` while it is being published. */
 async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiSchemaRow> {
-  const row = await getRow(tx, ctx, id, true);
+  const row = await getApiSchemaRow(tx, ctx, id, true);
   if (row.status !== 'draft')
     throw invalid('Published schemas are immutable', [
-      { path: '', code: 'immutable', message: 'Make a new version: POST /api-schema/{id}/new-version' },
+      { path: '', code: 'immutable', message: 'Create a new version: POST /api-schema/{id}/new-version' },
     ]);
   if (row.publication?.status === 'running')
     throw invalid('The draft is being published', [{ path: '', code: 'publishing', message: 'Wait until the publication has ended' }]);
   return row;
 }
 
-export function checkRevision(row: store.ApiSchemaRow, revision: number | undefined): void {
+/** Throws 422 `stale_revision` when a revision is given and the draft is at another one. */
+export function assertRevision(row: store.ApiSchemaRow, revision: number | undefined): void {
   if (revision !== undefined && revision !== row.revision) {
-    throw invalid('The draft has changed meanwhile', [
+    throw invalid('The draft was changed by another request', [
       { path: 'revision', code: 'stale_revision', message: `The draft is at revision ${row.revision}` },
     ]);
   }
 }
 
-/** What must hold for any draft; readiness is asked only when it is published. */
-function checkSavable(endpoints: store.ApiSchemaRow['endpoints'], available: Available): void {
+/** Throws 422 for problems that no draft may have. Problems that block only publishing are allowed. */
+function assertSavable(endpoints: store.ApiSchemaRow['endpoints'], available: Available): void {
   const problems = validateDocument({ endpoints }, available).filter(({ blocks }) => blocks === 'save');
-  if (problems.length > 0) throw invalid('The definition breaks a rule', problems);
+  if (problems.length > 0) throw invalid('The definition is not valid', problems);
 }
 
 export const listApiSchemas = (ctx: RequestCtx, page: PageQuery, status: store.ApiSchemaRow['status'] | undefined) =>
   inTransaction(ctx, async (tx) => {
     const { rows, total } = await store.listSchemas(tx, ctx.organizationId, page, status);
-    return toPage(rows.map(view), total, page);
+    return toPage(rows.map(apiSchemaView), total, page);
   });
 
-export const getApiSchema = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+/** Throws 404 for an unknown version. */
+export const getApiSchema = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => apiSchemaView(await getApiSchemaRow(tx, ctx, id)));
 
 async function insertDraft(
   tx: Tx,
@@ -82,24 +88,25 @@ async function insertDraft(
   draft: Pick<store.ApiSchemaRow, 'name' | 'notes' | 'endpoints'>,
   basedOn: string | null,
 ) {
-  const id = newId();
+  const id = createId();
   const version = await store.nextVersion(tx, ctx.organizationId);
-  await makeRoom(tx, ctx, 'apiSchemas');
+  await assertQuota(tx, ctx, 'apiSchemas');
   await store.insertSchema(tx, ctx.organizationId, { id, version, ...draft, created_by: ctx.principal.user.id });
   await writeAudit(tx, ctx, { action: 'api-schema.create', target: { type: 'api-schema', id }, changes: { version, basedOn } });
-  return view(await getRow(tx, ctx, id));
+  return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
 }
 
+/** Throws 422 for an invalid definition, an unknown `basedOn` version, or at the quota. */
 export async function createApiSchema(ctx: RequestCtx, input: NewApiSchema) {
   const available = await readAvailable(ctx);
   return inTransaction(ctx, async (tx) => {
     const base = input.basedOn === undefined ? undefined : await store.findVersion(tx, ctx.organizationId, input.basedOn);
     if (input.basedOn !== undefined && base === undefined)
-      throw invalid('There is no such version to start from', [
+      throw invalid('The version in basedOn does not exist', [
         { path: 'basedOn', code: 'unknown_version', message: 'must be an existing version' },
       ]);
     const endpoints = input.endpoints ?? base?.endpoints ?? [];
-    checkSavable(endpoints, available);
+    assertSavable(endpoints, available);
     return insertDraft(
       tx,
       ctx,
@@ -109,23 +116,25 @@ export async function createApiSchema(ctx: RequestCtx, input: NewApiSchema) {
   });
 }
 
-export const newVersionOf = (ctx: RequestCtx, id: string) =>
+/** Copies a version into a new draft. Throws 404 for an unknown version, 422 at the quota. */
+export const createApiSchemaVersion = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    const { name, notes, endpoints, version } = await getRow(tx, ctx, id);
+    const { name, notes, endpoints, version } = await getApiSchemaRow(tx, ctx, id);
     return insertDraft(tx, ctx, { name, notes, endpoints }, version);
   });
 
-export async function changeApiSchema(ctx: RequestCtx, id: string, { revision, name, notes, endpoints }: ApiSchemaChange) {
+/** Throws 404, 422 when the version is no draft, is being published or at another revision, or the definition is not valid. */
+export async function updateApiSchema(ctx: RequestCtx, id: string, { revision, name, notes, endpoints }: ApiSchemaPatch) {
   const available = await readAvailable(ctx);
   return inTransaction(ctx, async (tx) => {
-    checkRevision(await getDraft(tx, ctx, id), revision);
-    if (endpoints !== undefined) checkSavable(endpoints, available);
+    assertRevision(await getDraft(tx, ctx, id), revision);
+    if (endpoints !== undefined) assertSavable(endpoints, available);
     await store.updateDraft(tx, ctx.organizationId, id, {
       ...(name !== undefined && { name }),
       ...(notes !== undefined && { notes }),
       ...(endpoints !== undefined && { endpoints }),
     });
-    const after = await getRow(tx, ctx, id);
+    const after = await getApiSchemaRow(tx, ctx, id);
     const changed = Object.entries({ name, notes, endpoints })
       .filter(([, value]) => value !== undefined)
       .map(([key]) => key);
@@ -134,10 +143,11 @@ export async function changeApiSchema(ctx: RequestCtx, id: string, { revision, n
       target: { type: 'api-schema', id },
       changes: { version: after.version, revision: after.revision, changed },
     });
-    return view(after);
+    return apiSchemaView(after);
   });
 }
 
+/** Throws 404, 422 when the version is no draft or is being published. */
 export const deleteApiSchema = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await getDraft(tx, ctx, id);
@@ -145,10 +155,10 @@ export const deleteApiSchema = (ctx: RequestCtx, id: string) =>
     await writeAudit(tx, ctx, { action: 'api-schema.delete', target: { type: 'api-schema', id }, changes: { version: row.version } });
   });
 
-/** The definition beside what is published before it. */
+/** The version and the one to compare it with: `against`, or the previous published version. */
 async function readComparable(ctx: TenantCtx, id: string, against: string | undefined) {
   return inTransaction(ctx, async (tx) => {
-    const row = await getRow(tx, ctx, id);
+    const row = await getApiSchemaRow(tx, ctx, id);
     const other =
       against === undefined
         ? await findPredecessor(tx, ctx.organizationId, row.version)
@@ -161,7 +171,8 @@ type Content = Pick<store.ApiSchemaRow, 'endpoints' | 'bindings'>;
 
 const bindingsOf = (row: Content, available: Available) => row.bindings ?? bindDocument(row, available);
 
-export function changesBetween(row: Content, other: Content | undefined, available: Available): Change[] {
+/** Changes for callers from `other` to `row`; empty without `other`. */
+export function changesBetween(row: Content, other: Content | undefined, available: Available): VersionChange[] {
   if (other === undefined) return [];
   return compareVersions(
     { endpoints: other.endpoints, bindings: bindingsOf(other, available) },
@@ -169,6 +180,7 @@ export function changesBetween(row: Content, other: Content | undefined, availab
   );
 }
 
+/** Throws 404 for an unknown version. */
 export async function validateApiSchema(
   ctx: RequestCtx,
   id: string,
@@ -176,7 +188,7 @@ export async function validateApiSchema(
 ) {
   const available = await readAvailable(ctx);
   const { row, other } = await readComparable(ctx, id, undefined);
-  const problems: Problem[] = row.status === 'draft' ? validateDocument(row, available) : [];
+  const problems: DefinitionProblem[] = row.status === 'draft' ? validateDocument(row, available) : [];
   return {
     ready: problems.length === 0,
     problems,
@@ -185,15 +197,16 @@ export async function validateApiSchema(
   };
 }
 
+/** Throws 404 for an unknown version on either side, 422 `no_version` when there is no previous version. */
 export async function diffApiSchema(ctx: RequestCtx, id: string, against: string | undefined) {
   const available = await readAvailable(ctx);
   const { row, other } = await readComparable(ctx, id, against);
   if (other === undefined)
     throw against === undefined
-      ? invalid('There is no earlier version to compare with', [{ path: 'against', code: 'no_version', message: 'Name a version' }])
+      ? invalid('There is no previous version to compare with', [{ path: 'against', code: 'no_version', message: 'Name a version' }])
       : notFound('Version');
   return { against: other.version, changes: changesBetween(row, other, available) };
 }
 
-export const notReady = (problems: readonly Problem[]): AppError => invalid('The version is not ready to be published', problems);
+export const notReady = (problems: readonly DefinitionProblem[]): AppError => invalid('The version cannot be published yet', problems);
 export { getDraft };

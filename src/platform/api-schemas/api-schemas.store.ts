@@ -1,9 +1,9 @@
-// Rows of api_schemas; the only writer of that table. A trigger in the database holds published rows still.
+// Rows of api_schemas and publication_reports. Only this file writes these tables. A database trigger keeps published rows immutable.
 import type { Ctx } from '../../core/ctx.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
-import type { Bindings, Change, EndpointDefinition, Proof } from '../../public/index.ts';
+import type { Bindings, EndpointDefinition, Proof, VersionChange } from '../../public/index.ts';
 import type { ProofSummary, Publication } from './api-schemas.schemas.ts';
 
 export type ApiSchemaRow = {
@@ -14,7 +14,7 @@ export type ApiSchemaRow = {
   notes: string;
   endpoints: EndpointDefinition[];
   revision: number;
-  /** Without `proof` when it was made before reads were tried. */
+  /** Older publications have no `proof`. */
   publication: (Omit<Publication, 'proof'> & Partial<Pick<Publication, 'proof'>>) | null;
   bindings: Bindings | null;
   published_at: Date | null;
@@ -61,7 +61,7 @@ export const findVersion = async (tx: Tx, organizationId: string, version: strin
     .where({ organization_id: organizationId, version })
     .first<ApiSchemaRow | undefined>(...columns);
 
-/** Labels are counted on the organization, so that a deleted draft's label is never given again. */
+/** The counter is on the organization, so the label of a deleted draft is never reused. */
 export async function nextVersion(tx: Tx, organizationId: string): Promise<string> {
   const [row] = await tx('organizations')
     .where('id', organizationId)
@@ -88,22 +88,22 @@ export const updateDraft = (tx: Tx, organizationId: string, id: string, change: 
 export const deleteDraft = (tx: Tx, organizationId: string, id: string) =>
   tx('api_schemas').where({ organization_id: organizationId, id }).delete();
 
-/** Nothing happens to a draft that has moved on since that revision. */
+/** Updates nothing when the draft is no longer at that revision. */
 export const setPublication = (tx: Tx, organizationId: string, id: string, revision: number, publication: Publication) =>
   tx('api_schemas')
     .where({ organization_id: organizationId, id, revision, status: 'draft' })
     .update({ publication: JSON.stringify(publication) });
-/** What a publication that goes on has come to; nothing happens to one that has ended, by whomever. */
-export const notePublication = (tx: Tx, organizationId: string, id: string, revision: number, publication: Publication) =>
+/** Saves progress or failure of a running publication; updates nothing when it has ended, also if another process ended it. */
+export const updateRunningPublication = (tx: Tx, organizationId: string, id: string, revision: number, publication: Publication) =>
   setPublication(tx, organizationId, id, revision, publication).whereRaw("publication ->> 'status' = 'running'");
 
-/** For so long nobody else takes the publication up; null gives it away. */
-export const holdPublication = (tx: Tx, organizationId: string, id: string, leaseMs: number | null) =>
+/** While the lease lasts, no other process claims the publication; null releases it. */
+export const leasePublication = (tx: Tx, organizationId: string, id: string, leaseMs: number | null) =>
   tx('api_schemas')
     .where({ organization_id: organizationId, id, status: 'draft' })
     .update({ publication_lease_until: leaseMs === null ? null : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) });
 
-/** Takes those that nobody works on any more, of all organizations. */
+/** Claims running publications of all organizations whose lease has expired. */
 export async function claimPublications(ctx: Pick<Ctx, 'db'>, leaseMs: number): Promise<{ organizationId: string; id: string }[]> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; id: string }[] }>(
     "select organization_id, id from claim_publications(? * interval '1 millisecond')",
@@ -113,8 +113,8 @@ export async function claimPublications(ctx: Pick<Ctx, 'db'>, leaseMs: number): 
 }
 
 type Published = { bindings: Bindings; openapi: string; publication: Publication; published_by: string | null };
-/** From now on the row is a promise. */
-export const goLive = (tx: Tx, organizationId: string, id: string, published: Published) =>
+/** Publishes the draft: from then on the row is immutable. */
+export const markPublished = (tx: Tx, organizationId: string, id: string, published: Published) =>
   tx('api_schemas')
     .where({ organization_id: organizationId, id, status: 'draft' })
     .update({
@@ -137,8 +137,8 @@ export const setStatus = (tx: Tx, organizationId: string, id: string, status: Ap
       ...(status === 'deprecated' && { deprecated_at: tx.raw('coalesce(deprecated_at, now())') }),
     });
 
-/** Versions that need their indexes: those that answer, that are about to, or that ended less than a day ago and may come back. */
-export const versionsToServe = (tx: Tx, organizationId: string): Promise<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]> =>
+/** Versions that need their indexes: published, deprecated, being published, or retired less than a day ago (that can be undone). */
+export const listVersionsNeedingIndexes = (tx: Tx, organizationId: string): Promise<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]> =>
   tx('api_schemas')
     .where('organization_id', organizationId)
     .whereRaw(
@@ -147,8 +147,8 @@ export const versionsToServe = (tx: Tx, organizationId: string): Promise<Pick<Ap
     )
     .select<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]>('endpoints', 'bindings');
 
-/** The endpoints over this record type of every version that is drafted or that callers may still use, newest version first. */
-export async function endpointsOfRecordType(
+/** Endpoints over this record type in draft, published and deprecated versions, newest version first. */
+export async function listEndpointsOfRecordType(
   tx: Tx,
   organizationId: string,
   recordType: string,
@@ -164,8 +164,8 @@ export async function endpointsOfRecordType(
   );
 }
 
-/** Versions that callers may still use and the sources of this record type that they show. */
-export async function usersOfRecordType(
+/** Published and deprecated versions with the sources of this record type that they use. */
+export async function listVersionSources(
   tx: Tx,
   organizationId: string,
   recordType: string,
@@ -182,10 +182,10 @@ export async function usersOfRecordType(
 export type ReportRow = {
   revision: number;
   against: string | null;
-  changes: readonly Change[];
+  changes: readonly VersionChange[];
   pairs: Proof['pairs'];
   records: Proof['records'];
-  /** Null in reports from before proofs could be run again. */
+  /** Null in older reports, whose proof is in the publication. */
   proof: ProofSummary | null;
   made_at: Date;
 };
@@ -204,8 +204,8 @@ export const saveReport = (tx: Tx, organizationId: string, id: string, report: O
     .onConflict('api_schema_id')
     .merge(['revision', 'against', 'changes', 'pairs', 'records', 'proof', 'made_at']);
 
-/** What trying its reads has shown anew; what changed for callers stays as it was. */
-export const renewReport = (
+/** Replaces the measured reads; the changes for callers stay as they are. */
+export const updateReportReads = (
   tx: Tx,
   organizationId: string,
   id: string,
@@ -232,6 +232,6 @@ export const findReport = async (tx: Tx, organizationId: string, id: string, rev
 export const deleteReport = (tx: Tx, organizationId: string, id: string) =>
   tx('publication_reports').where({ organization_id: organizationId, api_schema_id: id }).delete();
 
-/** Leaves out the next labels, which versions may have had that a restored database knows nothing of. */
+/** Skips labels after a restore: versions newer than the backup may have used them. */
 export const skipVersionLabels = (tx: Tx, organizationId: string, labels: number) =>
   tx('organizations').where({ id: organizationId }).increment('last_schema_version', labels);

@@ -1,48 +1,49 @@
-// Keeps the indexes of an organization's tables to what its versions need: those of versions that were refused, or ended a day ago, go;
-// those of a version that came back are built again. Off every request's path; whatever stops it, the next time goes on.
+// Maintains the indexes of an organization's tables: drops those of versions that failed to publish or were retired more than a day ago,
+// and rebuilds those of a restored version. Runs outside of requests; an interrupted run is completed by the next one.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type Available, bindDocument, indexesOf, readAvailable, validateDocument } from '../../public/index.ts';
-import { fitIndexes, forgetOtherIndexes } from '../../sync/index.ts';
+import { discardOtherIndexes, reconcileIndexes } from '../../sync/index.ts';
 import * as store from './api-schemas.store.ts';
 
 type Needed = ReturnType<typeof indexesOf>;
 
-/** Throws for a version on its way to be published whose fields went away: what it needs is not known until that has failed. */
+/** Throws while a version is being published whose fields no longer exist: its indexes are unknown until that publication has failed. */
 async function readNeeded(tx: Tx, organizationId: string, available: Available): Promise<Needed> {
   const found = new Map<string, Map<string, NonNullable<ReturnType<Needed['get']>>[number]>>();
-  for (const { endpoints, bindings } of await store.versionsToServe(tx, organizationId)) {
+  for (const { endpoints, bindings } of await store.listVersionsNeedingIndexes(tx, organizationId)) {
     if (bindings === null && validateDocument({ endpoints }, available).length > 0) throw new Error('a version is being published');
     for (const [recordType, specs] of indexesOf({ endpoints }, bindings ?? bindDocument({ endpoints }, available))) {
-      const held = found.get(recordType) ?? new Map();
-      found.set(recordType, held);
-      for (const spec of specs) held.set(`${spec.method} ${spec.expression}`, spec);
+      const ofType = found.get(recordType) ?? new Map();
+      found.set(recordType, ofType);
+      for (const spec of specs) ofType.set(`${spec.method} ${spec.expression}`, spec);
     }
   }
   return new Map([...found].map(([recordType, specs]) => [recordType, [...specs.values()]]));
 }
 
-/** Nothing to do for an organization without a record type. */
-export async function tendIndexes(ctx: TenantCtx, signal: AbortSignal): Promise<void> {
+/** Maintains the indexes of one organization. Throws while a version that is being published has problems. */
+export async function maintainIndexes(ctx: TenantCtx, signal: AbortSignal): Promise<void> {
   const available = await readAvailable(ctx);
   if (Object.keys(available).length === 0) return;
   const needed = await inTransaction(ctx, async (tx) => {
     let read: Needed = new Map();
-    await forgetOtherIndexes(tx, ctx.organizationId, async () => {
+    await discardOtherIndexes(tx, ctx.organizationId, async () => {
       read = await readNeeded(tx, ctx.organizationId, available);
       return read;
     });
     return read;
   });
-  await fitIndexes(ctx, needed, signal);
+  await reconcileIndexes(ctx, needed, signal);
 }
 
-export async function tendAllIndexes(ctx: Ctx, signal: AbortSignal): Promise<void> {
+/** Maintains the indexes of all organizations, one after the other. Failures are logged. */
+export async function maintainAllIndexes(ctx: Ctx, signal: AbortSignal): Promise<void> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select id from all_organizations()');
   for (const { id: organizationId } of rows) {
     if (signal.aborted) return;
-    await tendIndexes({ ...ctx, organizationId }, signal).catch((error: unknown) => {
-      if (!signal.aborted) ctx.log.warn({ err: error, organizationId }, 'indexes are looked after again in an hour');
+    await maintainIndexes({ ...ctx, organizationId }, signal).catch((error: unknown) => {
+      if (!signal.aborted) ctx.log.warn({ err: error, organizationId }, 'index maintenance failed; it runs again within an hour');
     });
   }
 }

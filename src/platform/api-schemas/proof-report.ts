@@ -1,19 +1,19 @@
-// Says in words what trying a version's reads has shown: which are slow, and which are too slow to be promised. Pure.
-import type { EndpointDefinition, Problem, Proof } from '../../public/index.ts';
+// Turns the measured reads of a version into warnings (slow) and problems (slower than the read timeout). Pure functions.
+import type { DefinitionProblem, EndpointDefinition, Proof } from '../../public/index.ts';
 import type { ProofSummary } from './api-schemas.schemas.ts';
 
 type Pair = Proof['pairs'][number];
 type Read = Pick<Pair, 'resource' | 'filter' | 'sort' | 'order'> & { readonly value: Pair['trials'][number]['value'] };
 
-const mostWarnings = 20;
+const maxWarnings = 20;
 
-/** As a caller would write it, without the value. */
-const written = ({ resource, filter, sort, order, value }: Read): string => {
+/** The request as a caller would write it, without the value. */
+const formatRead = ({ resource, filter, sort, order, value }: Read): string => {
   const parameters = [...(filter === null ? [] : [`${filter}=…`]), ...(sort === null ? [] : [`sort=${sort}`]), `order=${order}`];
   return `${resource}?${parameters.join('&')}${value === 'all' ? '' : ` (${value} value)`}`;
 };
 
-/** Where the definition asks for it: the operator of the filter, or else the sort. */
+/** Path in the definition: the operator of the filter, or else the sort. */
 function pathOf(endpoints: readonly EndpointDefinition[], { resource, filter, sort }: Read): string {
   const index = endpoints.findIndex(({ name }) => name === resource);
   const endpoint = endpoints[index];
@@ -27,31 +27,32 @@ function pathOf(endpoints: readonly EndpointDefinition[], { resource, filter, so
 
 const slowestOf = ({ trials }: Pair): number => Math.max(0, ...trials.map(({ ms }) => ms));
 
-export const slowestFirst = (pairs: Proof['pairs']): Pair[] => [...pairs].sort((a, b) => slowestOf(b) - slowestOf(a));
+export const sortSlowestFirst = (pairs: Proof['pairs']): Pair[] => [...pairs].sort((a, b) => slowestOf(b) - slowestOf(a));
 
-export function summaryOf(proof: Proof, endpoints: readonly EndpointDefinition[], warnMs: number): ProofSummary {
+/** Summary with a warning for each read slower than `warnMs`, slowest first. */
+export function summarizeProof(proof: Proof, endpoints: readonly EndpointDefinition[], warnMs: number): ProofSummary {
   const reads = proof.pairs.flatMap(({ trials, ...pair }) => trials.map((trial) => ({ ...pair, ...trial }))).sort((a, b) => b.ms - a.ms);
   const slow = reads.filter(({ ms }) => ms > warnMs);
   return {
     pairs: proof.total,
     tried: proof.pairs.length,
     slowestMs: reads[0]?.ms ?? 0,
-    warnings: slow.slice(0, mostWarnings).map((read) => ({
+    warnings: slow.slice(0, maxWarnings).map((read) => ({
       path: pathOf(endpoints, read),
       code: 'slow_read',
-      message: `${written(read)} takes ${Math.round(read.ms)} ms to show the first of ${read.rows} records`,
+      message: `${formatRead(read)} takes ${Math.round(read.ms)} ms for the first page of ${read.rows} records`,
     })),
   };
 }
 
-/** Why the version can't go live; empty when it can. */
-export const refusalsOf = ({ timedOut }: Proof, endpoints: readonly EndpointDefinition[], timeoutMs: number): Problem[] =>
+/** Problems that block publishing; empty when every read stayed within the timeout. */
+export const findTooSlowReads = ({ timedOut }: Proof, endpoints: readonly EndpointDefinition[], timeoutMs: number): DefinitionProblem[] =>
   timedOut.map((read) => ({
     path: pathOf(endpoints, read),
     code: 'too_slow',
     message:
-      `${written(read)} takes longer than the ${timeoutMs} ms that a read may take${read.counting ? ', to count its records' : ''}: ` +
-      `leave out ${advice(read)}, or let reads take longer (READ_TIMEOUT_MS)`,
+      `${formatRead(read)} takes longer than the read timeout of ${timeoutMs} ms${read.counting ? ' to count its records' : ''}: ` +
+      `remove ${advice(read)}, or raise READ_TIMEOUT_MS`,
     blocks: 'publish',
   }));
 

@@ -1,11 +1,11 @@
-// Publishing: the content is locked, the indexes are built without blocking anyone, the reads are tried on the real data, then the
-// version goes live in one transaction. Who works on a publication holds it under a lease; one that was left is taken up by any process.
+// Publishes drafts in the background: lock the draft, build its indexes without blocking other work, measure its reads on the real data,
+// then publish it in one transaction. A publication is worked on under a lease; any process resumes one whose lease has expired.
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
-import { keepLease } from '../../core/lease.ts';
-import { type Recurring, recurring } from '../../core/recurring.ts';
-import { openTrackedWork } from '../../core/tracked-work.ts';
-import { isNotNow } from '../../db/pg-errors.ts';
+import { startLeaseRenewal } from '../../core/lease.ts';
+import { type Recurring, startRecurring } from '../../core/recurring.ts';
+import { createTrackedWork } from '../../core/tracked-work.ts';
+import { isTransientError } from '../../db/pg-errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
@@ -13,35 +13,35 @@ import {
   type Available,
   bindDocument,
   compareVersions,
+  type DefinitionProblem,
   describeVersion,
   findPredecessor,
   indexesOf,
-  type Problem,
   type Proof,
   proveVersion,
   readAvailable,
   SchemaDocument,
   validateDocument,
 } from '../../public/index.ts';
-import { buildWantedIndexes, indexesToBuild, rememberWantedIndexes } from '../../sync/index.ts';
+import { buildWantedIndexes, findIndexesToBuild, saveWantedIndexes } from '../../sync/index.ts';
 import type { Publication } from './api-schemas.schemas.ts';
-import { checkRevision, getDraft, getRow, notReady, view } from './api-schemas.service.ts';
+import { apiSchemaView, assertRevision, getApiSchemaRow, getDraft, notReady } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
-import { refusalsOf, slowestFirst, summaryOf } from './proof-report.ts';
-import { tendIndexes } from './tend-indexes.ts';
+import { maintainIndexes } from './maintain-indexes.ts';
+import { findTooSlowReads, sortSlowestFirst, summarizeProof } from './proof-report.ts';
 
 const leaseMs = 15_000;
-const lookEveryMs = 5_000;
+const pollIntervalMs = 5_000;
 
 const documentOf = (row: store.ApiSchemaRow): SchemaDocument => SchemaDocument.parse({ endpoints: row.endpoints });
 
-/** What publishing would build now, for `validate`. */
-export async function plannedIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, available: Available) {
+/** Indexes that publishing would build now; empty while the document has problems. */
+export async function planIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, available: Available) {
   const document = documentOf(row);
   if (validateDocument(document, available).length > 0) return [];
   const planned: { recordType: string; method: string; expression: string }[] = [];
   for (const [recordType, specs] of indexesOf(document, bindDocument(document, available))) {
-    for (const spec of await indexesToBuild(ctx, recordType, specs))
+    for (const spec of await findIndexesToBuild(ctx, recordType, specs))
       planned.push({ recordType, method: spec.method, expression: spec.expression });
   }
   return planned;
@@ -53,39 +53,42 @@ const running = (step: string, done: number, total: number): Publication => ({
   problems: [],
   proof: null,
 });
-const failed = (step: string, problems: Problem[], proof: Publication['proof']): Publication => ({
+const failed = (step: string, problems: DefinitionProblem[], proof: Publication['proof']): Publication => ({
   status: 'failed',
   progress: { step, done: 0, total: 1 },
   problems,
   proof,
 });
 
-/** Locks the draft and starts the work behind the answer. */
+/**
+ * Marks the draft as being published and starts the background work. Throws 404, 422 when the version is no draft, is already being
+ * published, is at another revision, or has problems.
+ */
 export async function startPublication(ctx: RequestCtx, id: string, revision: number) {
   const available = await readAvailable(ctx);
   const started = await inTransaction(ctx, async (tx) => {
     const row = await getDraft(tx, ctx, id);
-    checkRevision(row, revision);
+    assertRevision(row, revision);
     const problems = validateDocument(documentOf(row), available);
     if (problems.length > 0) throw notReady(problems);
     await store.setPublication(tx, ctx.organizationId, id, revision, running('starting', 0, 1));
-    await store.holdPublication(tx, ctx.organizationId, id, leaseMs);
+    await store.leasePublication(tx, ctx.organizationId, id, leaseMs);
     await store.deleteReport(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
       action: 'api-schema.publish',
       target: { type: 'api-schema', id },
       changes: { version: row.version, revision },
     });
-    return view(await getRow(tx, ctx, id));
+    return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
   });
   finishInBackground(ctx, id, ctx.principal.user.id);
   return started;
 }
 
-/** The whole of what the last attempt to publish has shown. Throws NOT_FOUND when there was none since the draft last changed. */
+/** Report of the last publication attempt. Throws 404 when there was none since the draft last changed. */
 export const getPublication = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    const { publication, revision } = view(await getRow(tx, ctx, id));
+    const { publication, revision } = apiSchemaView(await getApiSchemaRow(tx, ctx, id));
     if (publication === null) throw notFound('Publication');
     const report = await store.findReport(tx, ctx.organizationId, id, revision);
     return {
@@ -95,29 +98,29 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
       against: report?.against ?? null,
       changes: [...(report?.changes ?? [])],
       records: [...(report?.records ?? [])],
-      pairs: slowestFirst(report?.pairs ?? []).map((pair) => ({ ...pair, trials: [...pair.trials] })),
+      pairs: sortSlowestFirst(report?.pairs ?? []).map((pair) => ({ ...pair, trials: [...pair.trials] })),
     };
   });
 
-/** Publications of this process and what else goes on behind an answer, so that stopping can end them and wait. */
-const work = openTrackedWork();
-export const track = work.track;
-export const publicationsSettled = work.settled;
-/** Leaves them as running at the next step; whoever looks next takes them up. */
+/** Background work of this file and prove-again.ts in this process, so that shutdown can abort it and wait. */
+const work = createTrackedWork();
+export const trackPublicationWork = work.track;
+export const waitForPublications = work.waitUntilIdle;
+/** Aborts publications at their next step and leaves them running in the database; another process resumes them. */
 export const stopPublications = work.stop;
 
-/** What has ended, by whomever, is not gone on with: its draft may be changed, and nobody asked for that to be published. */
+/** A publication that has ended, also in another process, must not continue: its draft may have changed since. */
 const isRunning = ({ status, publication }: store.ApiSchemaRow): boolean => status === 'draft' && publication?.status === 'running';
 
-async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: string | null, proof: Proof): Promise<void> {
+async function publishDraft(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: string | null, proof: Proof): Promise<void> {
   const { id, revision } = row;
   const available = await readAvailable(ctx);
   await inTransaction(ctx, async (tx) => {
-    const now = await getRow(tx, ctx, id, true);
-    if (!isRunning(now) || now.revision !== revision) return;
+    const current = await getApiSchemaRow(tx, ctx, id, true);
+    if (!isRunning(current) || current.revision !== revision) return;
     const document = documentOf(row);
-    const summary = summaryOf(proof, row.endpoints, ctx.settings.proof.warnMs);
-    const tooSlow = refusalsOf(proof, row.endpoints, ctx.settings.readTimeoutMs);
+    const summary = summarizeProof(proof, row.endpoints, ctx.settings.proof.warnMs);
+    const tooSlow = findTooSlowReads(proof, row.endpoints, ctx.settings.readTimeoutMs);
     const unready = validateDocument(document, available);
     const bindings = bindDocument(document, available);
     const previous = (await findPredecessor(tx, ctx.organizationId, row.version)) ?? null;
@@ -128,46 +131,47 @@ async function goLive(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: stri
     const problems = [...unready, ...tooSlow];
     if (problems.length > 0) {
       const step = unready.length > 0 ? 'checking' : 'trying its reads';
-      await store.notePublication(tx, ctx.organizationId, id, revision, failed(step, problems, summary));
+      await store.updateRunningPublication(tx, ctx.organizationId, id, revision, failed(step, problems, summary));
       return;
     }
     const { version, name, notes } = row;
     const openapi = describeVersion({ version, name, notes, draft: false, endpoints: document.endpoints, bindings, previous });
     const publication: Publication = { status: 'succeeded', progress: { step: 'live', done: 1, total: 1 }, problems: [], proof: summary };
-    await store.goLive(tx, ctx.organizationId, id, { bindings, openapi, publication, published_by: publishedBy });
+    await store.markPublished(tx, ctx.organizationId, id, { bindings, openapi, publication, published_by: publishedBy });
   });
 }
 
-type Note = (publication: Publication) => Promise<unknown>;
+/** Saves the state of a running publication. */
+type ReportProgress = (publication: Publication) => Promise<unknown>;
 
-async function buildIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, note: Note, signal: AbortSignal): Promise<void> {
+async function buildIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, reportProgress: ReportProgress, signal: AbortSignal): Promise<void> {
   const document = documentOf(row);
   const wanted = indexesOf(document, bindDocument(document, await readAvailable(ctx)));
   let done = 0;
   for (const [recordType, specs] of wanted) {
     signal.throwIfAborted();
-    await rememberWantedIndexes(ctx, recordType, specs);
+    await saveWantedIndexes(ctx, recordType, specs);
     const onBuilt = async (built: number, of: number) => {
       signal.throwIfAborted();
-      await note(running(`building indexes of ${recordType}`, done + built, done + of));
+      await reportProgress(running(`building indexes of ${recordType}`, done + built, done + of));
       if (built === of) done += of;
     };
     await buildWantedIndexes(ctx, recordType, onBuilt, signal);
   }
 }
 
-const noteEveryMs = 1_000;
+const progressIntervalMs = 1_000;
 
-async function tryReads(ctx: TenantCtx, row: store.ApiSchemaRow, note: Note, signal: AbortSignal): Promise<Proof> {
+async function proveReads(ctx: TenantCtx, row: store.ApiSchemaRow, reportProgress: ReportProgress, signal: AbortSignal): Promise<Proof> {
   const document = documentOf(row);
-  let notedMs = ctx.clock.monotonicMs();
+  let reportedMs = ctx.clock.monotonicMs();
   return proveVersion(ctx, document, bindDocument(document, await readAvailable(ctx)), {
     ...ctx.settings.proof,
     signal,
     onProgress: async (done, total) => {
-      if (ctx.clock.monotonicMs() - notedMs < noteEveryMs) return;
-      notedMs = ctx.clock.monotonicMs();
-      await note(running('trying its reads', done, total));
+      if (ctx.clock.monotonicMs() - reportedMs < progressIntervalMs) return;
+      reportedMs = ctx.clock.monotonicMs();
+      await reportProgress(running('trying its reads', done, total));
     },
   });
 }
@@ -175,80 +179,82 @@ async function tryReads(ctx: TenantCtx, row: store.ApiSchemaRow, note: Note, sig
 const unfinished = {
   path: '',
   code: 'publication_failed',
-  message: 'The publication could not be finished; try again',
+  message: 'The publication failed because of an internal error. Publish again.',
   blocks: 'publish' as const,
 };
 
 /**
- * May be repeated after a crash at any point, and at the same time by another process that has just started: whatever either
- * notes or publishes is the revision that it began with.
+ * Idempotent: may run again after a crash at any point, and concurrently in another process. Both save and publish only the revision
+ * with which they started.
  */
 async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string | null, signal: AbortSignal): Promise<void> {
-  const row = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
+  const row = await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
   if (!isRunning(row)) return;
-  const note: Note = (publication) =>
-    inTransaction(ctx, (tx) => store.notePublication(tx, ctx.organizationId, id, row.revision, publication));
+  const reportProgress: ReportProgress = (publication) =>
+    inTransaction(ctx, (tx) => store.updateRunningPublication(tx, ctx.organizationId, id, row.revision, publication));
   try {
-    await buildIndexes(ctx, row, note, signal);
-    const proof = await tryReads(ctx, row, note, signal);
-    await goLive(ctx, row, publishedBy, proof);
+    await buildIndexes(ctx, row, reportProgress, signal);
+    const proof = await proveReads(ctx, row, reportProgress, signal);
+    await publishDraft(ctx, row, publishedBy, proof);
   } catch (error) {
     if (signal.aborted) return;
-    // Nothing is wrong with the version: it goes on when the lease has run out.
-    if (isNotNow(error)) throw error;
+    // The database is temporarily unavailable: the publication resumes when its lease has expired.
+    if (isTransientError(error)) throw error;
     ctx.log.error({ err: error, apiSchemaId: id }, 'a publication failed');
-    await note(failed('failed', [unfinished], null));
+    await reportProgress(failed('failed', [unfinished], null));
   }
 }
 
-async function finishHeld(ctx: TenantCtx, id: string, publishedBy: string | null, signal: AbortSignal): Promise<void> {
-  const hold = (forMs: number | null) => inTransaction(ctx, (tx) => store.holdPublication(tx, ctx.organizationId, id, forMs));
-  const release = keepLease(
+async function finishUnderLease(ctx: TenantCtx, id: string, publishedBy: string | null, signal: AbortSignal): Promise<void> {
+  const setLease = (durationMs: number | null) =>
+    inTransaction(ctx, (tx) => store.leasePublication(tx, ctx.organizationId, id, durationMs));
+  const release = startLeaseRenewal(
     leaseMs,
-    () => hold(leaseMs),
-    (error) => ctx.log.warn({ err: error }, 'the lease of a publication could not be renewed'),
+    () => setLease(leaseMs),
+    (error) => ctx.log.warn({ err: error }, 'renewing the lease of a publication failed'),
   );
   try {
     await finishPublication(ctx, id, publishedBy, signal);
   } finally {
     release();
   }
-  if (signal.aborted) await hold(null);
+  if (signal.aborted) await setLease(null);
 }
 
 const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> =>
-  track(ctx, (signal) =>
-    finishHeld(ctx, id, publishedBy, signal).catch((error: unknown) =>
-      ctx.log.error({ err: error, apiSchemaId: id }, 'a publication could not be ended; it is taken up again'),
+  trackPublicationWork(ctx, (signal) =>
+    finishUnderLease(ctx, id, publishedBy, signal).catch((error: unknown) =>
+      ctx.log.error({ err: error, apiSchemaId: id }, 'a publication could not be completed; it will be resumed'),
     ),
   );
 
-/** Behind the answer: a version that came back has its indexes again. Should that be cut short, the hourly look goes on. */
-export const tendSoon = (ctx: TenantCtx): Promise<void> =>
-  track(ctx, (signal) =>
-    tendIndexes(ctx, signal).catch((error: unknown) => {
-      if (!signal.aborted) ctx.log.warn({ err: error, organizationId: ctx.organizationId }, 'indexes are looked after again in an hour');
+/** Rebuilds the indexes of a restored version in the background. If that is interrupted, the hourly maintenance completes it. */
+export const startIndexMaintenance = (ctx: TenantCtx): Promise<void> =>
+  trackPublicationWork(ctx, (signal) =>
+    maintainIndexes(ctx, signal).catch((error: unknown) => {
+      if (!signal.aborted)
+        ctx.log.warn({ err: error, organizationId: ctx.organizationId }, 'index maintenance failed; it runs again within an hour');
     }),
   );
 
-/** Takes up what a stopped or lost process left unfinished. */
+/** Resumes publications that a stopped or crashed process left unfinished. */
 export async function resumePublications(ctx: Ctx): Promise<void> {
   for (const { organizationId, id } of await store.claimPublications(ctx, leaseMs))
     finishInBackground({ ...ctx, organizationId }, id, null);
 }
 
-/** Looks now and every few seconds. */
-export function startPublications(ctx: Ctx): Recurring {
-  const looking = recurring(
-    lookEveryMs,
+/** Polls for unfinished publications now and every 5 seconds. */
+export function startPublicationWorker(ctx: Ctx): Recurring {
+  const polling = startRecurring(
+    pollIntervalMs,
     () => resumePublications(ctx),
-    (error) => ctx.log.warn({ err: error }, 'publications could not be looked for'),
+    (error) => ctx.log.warn({ err: error }, 'polling for unfinished publications failed'),
   );
-  void looking.tick();
+  void polling.tick();
   return {
-    tick: looking.tick,
+    tick: polling.tick,
     stop: async () => {
-      await looking.stop();
+      await polling.stop();
       await stopPublications(ctx);
     },
   };

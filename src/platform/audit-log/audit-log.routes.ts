@@ -11,7 +11,7 @@ const AuditEntry = z
     at: Instant,
     actor: z
       .object({ id: Id.nullable(), email: z.string().nullable() })
-      .describe('Who did it, as they were known then; null for the operator of the service'),
+      .describe('Who did it, with the e-mail address at that time; null for the operator of the service'),
     credential: z.object({ kind: z.string().describe('api-key, oauth, session, operator or system'), id: z.string().nullable() }),
     action: z.string().describe('What was done, as <resource>.<verb>'),
     target: z.object({ type: z.string(), id: z.string().nullable() }),
@@ -40,8 +40,8 @@ export const auditLogRoutes = [
     method: 'GET',
     path: '/organizations/{id}/audit-log',
     permission: 'audit:read',
-    summary: 'Who changed what, newest first',
-    description: 'Every write leaves one entry. Entries are never changed, and are kept for ever.',
+    summary: 'List audit log entries',
+    description: 'Newest first. Every write adds one entry. Entries are never changed or deleted.',
     params: IdParams,
     query: z
       .strictObject({
@@ -63,9 +63,9 @@ export const auditLogRoutes = [
     response: pageOf(AuditEntry),
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       inTransaction(ctx, async (tx) => {
-        const asked = { page, pageSize };
-        const { rows, total } = await listAuditRows(tx, ctx.organizationId, asked, filter);
-        return toPage(rows.map(view), total, asked);
+        const query = { page, pageSize };
+        const { rows, total } = await listAuditRows(tx, ctx.organizationId, query, filter);
+        return toPage(rows.map(view), total, query);
       }),
   }),
 ];

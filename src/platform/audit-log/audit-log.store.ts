@@ -1,4 +1,4 @@
-// Reads the audit log. It is written by audit.store.ts, and nothing here or there can change a row: the service's role may not.
+// Reads the audit log. identity/audit.store.ts writes it; the database role of the service can neither change nor delete rows.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';

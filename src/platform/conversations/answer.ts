@@ -1,56 +1,56 @@
-// Answers one message that was taken in: asks the model, tells what comes as it comes, and settles. Whatever happens ends in the
-// message's row, or in its lease running out; what was held for it is given back in the same transaction.
+// Answers one accepted message: calls the model, reports its events as they come, and saves the outcome. Every outcome is saved in the
+// message's row, in the transaction that charges the spent credits and releases the rest; if the process dies, the lease expires.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
-import { keepLease } from '../../core/lease.ts';
-import { openTrackedWork } from '../../core/tracked-work.ts';
+import { startLeaseRenewal } from '../../core/lease.ts';
+import { createTrackedWork } from '../../core/tracked-work.ts';
 import { inTransaction } from '../../db/transaction.ts';
+import { createModel, offlineModelName } from '../../gateways/model/create-model.ts';
 import { type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from '../../gateways/model/model.ts';
-import { offlineName, openModel } from '../../gateways/model/open-model.ts';
-import { openVersionTools } from '../../public/index.ts';
-import type { BegunAnswer } from './begin-answer.ts';
-import type { ToolCallShown } from './conversations.schemas.ts';
-import { renewLease, settleCredits } from './credits.store.ts';
-import { endMessage, findMessage, type MessageRow } from './messages.store.ts';
-import { creditsSpent, limitsWithin, mostCredits } from './price.ts';
-import { estimatedTokens, frameOf } from './prompt.ts';
+import { createVersionTools } from '../../public/index.ts';
+import type { ToolCall } from './conversations.schemas.ts';
+import { chargeCredits, renewAnswerLease } from './credits.store.ts';
+import { findMessage, finishMessage, type MessageRow } from './messages.store.ts';
+import { creditsToCharge, limitsForCredits, maxCredits } from './price.ts';
+import { buildInstructions, estimateTokens } from './prompt.ts';
+import type { StartedAnswer } from './start-answer.ts';
 
 export type AnswerEvent = Exclude<ModelEvent, { type: 'finished' }>;
-type Tell = (event: AnswerEvent) => Promise<void>;
+type OnEvent = (event: AnswerEvent) => Promise<void>;
 
-/** The built-in model reads its tools' answers whole. */
-const offlineCharacters = 1_000_000;
-/** Of each tool's input and answer as people see it again. */
-const longestInput = 2_000;
-const longestOutput = 500;
+/** The built-in model parses tool outputs and therefore needs them complete. */
+const maxOfflineCharacters = 1_000_000;
+/** Limits for tool inputs and outputs as stored in the message and shown to people. */
+const maxInputCharacters = 2_000;
+const maxOutputCharacters = 500;
 
-const work = openTrackedWork();
-/** Ends them all: each message has failed as interrupted, with what came until then. */
+const work = createTrackedWork();
+/** Aborts all answers of this process: each message is saved as failed (`interrupted`) with the text generated until then. */
 export const stopAnswers = work.stop;
-export const answersSettled = work.settled;
+export const waitForAnswers = work.waitUntilIdle;
 
-/** Texts as a database column holds them. */
+/** Removes characters that PostgreSQL text cannot store: NUL and lone surrogates. */
 function storable(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll('\0', '').toWellFormed();
   if (Array.isArray(value)) return value.map(storable);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, held]) => [storable(key), storable(held)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [storable(key), storable(item)]));
 }
 const shownInput = (input: unknown): unknown => {
   const text = JSON.stringify(input) ?? 'null';
-  return text.length <= longestInput ? storable(input) : `${text.slice(0, longestInput).toWellFormed()}…`;
+  return text.length <= maxInputCharacters ? storable(input) : `${text.slice(0, maxInputCharacters).toWellFormed()}…`;
 };
 const shownOutput = (output: string): string =>
-  output.length <= longestOutput ? String(storable(output)) : `${String(storable(output.slice(0, longestOutput)))}…`;
+  output.length <= maxOutputCharacters ? String(storable(output)) : `${String(storable(output.slice(0, maxOutputCharacters)))}…`;
 
-function asShown(event: AnswerEvent): AnswerEvent {
+function truncateForDisplay(event: AnswerEvent): AnswerEvent {
   if (event.type === 'tool-started') return { ...event, input: shownInput(event.input) };
   return event.type === 'tool-ended' ? { ...event, output: shownOutput(event.output) } : event;
 }
 
 type Outcome = { readonly status: 'complete' | 'failed' | 'canceled'; readonly error: MessageRow['error']; readonly usage: ModelUsage };
-type Draft = { content: string; readonly calls: ToolCallShown[] };
+type Draft = { content: string; readonly calls: ToolCall[] };
 
-function note(draft: Draft, event: AnswerEvent): void {
+function applyEvent(draft: Draft, event: AnswerEvent): void {
   if (event.type === 'text') draft.content += String(storable(event.text));
   else if (event.type === 'tool-started') draft.calls.push({ id: event.id, name: event.name, input: event.input, ok: null, output: '' });
   else {
@@ -60,93 +60,101 @@ function note(draft: Draft, event: AnswerEvent): void {
   }
 }
 
-function requestOf(ctx: TenantCtx, { agent, running, question, history }: BegunAnswer, signal: AbortSignal): ModelRequest {
+function requestOf(ctx: TenantCtx, { agent, running, question, history }: StartedAnswer, signal: AbortSignal): ModelRequest {
   const { steps, toolOutputBytes, timeMs } = ctx.settings.agents;
-  const mostCharacters = agent.model === offlineName ? offlineCharacters : toolOutputBytes;
+  const maxCharacters = agent.model === offlineModelName ? maxOfflineCharacters : toolOutputBytes;
   return {
-    instructions: frameOf({
+    instructions: buildInstructions({
       version: agent.api_version,
       instructions: agent.instructions,
       today: ctx.clock.now().toISOString().slice(0, 10),
     }),
     messages: [...history, { role: 'user', content: question.content }],
-    tools: openVersionTools(ctx)(ctx, { version: agent.api_version, resources: [], mostCharacters }),
-    limits: { steps, toolOutputBytes, timeMs, ...limitsWithin(ctx.settings.agents, running.credits) },
+    tools: createVersionTools(ctx)(ctx, { version: agent.api_version, resources: [], maxCharacters }),
+    limits: { steps, toolOutputBytes, timeMs, ...limitsForCredits(ctx.settings.agents, running.credits) },
     signal,
   };
 }
 
-const refused = { code: 'refused', message: 'The model declined to answer this' };
+const refused = { code: 'refused', message: 'The model declined to answer this message' };
 const noUsage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
 
-async function ask(model: Model, request: ModelRequest, draft: Draft, tell: Tell): Promise<Outcome> {
+async function runModel(model: Model, request: ModelRequest, draft: Draft, onEvent: OnEvent): Promise<Outcome> {
   for await (const event of model.answer(request)) {
     if (event.type === 'finished') {
       const isEmpty = draft.content.trim() === '';
       return { status: isEmpty ? 'failed' : 'complete', error: isEmpty ? refused : null, usage: event.usage };
     }
-    const shown = asShown(event);
-    note(draft, shown);
-    // Nobody listens any more: the model is told by the signal, and says what it used until then.
-    await tell(shown).catch((error: unknown) => {
+    const shown = truncateForDisplay(event);
+    applyEvent(draft, shown);
+    // The client has disconnected: the signal stops the model, which then reports the tokens used until then.
+    await onEvent(shown).catch((error: unknown) => {
       if (!request.signal.aborted) throw error;
     });
   }
-  throw new ModelError('cut-off', "The model's answer was cut off on its way");
+  throw new ModelError('cut-off', "The model's answer was cut off");
 }
 
 type Signals = { readonly gone: AbortSignal; readonly stopping: AbortSignal };
 
-const why = (error: ModelError, { gone, stopping }: Signals): Pick<Outcome, 'status' | 'error'> => {
+const explainFailure = (error: ModelError, { gone, stopping }: Signals): Pick<Outcome, 'status' | 'error'> => {
   if (stopping.aborted)
-    return { status: 'failed', error: { code: 'interrupted', message: 'The service was stopped while it answered; ask again' } };
-  if (gone.aborted) return { status: 'canceled', error: { code: 'canceled', message: 'Whoever asked left before the answer was there' } };
+    return {
+      status: 'failed',
+      error: { code: 'interrupted', message: 'The service was stopped while it was answering. Send the message again.' },
+    };
+  if (gone.aborted)
+    return { status: 'canceled', error: { code: 'canceled', message: 'The client disconnected before the answer was complete' } };
   return { status: 'failed', error: { code: error.kind, message: error.message } };
 };
 
-/** Whoever leaves before a provider has counted has asked all the same. */
-function usageOf(error: ModelError, request: ModelRequest, agent: BegunAnswer['agent'], { gone }: Signals): ModelUsage {
-  if (!gone.aborted || error.usage.inputTokens > 0 || agent.model === offlineName) return error.usage;
+/** After a disconnect the provider may not have reported usage yet; the input is then estimated, because it was sent. */
+function usageOf(error: ModelError, request: ModelRequest, agent: StartedAnswer['agent'], { gone }: Signals): ModelUsage {
+  if (!gone.aborted || error.usage.inputTokens > 0 || agent.model === offlineModelName) return error.usage;
   const texts = [request.instructions, JSON.stringify(request.tools), ...request.messages.map(({ content }) => content)];
-  return { ...error.usage, inputTokens: estimatedTokens(...texts) };
+  return { ...error.usage, inputTokens: estimateTokens(...texts) };
 }
 
-async function outcomeOf(
+async function runToOutcome(
   ctx: TenantCtx,
-  begun: BegunAnswer,
+  started: StartedAnswer,
   draft: Draft,
   signals: Signals,
   lost: AbortSignal,
-  tell: Tell,
+  onEvent: OnEvent,
 ): Promise<Outcome> {
-  const { agent, running } = begun;
-  const request = requestOf(ctx, begun, AbortSignal.any([signals.gone, signals.stopping, lost]));
+  const { agent, running } = started;
+  const request = requestOf(ctx, started, AbortSignal.any([signals.gone, signals.stopping, lost]));
   try {
-    return await ask(await openModel(ctx, agent.model), request, draft, tell);
+    return await runModel(await createModel(ctx, agent.model), request, draft, onEvent);
   } catch (error) {
     if (!(error instanceof ModelError)) {
-      ctx.log.error({ err: error, messageId: running.messageId }, 'a message could not be answered');
-      return { status: 'failed', error: { code: 'internal', message: 'The service failed while it answered; ask again' }, usage: noUsage };
+      ctx.log.error({ err: error, messageId: running.messageId }, 'answering a message failed unexpectedly');
+      return {
+        status: 'failed',
+        error: { code: 'internal', message: 'An internal error occurred while answering. Send the message again.' },
+        usage: noUsage,
+      };
     }
     ctx.log.warn({ err: error, kind: error.kind, messageId: running.messageId }, 'a message was not answered');
-    const { status, error: reason } = why(error, signals);
-    const isShort = error.kind === 'limit-reached' && running.credits < mostCredits(agent.model, ctx.settings.agents);
-    const message = `${reason?.message ?? ''}${isShort ? `; only ${running.credits} credits were left for it this month` : ''}`;
+    const { status, error: reason } = explainFailure(error, signals);
+    const isShort = error.kind === 'limit-reached' && running.credits < maxCredits(agent.model, ctx.settings.agents);
+    const message = `${reason?.message ?? ''}${isShort ? `; only ${running.credits} credits were left this month` : ''}`;
     return { status, error: { code: reason?.code ?? '', message }, usage: usageOf(error, request, agent, signals) };
   }
 }
 
-/** Undefined when the conversation is gone, or the message was taken for lost. */
-function settle(
+/** Undefined when the conversation was deleted. Changes nothing when the message was already failed because its lease had expired. */
+function saveOutcome(
   ctx: TenantCtx,
-  { running }: BegunAnswer,
+  { running }: StartedAnswer,
   draft: Draft,
   { status, error, usage }: Outcome,
 ): Promise<MessageRow | undefined> {
-  const credits = creditsSpent(usage, running.credits);
+  const credits = creditsToCharge(usage, running.credits);
   return inTransaction(ctx, async (tx) => {
-    if (await settleCredits(tx, ctx.organizationId, running, { credits, ...usage })) {
-      await endMessage(tx, ctx.organizationId, running.messageId, {
+    if (await chargeCredits(tx, ctx.organizationId, running, { credits, ...usage })) {
+      await finishMessage(tx, ctx.organizationId, running.messageId, {
         content: draft.content,
         tool_calls: draft.calls,
         status,
@@ -160,26 +168,34 @@ function settle(
   });
 }
 
-/** Aborts `lost` when the message no longer belongs to this process. */
-const keepMessage = (ctx: TenantCtx, messageId: string, lost: AbortController): (() => void) =>
-  keepLease(
+/** Renews the lease of the answer; aborts `lost` when this process no longer owns it. */
+const keepAnswerLease = (ctx: TenantCtx, messageId: string, lost: AbortController): (() => void) =>
+  startLeaseRenewal(
     ctx.settings.agents.leaseMs,
     async () => {
-      const isHeld = await inTransaction(ctx, (tx) => renewLease(tx, ctx.organizationId, messageId, ctx.settings.agents.leaseMs));
+      const isHeld = await inTransaction(ctx, (tx) => renewAnswerLease(tx, ctx.organizationId, messageId, ctx.settings.agents.leaseMs));
       if (!isHeld) lost.abort();
     },
     (error) => ctx.log.warn({ err: error }, 'the lease of an answer could not be renewed'),
   );
 
-/** `gone` is aborted when nobody waits any more; `tell` gets what comes. Gives the message as it ended. */
-export const answerMessage = (ctx: RequestCtx, begun: BegunAnswer, gone: AbortSignal, tell: Tell): Promise<MessageRow | undefined> =>
+/**
+ * `gone` is aborted when the client disconnects; `onEvent` receives events as they come. Resolves with the message as it was saved,
+ * undefined when the conversation was deleted meanwhile.
+ */
+export const answerMessage = (
+  ctx: RequestCtx,
+  started: StartedAnswer,
+  gone: AbortSignal,
+  onEvent: OnEvent,
+): Promise<MessageRow | undefined> =>
   work.track(ctx, async (stopping) => {
     const draft: Draft = { content: '', calls: [] };
     const lost = new AbortController();
-    const letGo = keepMessage(ctx, begun.running.messageId, lost);
+    const release = keepAnswerLease(ctx, started.running.messageId, lost);
     try {
-      return await settle(ctx, begun, draft, await outcomeOf(ctx, begun, draft, { gone, stopping }, lost.signal, tell));
+      return await saveOutcome(ctx, started, draft, await runToOutcome(ctx, started, draft, { gone, stopping }, lost.signal, onEvent));
     } finally {
-      letGo();
+      release();
     }
   });

@@ -2,11 +2,19 @@ import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { Answered, answerEvents, Conversation, ConversationChange, Message, NewConversation, NewMessage } from './conversations.schemas.ts';
+import {
+  AnsweredMessage,
+  answerEvents,
+  Conversation,
+  ConversationPatch,
+  Message,
+  NewConversation,
+  NewMessage,
+} from './conversations.schemas.ts';
 import * as service from './conversations.service.ts';
 
 const group = 'Agents';
-const own = 'Conversations are their maker’s alone: nobody else sees them, whatever their role.';
+const own = 'Conversations are visible only to the person who started them, regardless of roles.';
 
 export const conversationRoutes = [
   defineRoute({
@@ -15,12 +23,12 @@ export const conversationRoutes = [
     method: 'GET',
     path: '/agents/{id}/conversations',
     permission: 'conversation:read',
-    summary: 'Own conversations with one agent, newest first',
-    description: own,
+    summary: 'List conversations with an agent',
+    description: `Newest first. ${own}`,
     params: IdParams,
     query: PageQuery,
     response: pageOf(Conversation),
-    handler: (ctx, { params, query }) => service.listConversationsOf(ctx, params.id, query),
+    handler: (ctx, { params, query }) => service.listAgentConversations(ctx, params.id, query),
   }),
   defineRoute({
     id: 'createConversation',
@@ -28,7 +36,7 @@ export const conversationRoutes = [
     method: 'POST',
     path: '/agents/{id}/conversations',
     permission: 'conversation:create',
-    summary: 'Begin a conversation with an agent',
+    summary: 'Start a conversation with an agent',
     description: own,
     params: IdParams,
     body: NewConversation,
@@ -43,8 +51,8 @@ export const conversationRoutes = [
     method: 'GET',
     path: '/conversations',
     permission: 'conversation:read',
-    summary: 'Own conversations with all agents, newest first',
-    description: `${own} \`q\` looks in titles.`,
+    summary: 'List conversations',
+    description: `Newest first, with all agents. ${own} \`q\` searches in titles.`,
     query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional(), agentId: Id.optional() }),
     response: pageOf(Conversation),
     handler: (ctx, { query: { q, agentId, ...page } }) => service.listConversations(ctx, page, { q, agentId }),
@@ -55,7 +63,7 @@ export const conversationRoutes = [
     method: 'GET',
     path: '/conversations/{id}',
     permission: 'conversation:read',
-    summary: 'One conversation',
+    summary: 'Retrieve a conversation',
     description: own,
     params: IdParams,
     response: Conversation,
@@ -68,12 +76,12 @@ export const conversationRoutes = [
     path: '/conversations/{id}',
     permission: 'conversation:update',
     summary: 'Rename a conversation',
-    description: 'Without a title nothing changes.',
+    description: 'Nothing changes when the title is omitted.',
     params: IdParams,
-    body: ConversationChange,
+    body: ConversationPatch,
     example: { title: 'Invoices of August' },
     response: Conversation,
-    handler: (ctx, { params, body }) => service.changeConversation(ctx, params.id, body.title),
+    handler: (ctx, { params, body }) => service.updateConversation(ctx, params.id, body.title),
   }),
   defineRoute({
     id: 'deleteConversation',
@@ -82,7 +90,7 @@ export const conversationRoutes = [
     path: '/conversations/{id}',
     permission: 'conversation:delete',
     summary: 'Delete a conversation with its messages',
-    description: 'What it used stays counted.',
+    description: 'Credits that it used stay counted.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteConversation(ctx, params.id),
   }),
@@ -92,8 +100,8 @@ export const conversationRoutes = [
     method: 'GET',
     path: '/conversations/{id}/messages',
     permission: 'conversation:read',
-    summary: 'Messages of a conversation, oldest first',
-    description: 'Questions and answers. An answer under way has the status `running` and no content yet.',
+    summary: 'List messages of a conversation',
+    description: 'Questions and answers, oldest first. A running answer has the status `running` and no content yet.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(Message),
@@ -105,22 +113,22 @@ export const conversationRoutes = [
     method: 'POST',
     path: '/conversations/{id}/messages',
     permission: 'conversation:create',
-    summary: 'Ask, and be answered',
+    summary: 'Send a message',
     description:
-      'The question is stored before it is answered; the answer is the `message`. Where no answer came its status is `failed`, and `error` ' +
-      'says why; whoever leaves before the end cancels it. One message at a time in a conversation. The most that an answer may cost is held ' +
-      'while it is made: without credits 403 `Agent credits exhausted`.',
+      'Stores the question, then answers it; the answer is the `message`. When answering fails, its status is `failed` and `error` gives ' +
+      'the reason; disconnecting before the end cancels the answer. A conversation answers one message at a time. The maximum cost of ' +
+      'the answer is reserved while it runs; without credits the response is 403 `Agent credits exhausted`.',
     params: IdParams,
     body: NewMessage,
     example: { content: 'How many invoices are open?' },
-    response: Answered,
+    response: AnsweredMessage,
     status: 201,
     stream: {
-      description: 'The answer as it comes. Repeated with the same `Idempotency-Key` the stream holds the last event alone.',
+      description: 'The answer as it is generated. A repeated request with the same `Idempotency-Key` streams only the last event.',
       events: answerEvents,
-      last: 'message',
-      follow: (ctx, { params, body }, channel) => service.askAndFollow(ctx, params.id, body.content, channel),
+      resultEvent: 'message',
+      run: (ctx, { params, body }, channel) => service.streamMessage(ctx, params.id, body.content, channel),
     },
-    handler: (ctx, { params, body }) => service.ask(ctx, params.id, body.content),
+    handler: (ctx, { params, body }) => service.createMessage(ctx, params.id, body.content),
   }),
 ];

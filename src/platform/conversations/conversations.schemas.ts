@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { Id, Instant, longText, shortText } from '../../http/fields.ts';
 
 const title = shortText(120);
-export const NewConversation = z.strictObject({ title: title.optional().describe('Taken from the first message unless given') });
-export const ConversationChange = z.strictObject({ title: title.optional() });
+export const NewConversation = z.strictObject({ title: title.optional().describe('Defaults to the beginning of the first message') });
+export const ConversationPatch = z.strictObject({ title: title.optional() });
 
 export const Conversation = z
   .object({
@@ -16,7 +16,7 @@ export const Conversation = z
   .meta({ id: 'Conversation' });
 
 export const NewMessage = z.strictObject({
-  content: longText(16_000).refine((text) => /[^\p{Cf}\p{Mn}\p{Z}\p{Cc}]/u.test(text), 'must show something'),
+  content: longText(16_000).refine((text) => /[^\p{Cf}\p{Mn}\p{Z}\p{Cc}]/u.test(text), 'must contain visible characters'),
 });
 
 export const messageStatuses = ['running', 'complete', 'failed', 'canceled'] as const;
@@ -25,8 +25,8 @@ export const ToolCall = z
     id: z.string(),
     name: z.string(),
     input: z.unknown(),
-    ok: z.boolean().nullable().describe('Null: it did not end'),
-    output: z.string().describe('The beginning of what the tool answered'),
+    ok: z.boolean().nullable().describe('Null when the call did not complete'),
+    output: z.string().describe('The beginning of the output of the tool'),
   })
   .meta({ id: 'ToolCall', example: { id: 'call-1', name: 'describe', input: {}, ok: true, output: '{"version":"v1"}' } });
 
@@ -34,27 +34,27 @@ export const Message = z
   .object({
     id: Id,
     role: z.enum(['user', 'assistant']),
-    content: z.string().describe('Of an answer that failed or was canceled: what came until then'),
+    content: z.string().describe('For a failed or canceled answer, the text generated until then'),
     toolCalls: z.array(ToolCall),
-    usage: z.object({ inputTokens: z.int(), outputTokens: z.int() }).describe('Over all steps of the answer'),
-    credits: z.int().describe('1 per started 1,000 tokens, never more than was held for it'),
+    usage: z.object({ inputTokens: z.int(), outputTokens: z.int() }).describe('Sum over all steps of the answer'),
+    credits: z.int().describe('1 per started 1,000 tokens, at most the reserved credits'),
     status: z.enum(messageStatuses),
-    error: z.object({ code: z.string(), message: z.string() }).nullable().describe('Why it failed or was canceled'),
+    error: z.object({ code: z.string(), message: z.string() }).nullable().describe('Why the answer failed or was canceled'),
     createdAt: Instant,
     finishedAt: Instant.nullable(),
   })
   .meta({ id: 'Message' });
-export const Answered = z.object({ message: Message });
+export const AnsweredMessage = z.object({ message: Message });
 
-/** What a stream of an answer tells, in this order but for the two in the middle, which take turns. */
+/** Events of an answer stream: `started` first and `message` last; text and tool events in between, in any order. */
 export const answerEvents = {
-  started: z.object({ question: Message, message: Message }).describe('Both are stored'),
+  started: z.object({ question: Message, message: Message }).describe('Question and answer are stored'),
   text: z.object({ text: z.string() }),
   'tool-started': z.object({ id: z.string(), name: z.string(), input: z.unknown() }),
   'tool-ended': z.object({ id: z.string(), name: z.string(), ok: z.boolean(), output: z.string() }),
-  message: Answered,
+  message: AnsweredMessage,
 };
 
-export type MessageShown = z.input<typeof Message>;
-export type ToolCallShown = z.input<typeof ToolCall>;
-export type ConversationShown = z.input<typeof Conversation>;
+export type Message = z.input<typeof Message>;
+export type ToolCall = z.input<typeof ToolCall>;
+export type Conversation = z.input<typeof Conversation>;

@@ -1,24 +1,24 @@
-// Conversations with agents, and the messages in them. A conversation belongs to the person who began it: to everybody else, whatever
-// they may do, it is not there.
+// Conversations with agents and their messages. A conversation belongs to the person who started it; for everyone else, regardless of
+// permissions, it does not exist.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
+import { createId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import type { EventChannel } from '../../http/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { getAgentRow } from '../agents/agents.service.ts';
-import { makeRoom } from '../room.ts';
+import { assertQuota } from '../quotas.ts';
 import { answerMessage } from './answer.ts';
-import { beginAnswer } from './begin-answer.ts';
-import type { ConversationShown, MessageShown } from './conversations.schemas.ts';
+import type { Conversation, Message } from './conversations.schemas.ts';
 import * as store from './conversations.store.ts';
-import { listMessages as listRows, type MessageRow } from './messages.store.ts';
+import { listMessageRows as listRows, type MessageRow } from './messages.store.ts';
+import { startAnswer } from './start-answer.ts';
 
-const makerOf = ({ organizationId, principal }: RequestCtx): store.Maker => ({ organizationId, ownerId: principal.user.id });
+const ownerOf = ({ organizationId, principal }: RequestCtx): store.ConversationOwner => ({ organizationId, ownerId: principal.user.id });
 
-const shown = (row: store.ConversationRow): ConversationShown => ({
+const conversationView = (row: store.ConversationRow): Conversation => ({
   id: row.id,
   agentId: row.agent_id,
   title: row.title,
@@ -26,7 +26,7 @@ const shown = (row: store.ConversationRow): ConversationShown => ({
   lastMessageAt: instantOrNull(row.last_message_at),
 });
 
-const shownMessage = (row: MessageRow): MessageShown => ({
+const messageView = (row: MessageRow): Message => ({
   id: row.id,
   role: row.role,
   content: row.content,
@@ -39,87 +39,93 @@ const shownMessage = (row: MessageRow): MessageShown => ({
   finishedAt: instantOrNull(row.finished_at),
 });
 
-async function getOwn(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ConversationRow> {
-  const row = await store.findConversation(tx, makerOf(ctx), id);
+async function getOwnConversation(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ConversationRow> {
+  const row = await store.findConversation(tx, ownerOf(ctx), id);
   if (row === undefined) throw notFound('Conversation');
   return row;
 }
 
 export const listConversations = (ctx: RequestCtx, page: PageQuery, filters: store.ConversationFilters) =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listConversations(tx, makerOf(ctx), page, filters);
-    return toPage(rows.map(shown), total, page);
+    const { rows, total } = await store.listConversations(tx, ownerOf(ctx), page, filters);
+    return toPage(rows.map(conversationView), total, page);
   });
 
-export const listConversationsOf = (ctx: RequestCtx, agentId: string, page: PageQuery) =>
+/** Throws 404 for an unknown agent. */
+export const listAgentConversations = (ctx: RequestCtx, agentId: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     await getAgentRow(tx, ctx, agentId);
-    const { rows, total } = await store.listConversations(tx, makerOf(ctx), page, { agentId });
-    return toPage(rows.map(shown), total, page);
+    const { rows, total } = await store.listConversations(tx, ownerOf(ctx), page, { agentId });
+    return toPage(rows.map(conversationView), total, page);
   });
 
-export const getConversation = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => shown(await getOwn(tx, ctx, id)));
+/** Throws 404 unless the caller started the conversation. */
+export const getConversation = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => conversationView(await getOwnConversation(tx, ctx, id)));
 
+/** Throws 404 for an unknown agent, 422 `limit_reached` at the quota. */
 export const createConversation = (ctx: RequestCtx, agentId: string, title = '') =>
   inTransaction(ctx, async (tx) => {
     await getAgentRow(tx, ctx, agentId);
-    const id = newId();
-    await makeRoom(tx, ctx, 'conversations');
-    await store.insertConversation(tx, makerOf(ctx), { id, agent_id: agentId, title });
+    const id = createId();
+    await assertQuota(tx, ctx, 'conversations');
+    await store.insertConversation(tx, ownerOf(ctx), { id, agent_id: agentId, title });
     await writeAudit(tx, ctx, { action: 'conversation.create', target: { type: 'conversation', id }, changes: { agentId } });
-    return shown(await getOwn(tx, ctx, id));
+    return conversationView(await getOwnConversation(tx, ctx, id));
   });
 
-export const changeConversation = (ctx: RequestCtx, id: string, title: string | undefined) =>
+/** Throws 404 unless the caller started the conversation. */
+export const updateConversation = (ctx: RequestCtx, id: string, title: string | undefined) =>
   inTransaction(ctx, async (tx) => {
-    await getOwn(tx, ctx, id);
-    if (title !== undefined) await store.updateTitle(tx, makerOf(ctx), id, title);
-    // The audit log is read by more people than the conversation: it names no title.
+    await getOwnConversation(tx, ctx, id);
+    if (title !== undefined) await store.updateTitle(tx, ownerOf(ctx), id, title);
+    // More people can read the audit log than the conversation, so it does not name the title.
     await writeAudit(tx, ctx, { action: 'conversation.update', target: { type: 'conversation', id } });
-    return shown(await getOwn(tx, ctx, id));
+    return conversationView(await getOwnConversation(tx, ctx, id));
   });
 
+/** Throws 404 unless the caller started the conversation. */
 export const deleteConversation = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    if ((await store.deleteConversation(tx, makerOf(ctx), id)) === 0) throw notFound('Conversation');
+    if ((await store.deleteConversation(tx, ownerOf(ctx), id)) === 0) throw notFound('Conversation');
     await writeAudit(tx, ctx, { action: 'conversation.delete', target: { type: 'conversation', id } });
   });
 
+/** Throws 404 unless the caller started the conversation. */
 export const listMessages = (ctx: RequestCtx, id: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
-    await getOwn(tx, ctx, id);
+    await getOwnConversation(tx, ctx, id);
     const { rows, total } = await listRows(tx, ctx.organizationId, id, page);
-    return toPage(rows.map(shownMessage), total, page);
+    return toPage(rows.map(messageView), total, page);
   });
 
-/** The conversation may have been deleted while the answer was on its way. */
-function answered(row: MessageRow | undefined): { message: MessageShown } {
+/** Throws 404 when the conversation was deleted while it was being answered. */
+function answeredView(row: MessageRow | undefined): { message: Message } {
   if (row === undefined) throw notFound('Conversation');
-  return { message: shownMessage(row) };
+  return { message: messageView(row) };
 }
 
-export async function ask(ctx: RequestCtx, id: string, content: string): Promise<{ message: MessageShown }> {
-  const begun = await beginAnswer(ctx, id, content);
-  return answered(await answerMessage(ctx, begun, ctx.gone, async () => undefined));
+/** Resolves when the answer is complete. Throws as `startAnswer`, and 404 when the conversation is deleted meanwhile. */
+export async function createMessage(ctx: RequestCtx, id: string, content: string): Promise<{ message: Message }> {
+  const started = await startAnswer(ctx, id, content);
+  return answeredView(await answerMessage(ctx, started, ctx.disconnected, async () => undefined));
 }
 
-/** The same, told as it comes. Gives the answer also when nobody read it to its end. */
-export async function askAndFollow(
-  ctx: RequestCtx,
-  id: string,
-  content: string,
-  channel: EventChannel,
-): Promise<{ message: MessageShown }> {
-  const begun = await beginAnswer(ctx, id, content);
-  const unlessGone = (sent: Promise<void>): Promise<void> =>
+/**
+ * Like `createMessage`, sending events while the answer is generated. Returns the answer even when the client disconnected. Throws as
+ * `createMessage`.
+ */
+export async function streamMessage(ctx: RequestCtx, id: string, content: string, channel: EventChannel): Promise<{ message: Message }> {
+  const started = await startAnswer(ctx, id, content);
+  const ignoreDisconnect = (sent: Promise<void>): Promise<void> =>
     sent.catch((error: unknown) => {
       if (!channel.signal.aborted) throw error;
     });
-  await unlessGone(
-    channel.send({ event: 'started', data: { question: shownMessage(begun.question), message: shownMessage(begun.message) } }),
+  await ignoreDisconnect(
+    channel.send({ event: 'started', data: { question: messageView(started.question), message: messageView(started.message) } }),
   );
-  const row = await answerMessage(ctx, begun, channel.signal, ({ type, ...data }) => channel.send({ event: type, data }));
-  const answer = answered(row);
-  await unlessGone(channel.send({ event: 'message', data: answer }));
+  const row = await answerMessage(ctx, started, channel.signal, ({ type, ...data }) => channel.send({ event: type, data }));
+  const answer = answeredView(row);
+  await ignoreDisconnect(channel.send({ event: 'message', data: answer }));
   return answer;
 }

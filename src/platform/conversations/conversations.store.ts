@@ -1,4 +1,4 @@
-// Rows of conversations. Each is seen by its maker alone; that is a condition of every query here.
+// Rows of conversations. Every query filters by owner, because a conversation is visible to its owner only.
 import type { Knex } from 'knex';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
@@ -6,17 +6,17 @@ import type { PageQuery } from '../../http/page.ts';
 
 export type ConversationRow = { id: string; agent_id: string; title: string; created_at: Date; last_message_at: Date | null };
 
-/** Who looks, in which organization. */
-export type Maker = { readonly organizationId: string; readonly ownerId: string };
-const own = ({ organizationId, ownerId }: Maker) => ({ organization_id: organizationId, owner_id: ownerId });
+/** The person whose conversations are read, in their organization. */
+export type ConversationOwner = { readonly organizationId: string; readonly ownerId: string };
+const own = ({ organizationId, ownerId }: ConversationOwner) => ({ organization_id: organizationId, owner_id: ownerId });
 
-const select = (tx: Tx, maker: Maker): Knex.QueryBuilder =>
-  tx('conversations').where(own(maker)).select('id', 'agent_id', 'title', 'created_at', 'last_message_at');
+const select = (tx: Tx, owner: ConversationOwner): Knex.QueryBuilder =>
+  tx('conversations').where(own(owner)).select('id', 'agent_id', 'title', 'created_at', 'last_message_at');
 
 export type ConversationFilters = { readonly q?: string | undefined; readonly agentId?: string | undefined };
 
-export function listConversations(tx: Tx, maker: Maker, page: PageQuery, { q, agentId }: ConversationFilters) {
-  const query = select(tx, maker).orderBy([
+export function listConversations(tx: Tx, owner: ConversationOwner, page: PageQuery, { q, agentId }: ConversationFilters) {
+  const query = select(tx, owner).orderBy([
     { column: 'created_at', order: 'desc' },
     { column: 'id', order: 'desc' },
   ]);
@@ -25,22 +25,22 @@ export function listConversations(tx: Tx, maker: Maker, page: PageQuery, { q, ag
   return readPage<ConversationRow>(query, page);
 }
 
-export const findConversation = async (tx: Tx, maker: Maker, id: string): Promise<ConversationRow | undefined> =>
-  (await select(tx, maker).where({ id }).first()) as ConversationRow | undefined;
+export const findConversation = async (tx: Tx, owner: ConversationOwner, id: string): Promise<ConversationRow | undefined> =>
+  (await select(tx, owner).where({ id }).first()) as ConversationRow | undefined;
 
-export const insertConversation = (tx: Tx, maker: Maker, row: Pick<ConversationRow, 'id' | 'agent_id' | 'title'>) =>
-  tx('conversations').insert({ ...row, ...own(maker) });
-export const updateTitle = (tx: Tx, maker: Maker, id: string, title: string): Promise<number> =>
+export const insertConversation = (tx: Tx, owner: ConversationOwner, row: Pick<ConversationRow, 'id' | 'agent_id' | 'title'>) =>
+  tx('conversations').insert({ ...row, ...own(owner) });
+export const updateTitle = (tx: Tx, owner: ConversationOwner, id: string, title: string): Promise<number> =>
   tx('conversations')
-    .where({ ...own(maker), id })
+    .where({ ...own(owner), id })
     .update({ title });
-export const deleteConversation = (tx: Tx, maker: Maker, id: string): Promise<number> =>
+export const deleteConversation = (tx: Tx, owner: ConversationOwner, id: string): Promise<number> =>
   tx('conversations')
-    .where({ ...own(maker), id })
+    .where({ ...own(owner), id })
     .delete();
 
-/** Notes when it was last written to, and a title where it has none yet. */
-export const noteMessage = (tx: Tx, maker: Maker, id: string, title: string): Promise<number> =>
+/** Sets the time of the last message, and the title when there is none yet. */
+export const recordMessageTime = (tx: Tx, owner: ConversationOwner, id: string, title: string): Promise<number> =>
   tx('conversations')
-    .where({ ...own(maker), id })
+    .where({ ...own(owner), id })
     .update({ last_message_at: tx.raw('clock_timestamp()'), title: tx.raw("case when title = '' then ? else title end", [title]) });

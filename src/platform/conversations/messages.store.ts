@@ -1,16 +1,16 @@
-// Rows of messages, in the order in which they were written.
+// Rows of messages, ordered by creation.
 import type { Knex } from 'knex';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
-import type { MessageShown, ToolCallShown } from './conversations.schemas.ts';
+import type { Message, ToolCall } from './conversations.schemas.ts';
 
 export type MessageRow = {
   id: string;
-  role: MessageShown['role'];
+  role: Message['role'];
   content: string;
-  tool_calls: ToolCallShown[];
-  status: MessageShown['status'];
+  tool_calls: ToolCall[];
+  status: Message['status'];
   error: { code: string; message: string } | null;
   input_tokens: number;
   output_tokens: number;
@@ -36,18 +36,18 @@ const select = (tx: Tx, organizationId: string): Knex.QueryBuilder =>
       'finished_at',
     );
 
-export const listMessages = (tx: Tx, organizationId: string, conversationId: string, page: PageQuery) =>
+export const listMessageRows = (tx: Tx, organizationId: string, conversationId: string, page: PageQuery) =>
   readPage<MessageRow>(select(tx, organizationId).where({ conversation_id: conversationId }).orderBy(['created_at', 'id']), page);
 
-/** The newest first. */
-export const latestMessages = async (tx: Tx, organizationId: string, conversationId: string, most: number): Promise<MessageRow[]> =>
+/** Newest first. */
+export const findLatestMessages = async (tx: Tx, organizationId: string, conversationId: string, limit: number): Promise<MessageRow[]> =>
   (await select(tx, organizationId)
     .where({ conversation_id: conversationId })
     .orderBy([
       { column: 'created_at', order: 'desc' },
       { column: 'id', order: 'desc' },
     ])
-    .limit(most)) as MessageRow[];
+    .limit(limit)) as MessageRow[];
 
 export const findMessage = async (tx: Tx, organizationId: string, id: string): Promise<MessageRow | undefined> =>
   (await select(tx, organizationId).where({ id }).first()) as MessageRow | undefined;
@@ -60,8 +60,16 @@ export const insertMessage = (tx: Tx, organizationId: string, row: NewMessage) =
     ...(row.status === 'complete' && { finished_at: tx.raw('clock_timestamp()') }),
   });
 
-export type Ending = Pick<MessageRow, 'content' | 'tool_calls' | 'status' | 'error' | 'input_tokens' | 'output_tokens' | 'credits'>;
-export const endMessage = (tx: Tx, organizationId: string, id: string, { tool_calls: calls, error, ...ending }: Ending): Promise<number> =>
+export type FinishedMessage = Pick<
+  MessageRow,
+  'content' | 'tool_calls' | 'status' | 'error' | 'input_tokens' | 'output_tokens' | 'credits'
+>;
+export const finishMessage = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  { tool_calls: calls, error, ...ending }: FinishedMessage,
+): Promise<number> =>
   tx('conversation_messages')
     .where({ organization_id: organizationId, id })
     .update({

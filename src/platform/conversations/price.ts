@@ -1,6 +1,6 @@
-// What an answer may cost and does cost: 1 credit for each started 1,000 tokens, read and written, over all steps. Pure.
+// Price of an answer: 1 credit per started 1,000 tokens, input plus output over all steps. Pure functions.
 import type { Settings } from '../../core/settings.ts';
-import { offlineName } from '../../gateways/model/open-model.ts';
+import { offlineModelName } from '../../gateways/model/create-model.ts';
 
 type Limits = Pick<Settings['agents'], 'inputTokens' | 'outputTokens'>;
 type Tokens = { readonly inputTokens: number; readonly outputTokens: number };
@@ -9,15 +9,15 @@ const tokensPerCredit = 1_000;
 
 const creditsFor = ({ inputTokens, outputTokens }: Tokens): number => Math.ceil((inputTokens + outputTokens) / tokensPerCredit);
 
-/** The built-in model takes no tokens; one credit must be there all the same, and is given back. */
-export const mostCredits = (model: string, limits: Limits): number => (model === offlineName ? 1 : creditsFor(limits));
+/** The maximum cost of an answer. The built-in model uses no tokens, but still reserves one credit, which is released afterwards. */
+export const maxCredits = (model: string, limits: Limits): number => (model === offlineModelName ? 1 : creditsFor(limits));
 
-/** A provider counts after a step what we bound before it: what it counts beyond the bound is not the organization's. */
-export const creditsSpent = (used: Tokens, held: number): number => Math.min(held, creditsFor(used));
+/** At most the reserved credits: providers count tokens only after a step, and any excess is not charged to the organization. */
+export const creditsToCharge = (used: Tokens, reserved: number): number => Math.min(reserved, creditsFor(used));
 
-/** With fewer credits than the most, fewer tokens in the same proportion. */
-export function limitsWithin(limits: Limits, held: number): Tokens {
-  const share = Math.min(1, (held * tokensPerCredit) / (limits.inputTokens + limits.outputTokens));
+/** Reduces both token limits in proportion when fewer credits are reserved than the maximum. */
+export function limitsForCredits(limits: Limits, reserved: number): Tokens {
+  const share = Math.min(1, (reserved * tokensPerCredit) / (limits.inputTokens + limits.outputTokens));
   const bounded = (tokens: number): number => Math.max(1, Math.floor(tokens * share));
   return { inputTokens: bounded(limits.inputTokens), outputTokens: bounded(limits.outputTokens) };
 }

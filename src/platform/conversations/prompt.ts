@@ -1,14 +1,14 @@
-// What a model is told before the question: who it is, what it may do, and as much of the conversation as fits. Pure.
+// Builds the model input around the question: instructions, and as much conversation history as fits. Pure functions.
 import type { ModelMessage } from '../../gateways/model/model.ts';
 import type { MessageRow } from './messages.store.ts';
 
 const charactersPerToken = 4;
-const longestTitle = 80;
+const maxTitleCharacters = 80;
 
-type Frame = { readonly version: string; readonly instructions: string; readonly today: string };
+type InstructionsInput = { readonly version: string; readonly instructions: string; readonly today: string };
 
-/** The organization's words come last and between marks; the rules above them name them as bounded. */
-export function frameOf({ version, instructions, today }: Frame): string {
+/** The organization's instructions come last and in tags; the rules above them say that they cannot lift the rules. */
+export function buildInstructions({ version, instructions, today }: InstructionsInput): string {
   const rules = `You answer questions about a company's business records. You read them with the tools describe, query, get and aggregate,
 which reach version ${version} of the company's data and nothing else. You cannot change, send or look up anything by other means.
 
@@ -27,9 +27,9 @@ ${instructions.trim()}
 </company-words>`;
 }
 
-const lengthOf = (messages: readonly ModelMessage[]): number => messages.reduce((sum, { content }) => sum + content.length, 0);
+const countCharacters = (messages: readonly ModelMessage[]): number => messages.reduce((sum, { content }) => sum + content.length, 0);
 
-/** Question and answer by turns, as models want them: an answer that never came is told as such. */
+/** Pairs of question and answer, as models expect them; a missing answer is replaced by a note. */
 function turnsOf(newestFirst: readonly MessageRow[]): ModelMessage[][] {
   return newestFirst.flatMap((answer, index) => {
     const question = newestFirst[index + 1];
@@ -44,28 +44,28 @@ function turnsOf(newestFirst: readonly MessageRow[]): ModelMessage[][] {
   });
 }
 
-/** The newest turns that fit, oldest first. */
-export function historyOf(newestFirst: readonly MessageRow[], mostTokens: number): ModelMessage[] {
-  let left = mostTokens * charactersPerToken;
+/** The newest turns that fit into `maxTokens`, oldest first. */
+export function buildHistory(newestFirst: readonly MessageRow[], maxTokens: number): ModelMessage[] {
+  let left = maxTokens * charactersPerToken;
   const kept: ModelMessage[][] = [];
   for (const turn of turnsOf(newestFirst)) {
-    left -= lengthOf(turn);
+    left -= countCharacters(turn);
     if (left < 0) break;
     kept.push(turn);
   }
   return kept.reverse().flat();
 }
 
-/** What a conversation is called after its first message: its beginning on one line, cut between words where it is long. */
-export function titleOf(content: string): string {
+/** Title of a conversation: the beginning of the first message on one line, cut between words when it is too long. */
+export function deriveTitle(content: string): string {
   const line = content.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Z}]+/gu, ' ').trim();
   const characters = [...line];
-  if (characters.length <= longestTitle) return line;
-  const cut = characters.slice(0, longestTitle - 1).join('');
+  if (characters.length <= maxTitleCharacters) return line;
+  const cut = characters.slice(0, maxTitleCharacters - 1).join('');
   const space = cut.lastIndexOf(' ');
-  return `${(space > longestTitle / 2 ? cut.slice(0, space) : cut).trimEnd()}…`;
+  return `${(space > maxTitleCharacters / 2 ? cut.slice(0, space) : cut).trimEnd()}…`;
 }
 
-/** What was sent by characters, where nobody counted. */
-export const estimatedTokens = (...texts: readonly string[]): number =>
+/** Estimates tokens from characters, for requests that the provider did not count. */
+export const estimateTokens = (...texts: readonly string[]): number =>
   Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / charactersPerToken);

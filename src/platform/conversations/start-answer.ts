@@ -1,26 +1,26 @@
-// Takes a message in, in one transaction: it is stored, its answer's row is there, and what the answer may cost is held, before any
-// model is asked. An agent that can't work any more fails here and says why.
+// Accepts a message: in one transaction, stores the question and the row of its answer and reserves the credits that the answer may
+// cost, before the model is called. An agent that can no longer work is set to `failed` here.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
-import { violates } from '../../db/pg-errors.ts';
+import { createId } from '../../core/id.ts';
+import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { ModelMessage } from '../../gateways/model/model.ts';
 import { instant } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
+import { findConfigurationProblem } from '../agents/agent-readiness.ts';
 import { nextState } from '../agents/agent-state.ts';
-import { type AgentRow, findAgent, moveAgent } from '../agents/agents.store.ts';
-import { configuredProblem } from '../agents/fitness.ts';
-import { type ConversationRow, findConversation, type Maker, noteMessage } from './conversations.store.ts';
-import { endLostAnswers, holdCredits, lockCredits, type RunningAnswer, readBalance } from './credits.store.ts';
-import { findMessage, insertMessage, latestMessages, type MessageRow } from './messages.store.ts';
-import { mostCredits } from './price.ts';
-import { historyOf, titleOf } from './prompt.ts';
+import { type AgentRow, findAgent, updateAgentState } from '../agents/agents.store.ts';
+import { type ConversationOwner, type ConversationRow, findConversation, recordMessageTime } from './conversations.store.ts';
+import { failLostAnswers, lockCredits, type RunningAnswer, readBalance, reserveCredits } from './credits.store.ts';
+import { findLatestMessages, findMessage, insertMessage, type MessageRow } from './messages.store.ts';
+import { maxCredits } from './price.ts';
+import { buildHistory, deriveTitle } from './prompt.ts';
 
-/** More never fit into a model's history. */
-const mostTurns = 200;
+/** Upper bound of rows to read; more never fit into a model's history. */
+const maxHistoryMessages = 200;
 
-export type BegunAnswer = {
+export type StartedAnswer = {
   readonly agent: AgentRow;
   readonly running: RunningAnswer;
   readonly question: MessageRow;
@@ -33,26 +33,26 @@ const notRunning = ({ status, status_reason: reason }: Pick<AgentRow, 'status' |
   return invalid(message, [{ path: '', code: 'agent_not_running', message }]);
 };
 
-const busy = (): AppError =>
+const answerRunning = (): AppError =>
   invalid('A message of this conversation is being answered', [
-    { path: '', code: 'answer_running', message: 'One message at a time: wait until it is answered' },
+    { path: '', code: 'answer_running', message: 'Wait until the running answer is complete' },
   ]);
 
-function exhausted(held: number, resetsAt: Date): AppError {
+function creditsExhausted(reserved: number, resetsAt: Date): AppError {
   const [code, message] =
-    held > 0
-      ? ['credits_held', 'The rest is held by messages that are being answered; what they leave is free again when they are']
-      : ['credits_exhausted', `The next are granted at ${instant(resetsAt)}`];
+    reserved > 0
+      ? ['credits_held', 'The remaining credits are reserved by running answers; unused ones are released when these complete']
+      : ['credits_exhausted', `New credits are granted at ${instant(resetsAt)}`];
   return new AppError('FORBIDDEN', 'Agent credits exhausted', { details: [{ path: '', code, message }] });
 }
 
-/** As much as the answer may cost, or the rest of the month's credits. Throws 403 without any. */
-async function takeCredits(tx: Tx, ctx: RequestCtx, agent: AgentRow): Promise<Pick<RunningAnswer, 'month' | 'credits'>> {
+/** The maximum cost of an answer, or what is left of the month's credits if less. Throws 403 when nothing is left. */
+async function readCreditsToReserve(tx: Tx, ctx: RequestCtx, agent: AgentRow): Promise<Pick<RunningAnswer, 'month' | 'credits'>> {
   await lockCredits(tx, ctx.organizationId);
-  const { month, used, held, resetsAt } = await readBalance(tx, ctx.organizationId);
-  const left = ctx.settings.agentCreditsPerMonth - used - held;
-  if (left < 1) throw exhausted(held, resetsAt);
-  return { month, credits: Math.min(left, mostCredits(agent.model, ctx.settings.agents)) };
+  const { month, used, reserved, resetsAt } = await readBalance(tx, ctx.organizationId);
+  const left = ctx.settings.agentCreditsPerMonth - used - reserved;
+  if (left < 1) throw creditsExhausted(reserved, resetsAt);
+  return { month, credits: Math.min(left, maxCredits(agent.model, ctx.settings.agents)) };
 }
 
 async function insertTurn(
@@ -60,8 +60,8 @@ async function insertTurn(
   ctx: RequestCtx,
   conversationId: string,
   content: string,
-): Promise<Pick<BegunAnswer, 'question' | 'message'>> {
-  const [questionId, messageId] = [newId(), newId()];
+): Promise<Pick<StartedAnswer, 'question' | 'message'>> {
+  const [questionId, messageId] = [createId(), createId()];
   const row = { conversation_id: conversationId };
   await insertMessage(tx, ctx.organizationId, { ...row, id: questionId, role: 'user', content, status: 'complete' });
   await insertMessage(tx, ctx.organizationId, { ...row, id: messageId, role: 'assistant', content: '', status: 'running' });
@@ -71,43 +71,46 @@ async function insertTurn(
   return { question, message };
 }
 
-async function store(
+async function storeQuestion(
   tx: Tx,
   ctx: RequestCtx,
-  maker: Maker,
+  owner: ConversationOwner,
   conversation: ConversationRow,
   agent: AgentRow,
   content: string,
-): Promise<BegunAnswer> {
+): Promise<StartedAnswer> {
   const { id: conversationId } = conversation;
-  const before = await latestMessages(tx, ctx.organizationId, conversationId, mostTurns);
+  const before = await findLatestMessages(tx, ctx.organizationId, conversationId, maxHistoryMessages);
   const turn = await insertTurn(tx, ctx, conversationId, content);
-  const taken = await takeCredits(tx, ctx, agent);
-  const running = { messageId: turn.message.id, conversationId, agentId: agent.id, ...taken };
-  await holdCredits(tx, ctx.organizationId, running, ctx.settings.agents.leaseMs);
-  await noteMessage(tx, maker, conversationId, titleOf(content));
+  const reserved = await readCreditsToReserve(tx, ctx, agent);
+  const running = { messageId: turn.message.id, conversationId, agentId: agent.id, ...reserved };
+  await reserveCredits(tx, ctx.organizationId, running, ctx.settings.agents.leaseMs);
+  await recordMessageTime(tx, owner, conversationId, deriveTitle(content));
   const changes = { messageId: turn.message.id, agentId: agent.id };
   await writeAudit(tx, ctx, { action: 'conversation.ask', target: { type: 'conversation', id: conversationId }, changes });
-  return { agent, running, ...turn, history: historyOf(before, ctx.settings.agents.historyTokens) };
+  return { agent, running, ...turn, history: buildHistory(before, ctx.settings.agents.historyTokens) };
 }
 
-/** Throws 404, 422 where the agent doesn't run or answers already, and 403 without credits. */
-export async function beginAnswer(ctx: RequestCtx, conversationId: string, content: string): Promise<BegunAnswer> {
-  await endLostAnswers(ctx);
-  const maker = { organizationId: ctx.organizationId, ownerId: ctx.principal.user.id };
-  const begun = await inTransaction(ctx, async (tx) => {
-    const conversation = await findConversation(tx, maker, conversationId);
+/**
+ * Throws 404 for an unknown conversation, 422 `agent_not_running`, 422 `answer_running` while another message is being answered, and
+ * 403 `credits_exhausted` or `credits_held`.
+ */
+export async function startAnswer(ctx: RequestCtx, conversationId: string, content: string): Promise<StartedAnswer> {
+  await failLostAnswers(ctx);
+  const owner = { organizationId: ctx.organizationId, ownerId: ctx.principal.user.id };
+  const started = await inTransaction(ctx, async (tx) => {
+    const conversation = await findConversation(tx, owner, conversationId);
     const agent = conversation === undefined ? undefined : await findAgent(tx, ctx.organizationId, conversation.agent_id);
     if (conversation === undefined || agent === undefined) throw notFound('Conversation');
     if (agent.status !== 'running') throw notRunning(agent);
-    const problem = await configuredProblem(tx, ctx, agent);
-    if (problem === null) return store(tx, ctx, maker, conversation, agent, content);
+    const problem = await findConfigurationProblem(tx, ctx, agent);
+    if (problem === null) return storeQuestion(tx, ctx, owner, conversation, agent, content);
     const to = nextState(agent.status, 'fail');
-    if (to !== undefined) await moveAgent(tx, ctx.organizationId, agent, to, problem);
+    if (to !== undefined) await updateAgentState(tx, ctx.organizationId, agent, to, problem);
     return problem;
   }).catch((error: unknown) => {
-    throw violates(error, 'one_answer_at_a_time') ? busy() : error;
+    throw violatesConstraint(error, 'one_answer_at_a_time') ? answerRunning() : error;
   });
-  if (typeof begun === 'string') throw notRunning({ status: 'failed', status_reason: begun });
-  return begun;
+  if (typeof started === 'string') throw notRunning({ status: 'failed', status_reason: started });
+  return started;
 }

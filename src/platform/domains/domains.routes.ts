@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { IdParams, shortText } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { Domain, DomainChange, DomainParams, DomainStatus, NewDomain } from './domains.schemas.ts';
-import { changeDomain, createDomain, getDomain, listOwnDomains, removeDomain, verifyDomain } from './domains.service.ts';
+import { Domain, DomainParams, DomainPatch, DomainStatus, NewDomain } from './domains.schemas.ts';
+import { createDomain, deleteDomain, getDomain, listDomains, updateDomain, verifyDomain } from './domains.service.ts';
 
 const group = 'Domains';
 
@@ -14,8 +14,8 @@ export const domainRoutes = [
     method: 'GET',
     path: '/organizations/{id}/domains',
     permission: 'domain:read',
-    summary: 'Domains of the organization, newest first',
-    description: '`status` narrows to pending, verified or failed ones, `q` to hostnames that contain a text.',
+    summary: 'List domains',
+    description: 'Newest first. `status` filters by status, `q` by part of the hostname.',
     params: IdParams,
     query: z.strictObject({
       ...pageFields,
@@ -23,7 +23,7 @@ export const domainRoutes = [
       status: DomainStatus.optional(),
     }),
     response: pageOf(Domain),
-    handler: (ctx, { query: { q, status, ...page } }) => listOwnDomains(ctx, page, { q, status }),
+    handler: (ctx, { query: { q, status, ...page } }) => listDomains(ctx, page, { q, status }),
   }),
   defineRoute({
     id: 'createDomain',
@@ -33,7 +33,8 @@ export const domainRoutes = [
     permission: 'domain:create',
     summary: 'Add a domain',
     description:
-      'Set the TXT record that `verification` names. The DNS is asked for it every minute in the first hour, then every 15 minutes for a week, and whenever verification is asked for.',
+      'Then set the TXT record that `verification` names. The service looks it up every minute during the first hour, every 15 minutes ' +
+      'for a week, and on each verification request.',
     params: IdParams,
     body: NewDomain,
     example: { hostname: 'portal.acme.example' },
@@ -47,8 +48,8 @@ export const domainRoutes = [
     method: 'GET',
     path: '/organizations/{id}/domains/{domainId}',
     permission: 'domain:read',
-    summary: 'One domain',
-    description: '`verification` names the TXT record that proves control, `lastError` what was found instead of it.',
+    summary: 'Retrieve a domain',
+    description: '`verification` is the TXT record that proves control of the hostname, `lastError` what was found instead.',
     params: DomainParams,
     response: Domain,
     handler: (ctx, { params }) => getDomain(ctx, params.domainId),
@@ -59,13 +60,13 @@ export const domainRoutes = [
     method: 'PATCH',
     path: '/organizations/{id}/domains/{domainId}',
     permission: 'domain:update',
-    summary: 'Make a domain the primary one, or no longer',
-    description: 'Only a verified domain can be primary. The hostname never changes: add another domain instead.',
+    summary: 'Set or unset the primary domain',
+    description: 'Only a verified domain can be primary. The hostname cannot change; add another domain instead.',
     params: DomainParams,
-    body: DomainChange,
+    body: DomainPatch,
     example: { isPrimary: false },
     response: Domain,
-    handler: (ctx, { params, body }) => changeDomain(ctx, params.domainId, body),
+    handler: (ctx, { params, body }) => updateDomain(ctx, params.domainId, body),
   }),
   defineRoute({
     id: 'deleteDomain',
@@ -73,10 +74,10 @@ export const domainRoutes = [
     method: 'DELETE',
     path: '/organizations/{id}/domains/{domainId}',
     permission: 'domain:delete',
-    summary: 'Remove a domain',
-    description: 'Also a verified or primary one. Another organization may verify the hostname from then on.',
+    summary: 'Delete a domain',
+    description: 'Also works for a verified or primary domain. Other organizations can then verify the hostname.',
     params: DomainParams,
-    handler: (ctx, { params }) => removeDomain(ctx, params.domainId),
+    handler: (ctx, { params }) => deleteDomain(ctx, params.domainId),
   }),
   defineRoute({
     id: 'verifyDomain',
@@ -84,9 +85,10 @@ export const domainRoutes = [
     method: 'POST',
     path: '/organizations/{id}/domains/{domainId}/verify',
     permission: 'domain:update',
-    summary: 'Look for the TXT record now',
+    summary: 'Verify a domain now',
     description:
-      'Takes up to five seconds. The answer is the domain: `lastError` says what was found instead of the record. A domain stays verified once it was, and a failed one may be tried again.',
+      'Looks up the TXT record, which takes up to five seconds, and returns the domain; `lastError` names what was found instead of the ' +
+      'record. A verified domain stays verified; a failed one can be verified again.',
     params: DomainParams,
     response: Domain,
     handler: (ctx, { params }) => verifyDomain(ctx, params.domainId),

@@ -1,35 +1,35 @@
-// Rules of domains. Adding one tells nothing about other organizations: only who proves control of the DNS learns that the
-// hostname is taken. No transaction is open while the DNS is asked.
+// Domains of an organization. Adding one reveals nothing about other organizations: only callers who prove control of the DNS learn
+// that the hostname is taken. No transaction is open during DNS lookups.
 import { randomBytes } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
-import { violates } from '../../db/pg-errors.ts';
+import { createId } from '../../core/id.ts';
+import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { lookUpTxt, type TxtAnswer } from '../../gateways/dns.ts';
+import { resolveTxt, type TxtAnswer } from '../../gateways/dns.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { type Author, writeAudit } from '../../identity/audit.store.ts';
-import { makeRoom } from '../room.ts';
-import { challengeName, judge, nextCheckMs, takenElsewhere, type Verdict } from './check.ts';
-import type { DomainChanges, DomainView } from './domains.schemas.ts';
+import { assertQuota } from '../quotas.ts';
+import { challengeName, type DomainVerdict, decideVerdict, nextCheckMs, takenElsewhere } from './domain-verdict.ts';
+import type { Domain, DomainPatch } from './domains.schemas.ts';
 import {
   type DomainFilter,
   type DomainRow,
-  deleteDomain,
+  deleteDomainRow,
   findDomain,
   insertDomain,
-  listDomains,
+  listDomainRows,
   lockDomain,
-  lockDomainsOf,
+  lockOrganizationDomains,
+  saveCheck,
   setPrimary,
   unsetPrimary,
-  updateChecked,
 } from './domains.store.ts';
-import { readHostname } from './hostname.ts';
+import { parseHostname } from './hostname.ts';
 
-const view = (row: DomainRow): DomainView => ({
+const view = (row: DomainRow): Domain => ({
   id: row.id,
   hostname: row.hostname,
   status: row.status,
@@ -47,36 +47,41 @@ async function getRow(tx: Tx, ctx: TenantCtx, id: string): Promise<DomainRow> {
   return row;
 }
 
-/** Hostnames are kept in punycode, so a search in another script is too. */
-const searched = (q: string): string => (/^[\x20-\x7e]*$/.test(q) ? q.toLowerCase() : domainToASCII(q) || q.toLowerCase());
+/** Hostnames are stored in punycode, so search texts in other scripts are converted too. */
+const toSearchText = (q: string): string => (/^[\x20-\x7e]*$/.test(q) ? q.toLowerCase() : domainToASCII(q) || q.toLowerCase());
 
-export const listOwnDomains = (ctx: RequestCtx, page: PageQuery, { q, status }: DomainFilter) =>
+export const listDomains = (ctx: RequestCtx, page: PageQuery, { q, status }: DomainFilter) =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await listDomains(tx, ctx.organizationId, page, { q: q === undefined ? undefined : searched(q), status });
+    const { rows, total } = await listDomainRows(tx, ctx.organizationId, page, {
+      q: q === undefined ? undefined : toSearchText(q),
+      status,
+    });
     return toPage(rows.map(view), total, page);
   });
 
+/** Throws 404 for an unknown domain. */
 export const getDomain = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
 const hostnameProblem = (message: string, code: string, detail: string) => invalid(message, [{ path: 'hostname', code, message: detail }]);
 
+/** Throws 422 for an invalid hostname, `duplicate`, or `limit_reached` at the quota. */
 export async function createDomain(ctx: RequestCtx, given: string) {
-  const read = readHostname(given);
-  if ('problem' in read) throw hostnameProblem('This hostname can not be added', read.problem.code, read.problem.message);
+  const read = parseHostname(given);
+  if ('problem' in read) throw hostnameProblem('This hostname cannot be added', read.problem.code, read.problem.message);
   const { hostname } = read;
-  const id = newId();
+  const id = createId();
   try {
     return await inTransaction(ctx, async (tx) => {
-      await lockDomainsOf(tx, ctx.organizationId);
-      await makeRoom(tx, ctx, 'domains');
+      await lockOrganizationDomains(tx, ctx.organizationId);
+      await assertQuota(tx, ctx, 'domains');
       const value = `portal-verification=${randomBytes(16).toString('hex')}`;
       await insertDomain(tx, ctx.organizationId, { id, hostname, verification_value: value }, nextCheckMs(0));
       await writeAudit(tx, ctx, { action: 'domain.create', target: { type: 'domain', id }, changes: { hostname } });
       return view(await getRow(tx, ctx, id));
     });
   } catch (error) {
-    if (violates(error, 'hostname_is_unique_in_organization'))
-      throw hostnameProblem('The organization has this domain already', 'duplicate', 'is among your domains already');
+    if (violatesConstraint(error, 'hostname_is_unique_in_organization'))
+      throw hostnameProblem('The organization already has this domain', 'duplicate', 'is already one of your domains');
     throw error;
   }
 }
@@ -86,9 +91,10 @@ const notVerified = () =>
     { path: 'isPrimary', code: 'not_verified', message: 'Verify the domain first' },
   ]);
 
-export const changeDomain = (ctx: RequestCtx, id: string, change: DomainChanges) =>
+/** Throws 404 for an unknown domain, 422 `not_verified` when it is to become primary without being verified. */
+export const updateDomain = (ctx: RequestCtx, id: string, change: DomainPatch) =>
   inTransaction(ctx, async (tx) => {
-    await lockDomainsOf(tx, ctx.organizationId);
+    await lockOrganizationDomains(tx, ctx.organizationId);
     const row = await getRow(tx, ctx, id);
     let former: string | null = null;
     if (change.isPrimary === true) {
@@ -103,32 +109,35 @@ export const changeDomain = (ctx: RequestCtx, id: string, change: DomainChanges)
     return view(await getRow(tx, ctx, id));
   });
 
-/** Whatever names the hostname elsewhere stops matching; the hostname is free for others again. */
-export const removeDomain = (ctx: RequestCtx, id: string) =>
+/** Other organizations can verify the hostname afterwards. Throws 404 for an unknown domain. */
+export const deleteDomain = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await lockDomain(tx, ctx.organizationId, id);
     if (row === undefined) throw notFound('Domain');
-    await deleteDomain(tx, ctx.organizationId, id);
+    await deleteDomainRow(tx, ctx.organizationId, id);
     const changes = { hostname: row.hostname, status: row.status, isPrimary: row.is_primary };
     await writeAudit(tx, ctx, { action: 'domain.delete', target: { type: 'domain', id }, changes });
   });
 
-/** Writes the verdict; the database lets one organization alone verify a hostname, however many prove control of it at once. */
-async function writeVerdict(tx: Tx, ctx: TenantCtx, id: string, verdict: Verdict): Promise<void> {
+/** Saves the verdict. A unique constraint allows only one organization to verify a hostname; for a second one the domain fails. */
+async function saveVerdict(tx: Tx, ctx: TenantCtx, id: string, verdict: DomainVerdict): Promise<void> {
   try {
-    await tx.transaction((point) => updateChecked(point, ctx.organizationId, id, verdict));
+    await tx.transaction((point) => saveCheck(point, ctx.organizationId, id, verdict));
   } catch (error) {
-    if (!violates(error, 'verified_hostname_has_one_organization')) throw error;
-    await updateChecked(tx, ctx.organizationId, id, takenElsewhere);
+    if (!violatesConstraint(error, 'verified_hostname_has_one_organization')) throw error;
+    await saveCheck(tx, ctx.organizationId, id, takenElsewhere);
   }
 }
 
-/** Judged by the row as it is after the look-up; undefined when it is gone, or when the background comes too late to matter. */
-export const settle = (ctx: TenantCtx, author: Author, id: string, answer: TxtAnswer, by: 'request' | 'background') =>
+/**
+ * Saves the result of a DNS lookup, decided on the row as it is after the lookup. Undefined when the domain was deleted, or when a
+ * background check finds that it is no longer pending.
+ */
+export const recordCheck = (ctx: TenantCtx, author: Author, id: string, answer: TxtAnswer, by: 'request' | 'background') =>
   inTransaction(ctx, async (tx) => {
     const before = await lockDomain(tx, ctx.organizationId, id);
     if (before === undefined || (by === 'background' && before.status !== 'pending')) return undefined;
-    await writeVerdict(tx, ctx, id, judge(before, answer));
+    await saveVerdict(tx, ctx, id, decideVerdict(before, answer));
     const after = await getRow(tx, ctx, id);
     if (by === 'request' || after.status !== before.status) {
       const changes = { hostname: after.hostname, status: after.status, lastError: after.last_error };
@@ -137,10 +146,11 @@ export const settle = (ctx: TenantCtx, author: Author, id: string, answer: TxtAn
     return view(after);
   });
 
+/** Looks up the TXT record now. Throws 404 for an unknown domain. */
 export async function verifyDomain(ctx: RequestCtx, id: string) {
   const { hostname } = await getDomain(ctx, id);
-  const answer = await lookUpTxt(ctx.settings, challengeName(hostname));
-  const domain = await settle(ctx, ctx, id, answer, 'request');
+  const answer = await resolveTxt(ctx.settings, challengeName(hostname));
+  const domain = await recordCheck(ctx, ctx, id, answer, 'request');
   if (domain === undefined) throw notFound('Domain');
   return domain;
 }

@@ -1,8 +1,8 @@
-// Rows of domains; the only writer of that table. Times are the database's.
+// Rows of domains. Only this file writes that table. Times come from the database clock.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
-import type { DomainStatus } from './check.ts';
+import type { DomainStatus } from './domains.schemas.ts';
 
 export type DomainRow = {
   id: string;
@@ -35,7 +35,7 @@ const select = (tx: Tx, organizationId: string) =>
       tx.raw('(extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms'),
     );
 
-export function listDomains(tx: Tx, organizationId: string, page: PageQuery, { q, status }: DomainFilter) {
+export function listDomainRows(tx: Tx, organizationId: string, page: PageQuery, { q, status }: DomainFilter) {
   const query = select(tx, organizationId).orderBy([
     { column: 'created_at', order: 'desc' },
     { column: 'id', order: 'desc' },
@@ -48,16 +48,15 @@ export function listDomains(tx: Tx, organizationId: string, page: PageQuery, { q
 export const findDomain = async (tx: Tx, organizationId: string, id: string): Promise<DomainRow | undefined> =>
   (await select(tx, organizationId).where({ id }).first()) as DomainRow | undefined;
 
-/** Nobody else changes the row until the transaction ends. */
+/** Locks the row until the transaction ends. */
 export const lockDomain = async (tx: Tx, organizationId: string, id: string): Promise<DomainRow | undefined> =>
   (await select(tx, organizationId).where({ id }).forUpdate().first()) as DomainRow | undefined;
 
-/** One after the other: what counts an organization's domains, or moves a mark from one to another. */
-export const lockDomainsOf = (tx: Tx, organizationId: string) =>
+/** Serializes counting the domains of an organization and moving the primary mark. */
+export const lockOrganizationDomains = (tx: Tx, organizationId: string) =>
   tx('organizations').where({ id: organizationId }).forNoKeyUpdate().first('id');
 
-/** Those that are proven to be the organization's own. */
-export const verifiedHostnames = async (tx: Tx, organizationId: string): Promise<string[]> =>
+export const listVerifiedHostnames = async (tx: Tx, organizationId: string): Promise<string[]> =>
   tx('domains').where({ organization_id: organizationId, status: 'verified' }).pluck<string[]>('hostname');
 
 const fromNow = (tx: Tx, ms: number | null) => (ms === null ? null : tx.raw('clock_timestamp() + make_interval(secs => ?)', [ms / 1000]));
@@ -67,8 +66,8 @@ export const insertDomain = (tx: Tx, organizationId: string, row: NewRow, nextCh
   tx('domains').insert({ ...row, organization_id: organizationId, next_check_at: fromNow(tx, nextCheckMs) });
 
 type CheckedRow = { status: DomainStatus; lastError: string | null; nextCheckMs: number | null };
-/** The instant of the first proof stays. */
-export const updateChecked = (tx: Tx, organizationId: string, id: string, checked: CheckedRow) =>
+/** Saves the result of a check. `verified_at` keeps the time of the first verification. */
+export const saveCheck = (tx: Tx, organizationId: string, id: string, checked: CheckedRow) =>
   tx('domains')
     .where({ organization_id: organizationId, id })
     .update({
@@ -79,7 +78,7 @@ export const updateChecked = (tx: Tx, organizationId: string, id: string, checke
       verified_at: checked.status === 'verified' ? tx.raw('coalesce(verified_at, clock_timestamp())') : null,
     });
 
-/** Says which hostname was the primary one until now. */
+/** Returns the hostname that was primary until now. */
 export async function unsetPrimary(tx: Tx, organizationId: string): Promise<string | null> {
   const [former] = await tx('domains')
     .where({ organization_id: organizationId, is_primary: true })
@@ -91,5 +90,5 @@ export async function unsetPrimary(tx: Tx, organizationId: string): Promise<stri
 export const setPrimary = (tx: Tx, organizationId: string, id: string) =>
   tx('domains').where({ organization_id: organizationId, id }).update({ is_primary: true });
 
-export const deleteDomain = (tx: Tx, organizationId: string, id: string) =>
+export const deleteDomainRow = (tx: Tx, organizationId: string, id: string) =>
   tx('domains').where({ organization_id: organizationId, id }).delete();

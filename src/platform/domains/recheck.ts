@@ -1,17 +1,17 @@
-// Looks again, without being asked, for the records of pending domains. Any number of processes may do it on one database: each
-// due domain is given to one of them.
+// Background checks of pending domains. Any number of processes may run them on one database: each due domain is claimed by one of
+// them, with a lease.
 import type { Ctx } from '../../core/ctx.ts';
-import { type QueueWork, startQueueWork } from '../../db/queue-work.ts';
+import { type QueueWorker, startQueueWorker } from '../../db/queue-worker.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { lookUpTxt } from '../../gateways/dns.ts';
-import { serviceItself } from '../../identity/audit.store.ts';
-import { challengeName } from './check.ts';
-import { settle } from './domains.service.ts';
+import { resolveTxt } from '../../gateways/dns.ts';
+import { systemAuthor } from '../../identity/audit.store.ts';
+import { challengeName } from './domain-verdict.ts';
+import { recordCheck } from './domains.service.ts';
 import { findDomain } from './domains.store.ts';
 
 const pollMs = 10_000;
-const lanes = 5;
-/** Longer than a look-up and its transaction take. */
+const maxConcurrency = 5;
+/** Longer than a DNS lookup and its transaction take. */
 const leaseSeconds = 60;
 
 type Due = { organization_id: string; id: string };
@@ -28,21 +28,21 @@ async function recheck(ctx: Ctx, { organization_id: organizationId, id }: Due, s
   try {
     const row = await inTransaction(tenant, (tx) => findDomain(tx, organizationId, id));
     if (row === undefined) return;
-    const answer = await lookUpTxt(ctx.settings, challengeName(row.hostname), { signal });
-    // A look-up cut short says nothing about the domain; its lease ends by itself.
-    if (!signal.aborted) await settle(tenant, serviceItself(organizationId), id, answer, 'background');
+    const answer = await resolveTxt(ctx.settings, challengeName(row.hostname), { signal });
+    // An aborted lookup is no result; the lease expires and the domain is checked again.
+    if (!signal.aborted) await recordCheck(tenant, systemAuthor(organizationId), id, answer, 'background');
   } catch (error) {
-    // One domain's trouble must not keep the others waiting.
-    ctx.log.error({ err: error, domainId: id }, 'a pending domain could not be checked');
+    // A failure of one domain must not stop the checks of the others.
+    ctx.log.error({ err: error, domainId: id }, 'checking a pending domain failed');
   }
 }
 
-/** `settled` looks at every domain that is due. */
-export const startDomainChecks = (ctx: Ctx): QueueWork =>
-  startQueueWork<Due>(ctx, {
+/** `waitUntilIdle` resolves when every due domain has been checked. */
+export const startDomainChecks = (ctx: Ctx): QueueWorker =>
+  startQueueWorker<Due>(ctx, {
     name: 'domains',
     pollMs,
-    lanes,
+    concurrency: maxConcurrency,
     claim: () => claim(ctx),
     work: (due, stopping) => recheck(ctx, due, stopping),
   });

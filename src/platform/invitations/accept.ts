@@ -1,54 +1,59 @@
-// A person takes an invitation up. Everything that was true when it was sent is asked again: whose address it is for, that it is
-// open, and that whoever sent it could still give what it gives.
+// Accepts an invitation. Everything is checked again at this time: the address, that the invitation is open, and that its sender could
+// still grant the role.
 import type { CallerCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { hashSecretToken } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { rolePermissions } from '../../identity/principal.ts';
-import type { JoinedView } from './invitations.schemas.ts';
+import { permissionsOfRole } from '../../identity/principal.ts';
+import type { JoinedOrganization } from './invitations.schemas.ts';
 import { isOwnerRole } from './invitations.service.ts';
 import {
-  acceptInvitation,
-  activateInSession,
-  findByToken,
-  getOrganization,
+  activateIfNoneChosen,
+  findInvitationByToken,
   type InvitationRow,
   insertMembership,
+  type LockedRoleRow,
   lockInvitation,
   lockRole,
   lockRoleOfMember,
-  type RoleRow,
+  markAccepted,
+  readOrganization,
 } from './invitations.store.ts';
 
-const refuse = (message: string, code: string, advice: string): AppError => invalid(message, [{ path: 'token', code, message: advice }]);
+const invalidToken = (message: string, code: string, advice: string): AppError =>
+  invalid(message, [{ path: 'token', code, message: advice }]);
 
-/** Says nothing of whose invitation it is. */
+/** Does not reveal the address of the invitation. */
 const anotherAddress = (): AppError =>
   new AppError('FORBIDDEN', 'This invitation is for another e-mail address', {
-    details: [{ path: 'token', code: 'other_address', message: 'Sign in with the address that the invitation was sent to' }],
+    details: [{ path: 'token', code: 'other_address', message: 'Sign in with the address to which the invitation was sent' }],
   });
 
 const closed = {
-  accepted: () => refuse('The invitation was accepted already', 'already_accepted', 'Nothing is left to do'),
-  expired: () => refuse('The invitation has expired', 'expired', 'Ask for a new one'),
-  revoked: () => refuse('The invitation was revoked', 'revoked', 'Ask for a new one'),
+  accepted: () => invalidToken('The invitation was already accepted', 'already_accepted', 'Nothing left to do'),
+  expired: () => invalidToken('The invitation has expired', 'expired', 'Ask for a new invitation'),
+  revoked: () => invalidToken('The invitation was revoked', 'revoked', 'Ask for a new invitation'),
 };
 
-/** The role that it gives, as long as its sender is a member who holds all that the role holds today. */
-async function roleStillGiven(tx: Tx, organizationId: string, row: InvitationRow): Promise<RoleRow> {
+/** The role to grant. Throws 422 `no_longer_valid` unless the sender is still a member who holds every permission of the role. */
+async function getRoleStillGrantable(tx: Tx, organizationId: string, row: InvitationRow): Promise<LockedRoleRow> {
   const role = await lockRole(tx, organizationId, row.role_id);
   const sender = await lockRoleOfMember(tx, organizationId, row.user_id);
-  const permissionsOf = (held: RoleRow) => rolePermissions({ ...held, builtIn: held.built_in });
+  const permissionsOf = (held: LockedRoleRow) => permissionsOfRole({ ...held, builtIn: held.built_in });
   const holds = new Set(sender === undefined ? [] : permissionsOf(sender));
   const ownersOnly = role !== undefined && isOwnerRole(role) && (sender === undefined || !isOwnerRole(sender));
   if (role === undefined || ownersOnly || !permissionsOf(role).every((permission) => holds.has(permission)))
-    throw refuse('The invitation is no longer valid', 'no_longer_valid', 'Ask for a new one');
+    throw invalidToken('The invitation is no longer valid', 'no_longer_valid', 'Ask for a new invitation');
   return role;
 }
 
-export async function accept(ctx: CallerCtx, token: string): Promise<JoinedView> {
-  const found = await findByToken(ctx, hashSecretToken(token));
+/**
+ * The caller becomes a member. Throws 404 for an unknown token, 403 `other_address` for another person's invitation, 422 when the
+ * invitation is not open, is no longer valid, or the caller is already a member.
+ */
+export async function acceptInvitation(ctx: CallerCtx, token: string): Promise<JoinedOrganization> {
+  const found = await findInvitationByToken(ctx, hashSecretToken(token));
   if (found === undefined) throw notFound('Invitation');
   const { organizationId, id } = found;
   const { user, credential } = ctx.caller;
@@ -57,11 +62,11 @@ export async function accept(ctx: CallerCtx, token: string): Promise<JoinedView>
     if (row === undefined) throw notFound('Invitation');
     if (row.email !== user.email.toLowerCase()) throw anotherAddress();
     if (row.status !== 'pending') throw closed[row.status]();
-    const role = await roleStillGiven(tx, organizationId, row);
+    const role = await getRoleStillGrantable(tx, organizationId, row);
     if (!(await insertMembership(tx, organizationId, user.id, role.id)))
-      throw refuse('You are a member already', 'already_member', 'Nothing is left to do');
-    await acceptInvitation(tx, organizationId, id, user.id);
-    if (credential.kind === 'session') await activateInSession(tx, user.id, credential.id, organizationId);
+      throw invalidToken('You are already a member', 'already_member', 'Nothing left to do');
+    await markAccepted(tx, organizationId, id, user.id);
+    if (credential.kind === 'session') await activateIfNoneChosen(tx, user.id, credential.id, organizationId);
     await writeAudit(
       tx,
       { organizationId, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim },
@@ -71,6 +76,6 @@ export async function accept(ctx: CallerCtx, token: string): Promise<JoinedView>
         changes: { userId: user.id, email: row.email, role: { id: role.id, name: role.name } },
       },
     );
-    return { organization: await getOrganization(tx, organizationId), role: { id: role.id, name: role.name } };
+    return { organization: await readOrganization(tx, organizationId), role: { id: role.id, name: role.name } };
   });
 }

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route.ts';
-import { accept } from './accept.ts';
-import { Acceptance, Invitation, invitationStatuses, Joined, NewInvitation } from './invitations.schemas.ts';
-import { getInvitation, invite, listOpenAndClosed, resend, revoke } from './invitations.service.ts';
+import { acceptInvitation } from './accept.ts';
+import { Invitation, InvitationAcceptance, invitationStatuses, JoinedOrganization, NewInvitation } from './invitations.schemas.ts';
+import { createInvitation, getInvitation, listInvitations, resendInvitation, revokeInvitation } from './invitations.service.ts';
 
 const group = 'Organizations';
 const params = z.strictObject({ id: Id, invitationId: Id });
@@ -16,16 +16,16 @@ export const invitationRoutes = [
     method: 'GET',
     path: '/organizations/{id}/invitations',
     permission: 'invitation:read',
-    summary: 'Invitations of the organization, newest first',
-    description: 'Open ones and those that were accepted, revoked or ran out; `delivery` says what became of the mail.',
+    summary: 'List invitations',
+    description: 'Newest first: open, accepted, revoked and expired invitations. `delivery` is the state of the mail.',
     params: IdParams,
     query: z.strictObject({
       ...pageFields,
-      q: z.string().min(1).max(254).optional().describe('Part of the address'),
+      q: z.string().min(1).max(254).optional().describe('Part of the e-mail address'),
       status: z.enum(invitationStatuses).optional(),
     }),
     response: pageOf(Invitation),
-    handler: (ctx, { query: { q, status, ...page } }) => listOpenAndClosed(ctx, page, { q, status }),
+    handler: (ctx, { query: { q, status, ...page } }) => listInvitations(ctx, page, { q, status }),
   }),
   defineRoute({
     id: 'createInvitation',
@@ -35,13 +35,14 @@ export const invitationRoutes = [
     permission: 'invitation:create',
     summary: 'Invite a person by e-mail',
     description:
-      'The link leaves by mail and ends after 7 days. Inviting an address again that has an open invitation sends a new link for that one, with the role as asked now; the old link is dead.',
+      'Sends a link that is valid for 7 days. If the address already has an open invitation, that one gets the new role and a new link; ' +
+      'the old link stops working.',
     params: IdParams,
     body: NewInvitation,
     example: { email: 'colleague@acme.example', roleId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' },
     response: Invitation,
     status: 201,
-    handler: (ctx, { body }) => invite(ctx, body),
+    handler: (ctx, { body }) => createInvitation(ctx, body),
   }),
   defineRoute({
     id: 'getInvitation',
@@ -49,8 +50,8 @@ export const invitationRoutes = [
     method: 'GET',
     path: '/organizations/{id}/invitations/{invitationId}',
     permission: 'invitation:read',
-    summary: 'One invitation',
-    description: 'The token is in the mail alone: no answer shows it.',
+    summary: 'Retrieve an invitation',
+    description: 'The token is only in the mail; no response contains it.',
     params,
     response: Invitation,
     handler: (ctx, input) => getInvitation(ctx, input.params.invitationId),
@@ -62,9 +63,9 @@ export const invitationRoutes = [
     path: '/organizations/{id}/invitations/{invitationId}',
     permission: 'invitation:delete',
     summary: 'Revoke an invitation',
-    description: 'Its link is dead at once. The invitation stays listed as revoked.',
+    description: 'Its link stops working immediately. The invitation stays listed as revoked.',
     params,
-    handler: (ctx, input) => revoke(ctx, input.params.invitationId),
+    handler: (ctx, input) => revokeInvitation(ctx, input.params.invitationId),
   }),
   defineRoute({
     id: 'resendInvitation',
@@ -72,12 +73,13 @@ export const invitationRoutes = [
     method: 'POST',
     path: '/organizations/{id}/invitations/{invitationId}/resend',
     permission: 'invitation:update',
-    summary: 'Send an open or expired invitation again',
+    summary: 'Resend an open or expired invitation',
     description:
-      'With a new link for another 7 days; the old one is dead. From now on the invitation is yours: it lasts while you hold its role.',
+      'Sends a new link that is valid for 7 days; the old link stops working. The caller becomes the sender: the invitation is valid ' +
+      'only while the caller has the permissions of its role.',
     params,
     response: Invitation,
-    handler: (ctx, input) => resend(ctx, input.params.invitationId),
+    handler: (ctx, input) => resendInvitation(ctx, input.params.invitationId),
   }),
   definePersonRoute({
     id: 'acceptInvitation',
@@ -86,12 +88,12 @@ export const invitationRoutes = [
     path: '/invitations/accept',
     permission: 'signed-in',
     summary: 'Accept an invitation',
-    alsoAnswers: [404],
+    additionalErrors: [404],
     description:
-      'For the signed-in person whose address the invitation was sent to. A session that has chosen no organization chooses this one.',
-    body: Acceptance,
+      'For the signed-in person to whose address the invitation was sent. A session without an active organization switches to this one.',
+    body: InvitationAcceptance,
     example: { token: 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE' },
-    response: Joined,
-    handler: (ctx, { body }) => accept(ctx, body.token),
+    response: JoinedOrganization,
+    handler: (ctx, { body }) => acceptInvitation(ctx, body.token),
   }),
 ];

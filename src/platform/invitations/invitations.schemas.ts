@@ -1,13 +1,13 @@
-// What an invitation looks like from outside: never its token, which goes out by mail alone.
+// Request and response schemas of invitations. The token is never in a response; it is only in the mail.
 import { z } from 'zod';
-import { secretTokenForm } from '../../core/secret-token.ts';
+import { secretTokenPattern } from '../../core/secret-token.ts';
 import { Email, Id, Instant } from '../../http/fields.ts';
 
 export const invitationStatuses = ['pending', 'accepted', 'expired', 'revoked'] as const;
 
 export const NewInvitation = z.strictObject({ email: Email, roleId: Id });
-export const Acceptance = z.strictObject({
-  token: z.string().regex(secretTokenForm, 'must be the token of an invitation').describe('From the link in the mail'),
+export const InvitationAcceptance = z.strictObject({
+  token: z.string().regex(secretTokenPattern, 'must be the token of an invitation').describe('From the link in the mail'),
 });
 
 export const Invitation = z
@@ -22,16 +22,16 @@ export const Invitation = z
     delivery: z
       .object({ status: z.enum(['queued', 'sent', 'failed', 'unknown']), error: z.string().nullable() })
       .nullable()
-      .describe('What became of the last mail; `unknown`: it may have arrived. Null once that is no longer known'),
+      .describe('State of the last mail; `unknown`: it may have been delivered. Null when the state is no longer stored'),
   })
   .meta({ id: 'Invitation' });
 
-export const Joined = z
+export const JoinedOrganization = z
   .object({
     organization: z.object({ id: Id, slug: z.string(), name: z.string() }),
     role: z.object({ id: Id, name: z.string() }),
   })
   .meta({ id: 'JoinedOrganization' });
 
-export type InvitationView = z.input<typeof Invitation>;
-export type JoinedView = z.input<typeof Joined>;
+export type Invitation = z.input<typeof Invitation>;
+export type JoinedOrganization = z.input<typeof JoinedOrganization>;

@@ -1,40 +1,40 @@
-// Rules of inviting: nobody gives a role above their own, one open invitation for each address, and one living token for each
-// invitation, which leaves by mail and is kept as its hash alone.
+// Invitations: callers can grant only roles whose permissions they hold; each address has at most one open invitation, and each
+// invitation one valid token, which is sent by mail and stored only as a hash.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
-import { hashSecretToken, newSecretToken } from '../../core/secret-token.ts';
+import { createId } from '../../core/id.ts';
+import { createSecretToken, hashSecretToken } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { rolePermissions } from '../../identity/principal.ts';
-import { enqueueMail, layoutMail, recallMail } from '../../mail/index.ts';
-import { checkGrant } from '../grant.ts';
-import { actsAsOwner, holdAuthority, onlyOwners } from '../members/authority.ts';
-import { makeRoom } from '../room.ts';
-import type { InvitationView } from './invitations.schemas.ts';
+import { permissionsOfRole } from '../../identity/principal.ts';
+import { cancelQueuedMail, enqueueMail, layoutMail } from '../../mail/index.ts';
+import { assertCanGrant } from '../grant.ts';
+import { actsAsOwner, assertStillAuthorized, ownerNeeded } from '../members/authority.ts';
+import { assertQuota } from '../quotas.ts';
+import type { Invitation } from './invitations.schemas.ts';
 import {
   countInvitationMails,
   findInvitation,
   type InvitationFilter,
   type InvitationRow,
+  type InvitationTerms,
   insertInvitation,
-  isMember,
-  listInvitations,
-  lockAddress,
+  isMemberAddress,
+  type LockedRoleRow,
+  listInvitationRows,
   lockInvitation,
+  lockOpenInvitationTo,
   lockRole,
-  type RoleRow,
+  markRevoked,
   renewInvitation,
-  revokeInvitation,
-  type Terms,
 } from './invitations.store.ts';
 
-/** A custom role may hold every permission, and is still not the owners' own. */
-export const isOwnerRole = (role: Pick<RoleRow, 'name' | 'built_in'>): boolean => role.built_in && role.name === 'owner';
+/** Only the built-in role; a custom role with every permission is not the owner role. */
+export const isOwnerRole = (role: Pick<LockedRoleRow, 'name' | 'built_in'>): boolean => role.built_in && role.name === 'owner';
 
-const view = (row: InvitationRow): InvitationView => ({
+const view = (row: InvitationRow): Invitation => ({
   id: row.id,
   email: row.email,
   role: { id: row.role_id, name: row.role_name },
@@ -57,39 +57,41 @@ async function lockRow(tx: Tx, ctx: RequestCtx, id: string): Promise<InvitationR
   return row;
 }
 
-async function getRole(tx: Tx, ctx: RequestCtx, id: string): Promise<RoleRow> {
+/** Throws 422 `unknown_role`, 403 when the caller may not grant the role. */
+async function getGrantableRole(tx: Tx, ctx: RequestCtx, id: string): Promise<LockedRoleRow> {
   const role = await lockRole(tx, ctx.organizationId, id);
   if (role === undefined)
-    throw invalid('There is no such role', [{ path: 'roleId', code: 'unknown_role', message: 'Name a role of this organization' }]);
-  if (isOwnerRole(role) && !actsAsOwner(ctx)) throw onlyOwners('Only an owner invites an owner', 'roleId');
-  checkGrant(ctx, rolePermissions({ ...role, builtIn: role.built_in }));
+    throw invalid('Unknown role', [{ path: 'roleId', code: 'unknown_role', message: 'The organization has no role with this id' }]);
+  if (isOwnerRole(role) && !actsAsOwner(ctx)) throw ownerNeeded('Only an owner can invite an owner', 'roleId');
+  assertCanGrant(ctx, permissionsOfRole({ ...role, builtIn: role.built_in }));
   return role;
 }
 
-async function refuseMember(tx: Tx, ctx: RequestCtx, email: string): Promise<void> {
-  if (await isMember(tx, ctx.organizationId, email))
-    throw invalid('That person is a member already', [{ path: 'email', code: 'already_member', message: 'Change their role instead' }]);
+async function assertNotMember(tx: Tx, ctx: RequestCtx, email: string): Promise<void> {
+  if (await isMemberAddress(tx, ctx.organizationId, email))
+    throw invalid('This person is already a member', [{ path: 'email', code: 'already_member', message: 'Change their role instead' }]);
 }
 
-const mostMailsPerAddressAndHour = 5;
-const mostMailsPerDay = 1_000;
+const maxMailsPerAddressAndHour = 5;
+const maxMailsPerDay = 1_000;
 
-/** Nobody's mailbox is filled from here, nor is this service used to send what it isn't for. */
-async function checkMailBudget(tx: Tx, ctx: RequestCtx, email: string): Promise<void> {
+/** Keeps callers from flooding a mailbox and from misusing the service for bulk mail. Throws 429. */
+async function assertMailQuota(tx: Tx, ctx: RequestCtx, email: string): Promise<void> {
   const { toAddress, today } = await countInvitationMails(tx, ctx.organizationId, email);
   const exceeded = (message: string, seconds: number): AppError =>
     new AppError('RATE_LIMIT_EXCEEDED', message, { headers: { 'Retry-After': String(seconds) } });
-  if (toAddress >= mostMailsPerAddressAndHour)
-    throw exceeded(`At most ${mostMailsPerAddressAndHour} invitations an hour go to one address`, 3_600);
-  if (today >= mostMailsPerDay) throw exceeded(`At most ${mostMailsPerDay} invitations a day leave an organization`, 86_400);
+  if (toAddress >= maxMailsPerAddressAndHour)
+    throw exceeded(`At most ${maxMailsPerAddressAndHour} invitations per hour can be sent to one address`, 3_600);
+  if (today >= maxMailsPerDay) throw exceeded(`An organization can send at most ${maxMailsPerDay} invitations per day`, 86_400);
 }
 
-/** The mail with a new token; what it opens from now on. */
-async function sendToken(tx: Tx, ctx: RequestCtx, email: string, role: RoleRow): Promise<Terms> {
-  await checkMailBudget(tx, ctx, email);
-  const token = newSecretToken();
+/** Queues the mail with a new token and returns the columns to store. */
+async function sendToken(tx: Tx, ctx: RequestCtx, email: string, role: LockedRoleRow): Promise<InvitationTerms> {
+  await assertMailQuota(tx, ctx, email);
+  const token = createSecretToken();
   const { organization, user } = ctx.principal;
   const title = `Join ${organization.name}`;
+  const sender = user.name === user.email ? user.email : `${user.name} (${user.email})`;
   const mailId = await enqueueMail(tx, ctx, {
     kind: 'invitation',
     to: { address: email },
@@ -97,20 +99,20 @@ async function sendToken(tx: Tx, ctx: RequestCtx, email: string, role: RoleRow):
     ...layoutMail({
       title,
       paragraphs: [
-        `${user.name === user.email ? user.email : `${user.name} (${user.email})`} invites you to ${organization.name} with the role ${role.name}.`,
-        `Sign in with this address, ${email}, to accept. The invitation ends after 7 days.`,
+        `${sender} invites you to ${organization.name} with the role ${role.name}.`,
+        `To accept, sign in with the address ${email}. The invitation expires after 7 days.`,
       ],
       action: { label: 'Accept the invitation', url: `${ctx.settings.publicUrl}/invitations/accept#token=${token}` },
-      notes: ['The link is for you alone. If you did not expect this mail, you need not do anything.'],
+      notes: ['This link is only for you. If you did not expect this mail, you can ignore it.'],
     }),
   });
   return { role_id: role.id, role_name: role.name, token_hash: hashSecretToken(token), invited_by: user.id, mail_id: mailId };
 }
 
-/** New terms for an open invitation: the old token is dead, and its mail stays here if it had not left. */
-async function renew(tx: Tx, ctx: RequestCtx, row: InvitationRow, role: RoleRow): Promise<void> {
+/** Replaces role and token: the old token stops working, and its mail is withdrawn if it was not sent yet. */
+async function renewOpenInvitation(tx: Tx, ctx: RequestCtx, row: InvitationRow, role: LockedRoleRow): Promise<void> {
   await renewInvitation(tx, ctx.organizationId, row.id, await sendToken(tx, ctx, row.email, role));
-  if (row.mail_id !== null) await recallMail(tx, ctx, row.mail_id);
+  if (row.mail_id !== null) await cancelQueuedMail(tx, ctx, row.mail_id);
   await writeAudit(tx, ctx, {
     action: 'invitation.resend',
     target: { type: 'invitation', id: row.id },
@@ -118,28 +120,32 @@ async function renew(tx: Tx, ctx: RequestCtx, row: InvitationRow, role: RoleRow)
   });
 }
 
-export const listOpenAndClosed = (ctx: RequestCtx, page: PageQuery, filter: InvitationFilter) =>
+export const listInvitations = (ctx: RequestCtx, page: PageQuery, filter: InvitationFilter) =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await listInvitations(tx, ctx.organizationId, page, filter);
+    const { rows, total } = await listInvitationRows(tx, ctx.organizationId, page, filter);
     return toPage(rows.map(view), total, page);
   });
 
+/** Throws 404 for an unknown invitation. */
 export const getInvitation = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
-/** An address that has an open invitation gets a new mail for that one, with the role as asked now. */
-export const invite = (ctx: RequestCtx, { email, roleId }: { email: string; roleId: string }) =>
+/**
+ * If the address has an open invitation, that one gets the new role and a new mail. Throws 422 for an unknown role, an existing member,
+ * or at the quota; 403 when the caller may not grant the role; 429 when too many mails were sent.
+ */
+export const createInvitation = (ctx: RequestCtx, { email, roleId }: { email: string; roleId: string }) =>
   inTransaction(ctx, async (tx) => {
-    await holdAuthority(tx, ctx);
-    const open = await lockAddress(tx, ctx.organizationId, email);
-    const role = await getRole(tx, ctx, roleId);
-    await refuseMember(tx, ctx, email);
+    await assertStillAuthorized(tx, ctx);
+    const open = await lockOpenInvitationTo(tx, ctx.organizationId, email);
+    const role = await getGrantableRole(tx, ctx, roleId);
+    await assertNotMember(tx, ctx, email);
     if (open !== undefined) {
-      await renew(tx, ctx, open, role);
+      await renewOpenInvitation(tx, ctx, open, role);
       return view(await getRow(tx, ctx, open.id));
     }
-    const id = newId();
-    await makeRoom(tx, ctx, 'members');
-    await makeRoom(tx, ctx, 'invitations');
+    const id = createId();
+    await assertQuota(tx, ctx, 'members');
+    await assertQuota(tx, ctx, 'invitations');
     await insertInvitation(tx, ctx.organizationId, id, email, await sendToken(tx, ctx, email, role));
     await writeAudit(tx, ctx, {
       action: 'invitation.create',
@@ -149,26 +155,29 @@ export const invite = (ctx: RequestCtx, { email, roleId }: { email: string; role
     return view(await getRow(tx, ctx, id));
   });
 
-/** Whoever resends vouches for the invitation from now on. */
-export const resend = (ctx: RequestCtx, id: string) =>
+/**
+ * The caller becomes the sender. Throws 404, 422 when the invitation was accepted or revoked or the person is already a member, 403 when
+ * the caller may not grant the role, 429 when too many mails were sent.
+ */
+export const resendInvitation = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    await holdAuthority(tx, ctx);
+    await assertStillAuthorized(tx, ctx);
     const row = await lockRow(tx, ctx, id);
     if (row.status === 'accepted' || row.status === 'revoked')
-      throw invalid(`The invitation was ${row.status}`, [{ path: '', code: row.status, message: 'Invite the address anew' }]);
-    await refuseMember(tx, ctx, row.email);
-    await renew(tx, ctx, row, await getRole(tx, ctx, row.role_id));
+      throw invalid(`The invitation was ${row.status}`, [{ path: '', code: row.status, message: 'Create a new invitation' }]);
+    await assertNotMember(tx, ctx, row.email);
+    await renewOpenInvitation(tx, ctx, row, await getGrantableRole(tx, ctx, row.role_id));
     return view(await getRow(tx, ctx, id));
   });
 
-/** The invitation stays listed. Revoking it again changes nothing. */
-export const revoke = (ctx: RequestCtx, id: string) =>
+/** The invitation stays listed; revoking it again has no effect. Throws 404, 422 `accepted`. */
+export const revokeInvitation = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await lockRow(tx, ctx, id);
     if (row.status === 'revoked') return;
     if (row.status === 'accepted')
       throw invalid('The invitation was accepted', [{ path: '', code: 'accepted', message: 'Remove the member instead' }]);
-    await revokeInvitation(tx, ctx.organizationId, id);
-    if (row.mail_id !== null) await recallMail(tx, ctx, row.mail_id);
+    await markRevoked(tx, ctx.organizationId, id);
+    if (row.mail_id !== null) await cancelQueuedMail(tx, ctx, row.mail_id);
     await writeAudit(tx, ctx, { action: 'invitation.revoke', target: { type: 'invitation', id }, changes: { email: row.email } });
   });

@@ -1,4 +1,4 @@
-// Rows of invitations; the only writer of that table.
+// Rows of invitations. Only this file writes that table.
 import type { Ctx } from '../../core/ctx.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
@@ -49,7 +49,7 @@ const select = (tx: Tx, organizationId: string) =>
       'o.last_error as mail_error',
     );
 
-export function listInvitations(tx: Tx, organizationId: string, page: PageQuery, filter: InvitationFilter) {
+export function listInvitationRows(tx: Tx, organizationId: string, page: PageQuery, filter: InvitationFilter) {
   const query = select(tx, organizationId).orderBy([
     { column: 'i.created_at', order: 'desc' },
     { column: 'i.id', order: 'desc' },
@@ -62,41 +62,43 @@ export function listInvitations(tx: Tx, organizationId: string, page: PageQuery,
 export const findInvitation = async (tx: Tx, organizationId: string, id: string): Promise<InvitationRow | undefined> =>
   (await select(tx, organizationId).where('i.id', id).first()) as InvitationRow | undefined;
 
-/** Also keeps others from changing it until the transaction ends. */
+/** Locks the row until the transaction ends. */
 export const lockInvitation = (tx: Tx, organizationId: string, id: string): Promise<InvitationRow | undefined> =>
   select(tx, organizationId).where('i.id', id).forUpdate('i').first() as Promise<InvitationRow | undefined>;
 
-/** One invitation of an address at a time, so that two requests can't both make the first. */
-export async function lockAddress(tx: Tx, organizationId: string, email: string): Promise<InvitationRow | undefined> {
+/** The open invitation of an address. An advisory lock keeps two concurrent requests from both creating the first one. */
+export async function lockOpenInvitationTo(tx: Tx, organizationId: string, email: string): Promise<InvitationRow | undefined> {
   await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`invitation ${organizationId} ${email}`]);
   return select(tx, organizationId).where('i.email', email).where('i.status', 'pending').forUpdate('i').first() as Promise<
     InvitationRow | undefined
   >;
 }
 
-/** What an invitation is worth from now on: whom it names, what it gives, and the one token that opens it. */
-export type Terms = { role_id: string; role_name: string; token_hash: Buffer; invited_by: string; mail_id: string };
+/** What a new mail changes: sender, role and the token that is valid from then on. */
+export type InvitationTerms = { role_id: string; role_name: string; token_hash: Buffer; invited_by: string; mail_id: string };
 const lifetime = (tx: Tx) => tx.raw("clock_timestamp() + interval '7 days'");
 
-export const insertInvitation = (tx: Tx, organizationId: string, id: string, email: string, terms: Terms) =>
+export const insertInvitation = (tx: Tx, organizationId: string, id: string, email: string, terms: InvitationTerms) =>
   tx('invitations').insert({ id, organization_id: organizationId, email, ...terms, expires_at: lifetime(tx) });
 
-export const renewInvitation = (tx: Tx, organizationId: string, id: string, terms: Terms) =>
+export const renewInvitation = (tx: Tx, organizationId: string, id: string, terms: InvitationTerms) =>
   tx('invitations')
     .where({ organization_id: organizationId, id, status: 'pending' })
     .update({ ...terms, expires_at: lifetime(tx) });
 
-/** Its mail goes with it, unless that was under way. */
-export const revokeInvitation = (tx: Tx, organizationId: string, id: string) =>
+export const markRevoked = (tx: Tx, organizationId: string, id: string) =>
   tx('invitations').where({ organization_id: organizationId, id, status: 'pending' }).update({ status: 'revoked' });
 
-export const acceptInvitation = (tx: Tx, organizationId: string, id: string, userId: string) =>
+export const markAccepted = (tx: Tx, organizationId: string, id: string, userId: string) =>
   tx('invitations')
     .where({ organization_id: organizationId, id, status: 'pending' })
     .update({ status: 'accepted', accepted_at: tx.raw('clock_timestamp()'), accepted_by: userId });
 
-/** Looked up across organizations: whoever holds a token knows nothing else. */
-export async function findByToken(ctx: Pick<Ctx, 'db'>, hash: Buffer): Promise<{ id: string; organizationId: string } | undefined> {
+/** Searches all organizations, because the caller knows only the token. */
+export async function findInvitationByToken(
+  ctx: Pick<Ctx, 'db'>,
+  hash: Buffer,
+): Promise<{ id: string; organizationId: string } | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string; organization_id: string }[] }>('select * from find_invitation(?)', [
     hash,
   ]);
@@ -104,28 +106,31 @@ export async function findByToken(ctx: Pick<Ctx, 'db'>, hash: Buffer): Promise<{
   return row === undefined ? undefined : { id: row.id, organizationId: row.organization_id };
 }
 
-export type RoleRow = { id: string; name: string; built_in: boolean; permissions: string[] };
+export type LockedRoleRow = { id: string; name: string; built_in: boolean; permissions: string[] };
 
-/** Neither changed nor deleted until the transaction ends. */
-export const lockRole = (tx: Tx, organizationId: string, id: string): Promise<RoleRow | undefined> =>
-  tx('roles').where({ organization_id: organizationId, id }).forShare().first<RoleRow | undefined>('id', 'name', 'built_in', 'permissions');
+/** Share lock: the role is neither changed nor deleted until the transaction ends. */
+export const lockRole = (tx: Tx, organizationId: string, id: string): Promise<LockedRoleRow | undefined> =>
+  tx('roles')
+    .where({ organization_id: organizationId, id })
+    .forShare()
+    .first<LockedRoleRow | undefined>('id', 'name', 'built_in', 'permissions');
 
-/** What the member may do today, neither changed nor taken away until the transaction ends. */
-export const lockRoleOfMember = (tx: Tx, organizationId: string, userId: string): Promise<RoleRow | undefined> =>
+/** The member's current role. Share lock on role and membership until the transaction ends. */
+export const lockRoleOfMember = (tx: Tx, organizationId: string, userId: string): Promise<LockedRoleRow | undefined> =>
   tx('memberships as m')
     .join('roles as r', 'r.id', 'm.role_id')
     .where({ 'm.organization_id': organizationId, 'm.user_id': userId })
     .forShare('m', 'r')
-    .first<RoleRow | undefined>('r.id', 'r.name', 'r.built_in', 'r.permissions');
+    .first<LockedRoleRow | undefined>('r.id', 'r.name', 'r.built_in', 'r.permissions');
 
-export const isMember = async (tx: Tx, organizationId: string, email: string): Promise<boolean> =>
+export const isMemberAddress = async (tx: Tx, organizationId: string, email: string): Promise<boolean> =>
   (await tx('memberships as m')
     .join('users as u', 'u.id', 'm.user_id')
     .where('m.organization_id', organizationId)
     .whereRaw('lower(u.email) = ?', [email])
     .first('m.user_id')) !== undefined;
 
-/** False when the person is a member already. */
+/** False when the person is already a member. */
 export async function insertMembership(tx: Tx, organizationId: string, userId: string, roleId: string): Promise<boolean> {
   const { rowCount } = await tx.raw<{ rowCount: number }>(
     'insert into memberships (organization_id, user_id, role_id) values (?, ?, ?) on conflict do nothing',
@@ -134,8 +139,8 @@ export async function insertMembership(tx: Tx, organizationId: string, userId: s
   return rowCount === 1;
 }
 
-/** The session works in the organization from now on, unless it has chosen one. */
-export async function activateInSession(tx: Tx, userId: string, sessionId: string, organizationId: string): Promise<void> {
+/** Makes the organization active in the session, unless the session already has an active organization of the person. */
+export async function activateIfNoneChosen(tx: Tx, userId: string, sessionId: string, organizationId: string): Promise<void> {
   await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
   await tx('sessions')
     .where({ id: sessionId })
@@ -145,10 +150,10 @@ export async function activateInSession(tx: Tx, userId: string, sessionId: strin
     .update({ active_organization_id: organizationId });
 }
 
-export const getOrganization = async (tx: Tx, id: string): Promise<{ id: string; slug: string; name: string }> =>
+export const readOrganization = async (tx: Tx, id: string): Promise<{ id: string; slug: string; name: string }> =>
   tx('organizations').where({ id }).first('id', 'slug', 'name');
 
-/** Mails of invitations that were asked for: to the address in the last hour, and in all within a day. */
+/** Queued invitation mails: to this address within the last hour, and of the organization within the last day. */
 export async function countInvitationMails(tx: Tx, organizationId: string, email: string): Promise<{ toAddress: number; today: number }> {
   const row = await tx('outgoing_mails')
     .where({ organization_id: organizationId, kind: 'invitation' })

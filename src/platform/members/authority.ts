@@ -1,29 +1,33 @@
-// Whoever changes what others may do must still hold that power when the change happens. All such changes of an organization go one
-// after the other, so that two requests at once can't each rely on what the other takes away.
+// Callers who change other people's permissions must still have their own when the change is made. Such changes are serialized per
+// organization, so that of two concurrent requests neither relies on a permission that the other removes.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { signUpPermission } from '../../core/permissions.ts';
 import type { Tx } from '../../db/transaction.ts';
-import { rolePermissions } from '../../identity/principal.ts';
-import { refuseHandedOver } from '../grant.ts';
+import { permissionsOfRole } from '../../identity/principal.ts';
+import { assertNotHandedOver } from '../grant.ts';
 import { lockOrganization } from '../organizations/organizations.store.ts';
 import { findMember } from './members.store.ts';
 
-/** No custom role can take a built-in name, and a key that was handed over stands for nobody's office. */
+/** True for the built-in owner role; custom roles cannot take its name. A transferred key never acts as an owner. */
 export const actsAsOwner = ({ principal }: Pick<RequestCtx, 'principal'>): boolean =>
   principal.role.name === 'owner' && !principal.handedOver;
 
-export const onlyOwners = (message: string, path: string): AppError =>
+/** A 403 `owner_needed` for the caller to throw. */
+export const ownerNeeded = (message: string, path: string): AppError =>
   new AppError('FORBIDDEN', message, { details: [{ path, code: 'owner_needed', message: 'Ask an owner of the organization' }] });
 
-/** Waits for other changes of power, and throws 403 when one of them took the caller's away. */
-export async function holdAuthority(tx: Tx, ctx: RequestCtx): Promise<void> {
-  refuseHandedOver(ctx);
+/**
+ * Locks the organization row, waiting for concurrent permission changes. Throws 403 when one of them took permissions from the caller,
+ * and 403 `handed_over` for a transferred key.
+ */
+export async function assertStillAuthorized(tx: Tx, ctx: RequestCtx): Promise<void> {
+  assertNotHandedOver(ctx);
   await lockOrganization(tx, ctx.organizationId);
   const { user, role, permissions } = ctx.principal;
   const member = await findMember(tx, ctx.organizationId, user.id);
-  const held = new Set(member?.role_id === role.id ? rolePermissions(roleOf(member)) : []);
-  if ([...permissions].some((permission) => permission !== signUpPermission && !held.has(permission)))
+  const current = new Set(member?.role_id === role.id ? permissionsOfRole(roleOf(member)) : []);
+  if ([...permissions].some((permission) => permission !== signUpPermission && !current.has(permission)))
     throw new AppError('FORBIDDEN', 'Your permissions changed while this request waited');
 }
 

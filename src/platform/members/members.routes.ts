@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route.ts';
-import { leaveOrganization, removeMember } from './leaving.service.ts';
-import { Leaving, Member, MemberChange, MemberParams, MemberWithKeys } from './members.schemas.ts';
-import { changeMember, getMember, listMembers } from './members.service.ts';
+import { deleteMember, leaveOrganization } from './leaving.service.ts';
+import { LeavingOptions, Member, MemberParams, MemberPatch, MemberWithKeys } from './members.schemas.ts';
+import { getMember, listMembers, updateMember } from './members.service.ts';
 
 const group = 'Organizations';
 
@@ -15,8 +15,8 @@ export const memberRoutes = [
     method: 'GET',
     path: '/organizations/{id}/members',
     permission: 'member:read',
-    summary: 'Members of the organization, newest first',
-    description: '`q` looks in names and addresses, `roleId` narrows to one role.',
+    summary: 'List members',
+    description: 'Newest first. `q` searches in names and e-mail addresses; `roleId` filters by role.',
     params: IdParams,
     query: z.strictObject({
       ...pageFields,
@@ -32,8 +32,8 @@ export const memberRoutes = [
     method: 'GET',
     path: '/organizations/{id}/members/{userId}',
     permission: 'member:read',
-    summary: 'One member, with the living keys that act for them',
-    description: 'With the living API keys that act for this member.',
+    summary: 'Retrieve a member',
+    description: 'Includes the active API keys that act for this member.',
     params: MemberParams,
     response: MemberWithKeys,
     handler: (ctx, { params }) => getMember(ctx, params.userId),
@@ -45,12 +45,14 @@ export const memberRoutes = [
     path: '/organizations/{id}/members/{userId}',
     permission: 'member:update',
     summary: "Change a member's role",
-    description: 'Takes effect with their next request, and with that of their keys. Only an owner makes or changes an owner.',
+    description:
+      "Takes effect with the next request of the member or of their keys. Only an owner can grant the owner role or change an owner's " +
+      'role.',
     params: MemberParams,
-    body: MemberChange,
+    body: MemberPatch,
     example: { roleId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' },
     response: MemberWithKeys,
-    handler: (ctx, { params, body }) => changeMember(ctx, params.userId, body),
+    handler: (ctx, { params, body }) => updateMember(ctx, params.userId, body),
   }),
   defineRoute({
     id: 'deleteMember',
@@ -59,14 +61,14 @@ export const memberRoutes = [
     path: '/organizations/{id}/members/{userId}',
     permission: 'member:delete',
     summary: 'Remove a member',
-    alsoAnswers: [422],
+    additionalErrors: [422],
     description:
-      'Takes effect at once. Whoever has living API keys is removed together with a word on what becomes of them: revoked, or transferred ' +
-      'to another member. A transferred key goes on reading publicly; it manages what it could before when the caller takes it over, and ' +
-      'nothing when it goes to somebody else. Only an owner removes an owner, and the last one stays.',
+      'Takes effect immediately. If the member has active API keys, `keys` must say whether they are revoked or transferred to another ' +
+      'member. A transferred key keeps reading the public interface. On the management interface it can do what it could before when the caller ' +
+      'takes it over, and nothing when another member does. Only an owner can remove an owner; the last owner cannot be removed.',
     params: MemberParams,
-    query: Leaving,
-    handler: (ctx, { params, query }) => removeMember(ctx, params.userId, query),
+    query: LeavingOptions,
+    handler: (ctx, { params, query }) => deleteMember(ctx, params.userId, query),
   }),
   definePersonRoute({
     id: 'leaveOrganization',
@@ -75,11 +77,12 @@ export const memberRoutes = [
     path: '/whoami/organizations/{id}',
     permission: 'signed-in',
     summary: 'Leave an organization',
-    alsoAnswers: [422],
+    additionalErrors: [422],
     description:
-      'For any member but the last owner. Living API keys are revoked, or transferred to the member that `transferTo` names: they then go on reading publicly and manage nothing.',
+      'For any member except the last owner. Active API keys are revoked, or transferred to the member in `transferTo`: they then keep ' +
+      'reading the public interface and lose all access to the management interface.',
     params: IdParams,
-    query: Leaving,
+    query: LeavingOptions,
     handler: (ctx, { params, query }) => leaveOrganization(ctx, params.id, query),
   }),
 ];

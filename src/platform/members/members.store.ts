@@ -1,4 +1,4 @@
-// Rows of memberships, with the people and roles that they join.
+// Rows of memberships, joined with users and roles.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -47,8 +47,8 @@ export function listMembers(tx: Tx, organizationId: string, page: PageQuery, { q
 export const findMember = async (tx: Tx, organizationId: string, userId: string): Promise<MemberRow | undefined> =>
   (await select(tx, organizationId).where('m.user_id', userId).first()) as MemberRow | undefined;
 
-/** Waits for whatever is being made in that person's name, and holds off more of it until the transaction ends. */
-export const holdMembership = (tx: Tx, organizationId: string, userId: string) =>
+/** Locks the membership row: waits for keys that are being created for the member, and blocks new ones until the transaction ends. */
+export const lockMembership = (tx: Tx, organizationId: string, userId: string) =>
   tx('memberships').where({ organization_id: organizationId, user_id: userId }).forUpdate().select('user_id');
 
 export async function countOwners(tx: Tx, organizationId: string): Promise<number> {
@@ -62,6 +62,6 @@ export async function countOwners(tx: Tx, organizationId: string): Promise<numbe
 export const setRole = (tx: Tx, organizationId: string, userId: string, roleId: string) =>
   tx('memberships').where({ organization_id: organizationId, user_id: userId }).update({ role_id: roleId });
 
-/** Places in teams go with it. */
-export const deleteMember = (tx: Tx, organizationId: string, userId: string) =>
+/** Team memberships are deleted by cascade. */
+export const deleteMembership = (tx: Tx, organizationId: string, userId: string) =>
   tx('memberships').where({ organization_id: organizationId, user_id: userId }).delete();

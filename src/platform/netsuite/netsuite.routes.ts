@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineRoute } from '../../http/route.ts';
-import { Certificate, Connection, ConnectionInput, ConnectionTest, Metadata, RecordType } from './netsuite.schemas.ts';
+import { ConnectionTest, ErpCertificate, ErpConnection, ErpConnectionInput, ErpMetadata, ErpRecordType } from './netsuite.schemas.ts';
 import * as service from './netsuite.service.ts';
 
 const group = 'ERP connection';
@@ -12,11 +12,11 @@ export const netsuiteRoutes = [
     method: 'GET',
     path: '/netsuite/connection',
     permission: 'netsuite:read',
-    summary: 'The ERP connection, without its secrets',
-    description: 'Secrets are never shown, only whether they are there and their last four characters.',
-    alsoAnswers: [404],
-    response: Connection,
-    handler: (ctx) => service.getConnection(ctx),
+    summary: 'Retrieve the ERP connection',
+    description: 'Secrets are never returned, only whether they are set and their last four characters.',
+    additionalErrors: [404],
+    response: ErpConnection,
+    handler: (ctx) => service.getErpConnection(ctx),
   }),
   defineRoute({
     id: 'putErpConnection',
@@ -26,11 +26,12 @@ export const netsuiteRoutes = [
     permission: 'netsuite:update',
     summary: 'Set up or replace the ERP connection',
     description:
-      "The connection is untested afterwards. Secrets that are left out stay as they are. The account can't change while its records are held.",
-    body: ConnectionInput,
+      'Resets the connection status to `untested`. Omitted secrets stay as they are. The account cannot change while synced records of ' +
+      'the current one are stored.',
+    body: ErpConnectionInput,
     example: { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'client id of the integration', certificateId: null } },
-    response: Connection,
-    handler: (ctx, { body }) => service.putConnection(ctx, body),
+    response: ErpConnection,
+    handler: (ctx, { body }) => service.putErpConnection(ctx, body),
   }),
   defineRoute({
     id: 'deleteErpConnection',
@@ -39,10 +40,10 @@ export const netsuiteRoutes = [
     path: '/netsuite/connection',
     permission: 'netsuite:delete',
     summary: 'Delete the ERP connection',
-    alsoAnswers: [404],
-    description: 'Syncs pause and synced records stay served. `?purge=<organization slug>` deletes the records as well.',
-    query: z.strictObject({ purge: z.string().optional() }),
-    handler: (ctx, { query }) => service.removeConnection(ctx, query.purge),
+    additionalErrors: [404],
+    description: 'Pauses all syncs; synced records stay available. `?purge=<organization slug>` also deletes the records.',
+    query: z.strictObject({ purge: z.string().optional().describe("The organization's slug, to delete the synced records too") }),
+    handler: (ctx, { query }) => service.deleteErpConnection(ctx, query.purge),
   }),
   defineRoute({
     id: 'createErpCertificate',
@@ -50,12 +51,13 @@ export const netsuiteRoutes = [
     method: 'POST',
     path: '/netsuite/connection/certificate',
     permission: 'netsuite:update',
-    summary: 'Make a key pair and get its certificate',
+    summary: 'Create a certificate for the ERP connection',
     description:
-      'The private key never leaves the service. Two slots allow rotation: the new certificate signs once its id is put into the connection.',
-    response: Certificate,
+      'Generates a key pair; the private key never leaves the service. Two slots allow rotation: the new certificate becomes active once ' +
+      'its NetSuite id is set in the connection.',
+    response: ErpCertificate,
     status: 201,
-    handler: (ctx) => service.newCertificate(ctx),
+    handler: (ctx) => service.createErpCertificate(ctx),
   }),
   defineRoute({
     id: 'testErpConnection',
@@ -63,11 +65,11 @@ export const netsuiteRoutes = [
     method: 'POST',
     path: '/netsuite/connection/test',
     permission: 'netsuite:update',
-    summary: 'Try the ERP connection',
-    alsoAnswers: [404],
-    description: 'Signs in, asks for the time and reads one row. Each problem names a fix.',
+    summary: 'Test the ERP connection',
+    additionalErrors: [404],
+    description: 'Signs in, requests the time and reads one row. Each problem names a fix.',
     response: ConnectionTest,
-    handler: (ctx) => service.testConnection(ctx),
+    handler: (ctx) => service.testErpConnection(ctx),
   }),
   defineRoute({
     id: 'getErpMetadata',
@@ -75,11 +77,11 @@ export const netsuiteRoutes = [
     method: 'GET',
     path: '/netsuite/metadata',
     permission: 'netsuite:read',
-    summary: 'Record types of the account',
-    description: 'As of the last refresh: each record type with how many of its fields can be synced.',
-    alsoAnswers: [404],
-    response: Metadata,
-    handler: (ctx) => service.getMetadata(ctx),
+    summary: 'List record types of the ERP account',
+    description: 'As of the last refresh. Each record type includes the number of fields that can be synced.',
+    additionalErrors: [404],
+    response: ErpMetadata,
+    handler: (ctx) => service.getErpMetadata(ctx),
   }),
   defineRoute({
     id: 'getErpRecordType',
@@ -87,11 +89,11 @@ export const netsuiteRoutes = [
     method: 'GET',
     path: '/netsuite/metadata/{recordType}',
     permission: 'netsuite:read',
-    summary: 'One record type with its fields',
-    description: "Each field with its type and, where it can't be synced, the reason.",
+    summary: 'Retrieve a record type with its fields',
+    description: 'Each field includes its type and, when it cannot be synced, the reason.',
     params: z.strictObject({ recordType: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, 'must be a record type name') }),
-    response: RecordType,
-    handler: (ctx, { params }) => service.getRecordType(ctx, params.recordType),
+    response: ErpRecordType,
+    handler: (ctx, { params }) => service.getErpRecordType(ctx, params.recordType),
   }),
   defineRoute({
     id: 'refreshErpMetadata',
@@ -99,10 +101,10 @@ export const netsuiteRoutes = [
     method: 'POST',
     path: '/netsuite/metadata/refresh',
     permission: 'netsuite:update',
-    summary: "Read the account's record types anew",
-    alsoAnswers: [404],
-    description: 'When the ERP is down the last good answer stays, with the reason in lastError.',
-    response: Metadata,
+    summary: 'Refresh the record types of the ERP account',
+    additionalErrors: [404],
+    description: 'When the ERP is unavailable, the result of the last successful refresh stays and `lastError` gives the reason.',
+    response: ErpMetadata,
     handler: (ctx) => service.refreshErpMetadata(ctx),
   }),
 ];

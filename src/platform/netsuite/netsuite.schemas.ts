@@ -1,11 +1,11 @@
-// The ERP connection and its metadata as callers see them. Secrets go in and never come out.
+// Request and response schemas of the ERP connection and its metadata. Secrets are write-only.
 import { z } from 'zod';
 import { Instant, shortText } from '../../http/fields.ts';
 
 const secret = z.string().min(1).max(500).describe('Write-only');
 const named = shortText(200);
 
-export const ConnectionInput = z.strictObject({
+export const ErpConnectionInput = z.strictObject({
   accountId: z
     .string()
     .max(40)
@@ -15,7 +15,7 @@ export const ConnectionInput = z.strictObject({
     .max(300)
     .nullable()
     .default(null)
-    .describe("Only where the account isn't at its own *.suitetalk.api.netsuite.com address; the operator must allow the host"),
+    .describe('Only for an account without its own *.suitetalk.api.netsuite.com address; the operator must allow the host'),
   authentication: z.discriminatedUnion('method', [
     z.strictObject({
       method: z.literal('oauth2'),
@@ -23,20 +23,20 @@ export const ConnectionInput = z.strictObject({
       certificateId: named
         .nullable()
         .default(null)
-        .describe('The id that NetSuite gives the uploaded certificate; null until it is uploaded'),
+        .describe('The id that NetSuite assigns to the uploaded certificate; null until it is uploaded'),
     }),
     z.strictObject({
       method: z.literal('tba'),
       consumerKey: named,
       tokenId: named,
-      consumerSecret: secret.optional().describe('Absent keeps the stored one'),
-      tokenSecret: secret.optional().describe('Absent keeps the stored one'),
+      consumerSecret: secret.optional().describe('Omit to keep the stored secret'),
+      tokenSecret: secret.optional().describe('Omit to keep the stored secret'),
     }),
   ]),
 });
-export type ConnectionInput = z.output<typeof ConnectionInput>;
+export type ErpConnectionInput = z.output<typeof ErpConnectionInput>;
 
-export const Connection = z
+export const ErpConnection = z
   .object({
     accountId: z.string(),
     baseUrl: z.string().nullable(),
@@ -58,10 +58,10 @@ export const Connection = z
   })
   .meta({ id: 'ErpConnection' });
 
-export const Certificate = z
+export const ErpCertificate = z
   .object({
     slot: z.int(),
-    certificatePem: z.string().describe('Upload this in NetSuite, then put the certificate id it shows into the connection'),
+    certificatePem: z.string().describe('Upload this in NetSuite, then set the certificate id that NetSuite shows in the connection'),
     notAfter: Instant,
   })
   .meta({ id: 'ErpCertificate' });
@@ -73,7 +73,7 @@ export const ConnectionTest = z
     account: z.string(),
     problems: z
       .array(z.object({ code: z.string(), message: z.string(), fix: z.string() }))
-      .describe('With `ok`, they name record types that the role does not see; else what keeps the connection from working'),
+      .describe('When `ok`, record types that the role cannot see; otherwise the reasons why the connection does not work'),
   })
   .meta({ id: 'ConnectionTest' });
 
@@ -85,11 +85,11 @@ const Field = z.object({
   syncable: z.boolean(),
   volatile: z.boolean(),
   reason: z.string().nullable(),
-  loading: z.boolean().describe('Synced, but no complete run has filled it yet'),
+  loading: z.boolean().describe('Synced, but not yet filled by a complete run'),
   fields: z
     .array(z.object({ name: z.string(), label: z.string(), type: z.string(), syncable: z.boolean(), reason: z.string().nullable() }))
     .optional()
-    .describe('The fields of one line'),
+    .describe('The fields of a line'),
 });
 const RecordTypeHead = z.object({
   name: z.string(),
@@ -100,7 +100,7 @@ const RecordTypeHead = z.object({
   syncableFieldCount: z.int(),
 });
 
-export const RecordType = z
+export const ErpRecordType = z
   .object({
     name: z.string(),
     label: z.string(),
@@ -109,10 +109,10 @@ export const RecordType = z
     fields: z.array(Field),
   })
   .meta({ id: 'ErpRecordType' });
-export const Metadata = z
+export const ErpMetadata = z
   .object({
     recordTypes: z.array(RecordTypeHead),
     refreshedAt: Instant,
-    lastError: z.string().nullable().describe('Why the last refresh kept the older answer'),
+    lastError: z.string().nullable().describe('Why the last refresh failed; the record types are those of an earlier refresh'),
   })
   .meta({ id: 'ErpMetadata' });

@@ -1,24 +1,24 @@
-// Rules of the ERP connection: secrets are sealed, the account can't change under synced data, a test is a real round trip.
+// Manages the ERP connection: seals secrets, refuses another account while synced records exist, tests with a real round trip.
 import { type ConnectionReport, ErpError } from '../../connectors/connector.ts';
-import { checkBaseUrl, realmOf, restHost } from '../../connectors/netsuite/connection.ts';
-import { makeCertificate } from '../../core/certificate.ts';
+import { accountRealm, findBaseUrlProblem, restHost } from '../../connectors/netsuite/connection.ts';
+import { createCertificate } from '../../core/certificate.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound, unavailable } from '../../core/errors.ts';
-import { UnreadableBox } from '../../core/keyring.ts';
+import { DecryptionError } from '../../core/keyring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
-  loadingFields,
-  noteHealth,
-  openConnectorOf,
+  countSyncedRecords,
+  createTenantConnector,
+  listLoadingFields,
   purgeWarehouse,
-  readMetadata,
+  readStoredMetadata,
+  recordSyncHealth,
   refreshMetadata,
   secretBinding,
-  syncedRecords,
 } from '../../sync/index.ts';
-import type { ConnectionInput } from './netsuite.schemas.ts';
+import type { ErpConnectionInput } from './netsuite.schemas.ts';
 import * as store from './netsuite.store.ts';
 
 const target = { type: 'erp-connection', id: null };
@@ -26,8 +26,8 @@ const target = { type: 'erp-connection', id: null };
 const certificateDays = 729;
 const testTimeoutMs = 30_000;
 const metadataTimeoutMs = 300_000;
-/** Of a shorter secret, four characters would tell too much. */
-const shortestHinted = 16;
+/** Four characters of a shorter secret would reveal too much. */
+const minHintedLength = 16;
 
 function view(row: store.ConnectionRow, certificates: readonly store.CertificateRow[]) {
   const { method } = row.settings.authentication;
@@ -40,12 +40,12 @@ function view(row: store.ConnectionRow, certificates: readonly store.Certificate
     status: row.status,
     lastTestedAt: instantOrNull(row.last_tested_at),
     lastError: row.last_error,
-    certificates: certificates.map((held) => ({
-      slot: held.slot,
-      certificateId: held.certificate_id,
-      active: held.active,
-      notAfter: instant(held.not_after),
-      createdAt: instant(held.created_at),
+    certificates: certificates.map((certificate) => ({
+      slot: certificate.slot,
+      certificateId: certificate.certificate_id,
+      active: certificate.active,
+      notAfter: instant(certificate.not_after),
+      createdAt: instant(certificate.created_at),
     })),
   };
 }
@@ -56,29 +56,30 @@ async function getConnectionIn(tx: Tx, organizationId: string) {
   return view(row, await store.listCertificates(tx, organizationId));
 }
 
-export const getConnection = (ctx: RequestCtx) => inTransaction(ctx, (tx) => getConnectionIn(tx, ctx.organizationId));
+/** Throws 404 when no connection is set up. */
+export const getErpConnection = (ctx: RequestCtx) => inTransaction(ctx, (tx) => getConnectionIn(tx, ctx.organizationId));
 
-/** Sealed secrets to store: the given ones, else those already there for the same method. */
-function sealedSecrets(
+/** Seals the given secrets, or keeps the stored ones when none are given. Throws 422 `secrets_needed`. */
+function secretsToStore(
   ctx: RequestCtx,
-  { authentication }: ConnectionInput,
+  { authentication }: ErpConnectionInput,
   before: store.ConnectionRow | undefined,
 ): Pick<store.ConnectionRow, 'secrets' | 'secret_hint'> {
   if (authentication.method === 'oauth2') return { secrets: null, secret_hint: null };
   const { consumerSecret, tokenSecret } = authentication;
   if (consumerSecret !== undefined && tokenSecret !== undefined) {
     return {
-      secrets: ctx.keyring.seal(JSON.stringify({ consumerSecret, tokenSecret }), secretBinding(ctx.organizationId, 'erp-secrets')),
-      secret_hint: tokenSecret.length >= shortestHinted ? tokenSecret.slice(-4) : null,
+      secrets: ctx.keyring.encrypt(JSON.stringify({ consumerSecret, tokenSecret }), secretBinding(ctx.organizationId, 'erp-secrets')),
+      secret_hint: tokenSecret.length >= minHintedLength ? tokenSecret.slice(-4) : null,
     };
   }
   if (consumerSecret === undefined && tokenSecret === undefined && before?.secrets !== undefined && before.secrets !== null) return before;
-  throw invalid('Both secrets are needed', [
-    { path: 'authentication', code: 'secrets_needed', message: 'Give consumerSecret and tokenSecret together' },
+  throw invalid('Both secrets are required', [
+    { path: 'authentication', code: 'secrets_needed', message: 'Send consumerSecret and tokenSecret together' },
   ]);
 }
 
-function settingsOf({ accountId, baseUrl, authentication }: ConnectionInput) {
+function settingsOf({ accountId, baseUrl, authentication }: ErpConnectionInput) {
   const plain =
     authentication.method === 'oauth2'
       ? { method: authentication.method, clientId: authentication.clientId, certificateId: authentication.certificateId }
@@ -86,65 +87,70 @@ function settingsOf({ accountId, baseUrl, authentication }: ConnectionInput) {
   return { accountId, baseUrl, authentication: plain };
 }
 
-function checkAddress(ctx: RequestCtx, { baseUrl, accountId }: ConnectionInput): string | null {
+/** The origin of the given base URL. Throws 422 `host_not_allowed`, or `other_account` for the address of another account. */
+function parseBaseUrl(ctx: RequestCtx, { baseUrl, accountId }: ErpConnectionInput): string | null {
   if (baseUrl === null) return null;
-  const problem = checkBaseUrl(baseUrl, ctx.settings.erp.allowedHosts);
-  if (problem !== null) throw invalid('The base URL is not acceptable', [{ path: 'baseUrl', code: 'host_not_allowed', message: problem }]);
+  const problem = findBaseUrlProblem(baseUrl, ctx.settings.erp.allowedHosts);
+  if (problem !== null) throw invalid('The base URL is not allowed', [{ path: 'baseUrl', code: 'host_not_allowed', message: problem }]);
   const { origin, hostname } = new URL(baseUrl);
   if (hostname.endsWith('.netsuite.com') && hostname !== restHost(accountId)) {
-    throw invalid("The base URL is another account's", [
-      { path: 'baseUrl', code: 'other_account', message: `The account's own address is https://${restHost(accountId)}` },
+    throw invalid('The base URL belongs to another account', [
+      { path: 'baseUrl', code: 'other_account', message: `The address of this account is https://${restHost(accountId)}` },
     ]);
   }
   return origin;
 }
 
-/** Ids of two companies must never mix: neither in what is here nor in what a run is still bringing. */
-async function checkAccount(tx: Tx, ctx: RequestCtx, accountId: string, records: number): Promise<void> {
-  const held = await store.accountOfRecords(tx, ctx.organizationId);
-  if (held === null || realmOf(held) === realmOf(accountId)) return;
+/**
+ * Records of two ERP accounts must never mix. Throws 422 when the account changes while records of the current one are stored, or while
+ * a run may still add some.
+ */
+async function assertSameAccount(tx: Tx, ctx: RequestCtx, accountId: string, records: number): Promise<void> {
+  const current = await store.findAccountOfRecords(tx, ctx.organizationId);
+  if (current === null || accountRealm(current) === accountRealm(accountId)) return;
   if (records > 0) {
-    throw invalid("The account can't change while its records are here", [
+    throw invalid('The account cannot change while its records are stored', [
       {
         path: 'accountId',
         code: 'records_of_another_account',
-        message: 'Delete the connection with ?purge=<slug> first: the ids of two companies would mix',
+        message: 'Delete the connection with ?purge=<slug> first: record ids of two accounts would mix',
       },
     ]);
   }
   if (await store.hasOpenRuns(tx, ctx.organizationId)) {
-    throw invalid("The account can't change while a sync is open", [
-      { path: 'accountId', code: 'run_open', message: 'Cancel the open runs first, or wait until they have ended' },
+    throw invalid('The account cannot change while a sync run is open', [
+      { path: 'accountId', code: 'run_open', message: 'Cancel the open runs first, or wait until they end' },
     ]);
   }
 }
 
-async function activate(tx: Tx, ctx: RequestCtx, certificateId: string, mayRename: boolean): Promise<void> {
+async function activateCertificate(tx: Tx, ctx: RequestCtx, certificateId: string, mayRename: boolean): Promise<void> {
   if (await store.activateCertificate(tx, ctx.organizationId, certificateId, mayRename)) return;
-  throw invalid('There is no certificate waiting for that id', [
+  throw invalid('No certificate is waiting for this id', [
     {
       path: 'authentication.certificateId',
       code: 'no_certificate',
-      message: 'Make one with POST /netsuite/connection/certificate and upload it first',
+      message: 'Create one with POST /netsuite/connection/certificate and upload it to NetSuite first',
     },
   ]);
 }
 
-export async function putConnection(ctx: RequestCtx, given: ConnectionInput) {
-  const input = { ...given, baseUrl: checkAddress(ctx, given) };
+/** Throws 422 for a base URL that is not allowed, missing secrets, a changed account with stored records, or an unknown certificate id. */
+export async function putErpConnection(ctx: RequestCtx, given: ErpConnectionInput) {
+  const input = { ...given, baseUrl: parseBaseUrl(ctx, given) };
   const { authentication } = input;
-  const records = await syncedRecords(ctx);
+  const records = await countSyncedRecords(ctx);
   return inTransaction(ctx, async (tx) => {
     const before = await store.findConnection(tx, ctx.organizationId);
-    await checkAccount(tx, ctx, input.accountId, records);
+    await assertSameAccount(tx, ctx, input.accountId, records);
     await store.upsertConnection(tx, ctx.organizationId, {
       account_id: input.accountId,
       settings: settingsOf(input),
-      ...pickSecrets(sealedSecrets(ctx, input, before)),
+      ...pickSecrets(secretsToStore(ctx, input, before)),
     });
-    await store.noteAccountOfRecords(tx, ctx.organizationId, input.accountId);
+    await store.saveAccountOfRecords(tx, ctx.organizationId, input.accountId);
     if (authentication.method === 'oauth2' && authentication.certificateId !== null)
-      await activate(tx, ctx, authentication.certificateId, before?.status !== 'connected');
+      await activateCertificate(tx, ctx, authentication.certificateId, before?.status !== 'connected');
     await store.resumeSyncs(tx, ctx.organizationId);
     await writeAudit(tx, ctx, { action: 'erp-connection.put', target, changes: { settings: settingsOf(input) } });
     return getConnectionIn(tx, ctx.organizationId);
@@ -159,27 +165,30 @@ const connectionDeleted = {
   fix: 'Set up a connection with PUT /netsuite/connection.',
 };
 
-/** Without `purge` the synced records stay served; with the organization's slug they go too, even after the connection did. */
-export async function removeConnection(ctx: RequestCtx, purge: string | undefined): Promise<void> {
+/**
+ * Without `purge` the synced records stay available. With the organization's slug they are deleted too, also when the connection was
+ * deleted before. Throws 404 when there is nothing to delete, 422 `not_confirmed` when `purge` is not the slug.
+ */
+export async function deleteErpConnection(ctx: RequestCtx, purge: string | undefined): Promise<void> {
   if (purge !== undefined && purge !== ctx.principal.organization.slug) {
-    throw invalid('The confirmation does not match', [{ path: 'purge', code: 'not_confirmed', message: "Give the organization's slug" }]);
+    throw invalid('The confirmation does not match', [{ path: 'purge', code: 'not_confirmed', message: "Send the organization's slug" }]);
   }
-  const leftOver = purge !== undefined && (await syncedRecords(ctx)) > 0;
+  const leftOver = purge !== undefined && (await countSyncedRecords(ctx)) > 0;
   await inTransaction(ctx, async (tx) => {
     if (!leftOver) await getConnectionIn(tx, ctx.organizationId);
     await store.deleteConnection(tx, ctx.organizationId);
     for (const { id } of await store.pauseSyncs(tx, ctx.organizationId, connectionDeleted))
-      await noteHealth(tx, ctx, id, { health: 'paused', problem: connectionDeleted, runId: null });
+      await recordSyncHealth(tx, ctx, id, { health: 'paused', problem: connectionDeleted, runId: null });
     await writeAudit(tx, ctx, { action: 'erp-connection.delete', target, changes: { purged: purge !== undefined } });
   });
   if (purge === undefined) return;
   await purgeWarehouse(ctx);
-  await inTransaction(ctx, (tx) => store.noteAccountOfRecords(tx, ctx.organizationId, null));
+  await inTransaction(ctx, (tx) => store.saveAccountOfRecords(tx, ctx.organizationId, null));
 }
 
-/** The key pair is made here; only the certificate leaves. The slot that isn't signing is used. */
-export async function newCertificate(ctx: RequestCtx) {
-  const made = makeCertificate({
+/** Generates a key pair in the slot that is not active; only the certificate is returned. */
+export async function createErpCertificate(ctx: RequestCtx) {
+  const generated = createCertificate({
     commonName: `portal ${ctx.principal.organization.slug}`.slice(0, 64),
     days: certificateDays,
     keyType: 'ec-p256',
@@ -188,34 +197,34 @@ export async function newCertificate(ctx: RequestCtx) {
   return inTransaction(ctx, async (tx) => {
     const active = (await store.listCertificates(tx, ctx.organizationId)).find((row) => row.active);
     const slot = active?.slot === 1 ? 2 : 1;
-    await store.putCertificate(tx, ctx.organizationId, {
+    await store.upsertCertificate(tx, ctx.organizationId, {
       slot,
-      certificate_pem: made.certificatePem,
-      private_key: ctx.keyring.seal(made.privateKeyPem, secretBinding(ctx.organizationId, `erp-private-key-${slot}`)),
-      not_after: made.notAfter,
+      certificate_pem: generated.certificatePem,
+      private_key: ctx.keyring.encrypt(generated.privateKeyPem, secretBinding(ctx.organizationId, `erp-private-key-${slot}`)),
+      not_after: generated.notAfter,
     });
-    await writeAudit(tx, ctx, { action: 'erp-connection.certificate', target, changes: { slot, notAfter: instant(made.notAfter) } });
-    return { slot, certificatePem: made.certificatePem, notAfter: instant(made.notAfter) };
+    await writeAudit(tx, ctx, { action: 'erp-connection.certificate', target, changes: { slot, notAfter: instant(generated.notAfter) } });
+    return { slot, certificatePem: generated.certificatePem, notAfter: instant(generated.notAfter) };
   });
 }
 
-/** Credentials that no key opens any more are as good as none. */
-const openConnection = (ctx: RequestCtx) =>
-  openConnectorOf(ctx).catch((error: unknown) => {
-    if (!(error instanceof UnreadableBox)) throw error;
-    ctx.log.error({ err: error }, "the ERP connection's credentials can't be opened");
-    throw invalid("The connection's credentials can't be opened", [
+/** Throws 422 `credentials_unreadable` when no configured encryption key can decrypt the credentials. */
+const getConnector = (ctx: RequestCtx) =>
+  createTenantConnector(ctx).catch((error: unknown) => {
+    if (!(error instanceof DecryptionError)) throw error;
+    ctx.log.error({ err: error }, 'the credentials of the ERP connection cannot be decrypted');
+    throw invalid('The credentials of the connection cannot be decrypted', [
       {
         path: 'authentication',
         code: 'credentials_unreadable',
-        message: 'The encryption key has changed: put the former one back beside it, or enter the credentials anew',
+        message: 'The encryption key has changed. Add the former key again next to the new one, or enter the credentials again.',
       },
     ]);
   });
 
-/** Whatever keeps the ERP from answering becomes a problem that says what to do about it. */
+/** Reports a timeout as a problem with a fix instead of throwing. */
 async function runTest(ctx: RequestCtx, account: string): Promise<ConnectionReport> {
-  const connector = await openConnection(ctx);
+  const connector = await getConnector(ctx);
   const signal = AbortSignal.timeout(testTimeoutMs);
   const startedMs = ctx.clock.monotonicMs();
   try {
@@ -224,18 +233,19 @@ async function runTest(ctx: RequestCtx, account: string): Promise<ConnectionRepo
     if (!signal.aborted) throw error;
     const problem = {
       code: 'TIMEOUT',
-      message: `The ERP did not answer within ${testTimeoutMs / 1000} s`,
-      fix: 'Check the account id and base URL; if they are right, the ERP or the network is slow, and a later try may succeed.',
+      message: `The ERP did not respond within ${testTimeoutMs / 1000} s`,
+      fix: 'Check the account id and base URL. If they are right, the ERP or the network is slow; try again later.',
     };
     return { ok: false, latencyMs: Math.round(ctx.clock.monotonicMs() - startedMs), account, problems: [problem] };
   }
 }
 
-export async function testConnection(ctx: RequestCtx) {
-  const { accountId } = await getConnection(ctx);
+/** Throws 404 without a connection, 422 `credentials_unreadable`. Other failures are reported in `problems`. */
+export async function testErpConnection(ctx: RequestCtx) {
+  const { accountId } = await getErpConnection(ctx);
   const report = await runTest(ctx, accountId);
   await inTransaction(ctx, async (tx) => {
-    await store.noteTest(
+    await store.saveTestResult(
       tx,
       ctx.organizationId,
       report.ok ? 'connected' : 'failed',
@@ -247,7 +257,7 @@ export async function testConnection(ctx: RequestCtx) {
   return { ...report, problems: [...report.problems] };
 }
 
-type Stored = NonNullable<Awaited<ReturnType<typeof readMetadata>>>;
+type Stored = NonNullable<Awaited<ReturnType<typeof readStoredMetadata>>>;
 const metadataView = (stored: Stored) => ({
   refreshedAt: instant(stored.refreshedAt),
   lastError: stored.lastError,
@@ -261,16 +271,18 @@ const metadataView = (stored: Stored) => ({
   })),
 });
 
-export async function getMetadata(ctx: RequestCtx) {
-  const stored = await readMetadata(ctx);
+/** Throws 404 until the metadata was refreshed for the first time. */
+export async function getErpMetadata(ctx: RequestCtx) {
+  const stored = await readStoredMetadata(ctx);
   if (stored === undefined) throw notFound('ERP metadata');
   return metadataView(stored);
 }
 
-export async function getRecordType(ctx: RequestCtx, name: string) {
-  const recordType = (await readMetadata(ctx))?.recordTypes.find((candidate) => candidate.name === name);
+/** Throws 404 for an unknown record type. */
+export async function getErpRecordType(ctx: RequestCtx, name: string) {
+  const recordType = (await readStoredMetadata(ctx))?.recordTypes.find((candidate) => candidate.name === name);
   if (recordType === undefined) throw notFound('Record type');
-  const loading = await loadingFields(ctx, name);
+  const loading = await listLoadingFields(ctx, name);
   return {
     name: recordType.name,
     label: recordType.label,
@@ -292,17 +304,18 @@ export async function getRecordType(ctx: RequestCtx, name: string) {
   };
 }
 
-/** What trying again can't cure is the connection's fault; the rest is the ERP being away. */
+/** Failures that a retry cannot fix (credentials, permissions, queries) are 422; all others mean that the ERP is unavailable: 503. */
 function metadataFailure(error: unknown, timedOut: boolean): unknown {
-  if (timedOut) return unavailable('The ERP did not answer in time', 60, error);
+  if (timedOut) return unavailable('The ERP did not respond in time', 60, error);
   if (!(error instanceof ErpError)) return error;
-  const hopeless = ['credentials', 'forbidden', 'query'].includes(error.kind);
-  if (!hopeless) return unavailable(`The ERP could not be read: ${error.message}. ${error.fix}`, 30, error);
+  const permanent = ['credentials', 'forbidden', 'query'].includes(error.kind);
+  if (!permanent) return unavailable(`The ERP could not be read: ${error.message}. ${error.fix}`, 30, error);
   return invalid(`The ERP could not be read: ${error.message}`, [{ path: '', code: error.code, message: error.fix }]);
 }
 
+/** Throws 404 without a connection, 422 when the ERP refuses it, 503 when the ERP is unavailable or does not respond within 5 minutes. */
 export async function refreshErpMetadata(ctx: RequestCtx) {
-  const connector = await openConnection(ctx);
+  const connector = await getConnector(ctx);
   const signal = AbortSignal.timeout(metadataTimeoutMs);
   const stored = await refreshMetadata(ctx, connector, signal).catch((error: unknown) => {
     throw metadataFailure(error, signal.aborted);

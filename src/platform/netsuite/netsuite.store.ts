@@ -1,4 +1,4 @@
-// Rows of the ERP connection and its certificates; the only writer of these tables.
+// Rows of the ERP connection and its certificates. Only this file writes these tables.
 import type { Tx } from '../../db/transaction.ts';
 
 export type ConnectionRow = {
@@ -46,7 +46,7 @@ export const upsertConnection = (tx: Tx, organizationId: string, row: Written) =
     .onConflict('organization_id')
     .merge();
 
-export const noteTest = (tx: Tx, organizationId: string, status: 'connected' | 'failed', error: string | null) =>
+export const saveTestResult = (tx: Tx, organizationId: string, status: 'connected' | 'failed', error: string | null) =>
   tx('erp_connections').where({ organization_id: organizationId }).update({ status, last_tested_at: tx.fn.now(), last_error: error });
 
 export const deleteConnection = async (tx: Tx, organizationId: string): Promise<void> => {
@@ -56,15 +56,16 @@ export const deleteConnection = async (tx: Tx, organizationId: string): Promise<
 };
 
 type NewCertificate = { slot: number; certificate_pem: string; private_key: string; not_after: Date };
-export const putCertificate = (tx: Tx, organizationId: string, row: NewCertificate) =>
+export const upsertCertificate = (tx: Tx, organizationId: string, row: NewCertificate) =>
   tx('erp_certificates')
     .insert({ organization_id: organizationId, ...row, certificate_id: null, active: false, created_at: tx.fn.now() })
     .onConflict(['organization_id', 'slot'])
     .merge();
 
 /**
- * The newest certificate without an id gets it and becomes the one to sign with; a known id just becomes active again. A mistyped
- * id is corrected by the next one: with `mayRename` an unknown id goes to the newest certificate when none is waiting.
+ * Activates the certificate with this id, or assigns the id to the newest certificate that has none and activates that one. With
+ * `mayRename`, an unknown id replaces that of the newest certificate when none is waiting: this corrects a mistyped id. False when no
+ * certificate qualifies.
  */
 export async function activateCertificate(tx: Tx, organizationId: string, certificateId: string, mayRename: boolean): Promise<boolean> {
   const rows = (await listCertificates(tx, organizationId)).sort((a, b) => b.created_at.getTime() - a.created_at.getTime());
@@ -79,14 +80,14 @@ export async function activateCertificate(tx: Tx, organizationId: string, certif
   return true;
 }
 
-/** The account that the warehouse's records come from; it outlives the connection. */
-export async function accountOfRecords(tx: Tx, organizationId: string): Promise<string | null> {
+/** The ERP account that the stored records come from; kept when the connection is deleted. */
+export async function findAccountOfRecords(tx: Tx, organizationId: string): Promise<string | null> {
   const row = await tx('organizations')
     .where({ id: organizationId })
     .first<{ erp_account_id: string | null } | undefined>('erp_account_id');
   return row?.erp_account_id ?? null;
 }
-export const noteAccountOfRecords = (tx: Tx, organizationId: string, accountId: string | null) =>
+export const saveAccountOfRecords = (tx: Tx, organizationId: string, accountId: string | null) =>
   tx('organizations').where({ id: organizationId }).update({ erp_account_id: accountId });
 
 export async function hasOpenRuns(tx: Tx, organizationId: string): Promise<boolean> {
@@ -97,7 +98,7 @@ export async function hasOpenRuns(tx: Tx, organizationId: string): Promise<boole
   return open !== undefined;
 }
 
-/** Stops every schedule until there is a connection again; what was synced stays served. Answers which were not paused before. */
+/** Pauses every sync that is not paused yet and returns those. Synced records stay available. */
 export const pauseSyncs = (tx: Tx, organizationId: string, reason: object): Promise<{ id: string }[]> =>
   tx('sync_configs')
     .where({ organization_id: organizationId })

@@ -1,6 +1,6 @@
-// Deleting an organization: it is marked and what runs is stopped, then its synced records go, then its configuration. A crash in
-// between leaves an organization whose owner can still sign in and repeat the request, and every step bears repeating. The order
-// matters: with the configuration gone first, nobody would be left to ask for the rest.
+// Deletes an organization in three steps: mark it and stop its syncs, drop its synced records, delete its configuration. Every step
+// is idempotent. The order matters: after a crash in between, the owner can still sign in and repeat the request; if the
+// configuration were deleted first, no one could.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, notFound, unavailable } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
@@ -11,29 +11,29 @@ import * as store from './organizations.store.ts';
 
 const unconfirmed = (code: string): AppError =>
   new AppError('BAD_REQUEST', 'Deleting an organization must be confirmed', {
-    details: [{ path: 'confirm', code, message: "Repeat the organization's slug in ?confirm=<slug>; everything it holds is removed" }],
+    details: [{ path: 'confirm', code, message: "Repeat the organization's slug in ?confirm=<slug>. All of its data is deleted." }],
   });
 
 const lockTimeoutMs = 3_000;
-const mostTries = 5;
+const maxAttempts = 5;
 const deadlock = '40P01';
 const lockNotAvailable = '55P03';
 
-/** A step that a page in flight stands in the way of is tried again; workers let go of a stopped run within seconds. */
-async function patiently(step: () => Promise<void>): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
+/** Retries a step that a page being written blocks; workers release a stopped run within seconds. */
+async function retryWhileLocked(step: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       await step();
       return;
     } catch (error) {
       const state = sqlState(error);
       if (state !== deadlock && state !== lockNotAvailable) throw error;
-      if (tries >= mostTries) throw unavailable('The organization is still being written to; send the request again', 10, error);
+      if (attempt >= maxAttempts) throw unavailable('A sync is still writing to the organization. Repeat the request.', 10, error);
     }
   }
 }
 
-async function beginDeleting(ctx: RequestCtx, confirm: string | undefined): Promise<void> {
+async function startDeleting(ctx: RequestCtx, confirm: string | undefined): Promise<void> {
   await inTransaction(ctx, async (tx) => {
     const row = await store.lockOrganization(tx, ctx.organizationId);
     if (row === undefined) throw notFound('Organization');
@@ -51,8 +51,12 @@ async function beginDeleting(ctx: RequestCtx, confirm: string | undefined): Prom
   });
 }
 
+/**
+ * Throws 404 for an unknown organization, 400 without the matching `confirm` slug, 503 while a sync still writes after all attempts.
+ * Safe to repeat after any error.
+ */
 export async function deleteOrganization(ctx: RequestCtx, confirm: string | undefined): Promise<void> {
-  await patiently(() => beginDeleting(ctx, confirm));
-  await patiently(() => dropTenantSchema(ctx, ctx.organizationId, lockTimeoutMs));
-  await patiently(() => inTransaction(ctx, (tx) => store.deleteOrganizationRow(tx, ctx.organizationId)));
+  await retryWhileLocked(() => startDeleting(ctx, confirm));
+  await retryWhileLocked(() => dropTenantSchema(ctx, ctx.organizationId, lockTimeoutMs));
+  await retryWhileLocked(() => inTransaction(ctx, (tx) => store.deleteOrganizationRow(tx, ctx.organizationId)));
 }

@@ -3,8 +3,8 @@ import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route.ts';
 import { deleteOrganization } from './delete-organization.ts';
-import { NewOrganization, Organization, OrganizationChange } from './organizations.schemas.ts';
-import { changeOrganization, foundOrganization, getOrganization, listOrganizations } from './organizations.service.ts';
+import { NewOrganization, Organization, OrganizationPatch } from './organizations.schemas.ts';
+import { createOwnOrganization, getOrganization, listOrganizations, updateOrganization } from './organizations.service.ts';
 
 const group = 'Organizations';
 
@@ -15,8 +15,8 @@ export const organizationRoutes = [
     method: 'GET',
     path: '/organizations',
     permission: 'organization:read',
-    summary: 'Organizations of the caller, newest first',
-    description: 'A person sees every organization they belong to; a key sees its own.',
+    summary: 'List organizations',
+    description: 'Newest first. A person sees every organization they belong to; an API key sees its own.',
     query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() }),
     response: pageOf(Organization),
     handler: (ctx, { query: { q, ...page } }) => listOrganizations(ctx, page, q),
@@ -28,12 +28,12 @@ export const organizationRoutes = [
     path: '/organizations',
     permission: 'organization:create',
     summary: 'Create an organization',
-    description: 'For people who signed in, while sign-up is open. The creator becomes its owner.',
+    description: 'For signed-in people, while sign-up is open. The creator becomes the owner.',
     body: NewOrganization,
     example: { name: 'Acme', slug: 'acme' },
     response: Organization,
     status: 201,
-    handler: (ctx, { body }) => foundOrganization(ctx, body),
+    handler: (ctx, { body }) => createOwnOrganization(ctx, body),
   }),
   defineRoute({
     id: 'getOrganization',
@@ -41,8 +41,8 @@ export const organizationRoutes = [
     method: 'GET',
     path: '/organizations/{id}',
     permission: 'organization:read',
-    summary: 'The organization',
-    description: 'The id is that of the active organization; any other is unknown.',
+    summary: 'Retrieve the organization',
+    description: 'The id must be that of the active organization; any other answers 404.',
     params: IdParams,
     response: Organization,
     handler: (ctx) => getOrganization(ctx),
@@ -53,13 +53,13 @@ export const organizationRoutes = [
     method: 'PATCH',
     path: '/organizations/{id}',
     permission: 'organization:update',
-    summary: 'Change name or slug',
-    description: 'A new slug changes no id and no address of the public interface.',
+    summary: 'Update the organization',
+    description: 'Changes name or slug. A new slug does not change ids or URLs of the public interface.',
     params: IdParams,
-    body: OrganizationChange,
+    body: OrganizationPatch,
     example: { name: 'Acme Trading' },
     response: Organization,
-    handler: (ctx, { body }) => changeOrganization(ctx, body),
+    handler: (ctx, { body }) => updateOrganization(ctx, body),
   }),
   defineRoute({
     id: 'deleteOrganization',
@@ -67,12 +67,12 @@ export const organizationRoutes = [
     method: 'DELETE',
     path: '/organizations/{id}',
     permission: 'organization:delete',
-    summary: 'Delete the organization and everything it holds',
+    summary: 'Delete the organization and all of its data',
     description:
-      'Its synced records, configuration and keys are removed for good; what runs is stopped. Only the audit log is kept. If the answer is ' +
-      'lost or an error, send the request again.',
+      'Permanently deletes its synced records, configuration and keys, and stops running syncs. Only the audit log is kept. The request ' +
+      'can be repeated after an error or a lost response.',
     params: IdParams,
-    query: z.strictObject({ confirm: z.string().max(63).optional().describe("The organization's slug; without it the answer is 400") }),
+    query: z.strictObject({ confirm: z.string().max(63).optional().describe("The organization's slug; without it the response is 400") }),
     handler: (ctx, { query }) => deleteOrganization(ctx, query.confirm),
   }),
 ];

@@ -8,9 +8,9 @@ const Slug = z
 
 export const NewOrganization = z.strictObject({
   name: shortText(120),
-  slug: Slug.optional().describe('Derived from the name when absent'),
+  slug: Slug.optional().describe('Derived from the name when omitted'),
 });
-export const OrganizationChange = z.strictObject({ name: shortText(120).optional(), slug: Slug.optional() });
+export const OrganizationPatch = z.strictObject({ name: shortText(120).optional(), slug: Slug.optional() });
 
 export const Organization = z
   .object({
@@ -21,6 +21,6 @@ export const Organization = z
   })
   .meta({ id: 'Organization' });
 
-export type OrganizationInput = z.output<typeof NewOrganization>;
-export type OrganizationChanges = z.output<typeof OrganizationChange>;
-export type OrganizationView = z.input<typeof Organization>;
+export type NewOrganization = z.output<typeof NewOrganization>;
+export type OrganizationPatch = z.output<typeof OrganizationPatch>;
+export type Organization = z.input<typeof Organization>;

@@ -1,23 +1,23 @@
-// Organizations: making one with its built-in roles, its first owner and its room in the warehouse; and what it is called.
+// Creates organizations with their built-in roles, first owner and warehouse schema; lists, reads and renames them.
 import type { CallerCtx, Ctx, RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
+import { createId } from '../../core/id.ts';
 import { builtInRoles } from '../../core/permissions.ts';
-import { violates } from '../../db/pg-errors.ts';
+import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { membershipsOf } from '../../identity/users.store.ts';
+import { findMemberships } from '../../identity/users.store.ts';
 import { createTenantSchema } from '../../warehouse/tenant-schema.ts';
-import type { OrganizationChanges, OrganizationInput, OrganizationView } from './organizations.schemas.ts';
+import type { NewOrganization, Organization, OrganizationPatch } from './organizations.schemas.ts';
 import * as store from './organizations.store.ts';
 
 type Owner = { readonly ownerEmail: string; readonly ownerName?: string } | { readonly ownerId: string };
-type NewOrganization = { readonly name: string; readonly slug?: string } & Owner;
-type CreatedOrganization = { readonly id: string; readonly slug: string; readonly name: string; readonly ownerId: string };
-/** What else belongs into the transaction that makes the organization. */
-type Along = (tx: Tx, created: CreatedOrganization) => Promise<void>;
+type ProvisionInput = { readonly name: string; readonly slug?: string } & Owner;
+type ProvisionedOrganization = { readonly id: string; readonly slug: string; readonly name: string; readonly ownerId: string };
+/** Further writes in the transaction that inserts the organization. */
+type InSameTransaction = (tx: Tx, created: ProvisionedOrganization) => Promise<void>;
 
 const toSlug = (name: string): string =>
   name
@@ -28,70 +28,70 @@ const toSlug = (name: string): string =>
     .slice(0, 48)
     .replace(/-+$/, '') || 'organization';
 
-const describeBuiltIn = {
-  owner: 'Everything, the organization itself included',
+const builtInDescriptions = {
+  owner: 'Everything, including the organization itself',
   admin: 'Everything but deleting the organization',
   editor: 'Reads everything; writes syncs, views, subscriptions, agents, the portal and schema drafts',
   viewer: 'Reads everything',
 } as const;
 
-async function findOwner(tx: Tx, given: Owner): Promise<string> {
+async function ensureOwner(tx: Tx, given: Owner): Promise<string> {
   if ('ownerId' in given) return given.ownerId;
   const { rows } = await tx.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [
-    newId(),
+    createId(),
     given.ownerEmail,
     given.ownerName ?? given.ownerEmail,
   ]);
   return rows[0]?.id ?? '';
 }
 
-async function insertOrganization(ctx: Pick<Ctx, 'db'>, id: string, slug: string, given: NewOrganization, along: Along) {
+async function insertOrganization(ctx: Pick<Ctx, 'db'>, id: string, slug: string, given: ProvisionInput, andThen: InSameTransaction) {
   return inTransaction({ db: ctx.db, organizationId: id }, async (tx) => {
     await tx('organizations').insert({ id, slug, name: given.name });
     const roles = Object.keys(builtInRoles).map((name) => ({
-      id: newId(),
+      id: createId(),
       organization_id: id,
       name,
       built_in: true,
-      description: describeBuiltIn[name as keyof typeof describeBuiltIn],
+      description: builtInDescriptions[name as keyof typeof builtInDescriptions],
     }));
     await tx('roles').insert(roles);
-    const ownerId = await findOwner(tx, given);
+    const ownerId = await ensureOwner(tx, given);
     const role = roles.find(({ name }) => name === 'owner');
     await tx('memberships').insert({ organization_id: id, user_id: ownerId, role_id: role?.id });
     const created = { id, slug, name: given.name, ownerId };
-    await along(tx, created);
+    await andThen(tx, created);
     return created;
   });
 }
 
 const slugTaken = () => invalid('That slug is taken', [{ path: 'slug', code: 'taken', message: 'Another organization has this slug' }]);
 
-/** A taken one gets a number; where all of these are taken too, something random, as a name may be that of thousands. */
+/** A taken slug gets a number; from attempt 10 on a random suffix, because thousands of organizations may share a name. */
 const derivedSlug = (wanted: string, attempt: number): string =>
-  attempt === 1 ? wanted : `${wanted}-${attempt < 10 ? attempt : newId().slice(-8)}`;
+  attempt === 1 ? wanted : `${wanted}-${attempt < 10 ? attempt : createId().slice(-8)}`;
 
-/** Without a slug one is derived from the name. A given slug that is taken is 422. */
-export async function createOrganization(
+/** Derives the slug from the name when none is given. Throws 422 `taken` when a given slug is taken. */
+export async function provisionOrganization(
   ctx: Pick<Ctx, 'db'>,
-  given: NewOrganization,
-  along: Along = () => Promise.resolve(),
-): Promise<CreatedOrganization> {
-  const id = newId();
+  given: ProvisionInput,
+  andThen: InSameTransaction = () => Promise.resolve(),
+): Promise<ProvisionedOrganization> {
+  const id = createId();
   const wanted = given.slug ?? toSlug(given.name);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const created = await insertOrganization(ctx, id, derivedSlug(wanted, attempt), given, along);
+      const created = await insertOrganization(ctx, id, derivedSlug(wanted, attempt), given, andThen);
       await createTenantSchema(ctx, id);
       return created;
     } catch (error) {
-      if (!violates(error, 'organization_slug_is_unique') || attempt >= 15) throw error;
+      if (!violatesConstraint(error, 'organization_slug_is_unique') || attempt >= 15) throw error;
       if (given.slug !== undefined) throw slugTaken();
     }
   }
 }
 
-const view = (row: store.OrganizationRow): OrganizationView => ({
+const view = (row: store.OrganizationRow): Organization => ({
   id: row.id,
   slug: row.slug,
   name: row.name,
@@ -104,38 +104,43 @@ async function getRow(tx: Tx, id: string): Promise<store.OrganizationRow> {
   return row;
 }
 
-/** The creator becomes its owner. A session that works in no organization yet works in this one from now on. */
-export async function foundOrganization(ctx: CallerCtx, input: OrganizationInput): Promise<OrganizationView> {
+/**
+ * The creator becomes the owner. A session without an active organization switches to the new one. Throws 422 `limit_reached` when
+ * the person already belongs to the maximum number of organizations, 422 `taken` when the slug is taken.
+ */
+export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganization): Promise<Organization> {
   const { user, credential, principal } = ctx.caller;
-  const most = ctx.settings.mostOrganizationsPerPerson;
-  // Two requests at once may both pass: this is against thousands.
-  if ((await membershipsOf(ctx, user.id)).length >= most)
-    throw invalid('You belong to as many organizations as one may make', [
-      { path: '', code: 'limit_reached', message: `At most ${most}: leave or delete one first` },
+  const max = ctx.settings.maxOrganizationsPerPerson;
+  // Not exact: two concurrent requests may both pass. The limit only has to prevent thousands.
+  if ((await findMemberships(ctx, user.id)).length >= max)
+    throw invalid('Too many organizations', [
+      { path: '', code: 'limit_reached', message: `You may belong to at most ${max} organizations. Leave or delete one first.` },
     ]);
-  const created = await createOrganization(
+  const created = await provisionOrganization(
     ctx,
     { name: input.name, ...(input.slug !== undefined && { slug: input.slug }), ownerId: user.id },
     async (tx, { id, slug, name }) => {
       const author = { organizationId: id, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim };
       await writeAudit(tx, author, { action: 'organization.create', target: { type: 'organization', id }, changes: { name, slug } });
       if (credential.kind === 'session')
-        await store.activate(tx, { sessionId: credential.id, userId: user.id }, id, principal?.organization.id);
+        await store.switchSessionTo(tx, { sessionId: credential.id, userId: user.id }, id, principal?.organization.id);
     },
   );
   return inTransaction({ db: ctx.db, organizationId: created.id }, async (tx) => view(await getRow(tx, created.id)));
 }
 
-/** A person sees every organization they belong to; a key sees its own. */
+/** A person sees every organization they belong to; an API key sees its own. */
 export async function listOrganizations(ctx: RequestCtx, page: PageQuery, q: string | undefined) {
   const only = ctx.principal.credential.kind === 'api-key' ? ctx.organizationId : undefined;
   const { rows, total } = await inTransaction(ctx, (tx) => store.listOrganizations(tx, ctx.principal.user.id, only, page, q));
   return toPage(rows.map(view), total, page);
 }
 
+/** Throws 404 when the organization was deleted. */
 export const getOrganization = (ctx: RequestCtx) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx.organizationId)));
 
-export const changeOrganization = (ctx: RequestCtx, change: OrganizationChanges) =>
+/** Throws 404 when the organization was deleted, 422 `taken` when the slug is taken. */
+export const updateOrganization = (ctx: RequestCtx, change: OrganizationPatch) =>
   inTransaction(ctx, async (tx) => {
     await getRow(tx, ctx.organizationId);
     const columns = { ...(change.name !== undefined && { name: change.name }), ...(change.slug !== undefined && { slug: change.slug }) };
@@ -147,5 +152,5 @@ export const changeOrganization = (ctx: RequestCtx, change: OrganizationChanges)
     });
     return view(await getRow(tx, ctx.organizationId));
   }).catch((error: unknown) => {
-    throw violates(error, 'organization_slug_is_unique') ? slugTaken() : error;
+    throw violatesConstraint(error, 'organization_slug_is_unique') ? slugTaken() : error;
   });

@@ -1,4 +1,4 @@
-// Rows of organizations, and the one column of a session that names one of them.
+// Rows of organizations, and the active organization of a session.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -8,14 +8,14 @@ export type OrganizationRow = { id: string; slug: string; name: string; created_
 export const findOrganization = async (tx: Tx, id: string): Promise<OrganizationRow | undefined> =>
   tx('organizations').where({ id }).first<OrganizationRow | undefined>('id', 'slug', 'name', 'created_at');
 
-/** Keeps members, roles and the organization itself as they are until the transaction ends; rows that only refer to it go on. */
+/** Locks the row: serializes changes of members, roles and the organization. Inserts that only reference it are not blocked. */
 export const lockOrganization = async (tx: Tx, id: string): Promise<OrganizationRow | undefined> =>
   tx('organizations').where({ id }).forNoKeyUpdate().first<OrganizationRow | undefined>('id', 'slug', 'name', 'created_at');
 
 export const updateOrganization = (tx: Tx, id: string, change: Partial<Pick<OrganizationRow, 'name' | 'slug'>>) =>
   tx('organizations').where({ id }).update(change);
 
-/** The person's organizations, or `only` that one of them. */
+/** All organizations of the person, or just `only`. */
 export function listOrganizations(tx: Tx, userId: string, only: string | undefined, page: PageQuery, q: string | undefined) {
   const query = tx
     .select('o.id', 'o.slug', 'o.name', 'o.created_at')
@@ -31,8 +31,8 @@ export function listOrganizations(tx: Tx, userId: string, only: string | undefin
 
 type SessionOf = { readonly sessionId: string; readonly userId: string };
 
-/** Makes this the session's organization, unless it names `current`, in which the person works. */
-export async function activate(
+/** Sets the session's active organization, unless the session is already in `current`. */
+export async function switchSessionTo(
   tx: Tx,
   { sessionId, userId }: SessionOf,
   organizationId: string,
@@ -44,11 +44,11 @@ export async function activate(
   await session.update({ active_organization_id: organizationId });
 }
 
-/** Marks the organization; false when it was marked before. From here on nothing makes its room in the warehouse anew. */
+/** False when it was marked before. A marked organization never gets a new warehouse schema. */
 export const markDeleting = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx('organizations').where({ id }).whereNull('deleting_since').update({ deleting_since: tx.fn.now() })) === 1;
 
-/** What runs stops, and nothing new is due. Workers see at their next step that the run is no longer theirs. */
+/** Cancels open runs and disables all schedules. Workers notice at their next step that they lost the run. */
 export async function stopSyncs(tx: Tx, id: string): Promise<void> {
   await tx('sync_configs').where({ organization_id: id }).update({ enabled: false });
   await tx('sync_runs')
@@ -64,7 +64,7 @@ export async function stopSyncs(tx: Tx, id: string): Promise<void> {
     });
 }
 
-/** Everything that refers to the organization goes with it, except its audit log; stored answers refer to nothing. */
+/** Foreign keys cascade to everything except the audit log. Idempotency keys have no foreign key and are deleted explicitly. */
 export async function deleteOrganizationRow(tx: Tx, id: string): Promise<void> {
   await tx('idempotency_keys').where({ organization_id: id }).delete();
   await tx('organizations').where({ id }).delete();

@@ -1,5 +1,5 @@
-// An organization's accounts at payment providers, and how one is opened. Secrets are sealed to their account: copied elsewhere they
-// don't open.
+// An organization's accounts at payment providers, and the provider client for an account. Secrets are encrypted with the account's id as
+// additional data, so a ciphertext copied to another row can't be decrypted.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, invalid, unavailable } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -7,21 +7,21 @@ import { type PaymentProvider, ProviderError, type ProviderName } from '../../ga
 import { findProviderKind } from '../../gateways/payments/providers.ts';
 import { platformBase } from '../../http/served.ts';
 
-export type AccountRow = { id: string; provider: ProviderName; secrets: string | null; secret_hint: string | null; looked_until: Date };
+export type PayAccountRow = { id: string; provider: ProviderName; secrets: string | null; secret_hint: string | null; looked_until: Date };
 
 const columns = ['id', 'provider', 'secrets', 'secret_hint', 'looked_until'] as const;
-/** No provider is waited for longer by one question. */
+/** Upper bound for one request to a provider. */
 export const providerTimeoutMs = 20_000;
-/** Of a shorter secret, four characters would tell too much. */
-const shortestHinted = 16;
+/** A shorter secret gets no hint: four of its characters would reveal too much. */
+const minHintedLength = 16;
 
-export const findAccount = async (tx: Tx, organizationId: string, id: string): Promise<AccountRow | undefined> =>
+export const findAccount = async (tx: Tx, organizationId: string, id: string): Promise<PayAccountRow | undefined> =>
   tx('pay_accounts')
     .where({ organization_id: organizationId, id })
-    .first<AccountRow | undefined>(...columns);
+    .first<PayAccountRow | undefined>(...columns);
 
-/** Those at one provider: first the one that payments are taken by now, then the one that was changed last. */
-export const listAccounts = async (tx: Tx, organizationId: string, provider: ProviderName): Promise<AccountRow[]> =>
+/** Accounts at one provider: the configured one first, then the most recently updated. */
+export const listAccounts = async (tx: Tx, organizationId: string, provider: ProviderName): Promise<PayAccountRow[]> =>
   tx('pay_accounts as a')
     .where({ 'a.organization_id': organizationId, 'a.provider': provider })
     .orderByRaw('exists (select from pay_configs c where c.organization_id = a.organization_id and c.account_id = a.id) desc')
@@ -29,51 +29,58 @@ export const listAccounts = async (tx: Tx, organizationId: string, provider: Pro
       { column: 'a.updated_at', order: 'desc' },
       { column: 'a.id', order: 'desc' },
     ])
-    .select<AccountRow[]>(...columns);
+    .select<PayAccountRow[]>(...columns);
 
+/** Additional authenticated data of an account's encrypted secrets. Changing it makes stored secrets unreadable. */
 export const payAccountBinding = (organizationId: string, accountId: string): string => `${organizationId}/pay-account/${accountId}`;
 
-/** `secrets` as the provider's own schema gave them. */
-export function sealSecrets(ctx: TenantCtx, accountId: string, secrets: unknown): Pick<AccountRow, 'secrets' | 'secret_hint'> {
+/** `secrets` is the output of the provider's own schema. The hint is the last four characters of the first secret that is text. */
+export function sealSecrets(ctx: TenantCtx, accountId: string, secrets: unknown): Pick<PayAccountRow, 'secrets' | 'secret_hint'> {
   const [first] = Object.values(secrets ?? {}).filter((value) => typeof value === 'string');
   return {
-    secrets: ctx.keyring.seal(JSON.stringify(secrets), payAccountBinding(ctx.organizationId, accountId)),
-    secret_hint: first === undefined || first.length < shortestHinted ? null : first.slice(-4),
+    secrets: ctx.keyring.encrypt(JSON.stringify(secrets), payAccountBinding(ctx.organizationId, accountId)),
+    secret_hint: first === undefined || first.length < minHintedLength ? null : first.slice(-4),
   };
 }
 
-export const webhookUrl = (publicUrl: string, { id, provider }: Pick<AccountRow, 'id' | 'provider'>): string =>
+export const webhookUrl = (publicUrl: string, { id, provider }: Pick<PayAccountRow, 'id' | 'provider'>): string =>
   `${publicUrl}${platformBase}/pay/webhooks/${provider}/${id}`;
 
-export async function openWith(
+/** A provider client with the given secrets. Throws Error when no provider has this name. */
+export async function createProvider(
   ctx: TenantCtx,
-  { id, provider }: Pick<AccountRow, 'id' | 'provider'>,
+  { id, provider }: Pick<PayAccountRow, 'id' | 'provider'>,
   secrets: unknown,
 ): Promise<PaymentProvider> {
   const kind = findProviderKind(provider);
-  if (kind === undefined) throw new Error(`there is no payment provider ${provider}`);
-  return kind.open(ctx, { id, secrets, publicUrl: ctx.settings.publicUrl });
+  if (kind === undefined) throw new Error(`Unknown payment provider: ${provider}`);
+  return kind.create(ctx, { id, secrets, publicUrl: ctx.settings.publicUrl });
 }
 
-/** Throws UnreadableBox when the encryption key is gone. */
-export const openAccount = async (ctx: TenantCtx, row: AccountRow): Promise<PaymentProvider> =>
-  openWith(ctx, row, row.secrets === null ? {} : JSON.parse(ctx.keyring.open(row.secrets, payAccountBinding(ctx.organizationId, row.id))));
+/** A provider client with the account's stored secrets. Throws DecryptionError when the encryption key is missing. */
+export const createAccountProvider = async (ctx: TenantCtx, row: PayAccountRow): Promise<PaymentProvider> =>
+  createProvider(
+    ctx,
+    row,
+    row.secrets === null ? {} : JSON.parse(ctx.keyring.decrypt(row.secrets, payAccountBinding(ctx.organizationId, row.id))),
+  );
 
-export async function openAccountOf(ctx: TenantCtx, accountId: string): Promise<PaymentProvider> {
+/** Like `createAccountProvider`, by account id. Throws Error when the account doesn't exist. */
+export async function getProvider(ctx: TenantCtx, accountId: string): Promise<PaymentProvider> {
   const row = await inTransaction(ctx, (tx) => findAccount(tx, ctx.organizationId, accountId));
-  if (row === undefined) throw new Error('the payment account is gone');
-  return openAccount(ctx, row);
+  if (row === undefined) throw new Error('The payment account no longer exists');
+  return createAccountProvider(ctx, row);
 }
 
-/** Throws 422 where this installation takes no new payments at the provider. */
-export function requireOffered(ctx: Ctx, provider: ProviderName, path: string): void {
+/** Throws 422 `provider_not_offered` when this installation takes no new payments at the provider. */
+export function assertProviderOffered(ctx: Ctx, provider: ProviderName, path: string): void {
   const kind = findProviderKind(provider);
-  const message = kind === undefined ? 'It is not part of this installation' : kind.refusedHere(ctx.settings);
-  if (message !== null) throw invalid('Payments are not taken at this provider', [{ path, code: 'provider_not_offered', message }]);
+  const message = kind === undefined ? 'This installation does not include this provider' : kind.unavailableReason(ctx.settings);
+  if (message !== null) throw invalid('This payment provider is not available', [{ path, code: 'provider_not_offered', message }]);
 }
 
-/** Whose webhook address it is, whatever the organization. */
-export async function findEndpoint(ctx: Ctx, endpointId: string): Promise<{ organizationId: string; provider: string } | undefined> {
+/** The organization and provider of a webhook address, looked up across all organizations. */
+export async function findWebhookEndpoint(ctx: Ctx, endpointId: string): Promise<{ organizationId: string; provider: string } | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; provider: string }[] }>(
     'select * from find_pay_account(?)',
     [endpointId],
@@ -82,19 +89,19 @@ export async function findEndpoint(ctx: Ctx, endpointId: string): Promise<{ orga
   return row === undefined ? undefined : { organizationId: row.organization_id, provider: row.provider };
 }
 
-/** Ends a question to a provider after its time, or when `stop` is aborted. */
+/** Aborts a provider request after `providerTimeoutMs`, or when `stop` is aborted. */
 export const providerSignal = (stop?: AbortSignal): AbortSignal =>
   stop === undefined ? AbortSignal.timeout(providerTimeoutMs) : AbortSignal.any([stop, AbortSignal.timeout(providerTimeoutMs)]);
 
-/** Nothing was done at the provider, and asking again in the same words can't help. */
-export const isRefusal = (error: unknown): error is ProviderError =>
+/** The provider did nothing, and repeating the same request can't succeed. */
+export const isProviderRefusal = (error: unknown): error is ProviderError =>
   error instanceof ProviderError && ['rejected', 'refused-credentials', 'too-much-refunded'].includes(error.kind);
 
-/** What a caller is told of a failed question: 422 for a refusal, in the provider's words, else 503. */
-export function asAnswer(error: unknown, path: string): AppError {
+/** The response to a failed provider request: 422 with the provider's message when it rejected the request, else 503 with Retry-After. */
+export function providerErrorToAppError(error: unknown, path: string): AppError {
   if (error instanceof AppError) return error;
-  if (isRefusal(error))
-    return invalid('The payment provider refuses it', [{ path, code: error.kind.replaceAll('-', '_'), message: error.message }]);
+  if (isProviderRefusal(error))
+    return invalid('The payment provider rejected the request', [{ path, code: error.kind.replaceAll('-', '_'), message: error.message }]);
   const wait = error instanceof ProviderError ? (error.retryAfterMs ?? 5_000) : 5_000;
-  return unavailable('The payment provider does not answer for the moment', Math.max(1, Math.ceil(wait / 1000)), error);
+  return unavailable('The payment provider is not responding; try again later', Math.max(1, Math.ceil(wait / 1000)), error);
 }

@@ -1,29 +1,32 @@
-// What the provider has that no event told of: its objects that are not known here yet, and all that changed since the last look.
+// Finds what no webhook event reported: provider objects that this service doesn't know yet, and everything that changed since the last
+// check of the account.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { ProviderError, type ProviderObject } from '../../gateways/payments/provider.ts';
-import { findAccount, openAccount, openAccountOf, providerSignal } from './accounts.ts';
-import { noteLooked } from './config.store.ts';
-import { settleEvents } from './events.store.ts';
+import { createAccountProvider, findAccount, getProvider, providerSignal } from './accounts.ts';
+import { saveCheckedUntil } from './config.store.ts';
+import { recordEventOutcome } from './events.store.ts';
 import { mergePayment } from './merge.ts';
 import { mergePayout } from './payouts.service.ts';
-import { staleOpenPayouts } from './payouts.store.ts';
-import { wake } from './tasks.store.ts';
-import { wakeFor } from './webhooks.service.ts';
+import { listStaleOpenPayouts } from './payouts.store.ts';
+import { enqueueTask } from './tasks.store.ts';
+import { enqueueObjectCheck } from './webhooks.service.ts';
 
 const minuteMs = 60_000;
-const lookEveryMs = 5 * minuteMs;
-/** The provider's clock may be off, and its lists may be late. */
+const pollIntervalMs = 5 * minuteMs;
+/** The provider's clock may differ from ours, and its lists may lag behind. */
 const overlapMs = 15 * minuteMs;
-const payoutEveryMs = 60 * minuteMs;
-/** An object that the provider or the service doesn't know yet: so long until it is asked for again, then it is noted as unknown. */
-const unknownWaitsMs = [10_000, minuteMs, 10 * minuteMs, 60 * minuteMs];
-const wokenAtOnce = 200;
-const looksWithinMs = 10 * minuteMs;
+const payoutPollIntervalMs = 60 * minuteMs;
+/**
+ * Delays between attempts for an object that the provider or this service doesn't know yet. After the last one it is recorded as unknown.
+ */
+const unknownRetryDelaysMs = [10_000, minuteMs, 10 * minuteMs, 60 * minuteMs];
+const enqueueBatchSize = 200;
+const accountCheckTimeoutMs = 10 * minuteMs;
 
-function objectOf(subject: string): ProviderObject {
+function parseSubject(subject: string): ProviderObject {
   const [kind = '', ...rest] = subject.split(':');
-  if (kind !== 'session' && kind !== 'payment' && kind !== 'payout') throw new Error(`a task names ${kind}`);
+  if (kind !== 'session' && kind !== 'payment' && kind !== 'payout') throw new Error(`Unknown object kind in a payment task: ${kind}`);
   return { kind, id: rest.join(':') };
 }
 
@@ -32,23 +35,26 @@ const databaseTime = async (tx: Tx): Promise<Date> => {
   return rows[0]?.at ?? new Date(0);
 };
 
-/** False when the provider has no such thing, or it is none of ours. */
-async function takeIn(ctx: TenantCtx, accountId: string, { kind, id }: ProviderObject, stop: AbortSignal): Promise<boolean> {
-  const provider = await openAccountOf(ctx, accountId);
+/** False when the provider has no such object, or it isn't one of ours. */
+async function fetchAndMerge(ctx: TenantCtx, accountId: string, { kind, id }: ProviderObject, stop: AbortSignal): Promise<boolean> {
+  const provider = await getProvider(ctx, accountId);
   if (kind === 'payout') {
-    const payout = await provider.payout(id, providerSignal(stop));
+    const payout = await provider.findPayout(id, providerSignal(stop));
     if (payout !== null) await mergePayout(ctx, accountId, payout);
     return payout !== null;
   }
-  const told = await provider.payment(kind === 'session' ? { sessionId: id } : { providerPaymentId: id }, providerSignal(stop));
-  const payment = told === null ? undefined : await mergePayment(ctx, accountId, told);
+  const snapshot = await provider.findPayment(kind === 'session' ? { sessionId: id } : { providerPaymentId: id }, providerSignal(stop));
+  const payment = snapshot === null ? undefined : await mergePayment(ctx, accountId, snapshot);
   if (payment === undefined) return false;
-  // From now on it is known by its names; whatever it needs besides is done there.
-  await inTransaction(ctx, (tx) => wake(tx, ctx.organizationId, { accountId, kind: 'payment', subject: payment.id }));
+  // The payment now has the provider's ids; its own task does the rest.
+  await inTransaction(ctx, (tx) => enqueueTask(tx, ctx.organizationId, { accountId, kind: 'payment', subject: payment.id }));
   return true;
 }
 
-/** Says in how many ms to ask again, or null. `attempt` from 1. */
+/**
+ * Returns the delay in ms until the next attempt, or null when done. `attempt` counts from 1. Throws ProviderError when the provider fails,
+ * and Error for a malformed subject or a missing account.
+ */
 export async function checkObject(
   ctx: TenantCtx,
   accountId: string,
@@ -56,44 +62,50 @@ export async function checkObject(
   attempt: number,
   stop: AbortSignal,
 ): Promise<number | null> {
-  const before = await inTransaction(ctx, databaseTime);
-  const isKnown = await takeIn(ctx, accountId, objectOf(subject), stop);
-  const wait = isKnown ? undefined : unknownWaitsMs[attempt - 1];
-  if (wait !== undefined) return wait;
-  if (!isKnown) ctx.log.warn({ organizationId: ctx.organizationId, accountId, subject }, 'an event named what is not known');
-  await inTransaction(ctx, (tx) => settleEvents(tx, ctx.organizationId, accountId, [subject], isKnown ? 'merged' : 'unknown', before));
+  const startedAt = await inTransaction(ctx, databaseTime);
+  const isKnown = await fetchAndMerge(ctx, accountId, parseSubject(subject), stop);
+  const delayMs = isKnown ? undefined : unknownRetryDelaysMs[attempt - 1];
+  if (delayMs !== undefined) return delayMs;
+  if (!isKnown) ctx.log.warn({ organizationId: ctx.organizationId, accountId, subject }, 'a payment event names an unknown object');
+  await inTransaction(ctx, (tx) =>
+    recordEventOutcome(tx, ctx.organizationId, accountId, [subject], isKnown ? 'merged' : 'unknown', startedAt),
+  );
   return null;
 }
 
-/** Puts whatever changed into the queue. Safe to repeat: the mark moves when all of it is there. */
+/**
+ * Enqueues a check of everything that changed at the provider; returns the delay in ms until the next check. Safe to repeat: the watermark
+ * `looked_until` advances only after all changes are enqueued. Throws ProviderError when the provider fails, Error when the account is
+ * missing.
+ */
 export async function checkAccount(ctx: TenantCtx, accountId: string, stop: AbortSignal): Promise<number> {
-  const { account, began } = await inTransaction(ctx, async (tx) => ({
+  const { account, startedAt } = await inTransaction(ctx, async (tx) => ({
     account: await findAccount(tx, ctx.organizationId, accountId),
-    began: await databaseTime(tx),
+    startedAt: await databaseTime(tx),
   }));
-  if (account === undefined) throw new Error('the payment account is gone');
-  const provider = await openAccount(ctx, account);
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(looksWithinMs)]);
-  const put = (objects: readonly ProviderObject[]): Promise<void> =>
+  if (account === undefined) throw new Error('The payment account no longer exists');
+  const provider = await createAccountProvider(ctx, account);
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(accountCheckTimeoutMs)]);
+  const enqueue = (objects: readonly ProviderObject[]): Promise<void> =>
     inTransaction(ctx, async (tx) => {
-      for (const object of objects) await wakeFor(tx, ctx.organizationId, accountId, object);
+      for (const object of objects) await enqueueObjectCheck(tx, ctx.organizationId, accountId, object);
     });
-  let found: ProviderObject[] = [];
-  for await (const object of provider.changedSince(new Date(account.looked_until.getTime() - overlapMs), signal)) {
-    found.push(object);
-    if (found.length < wokenAtOnce) continue;
-    await put(found);
-    found = [];
+  let batch: ProviderObject[] = [];
+  for await (const object of provider.listChangedSince(new Date(account.looked_until.getTime() - overlapMs), signal)) {
+    batch.push(object);
+    if (batch.length < enqueueBatchSize) continue;
+    await enqueue(batch);
+    batch = [];
   }
-  await put(found);
+  await enqueue(batch);
   await inTransaction(ctx, async (tx) => {
-    for (const id of await staleOpenPayouts(tx, ctx.organizationId, accountId, payoutEveryMs))
-      await wakeFor(tx, ctx.organizationId, accountId, { kind: 'payout', id });
-    await noteLooked(tx, ctx.organizationId, accountId, began);
+    for (const id of await listStaleOpenPayouts(tx, ctx.organizationId, accountId, payoutPollIntervalMs))
+      await enqueueObjectCheck(tx, ctx.organizationId, accountId, { kind: 'payout', id });
+    await saveCheckedUntil(tx, ctx.organizationId, accountId, startedAt);
   });
-  return lookEveryMs;
+  return pollIntervalMs;
 }
 
-/** Why a task failed, in words without secrets. */
-export const reasonOf = (error: unknown): string =>
+/** Why a task failed, as text without secrets. It is stored, and shown as `lastError` of the configuration. */
+export const describeTaskError = (error: unknown): string =>
   error instanceof ProviderError ? `${error.kind}: ${error.message}`.slice(0, 500) : error instanceof Error ? error.name : 'unknown';

@@ -1,38 +1,38 @@
-// The payment configuration. Credentials are tried before they are kept; what the invoices' fields are called is checked against what is
-// synced. Moving to another provider, or to another account of the same one, leaves the account before it as it is: its open payments and
-// its webhook go on.
+// The payment configuration. Credentials are verified at the provider before they are stored; the mapped invoice fields are checked against
+// the synced fields. After a move to another provider, or to another account of the same one, the previous account keeps working: its open
+// payments are still polled and its webhook still accepts events.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid, unavailable } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
+import { createId } from '../../core/id.ts';
 import { isCurrency } from '../../core/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { findProviderKind } from '../../gateways/payments/providers.ts';
 import { instantOrNull } from '../../http/fields.ts';
-import { plainWords } from '../../http/plain-words.ts';
-import { toDetails } from '../../http/route.ts';
+import { toErrorDetails } from '../../http/route.ts';
+import { validationMessage } from '../../http/validation-messages.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { readAvailable } from '../../public/index.ts';
-import { sourcesOf } from '../portal/sources.ts';
+import { sourceTypes } from '../portal/sources.ts';
 import {
-  type AccountRow,
-  asAnswer,
+  assertProviderOffered,
+  createProvider,
   findAccount,
   listAccounts,
-  openWith,
+  type PayAccountRow,
+  providerErrorToAppError,
   providerSignal,
-  requireOffered,
   sealSecrets,
   webhookUrl,
 } from './accounts.ts';
 import * as store from './config.store.ts';
-import type { InvoiceMapping, PayConfigInput, PayConfigView } from './pay.schemas.ts';
+import type { InvoiceMapping, PayConfig, PayConfigInput } from './pay.schemas.ts';
 import { findNewestSession } from './payments.store.ts';
-import { findTaskError, wake, wakeFailed } from './tasks.store.ts';
-import { requirePaymentWriter } from './write-back.service.ts';
+import { enqueueTask, findTaskError, retryFailedTasks } from './tasks.store.ts';
+import { assertPaymentWriter } from './write-back.service.ts';
 
 const target = { type: 'pay-config', id: null };
 
-const notSetUp: PayConfigView = {
+const notSetUp: PayConfig = {
   provider: null,
   currency: null,
   enabled: false,
@@ -45,8 +45,8 @@ const notSetUp: PayConfigView = {
   updatedAt: null,
 };
 
-async function readConfig(tx: Tx, ctx: RequestCtx): Promise<PayConfigView> {
-  const config = await store.findConfig(tx, ctx.organizationId);
+async function readConfig(tx: Tx, ctx: RequestCtx): Promise<PayConfig> {
+  const config = await store.findPayConfig(tx, ctx.organizationId);
   const account = config && (await findAccount(tx, ctx.organizationId, config.account_id));
   if (config === undefined || account === undefined) return notSetUp;
   return {
@@ -63,105 +63,125 @@ async function readConfig(tx: Tx, ctx: RequestCtx): Promise<PayConfigView> {
   };
 }
 
-export const getPayConfig = (ctx: RequestCtx): Promise<PayConfigView> => inTransaction(ctx, (tx) => readConfig(tx, ctx));
+export const getPayConfig = (ctx: RequestCtx): Promise<PayConfig> => inTransaction(ctx, (tx) => readConfig(tx, ctx));
 
-const fits: Readonly<Record<Exclude<keyof InvoiceMapping, 'recordType'>, readonly string[]>> = {
+/** Types of synced fields that each mapped field accepts. */
+const acceptedTypes: Readonly<Record<Exclude<keyof InvoiceMapping, 'recordType'>, readonly string[]>> = {
   number: ['text', 'integer'],
   amountDue: ['number', 'integer'],
   currency: ['text', 'integer'],
   customer: ['text', 'integer'],
 };
 
-/** Every field is synced and of a type that can mean what it is to mean. */
-async function checkMapping(ctx: RequestCtx, { recordType, ...fields }: InvoiceMapping): Promise<void> {
-  const sources = sourcesOf(await readAvailable(ctx), recordType);
+/** Throws 422 when the record type or a mapped field is not synced, or a field has a type that doesn't fit. */
+async function assertMapping(ctx: RequestCtx, { recordType, ...fields }: InvoiceMapping): Promise<void> {
+  const sources = sourceTypes(await readAvailable(ctx), recordType);
   if (sources.size === 0)
-    throw invalid('The invoices are not synced', [
-      { path: 'invoices.recordType', code: 'unknown_record_type', message: 'Nothing of this record type is synced' },
+    throw invalid('The invoice record type is not synced', [
+      { path: 'invoices.recordType', code: 'unknown_record_type', message: 'No fields of this record type are synced' },
     ]);
   const details = Object.entries(fields).flatMap(([name, field]): ErrorDetail[] => {
     if (field === null) return [];
     const type = field.endsWith('.name') ? undefined : sources.get(field);
     const path = `invoices.${name}`;
-    if (type === undefined) return [{ path, code: 'unknown_source', message: 'It is no synced field of this record type' }];
-    const wanted = fits[name as keyof typeof fits];
-    return wanted.includes(type) ? [] : [{ path, code: 'type_misfits', message: `It must be ${wanted.join(' or ')}, and is ${type}` }];
+    if (type === undefined) return [{ path, code: 'unknown_source', message: 'This is not a synced field of the record type' }];
+    const accepted = acceptedTypes[name as keyof typeof acceptedTypes];
+    return accepted.includes(type)
+      ? []
+      : [{ path, code: 'type_misfits', message: `Must be a field of type ${accepted.join(' or ')}; this one is ${type}` }];
   });
-  if (details.length > 0) throw invalid('The invoices are not mapped rightly', details);
+  if (details.length > 0) throw invalid('The invoice mapping is not valid', details);
 }
 
-/** The given secrets in the provider's own form; undefined keeps those that are stored. */
-function readSecrets({ provider, secrets }: PayConfigInput, isHeld: boolean): unknown {
-  if (secrets === undefined && isHeld) return undefined;
-  const read = findProviderKind(provider)?.secrets.safeParse(secrets ?? {}, { error: plainWords });
+/** The given secrets, parsed by the provider's schema; undefined keeps the stored ones. Throws 422 when they don't match the schema. */
+function parseSecrets({ provider, secrets }: PayConfigInput, hasStoredSecrets: boolean): unknown {
+  if (secrets === undefined && hasStoredSecrets) return undefined;
+  const read = findProviderKind(provider)?.secrets.safeParse(secrets ?? {}, { error: validationMessage });
   if (read?.success) return read.data;
-  const details = read === undefined ? [] : toDetails(read.error);
+  const details = read === undefined ? [] : toErrorDetails(read.error);
   throw invalid(
-    'The secrets are not right',
+    'The secrets are not valid',
     details.map((detail) => ({ ...detail, path: detail.path === '' ? 'secrets' : `secrets.${detail.path}` })),
   );
 }
 
 /**
- * Which of these accounts the secrets open: the one whose newest payment is known there. Undefined where they open another. One without
- * payments is nobody's yet.
+ * The stored account that the secrets belong to: the one whose newest payment the provider finds with them, else one without payments.
+ * Undefined when the secrets belong to another account at the provider.
  */
-async function accountOf(ctx: RequestCtx, held: readonly AccountRow[], secrets: unknown): Promise<AccountRow | undefined> {
-  const unused: AccountRow[] = [];
-  for (const account of held) {
+async function findMatchingAccount(
+  ctx: RequestCtx,
+  accounts: readonly PayAccountRow[],
+  secrets: unknown,
+): Promise<PayAccountRow | undefined> {
+  const unused: PayAccountRow[] = [];
+  for (const account of accounts) {
     const sessionId = await inTransaction(ctx, (tx) => findNewestSession(tx, ctx.organizationId, account.id));
     if (sessionId === undefined) unused.push(account);
-    else if ((await (await openWith(ctx, account, secrets)).payment({ sessionId }, providerSignal(ctx.gone))) !== null) return account;
+    else if ((await (await createProvider(ctx, account, secrets)).findPayment({ sessionId }, providerSignal(ctx.disconnected))) !== null)
+      return account;
   }
   return unused[0];
 }
 
-type Chosen = { readonly id: string; readonly secrets: unknown; readonly isNew: boolean };
+type AccountChoice = { readonly id: string; readonly secrets: unknown; readonly isNew: boolean };
 
-/** Tries what is given at the provider. */
-async function choose(ctx: RequestCtx, input: PayConfigInput, held: readonly AccountRow[]): Promise<Chosen> {
+/**
+ * Verifies the given secrets at the provider and decides which account row they go to. Throws 422 when the provider refuses them, and 503
+ * when it doesn't respond.
+ */
+async function chooseAccount(ctx: RequestCtx, input: PayConfigInput, accounts: readonly PayAccountRow[]): Promise<AccountChoice> {
   const { provider } = input;
-  const secrets = readSecrets(input, held.length > 0);
-  if (secrets === undefined) return { id: held[0]?.id ?? newId(), secrets, isNew: held.length === 0 };
+  const secrets = parseSecrets(input, accounts.length > 0);
+  if (secrets === undefined) return { id: accounts[0]?.id ?? createId(), secrets, isNew: accounts.length === 0 };
   try {
-    const opened = await openWith(ctx, { id: held[0]?.id ?? newId(), provider }, secrets);
-    await opened.check(providerSignal(ctx.gone));
-    const account = await accountOf(ctx, held, secrets);
-    return { id: account?.id ?? newId(), secrets, isNew: account === undefined };
+    const client = await createProvider(ctx, { id: accounts[0]?.id ?? createId(), provider }, secrets);
+    await client.checkCredentials(providerSignal(ctx.disconnected));
+    const account = await findMatchingAccount(ctx, accounts, secrets);
+    return { id: account?.id ?? createId(), secrets, isNew: account === undefined };
   } catch (error) {
-    throw asAnswer(error, 'secrets');
+    throw providerErrorToAppError(error, 'secrets');
   }
 }
 
-async function saveAccount(tx: Tx, ctx: RequestCtx, { id, secrets, isNew }: Chosen, provider: AccountRow['provider']): Promise<void> {
+async function saveAccount(
+  tx: Tx,
+  ctx: RequestCtx,
+  { id, secrets, isNew }: AccountChoice,
+  provider: PayAccountRow['provider'],
+): Promise<void> {
   const sealed = secrets === undefined ? undefined : sealSecrets(ctx, id, secrets);
   if (!isNew) {
     if (sealed === undefined) return;
     await store.updateSecrets(tx, ctx.organizationId, id, sealed);
-    await wakeFailed(tx, ctx.organizationId, id);
+    await retryFailedTasks(tx, ctx.organizationId, id);
     return;
   }
   await store.insertAccount(tx, ctx.organizationId, { id, provider, ...(sealed ?? { secrets: null, secret_hint: null }) });
-  await wake(tx, ctx.organizationId, { accountId: id, kind: 'account', subject: '' });
+  await enqueueTask(tx, ctx.organizationId, { accountId: id, kind: 'account', subject: '' });
 }
 
-export async function putPayConfig(ctx: RequestCtx, input: PayConfigInput): Promise<PayConfigView> {
+/**
+ * Stores the whole configuration. Throws 422 for a provider that is not offered, an unknown currency, a mapping that doesn't fit, an ERP
+ * that takes no payments, or refused credentials; 503 when the provider doesn't respond or the accounts changed meanwhile.
+ */
+export async function putPayConfig(ctx: RequestCtx, input: PayConfigInput): Promise<PayConfig> {
   const { provider, currency, enabled, invoices, writeBack } = input;
-  requireOffered(ctx, provider, 'provider');
+  assertProviderOffered(ctx, provider, 'provider');
   if (!isCurrency(currency))
-    throw invalid('The currency is not known', [{ path: 'currency', code: 'unknown_currency', message: 'It is no code of ISO 4217' }]);
-  await checkMapping(ctx, invoices);
-  if (writeBack !== false) await requirePaymentWriter(ctx);
-  const held = await inTransaction(ctx, (tx) => listAccounts(tx, ctx.organizationId, provider));
-  const chosen = await choose(ctx, input, held);
+    throw invalid('Unknown currency', [{ path: 'currency', code: 'unknown_currency', message: `${currency} is not an ISO 4217 code` }]);
+  await assertMapping(ctx, invoices);
+  if (writeBack !== false) await assertPaymentWriter(ctx);
+  const accounts = await inTransaction(ctx, (tx) => listAccounts(tx, ctx.organizationId, provider));
+  const choice = await chooseAccount(ctx, input, accounts);
   return inTransaction(ctx, async (tx) => {
-    await store.lockAccounts(tx, ctx.organizationId);
-    await store.lockConfig(tx, ctx.organizationId);
-    const known = await listAccounts(tx, ctx.organizationId, provider);
-    if (known.length !== held.length) throw unavailable('The payment configuration has just changed', 1);
-    await saveAccount(tx, ctx, chosen, provider);
-    const { id, secrets } = chosen;
-    await store.upsertConfig(tx, ctx.organizationId, { account_id: id, currency, enabled, invoices, write_back: writeBack });
+    await store.lockAccountCreation(tx, ctx.organizationId);
+    await store.lockPayConfig(tx, ctx.organizationId);
+    const current = await listAccounts(tx, ctx.organizationId, provider);
+    if (current.length !== accounts.length) throw unavailable('The payment configuration has just changed; try again', 1);
+    await saveAccount(tx, ctx, choice, provider);
+    const { id, secrets } = choice;
+    await store.upsertPayConfig(tx, ctx.organizationId, { account_id: id, currency, enabled, invoices, write_back: writeBack });
     const changes = { provider, currency, enabled, invoices, writeBack, secrets: secrets === undefined ? 'kept' : 'replaced' };
     await writeAudit(tx, ctx, { action: 'pay-config.put', target, changes });
     return readConfig(tx, ctx);

@@ -1,9 +1,9 @@
-// Rows of the payment configuration and of the accounts behind it; the only writer of those tables.
+// Rows of the payment configuration and of its accounts; the only writer of those tables.
 import type { Tx } from '../../db/transaction.ts';
-import type { AccountRow } from './accounts.ts';
+import type { PayAccountRow } from './accounts.ts';
 import type { InvoiceMapping, WriteBack } from './pay.schemas.ts';
 
-export type ConfigRow = {
+export type PayConfigRow = {
   account_id: string;
   currency: string;
   enabled: boolean;
@@ -15,25 +15,28 @@ const columns = ['account_id', 'currency', 'enabled', 'invoices', 'write_back', 
 
 const configs = (tx: Tx, organizationId: string) => tx('pay_configs').where({ organization_id: organizationId });
 
-export const findConfig = async (tx: Tx, organizationId: string): Promise<ConfigRow | undefined> =>
-  configs(tx, organizationId).first<ConfigRow | undefined>(...columns);
+export const findPayConfig = async (tx: Tx, organizationId: string): Promise<PayConfigRow | undefined> =>
+  configs(tx, organizationId).first<PayConfigRow | undefined>(...columns);
 
-/** Whoever makes an account waits for whoever is making one: there may be no configuration yet whose row could be locked. */
-export const lockAccounts = (tx: Tx, organizationId: string) =>
+/**
+ * Serializes the creation of accounts in an organization, until the transaction ends. An advisory lock, since there may be no configuration
+ * row to lock yet.
+ */
+export const lockAccountCreation = (tx: Tx, organizationId: string) =>
   tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`pay accounts ${organizationId}`]);
 
-/** One after the other: checkouts of an organization, and changes of what they go by. */
-export const lockConfig = async (tx: Tx, organizationId: string): Promise<ConfigRow | undefined> =>
+/** Serializes an organization's checkouts and changes of its payment configuration, until the transaction ends. */
+export const lockPayConfig = async (tx: Tx, organizationId: string): Promise<PayConfigRow | undefined> =>
   configs(tx, organizationId)
     .forUpdate()
-    .first<ConfigRow | undefined>(...columns);
+    .first<PayConfigRow | undefined>(...columns);
 
-export const writesBack = async (tx: Tx, organizationId: string): Promise<boolean> => {
-  const config = await findConfig(tx, organizationId);
+export const isWriteBackEnabled = async (tx: Tx, organizationId: string): Promise<boolean> => {
+  const config = await findPayConfig(tx, organizationId);
   return config !== undefined && config.write_back !== false;
 };
 
-export const upsertConfig = (tx: Tx, organizationId: string, row: Omit<ConfigRow, 'updated_at'>) =>
+export const upsertPayConfig = (tx: Tx, organizationId: string, row: Omit<PayConfigRow, 'updated_at'>) =>
   tx('pay_configs')
     .insert({
       organization_id: organizationId,
@@ -45,11 +48,11 @@ export const upsertConfig = (tx: Tx, organizationId: string, row: Omit<ConfigRow
     .onConflict('organization_id')
     .merge();
 
-export const insertAccount = (tx: Tx, organizationId: string, row: Omit<AccountRow, 'looked_until'>) =>
+export const insertAccount = (tx: Tx, organizationId: string, row: Omit<PayAccountRow, 'looked_until'>) =>
   tx('pay_accounts').insert({ organization_id: organizationId, ...row });
-export const updateSecrets = (tx: Tx, organizationId: string, id: string, sealed: Pick<AccountRow, 'secrets' | 'secret_hint'>) =>
+export const updateSecrets = (tx: Tx, organizationId: string, id: string, sealed: Pick<PayAccountRow, 'secrets' | 'secret_hint'>) =>
   tx('pay_accounts')
     .where({ organization_id: organizationId, id })
     .update({ ...sealed, updated_at: tx.raw('clock_timestamp()') });
-export const noteLooked = (tx: Tx, organizationId: string, id: string, until: Date) =>
+export const saveCheckedUntil = (tx: Tx, organizationId: string, id: string, until: Date) =>
   tx('pay_accounts').where({ organization_id: organizationId, id }).update({ looked_until: until });

@@ -1,31 +1,31 @@
-// Rows of pay_erp_documents; their only writer. Whoever works on a payment holds a lease on its own document and writes nothing once that
-// was lost.
+// Rows of pay_erp_documents: the payments and refunds to write into the ERP. The only writer of that table. A worker holds a lease on the
+// payment's own document, which covers the documents of its refunds as well, and writes nothing once the lease is lost.
 import type { Knex } from 'knex';
 import type { Ctx } from '../../core/ctx.ts';
-import { newId } from '../../core/id.ts';
+import { createId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { writesBack } from './config.store.ts';
+import { isWriteBackEnabled } from './config.store.ts';
 
 export const erpDocumentsChannel = 'pay_erp_documents';
 
-export type Problem = { readonly code: string; readonly message: string; readonly fix: string };
+export type ErpProblem = { readonly code: string; readonly message: string; readonly fix: string };
 
-/** `OFF`: nothing is written back for it. Amounts in minor units of the payment's currency. */
+/** A payment's state in the ERP. `OFF`: it is not written back. Amounts in minor units of the payment's currency. */
 export type ErpState = {
   readonly status: 'OFF' | 'PENDING' | 'LANDED' | 'PARTLY_APPLIED' | 'FAILED';
   readonly recordId: string | null;
-  readonly problem: Problem | null;
+  readonly problem: ErpProblem | null;
   readonly unappliedMinor: bigint;
-  /** When the payment's own document was known to be in the ERP, by the database's clock; null before. */
+  /** When the payment's own document was first confirmed to be in the ERP, by the database's clock; null before. */
   readonly landedAt: Date | null;
 };
 
 /**
- * Called in the transaction in which a payment (`refundId` null) or a refund of it first succeeds, with the organization's write-back
- * switched on at that time, or with a document of the payment there already. Called again for the same one it does nothing, and so it
- * does for a refund of a payment that has none: what was entered by hand is taken back by hand.
+ * Call it in the transaction in which a payment (`refundId` null) or one of its refunds first succeeds, when the organization's write-back
+ * is enabled or the payment already has a document. Idempotent. Does nothing for a refund of a payment without a document: a payment
+ * entered by hand is refunded by hand.
  */
-export async function queueErpDocument(
+export async function enqueueErpDocument(
   tx: Tx,
   document: { readonly organizationId: string; readonly paymentId: string; readonly refundId: string | null },
 ): Promise<void> {
@@ -39,16 +39,16 @@ export async function queueErpDocument(
      where n.kind = 'payment' or exists (
        select from pay_erp_documents p where p.organization_id = n.organization_id and p.payment_id = n.payment_id and p.kind = 'payment')
      on conflict do nothing`,
-    [newId(), organizationId, paymentId, kind, refundId, `portal-${kind}-${refundId ?? paymentId}`],
+    [createId(), organizationId, paymentId, kind, refundId, `portal-${kind}-${refundId ?? paymentId}`],
   );
   await tx.raw(`notify ${erpDocumentsChannel}`);
 }
 
 /**
- * Called in the transaction in which a refund that had succeeded comes back. The lock on the payment's own document is the one under which
- * what was just done in the ERP is noted, so that it can't be noted as good afterwards.
+ * Call it in the transaction in which the bank returns a refund that had succeeded. Results from the ERP are recorded under the same lock,
+ * on the payment's own document, so a worker can't record the refund as successful afterwards.
  */
-export async function queueCameBack(
+export async function enqueueReturnedRefund(
   tx: Tx,
   { organizationId, paymentId, refundId }: { readonly organizationId: string; readonly paymentId: string; readonly refundId: string },
 ): Promise<void> {
@@ -63,30 +63,30 @@ export async function queueCameBack(
 type StateRow = Pick<DocumentRow, 'payment_id' | 'kind' | 'status' | 'record_id'> & {
   unapplied_minor: string | null;
   landed_at: Date | null;
-  problem: Problem | null;
+  problem: ErpProblem | null;
 };
 
-const switchedOff: Problem = {
+const writeBackDisabled: ErpProblem = {
   code: 'WRITE_BACK_OFF',
-  message: 'It waits, since the write-back was switched off before it was in the ERP',
-  fix: 'Switch `writeBack` on again in PUT /pay/config; or enter it by hand and say so with end-write-back.',
+  message: 'The write-back was disabled before this payment reached the ERP',
+  fix: 'Enable `writeBack` again with PUT /pay/config; or enter the payment in the ERP by hand and confirm with end-write-back.',
 };
 
-/** Where one document can't go on, or waits, the payment as a whole does. */
-function stateOf(rows: readonly StateRow[], isOn: boolean): ErpState {
+/** One failed document makes the whole payment FAILED, else one pending document makes it PENDING. */
+function stateOf(rows: readonly StateRow[], isEnabled: boolean): ErpState {
   const own = rows.find(({ kind }) => kind === 'payment');
-  const worst = rows.find(({ status }) => status === 'FAILED') ?? rows.find(({ status }) => status === 'PENDING') ?? own;
+  const decisive = rows.find(({ status }) => status === 'FAILED') ?? rows.find(({ status }) => status === 'PENDING') ?? own;
   return {
-    status: worst?.status ?? 'OFF',
+    status: decisive?.status ?? 'OFF',
     recordId: own?.record_id ?? null,
-    problem: worst?.status === 'PENDING' && !isOn ? switchedOff : (worst?.problem ?? null),
+    problem: decisive?.status === 'PENDING' && !isEnabled ? writeBackDisabled : (decisive?.problem ?? null),
     unappliedMinor: BigInt(own?.unapplied_minor ?? '0'),
     landedAt: own?.landed_at ?? null,
   };
 }
 
-/** By payment; one that is absent is `OFF`. */
-export async function erpStates(tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<ReadonlyMap<string, ErpState>> {
+/** States by payment id; a payment that is absent from the map is `OFF`. */
+export async function listErpStates(tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<ReadonlyMap<string, ErpState>> {
   const rows: StateRow[] = await tx('pay_erp_documents')
     .where({ organization_id: organizationId })
     .whereIn('payment_id', [...paymentIds])
@@ -94,59 +94,63 @@ export async function erpStates(tx: Tx, organizationId: string, paymentIds: read
     .orderBy('id')
     .select('payment_id', 'kind', 'status', 'record_id', 'problem', 'landed_at', tx.raw('unapplied_minor::text'));
   const byPayment = Map.groupBy(rows, (row) => row.payment_id);
-  const isOn = await writesBack(tx, organizationId);
-  return new Map([...byPayment].map(([paymentId, documents]) => [paymentId, stateOf(documents, isOn)]));
+  const isEnabled = await isWriteBackEnabled(tx, organizationId);
+  return new Map([...byPayment].map(([paymentId, documents]) => [paymentId, stateOf(documents, isEnabled)]));
 }
 
-/** Narrows a question for payments to those of which `erpStates` says this. */
-export function withErpStatus(payments: Knex.QueryBuilder, status: ErpState['status']): void {
+/** Restricts a query on pay_payments to payments with this status, computed as `listErpStates` does. */
+export function filterByErpStatus(payments: Knex.QueryBuilder, status: ErpState['status']): void {
   const documents = `from pay_erp_documents d where d.organization_id = pay_payments.organization_id and d.payment_id = pay_payments.id`;
-  const worst = "when bool_or(d.status = 'FAILED') then 'FAILED' when bool_or(d.status = 'PENDING') then 'PENDING'";
-  payments.whereRaw(`coalesce((select case ${worst} else min(d.status) filter (where d.kind = 'payment') end ${documents}), 'OFF') = ?`, [
-    status,
-  ]);
+  const decisive = "when bool_or(d.status = 'FAILED') then 'FAILED' when bool_or(d.status = 'PENDING') then 'PENDING'";
+  payments.whereRaw(
+    `coalesce((select case ${decisive} else min(d.status) filter (where d.kind = 'payment') end ${documents}), 'OFF') = ?`,
+    [status],
+  );
 }
 
-/** Makes every document of the payment that isn't settled due at once, and lets the ERP's account be asked again; says how many. */
-export async function queueAgain(tx: Tx, organizationId: string, paymentId: string): Promise<number> {
-  const mine = () => tx('pay_erp_documents').where({ organization_id: organizationId });
-  // In one order, which is that of whoever settles them too: a payment's own is the oldest of its documents.
-  await mine()
+/**
+ * Makes every unfinished document of the payment due now, and lifts the organization's pauses of the ERP account. Returns how many
+ * documents are due.
+ */
+export async function retryErpDocuments(tx: Tx, organizationId: string, paymentId: string): Promise<number> {
+  const documents = () => tx('pay_erp_documents').where({ organization_id: organizationId });
+  // Lock in id order, like the code that records results: a payment's own document is the oldest of its documents.
+  await documents()
     .where((either) => either.where({ payment_id: paymentId }).orWhereNotNull('holds_account_until'))
     .orderBy('id')
     .forUpdate()
     .select('id');
-  const changed = await mine()
+  const changed = await documents()
     .where({ payment_id: paymentId })
     .whereIn('status', ['PENDING', 'FAILED', 'PARTLY_APPLIED'])
     .update({ status: 'PENDING', failures: 0, next_attempt_at: tx.raw('clock_timestamp()'), updated_at: tx.raw('clock_timestamp()') });
   if (changed > 0) {
-    await mine().whereNotNull('holds_account_until').update({ holds_account_until: null });
+    await documents().whereNotNull('holds_account_until').update({ holds_account_until: null });
     await tx.raw(`notify ${erpDocumentsChannel}`);
   }
   return changed;
 }
 
 /**
- * Forgets the documents of the payment that are stuck, with those of its refunds if its own is among them; gives their external ids. One
- * that somebody works on is not stuck.
+ * Deletes the stuck documents of the payment, and all documents of its refunds if its own document is stuck. Returns their external ids. A
+ * payment whose lease a worker holds is not stuck.
  */
-export async function endErpDocuments(tx: Tx, organizationId: string, paymentId: string): Promise<string[]> {
-  const isOn = await writesBack(tx, organizationId);
-  const mine = () => tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
-  const rows: Pick<DocumentRow, 'id' | 'kind' | 'status'>[] = await mine().orderBy('id').forUpdate().select('id', 'kind', 'status');
-  const isHeld = (await mine().where('lease_until', '>', tx.raw('clock_timestamp()')).first('id')) !== undefined;
-  const isStuck = ({ status }: (typeof rows)[number]): boolean => status === 'FAILED' || (status === 'PENDING' && !isOn);
-  if (isHeld) return [];
-  const all = rows.some((row) => row.kind === 'payment' && isStuck(row));
-  const ended = rows.filter((row) => all || isStuck(row)).map(({ id }) => id);
-  const gone: { external_id: string }[] = await mine().whereIn('id', ended).delete().returning('external_id');
-  return gone.map(({ external_id: id }) => id);
+export async function deleteStuckErpDocuments(tx: Tx, organizationId: string, paymentId: string): Promise<string[]> {
+  const isEnabled = await isWriteBackEnabled(tx, organizationId);
+  const documents = () => tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
+  const rows: Pick<DocumentRow, 'id' | 'kind' | 'status'>[] = await documents().orderBy('id').forUpdate().select('id', 'kind', 'status');
+  const isLeased = (await documents().where('lease_until', '>', tx.raw('clock_timestamp()')).first('id')) !== undefined;
+  const isStuck = ({ status }: (typeof rows)[number]): boolean => status === 'FAILED' || (status === 'PENDING' && !isEnabled);
+  if (isLeased) return [];
+  const isOwnStuck = rows.some((row) => row.kind === 'payment' && isStuck(row));
+  const stuck = rows.filter((row) => isOwnStuck || isStuck(row)).map(({ id }) => id);
+  const deleted: { external_id: string }[] = await documents().whereIn('id', stuck).delete().returning('external_id');
+  return deleted.map(({ external_id: id }) => id);
 }
 
-export type Claim = { readonly organizationId: string; readonly paymentId: string; readonly leaseId: string };
+export type ErpClaim = { readonly organizationId: string; readonly paymentId: string; readonly leaseId: string };
 
-export async function claimPayment(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseMs: number): Promise<Claim | undefined> {
+export async function claimPayment(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseMs: number): Promise<ErpClaim | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; payment_id: string }[] }>(
     "select organization_id, payment_id from claim_pay_erp_payment(?, ? * interval '1 millisecond')",
     [leaseId, leaseMs],
@@ -155,24 +159,24 @@ export async function claimPayment(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseM
   return row === undefined ? undefined : { organizationId: row.organization_id, paymentId: row.payment_id, leaseId };
 }
 
-const own = (tx: Tx, { organizationId, paymentId }: Claim) =>
+const documentsOf = (tx: Tx, { organizationId, paymentId }: ErpClaim) =>
   tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
 
-const held = (tx: Tx, claim: Claim) => own(tx, claim).where({ kind: 'payment', lease_id: claim.leaseId });
+const leased = (tx: Tx, claim: ErpClaim) => documentsOf(tx, claim).where({ kind: 'payment', lease_id: claim.leaseId });
 
-const inTenant = <T>(ctx: Pick<Ctx, 'db'>, { organizationId }: Claim, work: (tx: Tx) => Promise<T>): Promise<T> =>
+const inTenantTransaction = <T>(ctx: Pick<Ctx, 'db'>, { organizationId }: ErpClaim, work: (tx: Tx) => Promise<T>): Promise<T> =>
   inTransaction({ db: ctx.db, organizationId }, work);
 
-export const renewLease = (ctx: Pick<Ctx, 'db'>, claim: Claim, leaseMs: number): Promise<boolean> =>
-  inTenant(ctx, claim, async (tx) => {
+export const renewErpClaim = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, leaseMs: number): Promise<boolean> =>
+  inTenantTransaction(ctx, claim, async (tx) => {
     const until = tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]);
-    return (await held(tx, claim).update({ lease_until: until })) === 1;
+    return (await leased(tx, claim).update({ lease_until: until })) === 1;
   });
 
 const released = { lease_id: null, lease_until: null };
 
-export const release = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<unknown> =>
-  inTenant(ctx, claim, (tx) => held(tx, claim).update(released));
+export const releaseErpClaim = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim): Promise<unknown> =>
+  inTenantTransaction(ctx, claim, (tx) => leased(tx, claim).update(released));
 
 type DocumentRow = {
   id: string;
@@ -186,20 +190,20 @@ type DocumentRow = {
   failures: number;
 };
 export type DueDocument = DocumentRow & {
-  /** The ERP's id of the payment, once that is there. */
+  /** The payment's id in the ERP, once it is there. */
   readonly payment_record_id: string | null;
 };
 
-/** The next due document of a leased payment, with its attempt counted. Undefined: there is none, or the lease was lost. */
-export const beginAttempt = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<DueDocument | undefined> =>
-  inTenant(ctx, claim, async (tx) => {
-    const payment = await held(tx, claim)
+/** The next due document of a leased payment, with its attempt counted. Undefined when none is due or the lease was lost. */
+export const startErpAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim): Promise<DueDocument | undefined> =>
+  inTenantTransaction(ctx, claim, async (tx) => {
+    const payment = await leased(tx, claim)
       .forUpdate()
       .first<Pick<DocumentRow, 'id' | 'status' | 'record_id'> | undefined>('id', 'status', 'record_id');
     if (payment === undefined) return undefined;
-    const due = own(tx, claim).where({ status: 'PENDING' }).where('next_attempt_at', '<=', tx.raw('clock_timestamp()'));
-    const isThere = payment.status === 'LANDED' || payment.status === 'PARTLY_APPLIED';
-    const next = await (isThere ? due.where({ kind: 'refund' }) : due.where({ kind: 'payment' }))
+    const due = documentsOf(tx, claim).where({ status: 'PENDING' }).where('next_attempt_at', '<=', tx.raw('clock_timestamp()'));
+    const isInErp = payment.status === 'LANDED' || payment.status === 'PARTLY_APPLIED';
+    const next = await (isInErp ? due.where({ kind: 'refund' }) : due.where({ kind: 'payment' }))
       .orderBy('created_at')
       .orderBy('id')
       .first<{ id: string } | undefined>('id');
@@ -211,20 +215,21 @@ export const beginAttempt = (ctx: Pick<Ctx, 'db'>, claim: Claim): Promise<DueDoc
     return row === undefined ? undefined : { ...row, payment_record_id: payment.record_id };
   });
 
-/** What the ERP shows of the payment now. */
-export type Amounts = { readonly appliedMinor: bigint; readonly unappliedMinor: bigint };
+/** How much of the payment the ERP shows as applied to invoices and as unapplied, in minor units. */
+export type ErpAmounts = { readonly appliedMinor: bigint; readonly unappliedMinor: bigint };
 
-async function settle(ctx: Pick<Ctx, 'db'>, claim: Claim, work: (tx: Tx) => Promise<unknown>): Promise<boolean> {
-  return inTenant(ctx, claim, async (tx) => {
-    if ((await held(tx, claim).forUpdate().first('id')) === undefined) return false;
+/** Runs `work` under the lease and releases it, in one transaction. False, without running it, when the lease was lost. */
+async function finishAttempt(ctx: Pick<Ctx, 'db'>, claim: ErpClaim, work: (tx: Tx) => Promise<unknown>): Promise<boolean> {
+  return inTenantTransaction(ctx, claim, async (tx) => {
+    if ((await leased(tx, claim).forUpdate().first('id')) === undefined) return false;
     await work(tx);
-    await held(tx, claim).update(released);
+    await leased(tx, claim).update(released);
     return true;
   });
 }
 
-/** `partly`: what a person is told where something stayed unapplied. */
-const amountColumns = (tx: Tx, { appliedMinor, unappliedMinor }: Amounts, partly: Problem) => ({
+/** `partly`: the problem to report when a part of the payment is unapplied. */
+const amountColumns = (tx: Tx, { appliedMinor, unappliedMinor }: ErpAmounts, partly: ErpProblem) => ({
   applied_minor: String(appliedMinor),
   unapplied_minor: String(unappliedMinor),
   status: unappliedMinor > 0n ? 'PARTLY_APPLIED' : 'LANDED',
@@ -232,18 +237,18 @@ const amountColumns = (tx: Tx, { appliedMinor, unappliedMinor }: Amounts, partly
   tell_at: unappliedMinor > 0n ? tx.raw('least(tell_at, clock_timestamp())') : null,
 });
 
-const updateOwn = (tx: Tx, claim: Claim, columns: object) =>
-  own(tx, claim)
+const updateOwn = (tx: Tx, claim: ErpClaim, columns: object) =>
+  documentsOf(tx, claim)
     .where({ kind: 'payment' })
     .update({ ...columns, updated_at: tx.raw('clock_timestamp()') });
 
-/** `recordId` null: a refund that came back, of which the ERP shows nothing. */
-type Landed = { readonly recordId: string | null; readonly amounts: Amounts; readonly partly: Problem };
+/** `recordId` null: a refund that the bank returned and that the ERP doesn't show. */
+type Landed = { readonly recordId: string | null; readonly amounts: ErpAmounts; readonly partly: ErpProblem };
 
-/** False when the lease was lost: whoever took over finds the document in the ERP. */
-export const settleLanded = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocument, landed: Landed): Promise<boolean> =>
-  settle(ctx, claim, async (tx) => {
-    const there = {
+/** Records that a document is in the ERP. False when the lease was lost: the worker that took over will find the document in the ERP. */
+export const recordLanded = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: DueDocument, landed: Landed): Promise<boolean> =>
+  finishAttempt(ctx, claim, async (tx) => {
+    const landedColumns = {
       failures: 0,
       holds_account_until: null,
       landed_at: tx.raw('coalesce(landed_at, clock_timestamp())'),
@@ -252,68 +257,70 @@ export const settleLanded = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocumen
     if (due.kind === 'refund') {
       const document = tx('pay_erp_documents').where({ organization_id: claim.organizationId, id: due.id });
       const refund = tx('pay_refunds').where({ organization_id: claim.organizationId, id: due.refund_id });
-      // It came back while it was being entered: that is looked at next.
-      const isGood = (await refund.first<{ status: string } | undefined>('status'))?.status === 'SUCCEEDED';
+      // When the bank returned the refund while it was being entered, the document stays due, and the next attempt handles that.
+      const isStillSucceeded = (await refund.first<{ status: string } | undefined>('status'))?.status === 'SUCCEEDED';
       if (landed.recordId === null) await document.delete();
       else
         await document.update({
-          ...there,
-          status: isGood ? 'LANDED' : 'PENDING',
+          ...landedColumns,
+          status: isStillSucceeded ? 'LANDED' : 'PENDING',
           problem: null,
           tell_at: null,
           updated_at: tx.raw('clock_timestamp()'),
         });
       await updateOwn(tx, claim, amountColumns(tx, landed.amounts, landed.partly));
-    } else await updateOwn(tx, claim, { ...there, ...amountColumns(tx, landed.amounts, landed.partly) });
+    } else await updateOwn(tx, claim, { ...landedColumns, ...amountColumns(tx, landed.amounts, landed.partly) });
   });
 
-export type Setback = {
-  readonly problem: Problem;
-  /** Null: it has failed, until a person asks for another attempt. */
+export type FailedAttempt = {
+  readonly problem: ErpProblem;
+  /** Delay until the next attempt. Null: failed, until a person requests another attempt. */
   readonly waitMs: number | null;
-  /** When people are to hear of it, unless it gets there before; 0 where it needs one. */
-  readonly tellAfterMs: number;
-  /** So long nothing else of the organization is tried. */
-  readonly holdAccountMs: number;
-  /** What the ERP shows of the payment after a refund of it failed, where that is known. */
-  readonly shown: Omit<Landed, 'recordId'> | null;
+  /** Delay until people are alerted, unless the document reaches the ERP before; 0 when it needs a person. */
+  readonly alertAfterMs: number;
+  /** How long no other document of the organization is attempted. */
+  readonly pauseAccountMs: number;
+  /** The payment's amounts in the ERP after one of its refunds failed; null when unknown. */
+  readonly afterRefund: Omit<Landed, 'recordId'> | null;
 };
 
-export const settleSetback = (ctx: Pick<Ctx, 'db'>, claim: Claim, due: DueDocument, setback: Setback): Promise<boolean> =>
-  settle(ctx, claim, async (tx) => {
-    const { problem, waitMs, tellAfterMs, holdAccountMs, shown } = setback;
+/** Records a failed attempt. False when the lease was lost. */
+export const recordFailedAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: DueDocument, failure: FailedAttempt): Promise<boolean> =>
+  finishAttempt(ctx, claim, async (tx) => {
+    const { problem, waitMs, alertAfterMs, pauseAccountMs, afterRefund } = failure;
     const after = (ms: number) => tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [ms]);
     await tx('pay_erp_documents')
       .where({ organization_id: claim.organizationId, id: due.id })
       .update({
         status: waitMs === null ? 'FAILED' : 'PENDING',
         failures: tx.raw('failures + 1'),
-        holds_account_until: holdAccountMs > 0 ? after(holdAccountMs) : null,
+        holds_account_until: pauseAccountMs > 0 ? after(pauseAccountMs) : null,
         next_attempt_at: after(waitMs ?? 0),
-        tell_at: tx.raw("least(tell_at, clock_timestamp() + ? * interval '1 millisecond')", [tellAfterMs]),
+        tell_at: tx.raw("least(tell_at, clock_timestamp() + ? * interval '1 millisecond')", [alertAfterMs]),
         problem: JSON.stringify(problem),
         updated_at: tx.raw('clock_timestamp()'),
       });
-    if (shown !== null) await updateOwn(tx, claim, amountColumns(tx, shown.amounts, shown.partly));
+    if (afterRefund !== null) await updateOwn(tx, claim, amountColumns(tx, afterRefund.amounts, afterRefund.partly));
   });
 
-/** A document of which people have not heard how it stands now. */
-export type NewsRow = { readonly id: string; readonly payment_id: string };
+/** A document whose current status people have not been alerted to. */
+export type PendingAlertRow = { readonly id: string; readonly payment_id: string };
 
-/** So many are told of in one mail; the rest in the next. */
-const mostNews = 200;
+/** Documents per alert mail; the rest go into the next one. */
+const maxAlertsPerMail = 200;
 
-/** Who asks at the same time waits for the transaction, and finds what is left. */
-export const lockNews = async (tx: Tx, organizationId: string): Promise<NewsRow[]> =>
+/** Locks the documents that need an alert. A concurrent caller waits for the transaction, then gets the remaining ones. */
+export const lockPendingAlerts = async (tx: Tx, organizationId: string): Promise<PendingAlertRow[]> =>
   tx('pay_erp_documents as d')
     .where('d.organization_id', organizationId)
     .whereRaw('(d.tell_at is not null or d.told is not null) and erp_document_is_news(d)')
     .orderBy('d.id')
-    .limit(mostNews)
+    .limit(maxAlertsPerMail)
     .forUpdate()
-    .select<NewsRow[]>('d.id', 'd.payment_id');
+    .select<PendingAlertRow[]>('d.id', 'd.payment_id');
 
-export const noteTold = (tx: Tx, organizationId: string, ids: readonly string[]) =>
+/** Records that people were alerted to the current status of these documents. */
+export const markAlerted = (tx: Tx, organizationId: string, ids: readonly string[]) =>
   tx('pay_erp_documents')
     .where({ organization_id: organizationId })
     .whereIn('id', ids)

@@ -1,9 +1,9 @@
-// The inbox of providers' events: each one once per account; the only writer of that table.
+// The inbox of provider events: each event is stored once per account. The only writer of that table.
 import type { Tx } from '../../db/transaction.ts';
 
 type NewEvent = { account_id: string; event_id: string; type: string; subject: string | null };
 
-/** False when it is there already. One that names nothing is done with. */
+/** False when the event is already stored. An event without a subject is stored as `ignored`. */
 export async function insertEvent(tx: Tx, organizationId: string, row: NewEvent): Promise<boolean> {
   const added = await tx('pay_events')
     .insert({ organization_id: organizationId, ...row, outcome: row.subject === null ? 'ignored' : null })
@@ -13,8 +13,8 @@ export async function insertEvent(tx: Tx, organizationId: string, row: NewEvent)
   return added.length === 1;
 }
 
-/** What became of the events that name one of these, as far as they were there at that time. */
-export const settleEvents = (
+/** Sets the outcome of the pending events with one of these subjects that were received up to `before`. */
+export const recordEventOutcome = (
   tx: Tx,
   organizationId: string,
   accountId: string,

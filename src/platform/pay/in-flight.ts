@@ -1,45 +1,46 @@
-// How much of an invoice is spoken for by payments that the ERP doesn't show yet. Pure. Where it can't be sure it takes the larger
-// amount: a payer may be made to wait, and never pays an invoice twice.
+// How much of an invoice's open amount is covered by payments that the ERP doesn't show yet. Pure. In doubt the larger amount counts: a
+// payer may have to wait, but never pays an invoice twice.
 import { hasSucceeded, isOpen, type PaymentStatus } from './payment-state.ts';
 
-/** What one payment has, or may yet have, for one invoice. Amounts in minor units. */
+/** The part of one payment that goes, or may go, to one invoice. Amounts in minor units. */
 export type Share = {
   readonly status: PaymentStatus;
   readonly amountMinor: bigint;
-  /** Of `amountMinor`, as the amounts say: a refund that came back from the bank has given nothing back. */
-  readonly givenBackMinor: bigint;
-  /** Open at that payment's checkout, read from the ERP no earlier than `readAt`. */
+  /** The refunded part of `amountMinor`. A refund that the bank returned counts as 0. */
+  readonly refundedMinor: bigint;
+  /** The invoice's open amount at that payment's checkout, read from the ERP no earlier than `readAt`. */
   readonly dueMinor: bigint;
   readonly readAt: Date;
-  /** The payment's document in the ERP; null where nothing is written back for it and a person enters it by hand. */
+  /** The payment's document in the ERP; null when it is not written back, so that a person enters it by hand. */
   readonly erp: { readonly landedAt: Date | null } | null;
 };
 
-/** What the ERP says now: read no earlier than `readAt`. */
-export type DueNow = { readonly dueMinor: bigint; readonly readAt: Date };
+/** The invoice's open amount in the ERP, read no earlier than `readAt`. */
+export type CurrentDue = { readonly dueMinor: bigint; readonly readAt: Date };
 
 const sum = (shares: readonly Share[]): bigint => shares.reduce((total, { amountMinor }) => total + amountMinor, 0n);
 
 /**
- * Of those that people enter by hand nobody says when. They are taken for entered as far as the open amount has fallen since the first
- * of them was made, by more than written-back payments explain. What was given back of them is neither owed nor awaited.
+ * Payments that people enter by hand, and that the ERP doesn't show yet. No one reports when they are entered: they count as entered as
+ * far as the open amount has fallen since the first of them was created, by more than the written-back payments explain. Their refunded
+ * parts count neither as due nor as in flight.
  */
-function enteredByHand(shares: readonly Share[], written: readonly Share[], now: DueNow): bigint {
+function notYetEnteredByHand(shares: readonly Share[], written: readonly Share[], now: CurrentDue): bigint {
   const byHand = shares.filter(
-    ({ erp, status, amountMinor, givenBackMinor }) => erp === null && hasSucceeded(status) && givenBackMinor < amountMinor,
+    ({ erp, status, amountMinor, refundedMinor }) => erp === null && hasSucceeded(status) && refundedMinor < amountMinor,
   );
   const [first] = byHand.toSorted((a, b) => a.readAt.getTime() - b.readAt.getTime());
   if (first === undefined) return 0n;
-  const landedSince = written.filter(({ erp }) => erp?.landedAt != null && erp.landedAt >= first.readAt);
-  const entered = first.dueMinor - now.dueMinor - sum(landedSince);
-  const total = byHand.reduce((all, { amountMinor, givenBackMinor }) => all + amountMinor - givenBackMinor, 0n);
-  return entered <= 0n ? total : entered >= total ? 0n : total - entered;
+  const landedSinceFirst = written.filter(({ erp }) => erp?.landedAt != null && erp.landedAt >= first.readAt);
+  const enteredMinor = first.dueMinor - now.dueMinor - sum(landedSinceFirst);
+  const total = byHand.reduce((all, { amountMinor, refundedMinor }) => all + amountMinor - refundedMinor, 0n);
+  return enteredMinor <= 0n ? total : enteredMinor >= total ? 0n : total - enteredMinor;
 }
 
-/** The part of the invoice's open amount that is not free for another checkout. */
-export function inFlight(shares: readonly Share[], now: DueNow): bigint {
+/** The part of the invoice's open amount that is not available for another checkout, in minor units. */
+export function amountInFlight(shares: readonly Share[], now: CurrentDue): bigint {
   const open = shares.filter(({ status }) => isOpen(status));
   const written = shares.filter(({ erp, status }) => erp !== null && hasSucceeded(status));
   const notShown = written.filter(({ erp }) => erp?.landedAt == null || erp.landedAt >= now.readAt);
-  return sum(open) + sum(notShown) + enteredByHand(shares, written, now);
+  return sum(open) + sum(notShown) + notYetEnteredByHand(shares, written, now);
 }

@@ -1,73 +1,77 @@
-// What the customers' invoices still ask for: from the ERP itself, since what is synced may be minutes old; as last synced only where the
-// caller allows it and the ERP does not answer.
+// Open amounts of invoices. They are read from the ERP itself, since synced data may be minutes old. Synced data is used only when the
+// caller allows it and the ERP does not respond.
 import { ErpError, type RecordTypeMetadata, type SourceValue } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, unavailable } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../core/money.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { openRecords } from '../../public/index.ts';
-import { openConnectorOf, readMetadata, stillRejected } from '../../sync/index.ts';
+import { createRecordReader } from '../../public/index.ts';
+import { createTenantConnector, filterRejectedIds, readStoredMetadata } from '../../sync/index.ts';
 import type { InvoiceMapping } from './pay.schemas.ts';
 
-/** What the record says, as text; `currencyCodes` are all that its currency may be called by. */
+/** The record's values as text. `currencyNames` are the codes and names of its currency; null when the mapping has no currency field. */
 type RawInvoice = {
   readonly id: string;
   readonly number: SourceValue;
   readonly amountDue: SourceValue;
   readonly customer: SourceValue;
-  readonly currencyWords: readonly string[] | null;
+  readonly currencyNames: readonly string[] | null;
 };
 export type OpenInvoice = {
   readonly recordId: string;
   readonly number: string;
   readonly customerId: string | null;
   readonly isInCurrency: boolean;
-  /** Undefined where the ERP's number is no amount of the currency. */
+  /** Undefined when the ERP's number is not a valid amount in the currency. */
   readonly dueMinor: bigint | undefined;
 };
-/** `readAt`: by the database's clock, before the ERP was asked. */
-export type OpenInvoices = { readonly readAt: Date; readonly found: ReadonlyMap<string, OpenInvoice> };
+/** `readAt` is the database's time before the ERP was queried. `byId` has the invoices that were found, by record id. */
+export type OpenInvoices = { readonly readAt: Date; readonly byId: ReadonlyMap<string, OpenInvoice> };
 
 const erpTimeoutMs = 30_000;
-const staleAtOnce = 100;
+const staleBatchSize = 100;
 const englishNames = new Intl.DisplayNames('en', { type: 'currency' });
 
-/** Whether one of these words is the currency's code or its English name, whatever the case. */
-function isCalled(currency: string, words: readonly string[]): boolean {
-  const given = words.map((word) => word.trim().toUpperCase());
-  // Its id in the ERP may look like anything, so a code of another currency decides.
-  const codes = given.filter(isCurrency);
-  return codes.length > 0 ? codes.includes(currency) : given.includes((englishNames.of(currency) ?? currency).toUpperCase());
+/** Whether one of these names is the currency's code or its English name, in any case. */
+function matchesCurrency(currency: string, names: readonly string[]): boolean {
+  const upperCased = names.map((name) => name.trim().toUpperCase());
+  // The currency's record id in the ERP may look like anything, so if there is any currency code among the names, codes decide.
+  const codes = upperCased.filter(isCurrency);
+  return codes.length > 0 ? codes.includes(currency) : upperCased.includes((englishNames.of(currency) ?? currency).toUpperCase());
 }
 
-const toOpen = (raw: RawInvoice, currency: string): OpenInvoice => ({
+const toOpenInvoice = (raw: RawInvoice, currency: string): OpenInvoice => ({
   recordId: raw.id,
   number: raw.number ?? raw.id,
   customerId: raw.customer,
-  isInCurrency: raw.currencyWords === null || isCalled(currency, raw.currencyWords),
+  isInCurrency: raw.currencyNames === null || matchesCurrency(currency, raw.currencyNames),
   dueMinor: readAmount(raw.amountDue ?? '0', currency),
 });
 
 const fieldsOf = ({ number, amountDue, customer, currency }: InvoiceMapping): string[] => [
   ...new Set([number, amountDue, customer, ...(currency === null ? [] : [currency])]),
 ];
-const present = (words: readonly SourceValue[]): string[] => words.flatMap((word) => (word === null || word === '' ? [] : [word]));
+const present = (names: readonly SourceValue[]): string[] => names.flatMap((name) => (name === null || name === '' ? [] : [name]));
 
-/** An id that can't be one of the record type is not asked for. */
-const askable = (ids: readonly string[], { idType }: RecordTypeMetadata): string[] =>
+/** Drops ids that can't be ids of the record type. */
+const withValidIds = (ids: readonly string[], { idType }: RecordTypeMetadata): string[] =>
   ids.filter((id) => (idType === 'integer' ? /^[1-9]\d{0,14}$/.test(id) : true));
 
 async function readFromErp(ctx: RequestCtx, mapping: InvoiceMapping, ids: readonly string[]): Promise<RawInvoice[]> {
-  const metadata = await readMetadata(ctx);
+  const metadata = await readStoredMetadata(ctx);
   const recordType = metadata?.recordTypes.find(({ name }) => name === mapping.recordType);
   if (recordType === undefined)
-    throw invalid('The invoices are not known', [
-      { path: '', code: 'unknown_record_type', message: 'The ERP has no such record type: change it with PUT /pay/config' },
+    throw invalid('Unknown invoice record type', [
+      {
+        path: '',
+        code: 'unknown_record_type',
+        message: `The ERP has no record type ${mapping.recordType}: change the mapping with PUT /pay/config`,
+      },
     ]);
-  const connector = await openConnectorOf(ctx);
-  const signal = AbortSignal.any([ctx.gone, AbortSignal.timeout(erpTimeoutMs)]);
-  const wanted = askable(ids, recordType);
+  const connector = await createTenantConnector(ctx);
+  const signal = AbortSignal.any([ctx.disconnected, AbortSignal.timeout(erpTimeoutMs)]);
+  const wanted = withValidIds(ids, recordType);
   if (wanted.length === 0) return [];
   const { records } = await connector.scan({ recordType, fields: fieldsOf(mapping), ids: wanted, signal });
   const { currency } = mapping;
@@ -76,7 +80,7 @@ async function readFromErp(ctx: RequestCtx, mapping: InvoiceMapping, ids: readon
     number: values[mapping.number] ?? null,
     amountDue: values[mapping.amountDue] ?? null,
     customer: values[mapping.customer] ?? null,
-    currencyWords: currency === null ? null : present([values[currency] ?? null, labels[currency] ?? null]),
+    currencyNames: currency === null ? null : present([values[currency] ?? null, labels[currency] ?? null]),
   }));
 }
 
@@ -89,9 +93,13 @@ async function readFromWarehouse(ctx: RequestCtx, mapping: InvoiceMapping, ids: 
   const columns = sources.map((source, index) => ({ name: `c${index}`, source }));
   const nameOf = (source: string): string => `c${sources.indexOf(source)}`;
   const found: Record<string, unknown>[] = [];
-  for (let from = 0; from < ids.length; from += staleAtOnce) {
-    const filters = [{ source: 'id', operator: 'eq' as const, values: ids.slice(from, from + staleAtOnce) }];
-    const { records } = await openRecords(ctx).list(ctx, { recordType, columns, filters, sort: [] }, { page: 1, pageSize: staleAtOnce });
+  for (let from = 0; from < ids.length; from += staleBatchSize) {
+    const filters = [{ source: 'id', operator: 'eq' as const, values: ids.slice(from, from + staleBatchSize) }];
+    const { records } = await createRecordReader(ctx).list(
+      ctx,
+      { recordType, columns, filters, sort: [] },
+      { page: 1, pageSize: staleBatchSize },
+    );
     found.push(...(parseExact(records) as Record<string, unknown>[]));
   }
   return found.map((record) => {
@@ -101,7 +109,7 @@ async function readFromWarehouse(ctx: RequestCtx, mapping: InvoiceMapping, ids: 
       number: at(mapping.number),
       amountDue: at(mapping.amountDue),
       customer: at(mapping.customer),
-      currencyWords: currency === null ? null : present([at(currency), at(`${currency}.name`)]),
+      currencyNames: currency === null ? null : present([at(currency), at(`${currency}.name`)]),
     };
   });
 }
@@ -112,7 +120,7 @@ const databaseTime = (ctx: RequestCtx): Promise<Date> =>
     return rows[0]?.at ?? new Date(0);
   });
 
-/** What is synced was read from the ERP no earlier than the last run that came through began. */
+/** Start of the last run that succeeded, at least in part: synced data was read from the ERP no earlier than that. */
 const syncedSince = (ctx: RequestCtx, recordType: string): Promise<Date> =>
   inTransaction(ctx, async (tx) => {
     const run = await tx('sync_runs')
@@ -123,36 +131,39 @@ const syncedSince = (ctx: RequestCtx, recordType: string): Promise<Date> =>
     return run?.at ?? new Date(0);
   });
 
-const notAnswering = (error: ErpError): AppError =>
+const erpUnavailable = (error: ErpError): AppError =>
   unavailable(
-    'The ERP does not answer, and open amounts are read from it',
+    'The ERP is not responding, so open amounts could not be read',
     Math.max(1, Math.ceil((error.retryAfterMs ?? 5_000) / 1000)),
     error,
   );
 
-/** Throws 503 when the ERP can't be asked and `allowStale` is off, or what is synced is no state of the last run. */
+/**
+ * Throws 422 when the ERP is not connected or lacks the record type, and 503 when it does not respond; with `allowStale` synced data is
+ * used instead, and 503 is thrown only when the last sync rejected one of the invoices.
+ */
 export async function readOpenInvoices(
   ctx: RequestCtx,
   { mapping, currency }: { readonly mapping: InvoiceMapping; readonly currency: string },
   ids: readonly string[],
   allowStale: boolean,
 ): Promise<OpenInvoices> {
-  const opened = (readAt: Date, raw: readonly RawInvoice[]): OpenInvoices => ({
+  const toOpenInvoices = (readAt: Date, raw: readonly RawInvoice[]): OpenInvoices => ({
     readAt,
-    found: new Map(raw.map((invoice) => [invoice.id, toOpen(invoice, currency)])),
+    byId: new Map(raw.map((invoice) => [invoice.id, toOpenInvoice(invoice, currency)])),
   });
   const readAt = await databaseTime(ctx);
   try {
-    return opened(readAt, await readFromErp(ctx, mapping, ids));
+    return toOpenInvoices(readAt, await readFromErp(ctx, mapping, ids));
   } catch (error) {
-    // An AppError: there is no connection, or what it needs is missing.
+    // An AppError means that there is no connection, or that its settings are incomplete.
     if (!(error instanceof ErpError) && !(error instanceof AppError)) throw error;
     ctx.log.warn({ err: error, organizationId: ctx.organizationId, stale: allowStale }, 'open amounts could not be read from the ERP');
-    if (!allowStale) throw error instanceof ErpError ? notAnswering(error) : error;
+    if (!allowStale) throw error instanceof ErpError ? erpUnavailable(error) : error;
   }
   const since = await syncedSince(ctx, mapping.recordType);
-  // Of these the warehouse holds an older state than the last run saw.
-  if ((await stillRejected(ctx, mapping.recordType, ids)).size > 0)
-    throw unavailable('The ERP does not answer, and the last sync could not take in what it says of these invoices', 60);
-  return opened(since, await readFromWarehouse(ctx, mapping, ids));
+  // For rejected records the warehouse holds an older state than the last run read.
+  if ((await filterRejectedIds(ctx, mapping.recordType, ids)).size > 0)
+    throw unavailable('The ERP is not responding, and the last sync rejected some of these invoices', 60);
+  return toOpenInvoices(since, await readFromWarehouse(ctx, mapping, ids));
 }

@@ -1,58 +1,58 @@
-// Works on the queue of pay in this process. Any number of processes may: a task is taken under a lease, and whatever is done for it may
-// be done twice.
+// Works on the queue of payment tasks in this process. Any number of processes may do so: a task is claimed under a lease, and its work is
+// idempotent.
 import type { Ctx } from '../../core/ctx.ts';
-import { newId } from '../../core/id.ts';
-import { type QueueWork, startQueueWork } from '../../db/queue-work.ts';
+import { createId } from '../../core/id.ts';
+import { type QueueWorker, startQueueWorker } from '../../db/queue-worker.ts';
 import { ProviderError } from '../../gateways/payments/provider.ts';
-import { checkAccount, checkObject, reasonOf } from './check-account.ts';
+import { checkAccount, checkObject, describeTaskError } from './check-account.ts';
 import { checkPayment } from './check-payment.ts';
-import { claimTask, handBackTask, payChannel, renewTask, settleTask, type Task } from './tasks.store.ts';
+import { claimTask, finishTask, type PayTask, payChannel, releaseTask, renewTaskLease } from './tasks.store.ts';
 
-const usual = { pollMs: 5_000, leaseMs: 120_000 };
-/** Questions to providers in flight at once in one process, so that a slow one holds up few. */
-const lanes = 4;
+const defaults = { pollMs: 5_000, leaseMs: 120_000 };
+/** Tasks worked on at once in one process, so that a slow provider holds up few. */
+const concurrency = 4;
 const firstWaitMs = 5_000;
-const longestWaitMs = 3_600_000;
+const maxWaitMs = 3_600_000;
 
-const waitAfter = (attempts: number, error: unknown): number => {
-  const asked = error instanceof ProviderError ? (error.retryAfterMs ?? 0) : 0;
-  const growing = Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(attempts - 1, 20));
-  return Math.max(asked, growing * (0.75 + Math.random() / 2));
+const retryDelayMs = (attempts: number, error: unknown): number => {
+  const requestedMs = error instanceof ProviderError ? (error.retryAfterMs ?? 0) : 0;
+  const backoffMs = Math.min(maxWaitMs, firstWaitMs * 2 ** Math.min(attempts - 1, 20));
+  return Math.max(requestedMs, backoffMs * (0.75 + Math.random() / 2));
 };
 
-async function work(ctx: Ctx, task: Task, stop: AbortSignal): Promise<void> {
+async function work(ctx: Ctx, task: PayTask, stop: AbortSignal): Promise<void> {
   const tenant = { ...ctx, organizationId: task.organizationId };
   const { accountId, subject, attempts } = task;
   try {
-    if (task.kind === 'payment') await settleTask(tenant, task, await checkPayment(tenant, accountId, subject, stop));
-    else if (task.kind === 'account') await settleTask(tenant, task, await checkAccount(tenant, accountId, stop));
+    if (task.kind === 'payment') await finishTask(tenant, task, await checkPayment(tenant, accountId, subject, stop));
+    else if (task.kind === 'account') await finishTask(tenant, task, await checkAccount(tenant, accountId, stop));
     else {
-      const again = await checkObject(tenant, accountId, subject, attempts, stop);
-      await settleTask(tenant, task, again, again === null ? null : 'not known');
+      const retryInMs = await checkObject(tenant, accountId, subject, attempts, stop);
+      await finishTask(tenant, task, retryInMs, retryInMs === null ? null : 'unknown object');
     }
   } catch (error) {
-    if (stop.aborted) return handBackTask(tenant, task);
+    if (stop.aborted) return releaseTask(tenant, task);
     ctx.log.warn(
       { err: error, organizationId: task.organizationId, kind: task.kind, subject, attempts },
-      'a payment provider is asked again later',
+      'a payment task failed and will be retried',
     );
-    await settleTask(tenant, task, waitAfter(attempts, error), reasonOf(error));
+    await finishTask(tenant, task, retryDelayMs(attempts, error), describeTaskError(error));
   }
 }
 
 /**
- * Works at once when a transaction that asks for something commits, and by looking every few seconds. When it stops, what is not done goes
- * back, for this or another process.
+ * Starts when a transaction that enqueues a task commits (NOTIFY), and polls every few seconds. On stop, unfinished tasks are released for
+ * this or another process.
  */
-export function startPayWork(ctx: Ctx, given: Partial<typeof usual> = {}): QueueWork {
-  const { pollMs, leaseMs } = { ...usual, ...given };
-  return startQueueWork<Task>(ctx, {
+export function startPayWork(ctx: Ctx, options: Partial<typeof defaults> = {}): QueueWorker {
+  const { pollMs, leaseMs } = { ...defaults, ...options };
+  return startQueueWorker<PayTask>(ctx, {
     name: 'pay_tasks',
     channel: payChannel,
     pollMs,
-    lanes,
-    claim: () => claimTask(ctx, newId(), leaseMs),
+    concurrency,
+    claim: () => claimTask(ctx, createId(), leaseMs),
     work: (task, stopping) => work(ctx, task, stopping),
-    lease: { ms: leaseMs, renew: (task) => renewTask({ ...ctx, organizationId: task.organizationId }, task, leaseMs) },
+    lease: { ms: leaseMs, renew: (task) => renewTaskLease({ ...ctx, organizationId: task.organizationId }, task, leaseMs) },
   });
 }

@@ -13,12 +13,12 @@ import {
   Payment,
   Payout,
   RefundInput,
-  WebhookTaken,
+  WebhookReceived,
 } from './pay.schemas.ts';
 import { paymentStatuses } from './payment-state.ts';
 import * as payments from './payments.service.ts';
 import { getPayout, listPayouts } from './payouts.service.ts';
-import { takeEvent } from './webhooks.service.ts';
+import { receiveEvent } from './webhooks.service.ts';
 
 const group = 'Pay';
 
@@ -29,9 +29,9 @@ const configRoutes = [
     method: 'GET',
     path: '/pay/config',
     permission: 'pay-config:read',
-    summary: 'How payments are taken, without secrets',
+    summary: 'Retrieve the payment configuration',
     description:
-      'Before it is set up every field is null or off. Secrets are never shown, only whether they are there and their last four characters.',
+      'Until payments are set up, every field is null or off. Secrets are never returned, only whether they are stored and their last four characters.',
     response: PayConfig,
     handler: (ctx) => getPayConfig(ctx),
   }),
@@ -41,9 +41,9 @@ const configRoutes = [
     method: 'PUT',
     path: '/pay/config',
     permission: 'pay-config:update',
-    summary: 'Set up or replace how payments are taken',
+    summary: 'Replace the payment configuration',
     description:
-      'Given secrets are tried at the provider first. Enter `webhookUrl` of the answer there. Moving to another provider, or giving credentials of another account of the same one, leaves open payments where they are: they are asked for, and can be refunded, with the credentials of their own account. `webhookUrl` is then another. The sandbox moves no money: in production it is refused unless an operator allows it.',
+      'Secrets are verified at the provider before they are stored. Register the `webhookUrl` of the response at the provider. After a move to another provider, or to another account of the same provider, `webhookUrl` changes, and existing payments stay with their previous account: they are still updated and can be refunded with its credentials. The sandbox moves no money; in production it is rejected unless an operator allows it.',
     body: PayConfigInput,
     example: {
       provider: 'sandbox',
@@ -64,9 +64,9 @@ const checkoutRoutes = [
     method: 'POST',
     path: '/pay/checkout',
     permission: 'payment:create',
-    summary: 'Ask a customer to pay invoices',
+    summary: 'Create a checkout for invoices',
     description:
-      'Open amounts are read from the ERP, and what other payments have in flight is taken off: nobody is asked for more than is due. Send the payer to `url`, before it expires. With the ERP down: 503, unless `allowStale`. After `answer_lost` under an `Idempotency-Key` read the checkout that it names: with a `url` it is as good as answered. Without one, as after a 503, it is ended by itself within minutes, and its invoices are in flight until then; ask again under a new key.',
+      'Open amounts are read from the ERP, and amounts that other payments have in flight are subtracted, so a customer is never asked for more than is due. Send the payer to `url` before it expires. While the ERP is unavailable the response is 503, unless `allowStale` is true. After `answer_lost` for an `Idempotency-Key`, retrieve the checkout that the error names: if it has a `url`, use it. Without a `url`, and after a 503, the checkout expires by itself within minutes, and its invoices stay in flight until then; then create a new one with a new key.',
     body: CheckoutInput,
     example: {
       customerId: '1204',
@@ -84,8 +84,8 @@ const checkoutRoutes = [
     method: 'GET',
     path: '/pay/checkouts/{id}',
     permission: 'payment:read',
-    summary: 'One checkout',
-    description: 'With the status of its payment. `url` is null once nobody can pay there any more.',
+    summary: 'Retrieve a checkout',
+    description: 'Includes the status of its payment. `url` is null once the checkout can no longer be paid.',
     params: IdParams,
     response: Checkout,
     handler: (ctx, { params }) => checkouts.getCheckout(ctx, params.id),
@@ -99,9 +99,9 @@ const paymentRoutes = [
     method: 'GET',
     path: '/pay/payments',
     permission: 'payment:read',
-    summary: 'Payments, newest first',
+    summary: 'List payments',
     description:
-      '`after` and `before` bound `createdAt`. A payment begins with its checkout, so unpaid ones are listed as well. `erpStatus=FAILED` are those whose way back into the ERP waits for a person.',
+      'Newest first. `after` and `before` limit `createdAt`. A payment is created with its checkout, so unpaid ones are listed as well. `erpStatus=FAILED` lists payments whose write-back to the ERP needs a person.',
     query: z.strictObject({
       ...pageFields,
       status: z.enum(paymentStatuses).optional(),
@@ -119,8 +119,8 @@ const paymentRoutes = [
     method: 'GET',
     path: '/pay/payments/{id}',
     permission: 'payment:read',
-    summary: 'One payment',
-    description: 'With its invoices, its refunds, and what became of it in the ERP.',
+    summary: 'Retrieve a payment',
+    description: 'Includes its invoices, its refunds and its state in the ERP.',
     params: IdParams,
     response: Payment,
     handler: (ctx, { params }) => payments.getPayment(ctx, params.id),
@@ -131,9 +131,9 @@ const paymentRoutes = [
     method: 'POST',
     path: '/pay/payments/{id}/refund',
     permission: 'payment:update',
-    summary: 'Give money back',
+    summary: 'Refund a payment',
     description:
-      'All that is left of it, or a part. A refund that the provider has not answered yet is PENDING and is asked for again; it is never made twice. Where an `Idempotency-Key` is answered with `answer_lost` the refund was begun and goes on: see `refunds` of the payment, and do not ask under another key.',
+      'Refunds a part of the payment, or all that is left of it. A refund that the provider has not confirmed yet is PENDING and is retried; it is never made twice. After `answer_lost` for an `Idempotency-Key` the refund was started and continues: check `refunds` of the payment, and do not send the request again with another key.',
     params: IdParams,
     body: RefundInput,
     example: { amount: '20.00', reason: 'Goods were returned' },
@@ -146,8 +146,9 @@ const paymentRoutes = [
     method: 'POST',
     path: '/pay/payments/{id}/retry-write-back',
     permission: 'payment:update',
-    summary: 'Try the way back into the ERP once more',
-    description: 'For payments whose `erp.status` is FAILED or PENDING: after the fix that `erp.problem` names. It is never entered twice.',
+    summary: 'Retry the write-back of a payment',
+    description:
+      'For payments whose `erp.status` is FAILED, PENDING or PARTLY_APPLIED, after the fix that `erp.problem` names. A payment is never entered in the ERP twice.',
     params: IdParams,
     response: Payment,
     handler: (ctx, { params }) => payments.retryWriteBack(ctx, params.id),
@@ -158,9 +159,9 @@ const paymentRoutes = [
     method: 'POST',
     path: '/pay/payments/{id}/end-write-back',
     permission: 'payment:update',
-    summary: 'Say that people enter it in the ERP',
+    summary: 'End the write-back of a payment',
     description:
-      'For payments whose `erp.status` is FAILED, or PENDING while `writeBack` is off. What is stuck is never sent again: enter it in the ERP by hand. Then `erp.status` is OFF, or that of the payment where a refund alone was stuck, and a checkout takes it for entered as far as the open amounts fall.',
+      'For payments whose `erp.status` is FAILED, or PENDING while `writeBack` is off. Stuck entries are never sent again: enter them in the ERP by hand. Afterwards `erp.status` is OFF, or that of the payment itself when only a refund was stuck. Checkouts count the payment as entered as far as the open amounts of its invoices fall.',
     params: IdParams,
     response: Payment,
     handler: (ctx, { params }) => payments.endWriteBack(ctx, params.id),
@@ -174,8 +175,8 @@ const payoutRoutes = [
     method: 'GET',
     path: '/pay/payouts',
     permission: 'payout:read',
-    summary: 'Payouts, newest first',
-    description: 'What the provider sends to the bank, with the payments in it. The sums add up to the amount.',
+    summary: 'List payouts',
+    description: 'Transfers from the provider to the bank, with the payments in them, newest first. The sums add up to the amount.',
     query: PageQuery,
     response: pageOf(Payout),
     handler: (ctx, { query }) => listPayouts(ctx, query),
@@ -186,8 +187,8 @@ const payoutRoutes = [
     method: 'GET',
     path: '/pay/payouts/{id}',
     permission: 'payout:read',
-    summary: 'One payout',
-    description: 'With the payments that it contains and what it takes back of them.',
+    summary: 'Retrieve a payout',
+    description: 'Includes its payments, and the refunds that were deducted from it.',
     params: IdParams,
     response: Payout,
     handler: (ctx, { params }) => getPayout(ctx, params.id),
@@ -204,13 +205,13 @@ export const payRoutes = [
     group,
     method: 'POST',
     path: '/pay/webhooks/{provider}/{endpointId}',
-    summary: 'Where a payment provider tells what happened',
+    summary: 'Receive a payment provider event',
     description:
-      'Signed by the provider over the bytes of the body. What an event claims is not believed: it is noted once, and the provider is asked. The address is `webhookUrl` of the configuration; a wrong signature is 400 and an unknown address 404, and both count as failed authentication.',
+      'The provider signs the bytes of the body. An event is recorded once, and its content is not trusted: the provider is queried for the current state. The address is `webhookUrl` of the payment configuration. A wrong signature is a 400 and an unknown address a 404; both count as failed authentication.',
     params: z.strictObject({ provider: z.string().regex(/^[a-z]{1,20}$/), endpointId: Id }),
     maxBodyBytes: 256 * 1024,
-    response: WebhookTaken,
+    response: WebhookReceived,
     responseExample: { received: true },
-    handler: (ctx, call) => takeEvent(ctx, call),
+    handler: (ctx, call) => receiveEvent(ctx, call),
   }),
 ];

@@ -1,10 +1,10 @@
-// Rows of payments with their checkouts, invoices and refunds; the only writer of those tables. Amounts come as bigint.
-import { realmOf } from '../../connectors/netsuite/connection.ts';
+// Rows of payments with their checkouts, invoices and refunds; the only writer of those tables. Amounts are integer minor units as text.
+import { accountRealm } from '../../connectors/netsuite/connection.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { ProviderName, RefundState } from '../../gateways/payments/provider.ts';
 import type { PageQuery } from '../../http/page.ts';
-import { type ErpState, withErpStatus } from './erp-documents.store.ts';
+import { type ErpState, filterByErpStatus } from './erp-documents.store.ts';
 import type { PaymentStatus } from './payment-state.ts';
 
 export type PaymentRow = {
@@ -13,7 +13,7 @@ export type PaymentRow = {
   status: PaymentStatus;
   customer_id: string;
   currency: string;
-  /** Whole numbers of minor units, as text: PostgreSQL's bigint. */
+  /** Integer minor units as text, since the column is a bigint. */
   amount_minor: string;
   received_minor: string;
   refunded_minor: string;
@@ -93,13 +93,13 @@ const refundColumns = [
 
 const payments = (tx: Tx, organizationId: string) => tx('pay_payments').where({ organization_id: organizationId });
 
-/** The ERP account that is connected, or was last; null where there was none. */
-export async function erpAccount(tx: Tx, organizationId: string): Promise<string | null> {
+/** The ERP account that is connected, or was last connected; null when there never was one. */
+export async function findErpAccount(tx: Tx, organizationId: string): Promise<string | null> {
   const row = await tx('organizations as o')
     .leftJoin('erp_connections as c', 'c.organization_id', 'o.id')
     .where('o.id', organizationId)
     .first<{ account: string | null } | undefined>(tx.raw('coalesce(c.account_id, o.erp_account_id) as account'));
-  return row === undefined || row.account === null ? null : realmOf(row.account);
+  return row === undefined || row.account === null ? null : accountRealm(row.account);
 }
 
 export type PaymentFilter = {
@@ -122,7 +122,7 @@ export function listPayments(tx: Tx, organizationId: string, page: PageQuery, fi
   if (customerId !== undefined) query.where({ customer_id: customerId });
   if (after !== undefined) query.where('created_at', '>', after);
   if (before !== undefined) query.where('created_at', '<', before);
-  if (erpStatus !== undefined) withErpStatus(query, erpStatus);
+  if (erpStatus !== undefined) filterByErpStatus(query, erpStatus);
   return readPage<PaymentRow>(query, page);
 }
 
@@ -138,21 +138,21 @@ export const findPayments = async (tx: Tx, organizationId: string, ids: readonly
     .orderBy(['created_at', 'id'])
     .select<PaymentRow[]>(...paymentColumns);
 
-/** Nobody else decides about the payment's money until the transaction ends. */
+/** Locks the payment until the transaction ends, so that nothing else decides about its money. */
 export const lockPayment = async (tx: Tx, organizationId: string, id: string): Promise<PaymentRow | undefined> =>
   payments(tx, organizationId)
     .where({ id })
     .forUpdate()
     .first<PaymentRow | undefined>(...paymentColumns);
 
-/** By either of the provider's names for it. */
+/** By either of the provider's ids: the session's or the payment's. */
 export const findByProviderId = async (tx: Tx, organizationId: string, accountId: string, providerId: string) =>
   payments(tx, organizationId)
     .where({ account_id: accountId })
     .where((either) => either.where({ session_id: providerId }).orWhere({ provider_payment_id: providerId }))
     .first<{ id: string } | undefined>('id');
 
-/** The provider's name of what was begun there last; undefined where nothing was. */
+/** The provider's session id of the account's newest payment that has one. */
 export const findNewestSession = async (tx: Tx, organizationId: string, accountId: string): Promise<string | undefined> => {
   const row = await payments(tx, organizationId)
     .where({ account_id: accountId })
@@ -179,8 +179,8 @@ export const updatePayment = (
     .where({ id })
     .update({ ...change, updated_at: tx.raw('clock_timestamp()'), ...(succeeds && { succeeded_at: tx.raw('clock_timestamp()') }) });
 
-/** False when there is another session, or the payment is over. */
-export const noteSession = async (tx: Tx, organizationId: string, id: string, sessionId: string): Promise<boolean> =>
+/** Stores the provider's session id. False when the payment has another session or is no longer pending. */
+export const saveSession = async (tx: Tx, organizationId: string, id: string, sessionId: string): Promise<boolean> =>
   (await payments(tx, organizationId)
     .where({ id, status: 'PENDING' })
     .whereRaw('coalesce(session_id, ?) = ?', [sessionId, sessionId])
@@ -188,7 +188,7 @@ export const noteSession = async (tx: Tx, organizationId: string, id: string, se
 
 export const insertCheckout = (tx: Tx, organizationId: string, row: Omit<CheckoutRow, 'url' | 'created_at'>) =>
   tx('pay_checkouts').insert({ organization_id: organizationId, ...row });
-export const noteCheckoutUrl = (tx: Tx, organizationId: string, id: string, url: string, expiresAt: Date) =>
+export const saveCheckoutUrl = (tx: Tx, organizationId: string, id: string, url: string, expiresAt: Date) =>
   tx('pay_checkouts').where({ organization_id: organizationId, id }).update({ url, expires_at: expiresAt });
 export const findCheckout = async (
   tx: Tx,
@@ -209,10 +209,7 @@ export const listInvoices = async (tx: Tx, organizationId: string, paymentIds: r
     .select<InvoiceRow[]>('payment_id', 'record_id', 'number', 'amount_minor', 'due_minor', 'read_at');
 
 export type ShareRow = InvoiceRow & Pick<PaymentRow, 'status' | 'currency' | 'received_minor' | 'refunded_minor'>;
-/**
- * What all payments, of whatever account at a provider, have for these invoices of one ERP account; those that came to nothing are left
- * out.
- */
+/** Shares of all payments, of any provider account, in these invoices of one ERP account. Failed and canceled payments are left out. */
 export const listShares = async (
   tx: Tx,
   organizationId: string,
@@ -224,7 +221,7 @@ export const listShares = async (
     .where('i.organization_id', organizationId)
     .whereRaw('i.record_id = any(?::text[])', [recordIds as string[]])
     .whereNotIn('p.status', ['FAILED', 'CANCELED'])
-    // Where nobody knows, it may be this one.
+    // An unknown ERP account on either side matches any account.
     .whereRaw('coalesce(p.erp_account, ?, ?) = coalesce(?, p.erp_account, ?)', [account, '', account, ''])
     .select<ShareRow[]>(
       'i.payment_id',
@@ -257,7 +254,7 @@ export const updateRefund = (tx: Tx, organizationId: string, id: string, change:
     .update({ ...change, updated_at: tx.raw('clock_timestamp()') });
 
 export type OriginRow = { payment_id: string; checkout_id: string; provider: ProviderName };
-/** Where payments came from. */
+/** The checkout and the provider of each payment. */
 export const listOrigins = async (tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<OriginRow[]> =>
   tx('pay_checkouts as c')
     .join('pay_payments as p', (on) => on.on('p.organization_id', 'c.organization_id').on('p.id', 'c.payment_id'))

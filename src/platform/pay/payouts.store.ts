@@ -1,4 +1,4 @@
-// Rows of payouts and of what they contain; the only writer of those tables.
+// Rows of payouts and their entries; the only writer of those tables.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PayoutSnapshot, PayoutState, ProviderName } from '../../gateways/payments/provider.ts';
@@ -56,37 +56,49 @@ export const listEntries = async (tx: Tx, organizationId: string, payoutIds: rea
     .orderBy(['payout_id', 'position'])
     .select<EntryRow[]>('payout_id', 'kind', 'payment_id', 'amount_minor');
 
-type Held = { id: string; status: PayoutState };
-export const lockPayout = async (tx: Tx, organizationId: string, accountId: string, providerPayoutId: string): Promise<Held | undefined> =>
+type StoredPayout = { id: string; status: PayoutState };
+export const lockPayout = async (
+  tx: Tx,
+  organizationId: string,
+  accountId: string,
+  providerPayoutId: string,
+): Promise<StoredPayout | undefined> =>
   tx('pay_payouts')
     .where({ organization_id: organizationId, account_id: accountId, provider_payout_id: providerPayoutId })
     .forUpdate()
-    .first<Held | undefined>('id', 'status');
+    .first<StoredPayout | undefined>('id', 'status');
 
-export const upsertPayout = (tx: Tx, organizationId: string, id: string, accountId: string, status: PayoutState, told: PayoutSnapshot) =>
+export const upsertPayout = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  accountId: string,
+  status: PayoutState,
+  snapshot: PayoutSnapshot,
+) =>
   tx('pay_payouts')
     .insert({
       organization_id: organizationId,
       id,
       account_id: accountId,
-      provider_payout_id: told.id,
+      provider_payout_id: snapshot.id,
       status,
-      currency: told.amount.currency,
-      amount_minor: String(told.amount.amountMinor),
-      arrival_date: told.arrivalDate,
-      created_at: told.createdAt,
+      currency: snapshot.amount.currency,
+      amount_minor: String(snapshot.amount.amountMinor),
+      arrival_date: snapshot.arrivalDate,
+      created_at: snapshot.createdAt,
       seen_at: tx.raw('clock_timestamp()'),
-      ...failureColumns(told.failure),
+      ...failureColumns(snapshot.failure),
     })
     .onConflict('id')
     .merge();
 
-/** All anew. Payments that are none of this organization are not named. */
+/** Replaces all entries of a payout. Payments that don't belong to this organization are stored without an id. */
 export async function replaceEntries(tx: Tx, organizationId: string, payoutId: string, { entries }: PayoutSnapshot): Promise<void> {
   await tx('pay_payout_entries').where({ organization_id: organizationId, payout_id: payoutId }).delete();
-  const named = entries.map(({ paymentId }) => paymentId).filter((id) => id !== null);
+  const paymentIds = entries.map(({ paymentId }) => paymentId).filter((id) => id !== null);
   const known = new Set(
-    await tx('pay_payments').where({ organization_id: organizationId }).whereRaw('id = any(?::uuid[])', [named]).pluck<string[]>('id'),
+    await tx('pay_payments').where({ organization_id: organizationId }).whereRaw('id = any(?::uuid[])', [paymentIds]).pluck<string[]>('id'),
   );
   const rows = entries.map(({ kind, paymentId, providerRefundId, amount }, position) => ({
     organization_id: organizationId,
@@ -100,8 +112,8 @@ export async function replaceEntries(tx: Tx, organizationId: string, payoutId: s
   await tx.batchInsert('pay_payout_entries', rows, 1_000);
 }
 
-/** Those that may still change and have not been asked for lately. */
-export const staleOpenPayouts = async (tx: Tx, organizationId: string, accountId: string, afterMs: number): Promise<string[]> =>
+/** Provider ids of payouts that may still change and were not read for `afterMs`. */
+export const listStaleOpenPayouts = async (tx: Tx, organizationId: string, accountId: string, afterMs: number): Promise<string[]> =>
   tx('pay_payouts')
     .where({ organization_id: organizationId, account_id: accountId })
     .whereIn('status', ['PENDING', 'IN_TRANSIT'])

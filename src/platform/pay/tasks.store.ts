@@ -1,11 +1,11 @@
-// The queue of what is to be asked of a provider: once per thing, however many ask for it. Whoever asks while it is being worked on is
-// counted, so that it is asked once more.
+// The queue of checks at payment providers, one row per subject. A request that arrives while the task is in progress increments `wakes`,
+// so that the task runs once more.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 
-export type TaskKind = 'payment' | 'object' | 'account';
-export type TaskKey = { readonly accountId: string; readonly kind: TaskKind; readonly subject: string };
-export type Task = TaskKey & {
+export type PayTaskKind = 'payment' | 'object' | 'account';
+export type PayTaskKey = { readonly accountId: string; readonly kind: PayTaskKind; readonly subject: string };
+export type PayTask = PayTaskKey & {
   readonly organizationId: string;
   readonly leaseId: string;
   readonly wakes: number;
@@ -14,8 +14,8 @@ export type Task = TaskKey & {
 
 export const payChannel = 'pay_work';
 
-/** To be done in `inMs`, or at once; earlier than that if it was due earlier. Told to those who work when the transaction commits. */
-export async function wake(tx: Tx, organizationId: string, { accountId, kind, subject }: TaskKey, inMs = 0): Promise<void> {
+/** Makes a task due in `inMs`; a task that is due earlier stays so. A task that is due now notifies the workers on commit. */
+export async function enqueueTask(tx: Tx, organizationId: string, { accountId, kind, subject }: PayTaskKey, inMs = 0): Promise<void> {
   await tx.raw(
     `insert into pay_tasks as held (organization_id, account_id, kind, subject, due_at)
      values (?, ?, ?, ?, clock_timestamp() + make_interval(secs => ?))
@@ -26,8 +26,8 @@ export async function wake(tx: Tx, organizationId: string, { accountId, kind, su
   if (inMs === 0) await tx.raw(`notify ${payChannel}`);
 }
 
-/** Whatever waits since it failed is due at once: new credentials may do better. What has not failed keeps its time. */
-export async function wakeFailed(tx: Tx, organizationId: string, accountId: string): Promise<void> {
+/** Makes the account's failed tasks due now, since new credentials may work. Tasks that have not failed keep their time. */
+export async function retryFailedTasks(tx: Tx, organizationId: string, accountId: string): Promise<void> {
   await tx.raw(
     `update pay_tasks set due_at = clock_timestamp(), wakes = wakes + 1 where (account_id, kind, subject) in (
        select account_id, kind, subject from pay_tasks
@@ -37,17 +37,17 @@ export async function wakeFailed(tx: Tx, organizationId: string, accountId: stri
   await tx.raw(`notify ${payChannel}`);
 }
 
-/** Why it failed the last time; null when it did not. */
-export async function findTaskError(tx: Tx, organizationId: string, { accountId, kind, subject }: TaskKey): Promise<string | null> {
+/** Why the last attempt failed; null when it did not. */
+export async function findTaskError(tx: Tx, organizationId: string, { accountId, kind, subject }: PayTaskKey): Promise<string | null> {
   const row = await tx('pay_tasks')
     .where({ organization_id: organizationId, account_id: accountId, kind, subject })
     .first<{ error: string | null } | undefined>('error');
   return row?.error ?? null;
 }
 
-type TaskRow = { organization_id: string; account_id: string; kind: TaskKind; subject: string; wakes: number; attempts: number };
+type TaskRow = { organization_id: string; account_id: string; kind: PayTaskKind; subject: string; wakes: number; attempts: number };
 
-export async function claimTask(ctx: Ctx, leaseId: string, leaseMs: number): Promise<Task | undefined> {
+export async function claimTask(ctx: Ctx, leaseId: string, leaseMs: number): Promise<PayTask | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: TaskRow[] }>('select * from claim_pay_task(?, make_interval(secs => ?))', [
     leaseId,
     leaseMs / 1000,
@@ -58,18 +58,18 @@ export async function claimTask(ctx: Ctx, leaseId: string, leaseMs: number): Pro
   return { organizationId: row.organization_id, accountId: row.account_id, kind, subject, leaseId, wakes, attempts };
 }
 
-const held = (tx: Tx, { organizationId, accountId, kind, subject, leaseId }: Task) =>
+const leased = (tx: Tx, { organizationId, accountId, kind, subject, leaseId }: PayTask) =>
   tx('pay_tasks').where({ organization_id: organizationId, account_id: accountId, kind, subject, lease_id: leaseId });
 
 /**
- * `againInMs` null: it is done. Whoever asked for it meanwhile has it done once more at once. With an `error` the attempts go on
- * counting.
+ * Finishes an attempt: deletes the task when `retryInMs` is null, else makes it due after that time. A task that was requested again in the
+ * meantime is due now instead. With an `error` the attempt counter keeps counting.
  */
-export const settleTask = (ctx: TenantCtx, task: Task, againInMs: number | null, error: string | null = null): Promise<void> =>
+export const finishTask = (ctx: TenantCtx, task: PayTask, retryInMs: number | null, error: string | null = null): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    if (againInMs === null && (await held(tx, task).where({ wakes: task.wakes }).delete()) === 1) return;
-    const wait = againInMs === null ? 0 : againInMs / 1000;
-    await held(tx, task).update({
+    if (retryInMs === null && (await leased(tx, task).where({ wakes: task.wakes }).delete()) === 1) return;
+    const wait = retryInMs === null ? 0 : retryInMs / 1000;
+    await leased(tx, task).update({
       lease_id: null,
       lease_until: null,
       error,
@@ -81,13 +81,13 @@ export const settleTask = (ctx: TenantCtx, task: Task, againInMs: number | null,
     });
   });
 
-/** As if it had not been taken. */
-export const handBackTask = (ctx: TenantCtx, task: Task): Promise<void> =>
+/** Releases the lease and takes the attempt back. */
+export const releaseTask = (ctx: TenantCtx, task: PayTask): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    await held(tx, task).update({ lease_id: null, lease_until: null, attempts: task.attempts - 1 });
+    await leased(tx, task).update({ lease_id: null, lease_until: null, attempts: task.attempts - 1 });
   });
 
-export const renewTask = (ctx: TenantCtx, task: Task, leaseMs: number): Promise<void> =>
+export const renewTaskLease = (ctx: TenantCtx, task: PayTask, leaseMs: number): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    await held(tx, task).update({ lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [leaseMs / 1000]) });
+    await leased(tx, task).update({ lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [leaseMs / 1000]) });
   });

@@ -1,49 +1,49 @@
-// What providers tell by themselves. An event is a hint: its signature is checked, it is noted once, and whatever it names is put into the
-// queue, which asks the provider. What it claims is never believed.
+// Webhook events from payment providers. An event is only a hint: its signature is verified, it is stored once, and a check of the object
+// that it names is enqueued. The state in the event is never used; the provider is queried instead.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, notFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { ProviderError, type ProviderEvent, type ProviderObject } from '../../gateways/payments/provider.ts';
 import type { PublicCall } from '../../http/route.ts';
-import { findEndpoint, openAccountOf } from './accounts.ts';
+import { findWebhookEndpoint, getProvider } from './accounts.ts';
 import { insertEvent } from './events.store.ts';
 import { findByProviderId } from './payments.store.ts';
-import { wake } from './tasks.store.ts';
+import { enqueueTask } from './tasks.store.ts';
 
 const subjectOf = ({ kind, id }: ProviderObject): string => `${kind}:${id}`;
 
-/** Has it asked for: our payment where it is known, else the provider's object by its name. */
-export async function wakeFor(tx: Tx, organizationId: string, accountId: string, object: ProviderObject): Promise<void> {
+/** Enqueues a check of our payment if the object belongs to one, else of the provider's object by its id. */
+export async function enqueueObjectCheck(tx: Tx, organizationId: string, accountId: string, object: ProviderObject): Promise<void> {
   const payment = object.kind === 'payout' ? undefined : await findByProviderId(tx, organizationId, accountId, object.id);
   const task =
     payment === undefined ? { kind: 'object' as const, subject: subjectOf(object) } : { kind: 'payment' as const, subject: payment.id };
-  await wake(tx, organizationId, { accountId, ...task });
+  await enqueueTask(tx, organizationId, { accountId, ...task });
 }
 
-async function keep(ctx: TenantCtx, accountId: string, event: ProviderEvent): Promise<void> {
+async function recordEvent(ctx: TenantCtx, accountId: string, event: ProviderEvent): Promise<void> {
   const { id, type, concerns } = event;
   await inTransaction(ctx, async (tx) => {
     const row = { account_id: accountId, event_id: id, type, subject: concerns === null ? null : subjectOf(concerns) };
     if (!(await insertEvent(tx, ctx.organizationId, row)) || concerns === null) return;
-    await wakeFor(tx, ctx.organizationId, accountId, concerns);
+    await enqueueObjectCheck(tx, ctx.organizationId, accountId, concerns);
   });
 }
 
-/** Throws 404 for an address that is none, and 400 for a signature that is none; neither says more. */
-export async function takeEvent(ctx: Ctx, { params, rawBody, headers }: PublicCall): Promise<{ received: true }> {
+/** Throws 404 for an unknown address and 400 for an invalid signature or body; neither reveals more. */
+export async function receiveEvent(ctx: Ctx, { params, rawBody, headers }: PublicCall): Promise<{ received: true }> {
   const { provider = '', endpointId = '' } = params;
-  const endpoint = await findEndpoint(ctx, endpointId);
+  const endpoint = await findWebhookEndpoint(ctx, endpointId);
   if (endpoint === undefined || endpoint.provider !== provider) throw notFound('Webhook');
   const tenant: TenantCtx = { ...ctx, organizationId: endpoint.organizationId };
-  const opened = await openAccountOf(tenant, endpointId);
+  const client = await getProvider(tenant, endpointId);
   let event: ProviderEvent;
   try {
-    event = opened.readEvent(rawBody, headers);
+    event = client.parseEvent(rawBody, headers);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    ctx.log.warn({ organizationId: endpoint.organizationId, accountId: endpointId, kind: error.kind }, 'a webhook was refused');
-    throw new AppError('BAD_REQUEST', 'The event is not acceptable', { cause: error });
+    ctx.log.warn({ organizationId: endpoint.organizationId, accountId: endpointId, kind: error.kind }, 'a payment webhook was rejected');
+    throw new AppError('BAD_REQUEST', 'Invalid webhook event', { cause: error });
   }
-  await keep(tenant, endpointId, event);
+  await recordEvent(tenant, endpointId, event);
   return { received: true };
 }

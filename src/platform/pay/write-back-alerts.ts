@@ -1,19 +1,19 @@
-// Tells an organization's people which payments are not in the ERP as they should be, and when they are. Each change of a document is
-// told once, and what changes within an hour in one mail: a closed period may stop hundreds. Any number of processes may look; what is
-// noted as told and the mails about it are one transaction.
+// Alerts an organization by mail about payments that are not in the ERP as intended, and when they are after all. Each change of a
+// document's status is reported once, and the changes of an hour share one mail: a closed accounting period may stop hundreds of payments.
+// Any number of processes may run it; the mails and the record of what was reported are one transaction.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { formatAmount } from '../../core/money.ts';
-import { type Recurring, recurring } from '../../core/recurring.ts';
+import { type Recurring, startRecurring } from '../../core/recurring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { allRecipients, mailEach } from '../../sync/index.ts';
-import { erpStates, lockNews, noteTold } from './erp-documents.store.ts';
+import { enqueueAlertMails, listAlertRecipients } from '../../sync/index.ts';
+import { listErpStates, lockPendingAlerts, markAlerted } from './erp-documents.store.ts';
 import { findPayments, listInvoices } from './payments.store.ts';
-import { type ToldPayment, writeBackMail } from './write-back-mail.ts';
+import { type AlertedPayment, writeBackMail } from './write-back-mail.ts';
 
-const usual = { everyMs: 60_000, quietMs: 3_600_000 };
+const defaults = { everyMs: 60_000, quietMs: 3_600_000 };
 
-async function readPayments(tx: Tx, organizationId: string, ids: readonly string[]): Promise<ToldPayment[]> {
-  const states = await erpStates(tx, organizationId, ids);
+async function readPayments(tx: Tx, organizationId: string, ids: readonly string[]): Promise<AlertedPayment[]> {
+  const states = await listErpStates(tx, organizationId, ids);
   const invoices = Map.groupBy(await listInvoices(tx, organizationId, ids), ({ payment_id: id }) => id);
   return (await findPayments(tx, organizationId, ids)).flatMap((payment) => {
     const { id, currency, customer_id: customerId } = payment;
@@ -24,27 +24,27 @@ async function readPayments(tx: Tx, organizationId: string, ids: readonly string
   });
 }
 
-const tell = (ctx: TenantCtx): Promise<void> =>
+const alertOrganization = (ctx: TenantCtx): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    const recipients = await allRecipients(tx, ctx.organizationId);
-    // With nobody to tell it stays news for whoever comes onto a list.
+    const recipients = await listAlertRecipients(tx, ctx.organizationId);
+    // Without recipients the alerts stay pending until there are some.
     if (recipients.length === 0) return;
-    const news = await lockNews(tx, ctx.organizationId);
-    if (news.length === 0) return;
-    const payments = await readPayments(tx, ctx.organizationId, [...new Set(news.map(({ payment_id: id }) => id))]);
-    await noteTold(
+    const pending = await lockPendingAlerts(tx, ctx.organizationId);
+    if (pending.length === 0) return;
+    const payments = await readPayments(tx, ctx.organizationId, [...new Set(pending.map(({ payment_id: id }) => id))]);
+    await markAlerted(
       tx,
       ctx.organizationId,
-      news.map(({ id }) => id),
+      pending.map(({ id }) => id),
     );
-    const isWell = ({ erp }: ToldPayment): boolean => erp.status === 'LANDED';
-    const [troubled, well] = [payments.filter((payment) => !isWell(payment)), payments.filter(isWell)];
+    const isLanded = ({ erp }: AlertedPayment): boolean => erp.status === 'LANDED';
+    const [troubled, resolved] = [payments.filter((payment) => !isLanded(payment)), payments.filter(isLanded)];
     const organization = await tx('organizations').where('id', ctx.organizationId).first<{ name: string }>('name');
-    const content = writeBackMail(organization.name, { troubled, well }, ctx.settings.publicUrl);
-    await mailEach(tx, ctx, 'payment-alert', recipients, content);
+    const content = writeBackMail(organization.name, { troubled, resolved }, ctx.settings.publicUrl);
+    await enqueueAlertMails(tx, ctx, 'payment-alert', recipients, content);
   });
 
-async function tellAll(ctx: Ctx, quietMs: number, signal: AbortSignal): Promise<void> {
+async function alertAll(ctx: Ctx, quietMs: number, signal: AbortSignal): Promise<void> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string }[] }>(
     "select organization_id from organizations_with_erp_news(? * interval '1 millisecond')",
     [quietMs],
@@ -52,20 +52,20 @@ async function tellAll(ctx: Ctx, quietMs: number, signal: AbortSignal): Promise<
   for (const { organization_id: organizationId } of rows) {
     if (signal.aborted) return;
     try {
-      await tell({ ...ctx, organizationId });
+      await alertOrganization({ ...ctx, organizationId });
     } catch (error) {
-      // One organization's trouble must not keep the others from being told.
-      ctx.log.error({ err: error, organizationId }, 'payments on their way into the ERP could not be told of');
+      // One organization's failure must not stop the alerts of the others.
+      ctx.log.error({ err: error, organizationId }, 'write-back alerts could not be sent');
     }
   }
 }
 
-/** `tick` looks at once. An organization that was told something hears nothing more for `quietMs`. */
-export function startWriteBackNews(ctx: Ctx, given: Partial<typeof usual> = {}): Recurring {
-  const { everyMs, quietMs } = { ...usual, ...given };
-  return recurring(
+/** `tick` checks now. After an alert, an organization gets no further one for `quietMs`. */
+export function startWriteBackAlerts(ctx: Ctx, options: Partial<typeof defaults> = {}): Recurring {
+  const { everyMs, quietMs } = { ...defaults, ...options };
+  return startRecurring(
     everyMs,
-    (stopping) => tellAll(ctx, quietMs, stopping),
-    (error) => ctx.log.warn({ err: error }, 'payments on their way into the ERP could not be looked at'),
+    (stopping) => alertAll(ctx, quietMs, stopping),
+    (error) => ctx.log.warn({ err: error }, 'write-back alerts could not be checked'),
   );
 }

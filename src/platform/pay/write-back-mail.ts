@@ -1,8 +1,8 @@
-// The words of mails about payments on their way into the ERP. Pure.
-import { type MailContent, type RecordTable, rowsThatFit } from '../../mail/index.ts';
+// Content of the alert mails about payments in the write-back to the ERP. Pure.
+import { countRowsThatFit, type MailContent, type RecordTable } from '../../mail/index.ts';
 import type { ErpState } from './erp-documents.store.ts';
 
-export type ToldPayment = {
+export type AlertedPayment = {
   readonly id: string;
   /** With its currency, such as `12.50 GBP`. */
   readonly amount: string;
@@ -12,17 +12,17 @@ export type ToldPayment = {
 };
 
 const states: Readonly<Record<ErpState['status'], string>> = {
-  OFF: 'Left to people',
-  PENDING: 'Waits, and is tried again and again',
-  FAILED: 'Refused by the ERP: it waits for a person',
-  PARTLY_APPLIED: 'In the ERP, and not all of it is applied to invoices',
+  OFF: 'Not written back; entered by hand',
+  PENDING: 'Waiting; retried automatically',
+  FAILED: 'Refused by the ERP; needs your action',
+  PARTLY_APPLIED: 'In the ERP, but not fully applied to invoices',
   LANDED: 'In the ERP',
 };
 
 const count = (payments: readonly unknown[]): string => `${payments.length} payment${payments.length === 1 ? '' : 's'}`;
 const are = (payments: readonly unknown[]): string => (payments.length === 1 ? 'is' : 'are');
 
-const tableOf = (payments: readonly ToldPayment[]): RecordTable => ({
+const tableOf = (payments: readonly AlertedPayment[]): RecordTable => ({
   columns: ['Payment', 'Amount', 'Customer', 'Invoices', 'State', 'What happened', 'What to do'].map((label) => ({
     label,
     numeric: false,
@@ -33,39 +33,39 @@ const tableOf = (payments: readonly ToldPayment[]): RecordTable => ({
   ]),
 });
 
-const wordsOfTrouble = (more: number, base: string): string[] => [
-  'What was paid lies at the payment provider; its entry in the ERP is what is missing, or not as it was meant.',
-  `Once that is done which is said beside a payment, ask for another attempt: POST ${base}/{id}/retry-write-back. What you enter in the ERP by hand instead is said with POST ${base}/{id}/end-write-back.`,
+const instructions = (more: number, base: string): string[] => [
+  'The payment provider holds the money; only the entry in the ERP is missing or incomplete.',
+  `When you have done what the last column says, request another attempt: POST ${base}/{id}/retry-write-back. If you enter a payment in the ERP by hand instead, confirm it: POST ${base}/{id}/end-write-back.`,
   ...(more > 0 ? [`And ${more} more.`] : []),
 ];
 
-/** `troubled` or `well` has one at least. */
+/** At least one of `troubled` and `resolved` must not be empty. */
 export function writeBackMail(
   organization: string,
-  { troubled, well }: { readonly troubled: readonly ToldPayment[]; readonly well: readonly ToldPayment[] },
+  { troubled, resolved }: { readonly troubled: readonly AlertedPayment[]; readonly resolved: readonly AlertedPayment[] },
   publicUrl: string,
 ): MailContent {
   const base = `${publicUrl}/api/platform/v1/pay/payments`;
   const all = tableOf(troubled);
-  const table = { ...all, rows: all.rows.slice(0, rowsThatFit(all)) };
-  const [first] = troubled.length > 0 ? troubled : well;
-  const isOne = troubled.length + well.length === 1;
-  const better = `${count(well)} that we wrote of before ${are(well)} in the ERP now: ${well.map(({ id, amount }) => `${id} of ${amount}`).join(', ')}.`;
+  const table = { ...all, rows: all.rows.slice(0, countRowsThatFit(all)) };
+  const [first] = troubled.length > 0 ? troubled : resolved;
+  const isOne = troubled.length + resolved.length === 1;
+  const resolvedLine = `${count(resolved)} from an earlier alert ${are(resolved)} now in the ERP: ${resolved.map(({ id, amount }) => `${id} of ${amount}`).join(', ')}.`;
   return {
     title:
       troubled.length > 0
-        ? `${count(troubled)} of ${organization} ${are(troubled)} not in the ERP as meant`
-        : `${count(well)} of ${organization} ${are(well)} in the ERP now`,
+        ? `${count(troubled)} of ${organization} ${are(troubled)} not fully in the ERP`
+        : `${count(resolved)} of ${organization} ${are(resolved)} now in the ERP`,
     paragraphs: [
-      ...(troubled.length > 0 ? wordsOfTrouble(troubled.length - table.rows.length, base) : []),
-      ...(well.length > 0 ? [better] : []),
+      ...(troubled.length > 0 ? instructions(troubled.length - table.rows.length, base) : []),
+      ...(resolved.length > 0 ? [resolvedLine] : []),
     ],
     ...(troubled.length > 0 && { table }),
     action: isOne
       ? { label: 'See the payment', url: `${base}/${first?.id}` }
       : { label: 'See the payments', url: troubled.length > 0 ? `${base}?erpStatus=${first?.erp.status}` : base },
     notes: [
-      `You get this mail because your address is on the alert list of a sync of ${organization}. One comes when a payment's way into the ERP changes for worse or becomes well again, and at most one an hour.`,
+      `You get this mail because your address is an alert recipient of a sync of ${organization}. We send one when the write-back of a payment to the ERP fails or recovers, at most one an hour.`,
     ],
   };
 }

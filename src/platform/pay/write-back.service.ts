@@ -1,51 +1,57 @@
-// What a person decides about the write-back: whether it can be switched on, and when it is tried again.
+// Actions of people on the write-back: enabling it, retrying a payment, and taking a stuck payment over by hand.
 import type { Connector } from '../../connectors/connector.ts';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { openConnectorOf } from '../../sync/index.ts';
-import { endErpDocuments, queueAgain } from './erp-documents.store.ts';
+import { createTenantConnector } from '../../sync/index.ts';
+import { deleteStuckErpDocuments, retryErpDocuments } from './erp-documents.store.ts';
 import { findPayment } from './payments.store.ts';
 
-/** Throws 422 where the organization has no ERP connection, or one to an ERP that takes no payments. */
-export async function requirePaymentWriter(ctx: TenantCtx, open: (ctx: TenantCtx) => Promise<Connector> = openConnectorOf): Promise<void> {
-  const { payments } = await open(ctx);
+/** Throws 422 when the organization has no ERP connection (`no_connection`), or its ERP takes no payments (`not_supported`). */
+export async function assertPaymentWriter(
+  ctx: TenantCtx,
+  createConnector: (ctx: TenantCtx) => Promise<Connector> = createTenantConnector,
+): Promise<void> {
+  const { payments } = await createConnector(ctx);
   if (payments === undefined)
-    throw invalid('The ERP connection takes no payments', [
-      { path: 'writeBack', code: 'not_supported', message: 'Payments can not be written into this ERP: send false' },
+    throw invalid('This ERP connection does not support payments', [
+      { path: 'writeBack', code: 'not_supported', message: 'Payments cannot be written to this ERP: set writeBack to false' },
     ]);
 }
 
-/** Tries at once again what is not in the ERP, or not as it was meant. Throws 404, or 422 where there is no such thing; writes the audit row. */
-export const retryErpDocument = (ctx: RequestCtx, paymentId: string): Promise<void> =>
+/**
+ * Retries every document of the payment that is not fully in the ERP. Throws 404 for an unknown payment and 422 `nothing_to_retry`; writes
+ * an audit row.
+ */
+export const retryWriteBackOf = (ctx: RequestCtx, paymentId: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     if ((await findPayment(tx, ctx.organizationId, paymentId)) === undefined) throw notFound('Payment');
-    if ((await queueAgain(tx, ctx.organizationId, paymentId)) === 0)
-      throw invalid('Nothing of this payment waits to be written into the ERP', [
+    if ((await retryErpDocuments(tx, ctx.organizationId, paymentId)) === 0)
+      throw invalid('This payment has nothing to retry', [
         {
           path: '',
           code: 'nothing_to_retry',
-          message: 'It is in the ERP with everything that was refunded of it, or it is not written back',
+          message: 'The payment and its refunds are already in the ERP, or the payment is not written back',
         },
       ]);
     await writeAudit(tx, ctx, { action: 'payment.retry-write-back', target: { type: 'payment', id: paymentId } });
   });
 
 /**
- * What is stuck is left to people from now on: for this service it was entered by hand. Throws 404, or 422 where nothing is stuck; writes
- * the audit row.
+ * Leaves the stuck documents of the payment to people: from now on they count as entered by hand. Throws 404 for an unknown payment and 422
+ * `nothing_to_end`; writes an audit row.
  */
-export const endWriteBack = (ctx: RequestCtx, paymentId: string): Promise<void> =>
+export const endWriteBackOf = (ctx: RequestCtx, paymentId: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     if ((await findPayment(tx, ctx.organizationId, paymentId)) === undefined) throw notFound('Payment');
-    const externalIds = await endErpDocuments(tx, ctx.organizationId, paymentId);
+    const externalIds = await deleteStuckErpDocuments(tx, ctx.organizationId, paymentId);
     if (externalIds.length === 0)
-      throw invalid('Nothing of this payment is stuck on its way into the ERP', [
+      throw invalid('This payment has nothing to end', [
         {
           path: '',
           code: 'nothing_to_end',
-          message: 'Only what has FAILED, or waits while `writeBack` is off, is left to people',
+          message: 'Only a write-back that is FAILED, or PENDING while `writeBack` is off, can be ended',
         },
       ]);
     const target = { type: 'payment', id: paymentId };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { FieldMapping, FieldMappingChange, NewFieldMapping } from './field-mappings.schemas.ts';
+import { FieldMapping, FieldMappingPatch, NewFieldMapping } from './field-mappings.schemas.ts';
 import * as service from './field-mappings.service.ts';
 
 const group = 'Portal Config';
@@ -20,8 +20,8 @@ export const fieldMappingRoutes = [
     method: 'GET',
     path: '/portal/field-mappings',
     permission: 'portal:read',
-    summary: 'Field mappings, newest first',
-    description: '`problems` names fields that are no longer synced.',
+    summary: 'List field mappings',
+    description: 'Newest first. `problems` names fields that are no longer synced.',
     query: z.strictObject({ ...pageFields, recordType: z.string().min(1).max(200).optional() }),
     response: pageOf(FieldMapping),
     handler: (ctx, { query: { recordType, ...page } }) => service.listFieldMappings(ctx, page, recordType),
@@ -32,10 +32,11 @@ export const fieldMappingRoutes = [
     method: 'POST',
     path: '/portal/field-mappings',
     permission: 'portal:create',
-    summary: 'Say how the fields of a record type are shown',
+    summary: 'Create a field mapping',
     description:
-      'One mapping for each record type. Every source must be synced, and its format must fit its type: `text` fits all but lines; ' +
-      '`number` and `currency` fit numbers; `date` fits dates and instants; `date-time` instants; `yes-no` booleans.',
+      'Defines how the portal shows the fields of a record type, with one mapping per record type. Every source must be synced, and its ' +
+      'format must fit its type: `text` fits all but lines; `number` and `currency` fit numbers; `date` fits dates and instants; ' +
+      '`date-time` fits instants; `yes-no` fits booleans.',
     body: NewFieldMapping,
     example: { recordType: 'invoice', fields },
     response: FieldMapping,
@@ -48,8 +49,8 @@ export const fieldMappingRoutes = [
     method: 'GET',
     path: '/portal/field-mappings/{id}',
     permission: 'portal:read',
-    summary: 'One field mapping',
-    description: 'With its fields in their order.',
+    summary: 'Retrieve a field mapping',
+    description: 'Its fields are ordered by position.',
     params: IdParams,
     response: FieldMapping,
     handler: (ctx, { params }) => service.getFieldMapping(ctx, params.id),
@@ -60,13 +61,13 @@ export const fieldMappingRoutes = [
     method: 'PATCH',
     path: '/portal/field-mappings/{id}',
     permission: 'portal:update',
-    summary: 'Change the fields of a mapping',
-    description: '`fields` replaces all of them. The record type stays.',
+    summary: 'Update a field mapping',
+    description: '`fields` replaces all fields. The record type cannot change.',
     params: IdParams,
-    body: FieldMappingChange,
+    body: FieldMappingPatch,
     example: { fields },
     response: FieldMapping,
-    handler: (ctx, { params, body }) => service.changeFieldMapping(ctx, params.id, body),
+    handler: (ctx, { params, body }) => service.updateFieldMapping(ctx, params.id, body),
   }),
   defineRoute({
     id: 'deleteFieldMapping',

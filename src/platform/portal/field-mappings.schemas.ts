@@ -1,12 +1,12 @@
-// How the fields of a record type are called and written in the portal.
+// How the portal labels and formats the fields of a record type.
 import { z } from 'zod';
 import { Id, Instant, Problem, shortText } from '../../http/fields.ts';
 
-/** Null: written as the field's own type is by default. */
+/** How a value is shown. Null where it is used means the default format of the field's type. */
 export const FieldFormat = z
   .discriminatedUnion('type', [
     z.strictObject({ type: z.literal('text') }),
-    z.strictObject({ type: z.literal('number'), digits: z.int().min(0).max(10).describe('Decimals that are shown') }),
+    z.strictObject({ type: z.literal('number'), digits: z.int().min(0).max(10).describe('Number of decimals') }),
     z.strictObject({
       type: z.literal('currency'),
       currency: z
@@ -32,12 +32,12 @@ const NewField = z.strictObject({
     .optional()
     .transform((format) => format ?? null),
   visible: z.boolean().default(true),
-  position: z.int().min(0).max(10_000).optional().describe('Fields are ordered by it; without it a field keeps its place in the list'),
+  position: z.int().min(0).max(10_000).optional().describe('Fields are ordered by it; omit it to keep the place in the list'),
 });
 const fields = z.array(NewField).min(1).max(200);
 
 export const NewFieldMapping = z.strictObject({ recordType, fields });
-export const FieldMappingChange = z.strictObject({ fields: fields.optional() });
+export const FieldMappingPatch = z.strictObject({ fields: fields.optional() });
 
 const MappedField = z.object({
   source: z.string(),
@@ -51,7 +51,7 @@ export const FieldMapping = z
     id: Id,
     recordType,
     fields: z.array(MappedField),
-    problems: z.array(Problem).describe('Fields that are no longer synced, or changed their type'),
+    problems: z.array(Problem).describe('Fields that are no longer synced or whose type has changed'),
     createdAt: Instant,
     updatedAt: Instant,
   })
@@ -60,5 +60,5 @@ export const FieldMapping = z
 export type MappedField = z.output<typeof MappedField>;
 export type NewField = z.output<typeof NewField>;
 export type NewFieldMapping = z.output<typeof NewFieldMapping>;
-export type FieldMappingChange = z.output<typeof FieldMappingChange>;
-export type FieldMappingView = z.input<typeof FieldMapping>;
+export type FieldMappingPatch = z.output<typeof FieldMappingPatch>;
+export type FieldMapping = z.input<typeof FieldMapping>;

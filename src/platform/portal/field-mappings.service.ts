@@ -1,27 +1,21 @@
-// Field mappings. What a mapping names is checked when it is written; what the ERP took away since is told and stays.
+// Field mappings. Fields are checked when a mapping is written. Fields that vanished from the ERP since then are reported as problems and
+// kept.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
-import { violates } from '../../db/pg-errors.ts';
+import { createId } from '../../core/id.ts';
+import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
-import { makeRoom } from '../room.ts';
-import type {
-  FieldFormat,
-  FieldMappingChange,
-  FieldMappingView,
-  MappedField,
-  NewField,
-  NewFieldMapping,
-} from './field-mappings.schemas.ts';
+import { assertQuota } from '../quotas.ts';
+import type { FieldFormat, FieldMapping, FieldMappingPatch, MappedField, NewField, NewFieldMapping } from './field-mappings.schemas.ts';
 import * as store from './field-mappings.store.ts';
-import { type ColumnType, sourcesOf } from './sources.ts';
-import { unknownRecordType } from './targets.ts';
+import { type SourceType, sourceTypes } from './sources.ts';
+import { unknownRecordTypeDetail } from './targets.ts';
 
-const formats: Readonly<Record<ColumnType, readonly FieldFormat['type'][]>> = {
+const allowedFormats: Readonly<Record<SourceType, readonly FieldFormat['type'][]>> = {
   text: ['text'],
   number: ['text', 'number', 'currency'],
   integer: ['text', 'number', 'currency'],
@@ -32,22 +26,23 @@ const formats: Readonly<Record<ColumnType, readonly FieldFormat['type'][]>> = {
 };
 
 function problemsOf(recordType: string, fields: readonly Pick<NewField, 'source' | 'format'>[], available: Available): ErrorDetail[] {
-  if (!Object.hasOwn(available, recordType)) return [unknownRecordType('recordType')];
-  const sources = sourcesOf(available, recordType);
+  if (!Object.hasOwn(available, recordType)) return [unknownRecordTypeDetail('recordType')];
+  const sources = sourceTypes(available, recordType);
   return fields.flatMap(({ source, format }, index) => {
     const type = sources.get(source);
-    if (type === undefined) return [{ path: `fields[${index}].source`, code: 'unknown_source', message: 'This is no synced field' }];
-    if (format === null || formats[type].includes(format.type)) return [];
-    const allowed = formats[type].join(', ');
-    const message = allowed === '' ? 'Lines take no format' : `A field of type ${type} takes one of: ${allowed}`;
+    if (type === undefined)
+      return [{ path: `fields[${index}].source`, code: 'unknown_source', message: 'This is not a synced field of the record type' }];
+    if (format === null || allowedFormats[type].includes(format.type)) return [];
+    const allowed = allowedFormats[type].join(', ');
+    const message = allowed === '' ? 'Lines cannot have a format' : `A field of type ${type} allows the formats: ${allowed}`;
     return [{ path: `fields[${index}].format`, code: 'format_does_not_fit', message }];
   });
 }
 
-function duplicates<T>(fields: readonly NewField[], name: string, of: (field: NewField) => T | undefined): ErrorDetail[] {
+function duplicateDetails<T>(fields: readonly NewField[], name: string, keyOf: (field: NewField) => T | undefined): ErrorDetail[] {
   const seen = new Set<T>();
   return fields.flatMap((field, index) => {
-    const value = of(field);
+    const value = keyOf(field);
     if (value === undefined || !seen.has(value)) {
       if (value !== undefined) seen.add(value);
       return [];
@@ -56,24 +51,24 @@ function duplicates<T>(fields: readonly NewField[], name: string, of: (field: Ne
   });
 }
 
-/** In the order of their positions, numbered anew from 0. */
-const inOrder = (fields: readonly NewField[]): MappedField[] =>
+/** Sorted by position and renumbered from 0. */
+const sortByPosition = (fields: readonly NewField[]): MappedField[] =>
   fields
     .map((field, index) => ({ field, at: field.position ?? index }))
     .sort((a, b) => a.at - b.at)
     .map(({ field }, position) => ({ ...field, position }));
 
-function checkFields(recordType: string, fields: readonly NewField[], available: Available): MappedField[] {
+function resolveFields(recordType: string, fields: readonly NewField[], available: Available): MappedField[] {
   const details = [
     ...problemsOf(recordType, fields, available),
-    ...duplicates(fields, 'source', ({ source }) => source),
-    ...duplicates(fields, 'position', ({ position }) => position),
+    ...duplicateDetails(fields, 'source', ({ source }) => source),
+    ...duplicateDetails(fields, 'position', ({ position }) => position),
   ];
-  if (details.length > 0) throw invalid('The fields are not right', details.slice(0, 100));
-  return inOrder(fields);
+  if (details.length > 0) throw invalid('The fields are not valid', details.slice(0, 100));
+  return sortByPosition(fields);
 }
 
-const view = (row: store.FieldMappingRow, available: Available): FieldMappingView => ({
+const toFieldMapping = (row: store.FieldMappingRow, available: Available): FieldMapping => ({
   id: row.id,
   recordType: row.record_type,
   fields: row.fields,
@@ -95,53 +90,57 @@ export async function listFieldMappings(ctx: RequestCtx, page: PageQuery, record
   return inTransaction(ctx, async (tx) => {
     const { rows, total } = await store.listMappings(tx, ctx.organizationId, page, recordType);
     return toPage(
-      rows.map((row) => view(row, available)),
+      rows.map((row) => toFieldMapping(row, available)),
       total,
       page,
     );
   });
 }
 
+/** Throws 404 when the organization has no such mapping. */
 export async function getFieldMapping(ctx: RequestCtx, id: string) {
   const row = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
-  return view(row, await readAvailable(ctx));
+  return toFieldMapping(row, await readAvailable(ctx));
 }
 
-export async function createFieldMapping(ctx: RequestCtx, { recordType, fields: given }: NewFieldMapping) {
+/** Throws 422 for fields that are not valid, a record type that is already mapped (`taken`), or a full quota. */
+export async function createFieldMapping(ctx: RequestCtx, { recordType, fields: newFields }: NewFieldMapping) {
   const available = await readAvailable(ctx);
-  const fields = checkFields(recordType, given, available);
+  const fields = resolveFields(recordType, newFields, available);
   return inTransaction(ctx, async (tx) => {
-    const id = newId();
-    await makeRoom(tx, ctx, 'fieldMappings');
+    const id = createId();
+    await assertQuota(tx, ctx, 'fieldMappings');
     await store.insertMapping(tx, ctx.organizationId, { id, record_type: recordType, fields });
     await writeAudit(tx, ctx, {
       action: 'portal.create-mapping',
       target: { type: 'field-mapping', id },
       changes: { recordType, fields: sourceNames(fields) },
     });
-    return view(await getRow(tx, ctx, id), available);
+    return toFieldMapping(await getRow(tx, ctx, id), available);
   }).catch((error: unknown) => {
-    if (!violates(error, 'mapping_record_type_is_unique')) throw error;
-    const message = 'This record type has a mapping; change that one';
-    throw invalid('There is a mapping', [{ path: 'recordType', code: 'taken', message }]);
+    if (!violatesConstraint(error, 'mapping_record_type_is_unique')) throw error;
+    const message = `${recordType} already has a mapping: update that one`;
+    throw invalid('The record type already has a field mapping', [{ path: 'recordType', code: 'taken', message }]);
   });
 }
 
-export async function changeFieldMapping(ctx: RequestCtx, id: string, { fields: given }: FieldMappingChange) {
+/** Throws 404 when the organization has no such mapping, and 422 for fields that are not valid. */
+export async function updateFieldMapping(ctx: RequestCtx, id: string, { fields: newFields }: FieldMappingPatch) {
   const available = await readAvailable(ctx);
   return inTransaction(ctx, async (tx) => {
     const { record_type: recordType } = await getRow(tx, ctx, id);
-    const fields = given === undefined ? undefined : checkFields(recordType, given, available);
+    const fields = newFields === undefined ? undefined : resolveFields(recordType, newFields, available);
     if (fields !== undefined) await store.updateMapping(tx, ctx.organizationId, id, fields);
     await writeAudit(tx, ctx, {
       action: 'portal.update-mapping',
       target: { type: 'field-mapping', id },
       changes: { recordType, ...(fields !== undefined && { fields: sourceNames(fields) }) },
     });
-    return view(await getRow(tx, ctx, id), available);
+    return toFieldMapping(await getRow(tx, ctx, id), available);
   });
 }
 
+/** Throws 404 when the organization has no such mapping. */
 export const deleteFieldMapping = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { record_type: recordType } = await getRow(tx, ctx, id);

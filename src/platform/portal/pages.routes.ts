@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { NewPage, Page, PageChange, PagePublication, PageSummary } from './pages.schemas.ts';
+import { NewPage, PagePatch, PagePublication, PageSummary, PortalPage } from './pages.schemas.ts';
 import * as service from './pages.service.ts';
 
 const group = 'Portal Config';
@@ -19,8 +19,8 @@ export const pageRoutes = [
     method: 'GET',
     path: '/portal/pages',
     permission: 'portal:read',
-    summary: 'Pages, newest first',
-    description: 'Without their blocks. `q` looks in titles.',
+    summary: 'List pages',
+    description: 'Newest first, without their blocks. `q` searches titles.',
     query: z.strictObject({
       ...pageFields,
       q: z.string().min(1).max(120).optional(),
@@ -35,11 +35,11 @@ export const pageRoutes = [
     method: 'POST',
     path: '/portal/pages',
     permission: 'portal:create',
-    summary: 'Make a page',
-    description: 'As a draft. At most 100 blocks and 256 KiB. Views and record types that it shows must be there.',
+    summary: 'Create a page',
+    description: 'Creates a draft of at most 100 blocks and 256 KiB. The views and record types that it shows must exist.',
     body: NewPage,
     example: { slug: 'invoices', title: 'Invoices', blocks },
-    response: Page,
+    response: PortalPage,
     status: 201,
     handler: (ctx, { body }) => service.createPage(ctx, body),
   }),
@@ -49,10 +49,10 @@ export const pageRoutes = [
     method: 'GET',
     path: '/portal/pages/{id}',
     permission: 'portal:read',
-    summary: 'One page',
-    description: 'Its draft, and under `published` what visitors see.',
+    summary: 'Retrieve a page',
+    description: 'Returns the draft, and in `published` the version that visitors see.',
     params: IdParams,
-    response: Page,
+    response: PortalPage,
     handler: (ctx, { params }) => service.getPage(ctx, params.id),
   }),
   defineRoute({
@@ -61,13 +61,13 @@ export const pageRoutes = [
     method: 'PATCH',
     path: '/portal/pages/{id}',
     permission: 'portal:update',
-    summary: 'Change the draft of a page',
-    description: 'Visitors see what was published until it is published again. `status: "draft"` takes it away from them.',
+    summary: 'Update the draft of a page',
+    description: 'Visitors see the published version until the page is published again. `status: "draft"` unpublishes it.',
     params: IdParams,
-    body: PageChange,
+    body: PagePatch,
     example: { title: 'Your invoices', blocks, revision: 1 },
-    response: Page,
-    handler: (ctx, { params, body }) => service.changePage(ctx, params.id, body),
+    response: PortalPage,
+    handler: (ctx, { params, body }) => service.updatePage(ctx, params.id, body),
   }),
   defineRoute({
     id: 'publishPage',
@@ -75,12 +75,13 @@ export const pageRoutes = [
     method: 'POST',
     path: '/portal/pages/{id}/publish',
     permission: 'portal:update',
-    summary: 'Show the draft to visitors',
-    description: 'Refused when the draft has moved on from `revision`, shows what is not there, or has the slug of another published page.',
+    summary: 'Publish a page',
+    description:
+      'Rejected when the draft is no longer at `revision`, shows a view or record type that does not exist, or has the slug of another published page.',
     params: IdParams,
     body: PagePublication,
     example: { revision: 2 },
-    response: Page,
+    response: PortalPage,
     handler: (ctx, { params, body }) => service.publishPage(ctx, params.id, body.revision),
   }),
   defineRoute({
@@ -90,7 +91,7 @@ export const pageRoutes = [
     path: '/portal/pages/{id}',
     permission: 'portal:delete',
     summary: 'Delete a page',
-    description: 'With what is published of it. Sidebar items that point at it stay and are told as a problem.',
+    description: 'Deletes the draft and the published version. Sidebar items that point to it stay and are reported as problems.',
     params: IdParams,
     handler: (ctx, { params }) => service.deletePage(ctx, params.id),
   }),

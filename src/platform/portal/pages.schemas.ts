@@ -1,4 +1,4 @@
-// Pages of the portal: a draft that is edited, and beside it what visitors see.
+// Pages of the portal: a draft for editing, and a separate published version for visitors.
 import { z } from 'zod';
 import { Id, Instant, longText, Problem, shortText } from '../../http/fields.ts';
 import { HttpsUrl, Slug } from './targets.ts';
@@ -8,10 +8,10 @@ export const maxPageBytes = 262_144;
 export const Block = z
   .discriminatedUnion('type', [
     z.strictObject({ type: z.literal('heading'), level: z.int().min(1).max(3), text: shortText(200) }),
-    z.strictObject({ type: z.literal('text'), markdown: longText(20_000).min(1).describe('CommonMark; HTML inside is shown as text') }),
+    z.strictObject({ type: z.literal('text'), markdown: longText(20_000).min(1).describe('CommonMark; HTML in it is shown as text') }),
     z.strictObject({
       type: z.literal('view'),
-      viewId: Id.describe('A view that everybody in the organization may see'),
+      viewId: Id.describe('A view that everyone in the organization can see'),
       title: shortText(200).nullable().default(null),
       pageSize: z.int().min(1).max(100).default(25),
     }),
@@ -32,40 +32,42 @@ const blocks = z.array(Block).max(100);
 const revision = z.int().min(1);
 
 export const NewPage = z.strictObject({ slug: Slug, title, blocks: blocks.default([]) });
-export const PageChange = z.strictObject({
+export const PagePatch = z.strictObject({
   slug: Slug.optional(),
   title: title.optional(),
   blocks: blocks.optional(),
-  status: z.literal('draft').optional().describe('Takes the page away from visitors; the draft stays'),
-  revision: revision.optional().describe('Refuse the change if the draft has moved on from this revision'),
+  status: z.literal('draft').optional().describe('Unpublishes the page; the draft stays'),
+  revision: revision.optional().describe('Rejects the update if the draft is no longer at this revision'),
 });
-export const PagePublication = z.strictObject({ revision: revision.describe('The revision that was looked at') });
+export const PagePublication = z.strictObject({
+  revision: revision.describe('The revision to publish; rejected if the draft is no longer at it'),
+});
 
 const common = {
   id: Id,
   slug: z.string(),
   title: z.string(),
-  status: z.enum(['draft', 'published']).describe('Whether visitors see it'),
-  revision: z.int().describe('Of the draft'),
-  publishedRevision: z.int().nullable().describe('What visitors see is the draft as it was at this revision'),
+  status: z.enum(['draft', 'published']).describe('Whether visitors can see the page'),
+  revision: z.int().describe('Revision of the draft'),
+  publishedRevision: z.int().nullable().describe('Revision of the draft that was published'),
   publishedAt: Instant.nullable(),
   createdAt: Instant,
   updatedAt: Instant,
 };
 export const PageSummary = z.object(common).meta({ id: 'PageSummary' });
-export const Page = z
+export const PortalPage = z
   .object({
     ...common,
-    blocks: z.array(Block).describe('Of the draft'),
+    blocks: z.array(Block).describe('Blocks of the draft'),
     published: z
       .object({ slug: z.string(), title: z.string(), blocks: z.array(Block) })
       .nullable()
-      .describe('What visitors see'),
-    problems: z.array(Problem).describe('What the draft shows that is not there'),
+      .describe('The version that visitors see; null when the page is not published'),
+    problems: z.array(Problem).describe('Views and record types of the draft that do not exist'),
   })
   .meta({ id: 'Page' });
 
 export type NewPage = z.output<typeof NewPage>;
-export type PageChange = z.output<typeof PageChange>;
-export type PageView = z.input<typeof Page>;
-export type PageSummaryView = z.input<typeof PageSummary>;
+export type PagePatch = z.output<typeof PagePatch>;
+export type PortalPage = z.input<typeof PortalPage>;
+export type PageSummary = z.input<typeof PageSummary>;

@@ -1,4 +1,4 @@
-// Rows of portal_pages: the draft, and a copy of it for visitors.
+// Rows of portal_pages: the draft, and the published copy of it for visitors.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -21,8 +21,8 @@ export type PageRow = PageSummaryRow & {
   published_blocks: Block[] | null;
 };
 
-const summary = ['id', 'slug', 'title', 'revision', 'published_revision', 'published_at', 'created_at', 'updated_at'] as const;
-const whole = [...summary, 'blocks', 'published_slug', 'published_title', 'published_blocks'] as const;
+const summaryColumns = ['id', 'slug', 'title', 'revision', 'published_revision', 'published_at', 'created_at', 'updated_at'] as const;
+const allColumns = [...summaryColumns, 'blocks', 'published_slug', 'published_title', 'published_blocks'] as const;
 
 export type PageFilter = { readonly q?: string | undefined; readonly status?: 'draft' | 'published' | undefined };
 
@@ -33,7 +33,7 @@ export function listPages(tx: Tx, organizationId: string, page: PageQuery, { q, 
       { column: 'created_at', order: 'desc' },
       { column: 'id', order: 'desc' },
     ])
-    .select(...summary);
+    .select(...summaryColumns);
   if (q !== undefined) query.whereRaw('strpos(lower(title), lower(?)) > 0', [q]);
   if (status !== undefined) query.whereRaw(`published_at is ${status === 'draft' ? '' : 'not'} null`);
   return readPage<PageSummaryRow>(query, page);
@@ -42,7 +42,7 @@ export function listPages(tx: Tx, organizationId: string, page: PageQuery, { q, 
 export const findPage = async (tx: Tx, organizationId: string, id: string, lock = false): Promise<PageRow | undefined> => {
   const query = tx('portal_pages')
     .where({ organization_id: organizationId, id })
-    .first<PageRow | undefined>(...whole);
+    .first<PageRow | undefined>(...allColumns);
   return lock ? query.forUpdate() : query;
 };
 
@@ -50,7 +50,7 @@ type Draft = Pick<PageRow, 'slug' | 'title' | 'blocks'>;
 export const insertPage = (tx: Tx, organizationId: string, { id, slug, title, blocks }: Draft & Pick<PageRow, 'id'>) =>
   tx('portal_pages').insert({ id, slug, title, blocks: JSON.stringify(blocks), organization_id: organizationId });
 
-export const updateDraft = (tx: Tx, organizationId: string, id: string, change: Partial<Draft>): Promise<number> =>
+export const updatePageDraft = (tx: Tx, organizationId: string, id: string, change: Partial<Draft>): Promise<number> =>
   tx('portal_pages')
     .where({ organization_id: organizationId, id })
     .update({
@@ -60,8 +60,8 @@ export const updateDraft = (tx: Tx, organizationId: string, id: string, change: 
       updated_at: tx.fn.now(),
     });
 
-/** Copies the draft to where visitors look. */
-export const publish = (tx: Tx, organizationId: string, id: string): Promise<number> =>
+/** Copies the draft to the published version. */
+export const publishDraft = (tx: Tx, organizationId: string, id: string): Promise<number> =>
   tx('portal_pages')
     .where({ organization_id: organizationId, id })
     .update({
@@ -72,15 +72,15 @@ export const publish = (tx: Tx, organizationId: string, id: string): Promise<num
       published_at: tx.fn.now(),
     });
 
-const nothing = {
+const unpublishedColumns = {
   published_slug: null,
   published_title: null,
   published_blocks: null,
   published_revision: null,
   published_at: null,
 };
-export const unpublish = (tx: Tx, organizationId: string, id: string): Promise<number> =>
-  tx('portal_pages').where({ organization_id: organizationId, id }).update(nothing);
+export const unpublishPage = (tx: Tx, organizationId: string, id: string): Promise<number> =>
+  tx('portal_pages').where({ organization_id: organizationId, id }).update(unpublishedColumns);
 
 export const deletePage = (tx: Tx, organizationId: string, id: string): Promise<number> =>
   tx('portal_pages').where({ organization_id: organizationId, id }).delete();

@@ -1,51 +1,55 @@
-// A template as it would look: with one record and, for mails of subscriptions, with a view as they show it.
+// Renders a template for preview: with one record and, for subscription mails, with a view.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { openRecords, readAvailable } from '../../public/index.ts';
+import { createRecordReader, readAvailable } from '../../public/index.ts';
 import { previewTemplate } from '../../templates/index.ts';
+import { findViewForCaller } from '../subscriptions/access.ts';
 import { templateData } from '../subscriptions/content.ts';
 import { readTable } from '../subscriptions/read-view.ts';
-import { findViewOfCaller } from '../subscriptions/sight.ts';
-import { sourcesOf, withoutLabels } from './sources.ts';
-import { unknownRecordType } from './targets.ts';
+import { sourceTypes, splitLabels } from './sources.ts';
+import { unknownRecordTypeDetail } from './targets.ts';
 import type { Preview, PreviewInput } from './templates.schemas.ts';
-import { checkSubject, getTemplateRow, partsOf } from './templates.service.ts';
+import { assertSubject, getTemplateRow, templateParts } from './templates.service.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-async function readRecord(ctx: RequestCtx, recordType: string, recordId: string): Promise<ReturnType<typeof withoutLabels>> {
+async function readRecord(ctx: RequestCtx, recordType: string, recordId: string): Promise<ReturnType<typeof splitLabels>> {
   const available = await readAvailable(ctx);
-  if (!Object.hasOwn(available, recordType)) throw invalid('The record is not there', [unknownRecordType('recordType')]);
-  const sources = [...sourcesOf(available, recordType).keys()];
-  const text = await openRecords(ctx).get(ctx, recordType, recordId, sources);
+  if (!Object.hasOwn(available, recordType)) throw invalid('Unknown record', [unknownRecordTypeDetail('recordType')]);
+  const sources = [...sourceTypes(available, recordType).keys()];
+  const text = await createRecordReader(ctx).get(ctx, recordType, recordId, sources);
   if (text === undefined)
-    throw invalid('The record is not there', [{ path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' }]);
-  return withoutLabels(parseExact(text) as Json);
+    throw invalid('Unknown record', [{ path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' }]);
+  return splitLabels(parseExact(text) as Json);
 }
 
-/** What a mail of a subscription to this view would be made of. */
+/** The variables of a subscription mail for this view. Throws 422 `unknown_view` when the caller can't see the view. */
 async function readView(ctx: RequestCtx, viewId: string): Promise<Json> {
   const mayRead = ctx.principal.permissions.has('view:read');
-  const view = mayRead ? await inTransaction(ctx, (tx) => findViewOfCaller(tx, ctx, viewId)) : undefined;
+  const view = mayRead ? await inTransaction(ctx, (tx) => findViewForCaller(tx, ctx, viewId)) : undefined;
   if (view === undefined)
-    throw invalid('The view is not there', [{ path: 'viewId', code: 'unknown_view', message: 'Name a view that you see' }]);
+    throw invalid('Unknown view', [{ path: 'viewId', code: 'unknown_view', message: 'Use the id of a view that you can see' }]);
   const { organization, user } = ctx.principal;
-  const about = { viewName: view.name, organizationName: organization.name, ownerName: user.name, timezone: 'UTC' };
-  return templateData(await readTable(openRecords(ctx), ctx, view), about);
+  const mailContext = { viewName: view.name, organizationName: organization.name, ownerName: user.name, timezone: 'UTC' };
+  return templateData(await readTable(createRecordReader(ctx), ctx, view), mailContext);
 }
 
-export async function previewOf(ctx: RequestCtx, id: string, input: PreviewInput): Promise<Preview> {
+/**
+ * Renders the template with a synced record; nothing is stored. Throws 404 for an unknown template, and 422 for an unknown record or view
+ * or a subject that doesn't fit the template's kind.
+ */
+export async function previewStoredTemplate(ctx: RequestCtx, id: string, input: PreviewInput): Promise<Preview> {
   const row = await inTransaction(ctx, (tx) => getTemplateRow(tx, ctx, id));
   const subject = input.subject ?? row.subject;
-  checkSubject(row.kind, subject);
+  assertSubject(row.kind, subject);
   const { slug, name } = ctx.principal.organization;
   const record = await readRecord(ctx, input.recordType, input.recordId);
   const view = input.viewId === undefined ? {} : await readView(ctx, input.viewId);
   const { texts, problems } = await previewTemplate({
     organizationId: ctx.organizationId,
-    parts: partsOf({ subject, body: input.body ?? row.body }),
+    parts: templateParts({ subject, body: input.body ?? row.body }),
     data: { ...input.data, ...view, ...record, organization: { slug, name } },
     now: ctx.clock.now(),
   });

@@ -11,8 +11,8 @@ export const sidebarRoutes = [
     method: 'GET',
     path: '/portal/sidebar',
     permission: 'portal:read',
-    summary: 'The sidebar of the portal',
-    description: '`problems` names targets that are gone and pages that are not published.',
+    summary: 'Retrieve the sidebar',
+    description: '`problems` names targets that no longer exist and pages that are not published.',
     response: Sidebar,
     handler: (ctx) => service.getSidebar(ctx),
   }),
@@ -22,11 +22,11 @@ export const sidebarRoutes = [
     method: 'PUT',
     path: '/portal/sidebar',
     permission: 'portal:update',
-    summary: 'Store the sidebar whole',
+    summary: 'Replace the sidebar',
     description:
-      'At most four levels and 200 items. A `view` points at the id of a view that everybody in the organization may see, a `page` at the ' +
-      'id or slug of a page (answered as its id), a `record-type` at a synced record type, a `link` at an https address; a `group` points at nothing and has ' +
-      'children. With `revision` the change is refused when somebody else has stored another meanwhile.',
+      'At most four levels and 200 items. The target of a `view` is the id of a view that everyone in the organization can see; of a ' +
+      '`page`, the id or slug of a page (returned as its id); of a `record-type`, a synced record type; of a `link`, an https address. ' +
+      'A `group` has children and no target. With `revision`, the update is rejected if the sidebar has changed since that revision.',
     body: SidebarInput,
     example: {
       items: [

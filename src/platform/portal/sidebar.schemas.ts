@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { Instant, Problem, shortText } from '../../http/fields.ts';
 
-export const kinds = ['view', 'page', 'record-type', 'link', 'group'] as const;
-export const maxItems = 200;
-export const maxBytes = 65_536;
+export const sidebarItemKinds = ['view', 'page', 'record-type', 'link', 'group'] as const;
+export const maxSidebarItems = 200;
+export const maxSidebarBytes = 65_536;
 
-const own = {
+const itemFields = {
   label: shortText(80),
   icon: z
     .string()
@@ -14,7 +14,7 @@ const own = {
     .nullable()
     .default(null)
     .meta({ example: 'file-text' }),
-  kind: z.enum(kinds),
+  kind: z.enum(sidebarItemKinds),
   target: z
     .string()
     .min(1)
@@ -23,29 +23,29 @@ const own = {
     .default(null)
     .describe('The id of a view, the id or slug of a page, a record type or an https address; null for a group'),
 };
-const children = <T extends z.ZodType>(item: T) => z.array(item).max(maxItems).default([]).describe('Only a group has any');
+const children = <T extends z.ZodType>(item: T) => z.array(item).max(maxSidebarItems).default([]).describe('Only for groups');
 
-const Level4 = z.strictObject({ ...own, children: z.array(z.unknown()).max(0, 'The sidebar has at most four levels').default([]) });
-const Level3 = z.strictObject({ ...own, children: children(Level4) });
-const Level2 = z.strictObject({ ...own, children: children(Level3) });
-const Level1 = z.strictObject({ ...own, children: children(Level2) });
+const Level4 = z.strictObject({ ...itemFields, children: z.array(z.unknown()).max(0, 'The sidebar has at most four levels').default([]) });
+const Level3 = z.strictObject({ ...itemFields, children: children(Level4) });
+const Level2 = z.strictObject({ ...itemFields, children: children(Level3) });
+const Level1 = z.strictObject({ ...itemFields, children: children(Level2) });
 
 export const SidebarInput = z.strictObject({
-  items: z.array(Level1).max(maxItems),
-  revision: z.int().min(0).optional().describe('Refuse the change if the sidebar has moved on from this revision'),
+  items: z.array(Level1).max(maxSidebarItems),
+  revision: z.int().min(0).optional().describe('Rejects the update if the sidebar is no longer at this revision'),
 });
 
-const shown = { label: z.string(), icon: z.string().nullable(), kind: z.enum(kinds), target: z.string().nullable() };
-const Shown4 = z.object({ ...shown, children: z.array(z.unknown()) }).meta({ id: 'SidebarLeaf' });
-const Shown3 = z.object({ ...shown, children: z.array(Shown4) }).meta({ id: 'SidebarSubgroup' });
-const Shown2 = z.object({ ...shown, children: z.array(Shown3) }).meta({ id: 'SidebarGroup' });
-const Shown1 = z.object({ ...shown, children: z.array(Shown2) }).meta({ id: 'SidebarItem' });
+const returnedFields = { label: z.string(), icon: z.string().nullable(), kind: z.enum(sidebarItemKinds), target: z.string().nullable() };
+const ReturnedItem4 = z.object({ ...returnedFields, children: z.array(z.unknown()) }).meta({ id: 'SidebarLeaf' });
+const ReturnedItem3 = z.object({ ...returnedFields, children: z.array(ReturnedItem4) }).meta({ id: 'SidebarSubgroup' });
+const ReturnedItem2 = z.object({ ...returnedFields, children: z.array(ReturnedItem3) }).meta({ id: 'SidebarGroup' });
+const ReturnedItem1 = z.object({ ...returnedFields, children: z.array(ReturnedItem2) }).meta({ id: 'SidebarItem' });
 
 export const Sidebar = z
   .object({
-    items: z.array(Shown1),
-    revision: z.int().describe('0 until one is stored'),
-    problems: z.array(Problem).describe('Targets that are gone, or pages that visitors can not see'),
+    items: z.array(ReturnedItem1),
+    revision: z.int().describe('0 until a sidebar is stored'),
+    problems: z.array(Problem).describe('Targets that no longer exist, and pages that visitors cannot see'),
     updatedAt: Instant.nullable(),
   })
   .meta({ id: 'Sidebar' });
@@ -56,7 +56,7 @@ export type SidebarItems = SidebarInput['items'];
 export type SidebarItem = {
   label: string;
   icon: string | null;
-  kind: (typeof kinds)[number];
+  kind: (typeof sidebarItemKinds)[number];
   target: string | null;
   children: readonly unknown[];
 };

@@ -1,94 +1,100 @@
-// The sidebar. A target must be there when the tree is stored; one that is gone later is told and stays until the tree is stored again.
+// The sidebar. Targets must exist when the tree is stored. One that disappears later is reported as a problem and stays until the tree is
+// stored again.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { maxBytes, maxItems, type SidebarInput, type SidebarItem, type SidebarItems } from './sidebar.schemas.ts';
+import { maxSidebarBytes, maxSidebarItems, type SidebarInput, type SidebarItem, type SidebarItems } from './sidebar.schemas.ts';
 import * as store from './sidebar.store.ts';
-import { isHttpsUrl, readTargets, type Targets, unknownRecordType, unknownView } from './targets.ts';
+import { isHttpsUrl, readTargets, type Targets, unknownRecordTypeDetail, unknownViewDetail } from './targets.ts';
 
-type Placed = { readonly item: SidebarItem; readonly path: string };
+type LocatedItem = { readonly item: SidebarItem; readonly path: string };
 
 const isItem = (child: unknown): child is SidebarItem => typeof child === 'object' && child !== null && 'kind' in child;
-const placed = (items: readonly unknown[], path: string): Placed[] =>
+const locateItems = (items: readonly unknown[], path: string): LocatedItem[] =>
   items.flatMap((item, index) => {
     const at = `${path}[${index}]`;
-    return isItem(item) ? [{ item, path: at }, ...placed(item.children, `${at}.children`)] : [];
+    return isItem(item) ? [{ item, path: at }, ...locateItems(item.children, `${at}.children`)] : [];
   });
 
-const targetsOf = (all: readonly Placed[], wanted: SidebarItem['kind']): string[] =>
+const targetsOf = (all: readonly LocatedItem[], wanted: SidebarItem['kind']): string[] =>
   all.flatMap(({ item: { kind, target } }) => (kind === wanted && target !== null ? [target] : []));
-const readTargetsOf = (ctx: RequestCtx, all: readonly Placed[]): Promise<Targets> =>
+const readTargetsOf = (ctx: RequestCtx, all: readonly LocatedItem[]): Promise<Targets> =>
   readTargets(ctx, { views: targetsOf(all, 'view'), pages: targetsOf(all, 'page') });
 
-/** What is wrong with the form of an item, whatever is there to point at. */
-function formProblem({ item: { kind, target, children }, path }: Placed): ErrorDetail | undefined {
+/** What is wrong with an item itself, regardless of whether its target exists. */
+function itemProblem({ item: { kind, target, children }, path }: LocatedItem): ErrorDetail | undefined {
   if (kind !== 'group' && children.length > 0) return { path: `${path}.children`, code: 'no_group', message: 'Only a group has children' };
   if (kind === 'group')
-    return target === null ? undefined : { path: `${path}.target`, code: 'no_target', message: 'A group points at nothing' };
-  if (target === null) return { path: `${path}.target`, code: 'target_needed', message: `Say which ${kind} it points at` };
+    return target === null ? undefined : { path: `${path}.target`, code: 'no_target', message: 'A group has no target' };
+  if (target === null) return { path: `${path}.target`, code: 'target_needed', message: `An item of kind ${kind} needs a target` };
   if (kind === 'link' && !isHttpsUrl(target))
     return { path: `${path}.target`, code: 'bad_address', message: 'must be an https address without a user name' };
   return undefined;
 }
 
-function targetProblem({ item: { kind, target }, path }: Placed, targets: Targets): ErrorDetail | undefined {
+function targetProblem({ item: { kind, target }, path }: LocatedItem, targets: Targets): ErrorDetail | undefined {
   const at = `${path}.target`;
   if (target === null) return undefined;
-  if (kind === 'view' && !targets.views.has(target)) return unknownView(at);
-  if (kind === 'record-type' && !Object.hasOwn(targets.available, target)) return unknownRecordType(at);
+  if (kind === 'view' && !targets.views.has(target)) return unknownViewDetail(at);
+  if (kind === 'record-type' && !Object.hasOwn(targets.available, target)) return unknownRecordTypeDetail(at);
   if (kind !== 'page') return undefined;
   const page = targets.pages.get(target);
   if (page === undefined) return { path: at, code: 'unknown_page', message: 'No page has this id or slug' };
-  return page.published ? undefined : { path: at, code: 'not_published', message: 'Visitors can not see this page' };
+  return page.published ? undefined : { path: at, code: 'not_published', message: 'This page is not published, so visitors cannot see it' };
 }
 
-/** Pages are stored by id, so that a new slug breaks nothing. */
-const byId = (items: readonly unknown[], pages: Targets['pages']): SidebarItem[] =>
+/** Replaces page slugs by ids, so that changing a slug breaks no item. */
+const withPageIds = (items: readonly unknown[], pages: Targets['pages']): SidebarItem[] =>
   items.filter(isItem).map((item) => {
     const target = item.kind === 'page' && item.target !== null ? (pages.get(item.target)?.id ?? item.target) : item.target;
-    return { ...item, target, children: byId(item.children, pages) };
+    return { ...item, target, children: withPageIds(item.children, pages) };
   });
 
-async function checkItems(ctx: RequestCtx, items: SidebarItems): Promise<SidebarItem[]> {
-  const all = placed(items, 'items');
-  if (all.length > maxItems)
-    throw invalid('The sidebar is too large', [{ path: 'items', code: 'too_big', message: `At most ${maxItems} items` }]);
-  if (Buffer.byteLength(JSON.stringify(items)) > maxBytes)
-    throw invalid('The sidebar is too large', [{ path: 'items', code: 'too_big', message: `At most ${maxBytes} bytes` }]);
+async function resolveItems(ctx: RequestCtx, items: SidebarItems): Promise<SidebarItem[]> {
+  const all = locateItems(items, 'items');
+  if (all.length > maxSidebarItems)
+    throw invalid('The sidebar is too large', [
+      { path: 'items', code: 'too_big', message: `A sidebar may have at most ${maxSidebarItems} items` },
+    ]);
+  if (Buffer.byteLength(JSON.stringify(items)) > maxSidebarBytes)
+    throw invalid('The sidebar is too large', [
+      { path: 'items', code: 'too_big', message: `The items may take at most ${maxSidebarBytes} bytes` },
+    ]);
   const targets = await readTargetsOf(ctx, all);
-  const details = all.flatMap((place) => {
-    const problem = formProblem(place) ?? targetProblem(place, targets);
-    // A page may be put there first and published later.
+  const details = all.flatMap((located) => {
+    const problem = itemProblem(located) ?? targetProblem(located, targets);
+    // A page may be added to the sidebar first and published later.
     return problem === undefined || problem.code === 'not_published' ? [] : [problem];
   });
-  if (details.length > 0) throw invalid('The sidebar is not right', details.slice(0, 100));
-  return byId(items, targets.pages);
+  if (details.length > 0) throw invalid('The sidebar is not valid', details.slice(0, 100));
+  return withPageIds(items, targets.pages);
 }
 
 export async function getSidebar(ctx: RequestCtx) {
   const row = await inTransaction(ctx, (tx) => store.findSidebar(tx, ctx.organizationId));
-  const all = placed(row?.items ?? [], 'items');
+  const all = locateItems(row?.items ?? [], 'items');
   const targets = all.length === 0 ? undefined : await readTargetsOf(ctx, all);
   return {
     items: (row?.items ?? []) as SidebarItems,
     revision: row?.revision ?? 0,
-    problems: targets === undefined ? [] : all.flatMap((place) => targetProblem(place, targets) ?? []),
+    problems: targets === undefined ? [] : all.flatMap((located) => targetProblem(located, targets) ?? []),
     updatedAt: instantOrNull(row?.updated_at ?? null),
   };
 }
 
-export async function putSidebar(ctx: RequestCtx, { items: given, revision }: SidebarInput) {
-  const items = await checkItems(ctx, given);
+/** Throws 422 for items that are not valid or too large, and `stale_revision` when the sidebar is not at the given revision. */
+export async function putSidebar(ctx: RequestCtx, { items: newItems, revision }: SidebarInput) {
+  const items = await resolveItems(ctx, newItems);
   await inTransaction(ctx, async (tx) => {
     const stored = await store.saveSidebar(tx, ctx.organizationId, items, revision);
     if (stored === undefined) {
-      const present = (await store.findSidebar(tx, ctx.organizationId))?.revision ?? 0;
-      const message = `The sidebar is at revision ${present}`;
-      throw invalid('The sidebar has changed meanwhile', [{ path: 'revision', code: 'stale_revision', message }]);
+      const current = (await store.findSidebar(tx, ctx.organizationId))?.revision ?? 0;
+      const message = `The sidebar is at revision ${current}`;
+      throw invalid('The sidebar has changed in the meantime', [{ path: 'revision', code: 'stale_revision', message }]);
     }
-    const changes = { revision: stored, items: placed(items, '').length };
+    const changes = { revision: stored, items: locateItems(items, '').length };
     await writeAudit(tx, ctx, { action: 'portal.update-sidebar', target: { type: 'sidebar', id: null }, changes });
   });
   return getSidebar(ctx);

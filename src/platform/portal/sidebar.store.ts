@@ -1,4 +1,4 @@
-// The one row of portal_sidebars that an organization has once it stored a sidebar.
+// The row of portal_sidebars that an organization has once it has stored a sidebar.
 import type { Tx } from '../../db/transaction.ts';
 
 export type SidebarRow = { items: object[]; revision: number; updated_at: Date };
@@ -6,7 +6,7 @@ export type SidebarRow = { items: object[]; revision: number; updated_at: Date }
 export const findSidebar = async (tx: Tx, organizationId: string): Promise<SidebarRow | undefined> =>
   tx('portal_sidebars').where('organization_id', organizationId).first<SidebarRow | undefined>('items', 'revision', 'updated_at');
 
-/** The new revision; undefined, and nothing stored, when the present one is another than `expected`. 0 expects none. */
+/** Returns the new revision; undefined, and stores nothing, when the current revision differs from `expected`. 0 expects no sidebar. */
 export async function saveSidebar(
   tx: Tx,
   organizationId: string,

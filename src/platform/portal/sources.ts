@@ -1,11 +1,11 @@
-// What the portal and its templates may name of a record type: the fields that are synced now.
+// The fields of a record type that the portal and its templates can use: those that are synced now.
 import { type Available, sourceOf } from '../../public/index.ts';
 
 type Column = Available[string]['columns'][number];
-export type ColumnType = Column['type'];
+export type SourceType = Column['type'];
 
-/** Types by source, without what vanished from the ERP. Empty for a record type of which nothing is synced. */
-export function sourcesOf(available: Available, recordType: string): ReadonlyMap<string, ColumnType> {
+/** Types by source, without fields that vanished from the ERP. Empty for a record type without synced fields. */
+export function sourceTypes(available: Available, recordType: string): ReadonlyMap<string, SourceType> {
   const columns = Object.hasOwn(available, recordType) ? (available[recordType]?.columns ?? []) : [];
   return new Map(columns.filter(({ state }) => state === 'live' || state === 'loading').map((column) => [sourceOf(column), column.type]));
 }
@@ -13,8 +13,10 @@ export function sourcesOf(available: Available, recordType: string): ReadonlyMap
 type Values = Readonly<Record<string, unknown>>;
 const label = /\.name$/;
 
-/** A record as templates see it: its values by field, and what the ERP calls references and list values, by the same names. */
-export function withoutLabels(values: Values): { readonly record: Values; readonly labels: Values } {
+/**
+ * A record as templates see it: `record` has its values by field, `labels` the ERP's names of references and list values, by the same keys.
+ */
+export function splitLabels(values: Values): { readonly record: Values; readonly labels: Values } {
   const all = Object.entries(values);
   return {
     record: Object.fromEntries(all.filter(([source]) => !label.test(source))),

@@ -1,5 +1,5 @@
-// What sidebars and pages point at: views, pages and record types of the organization, and addresses outside. A view counts only
-// when everybody in the organization may see it, so that nobody learns of another's private one.
+// Targets of sidebars and pages: views, pages and record types of the organization, and external addresses. A view counts only when
+// everyone in the organization can see it, so that no one learns of another person's private view.
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
@@ -8,7 +8,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 
 export const isHttpsUrl = (text: string): boolean => {
-  // What can't be seen or would end an attribute is written as percent escapes.
+  // Invisible characters, and those that would end an HTML attribute, must be percent-encoded.
   if (!/^https:\/\/[^\s\p{C}\p{Z}\\"'<>]+$/u.test(text) || !URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   return protocol === 'https:' && username === '' && password === '';
@@ -29,9 +29,9 @@ export const Slug = z
 export type PageTarget = { readonly id: string; readonly slug: string; readonly published: boolean };
 
 export type Targets = {
-  /** Ids of views that everybody may see. */
+  /** Ids of views that everyone in the organization can see. */
   readonly views: ReadonlySet<string>;
-  /** By id and by slug; an id wins. */
+  /** By id and by slug; an id takes precedence. */
   readonly pages: ReadonlyMap<string, PageTarget>;
   readonly available: Available;
 };
@@ -52,7 +52,7 @@ async function findPageTargets(tx: Tx, organizationId: string, names: readonly s
   return new Map([...rows.map((row) => [row.slug, row] as const), ...rows.map((row) => [row.id, row] as const)]);
 }
 
-/** Which of these are there, and every record type. Names that are no ids are no views. */
+/** Which of these targets exist, and all record types. A view must be named by its id; other names are not found. */
 export async function readTargets(ctx: RequestCtx, named: { views: readonly string[]; pages: readonly string[] }): Promise<Targets> {
   const available = await readAvailable(ctx);
   return inTransaction(ctx, async (tx) => ({
@@ -62,13 +62,13 @@ export async function readTargets(ctx: RequestCtx, named: { views: readonly stri
   }));
 }
 
-export const unknownView = (path: string): ErrorDetail => ({
+export const unknownViewDetail = (path: string): ErrorDetail => ({
   path,
   code: 'unknown_view',
-  message: 'No view that everybody in the organization may see has this id',
+  message: 'No view that everyone in the organization can see has this id',
 });
-export const unknownRecordType = (path: string): ErrorDetail => ({
+export const unknownRecordTypeDetail = (path: string): ErrorDetail => ({
   path,
   code: 'unknown_record_type',
-  message: 'Nothing of this record type is synced',
+  message: 'This record type is not synced',
 });

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { previewOf } from './preview.ts';
-import { kinds, NewTemplate, Preview, PreviewInput, Template, TemplateChange } from './templates.schemas.ts';
+import { previewStoredTemplate } from './preview.ts';
+import { NewTemplate, Preview, PreviewInput, Template, TemplatePatch, templateKinds } from './templates.schemas.ts';
 import * as service from './templates.service.ts';
 
 const group = 'Portal Config';
 const subject = 'Invoice {{ record.tranid }}';
 const body = '<p>Dear {{ labels.entity }},</p>\n<p>{{ record.foreignamountunpaid | number: 2 }} is open.</p>';
 const language =
-  'Liquid without `include`, `render`, `layout` and the filter `raw`; `{{ amount | number: 2 }}` writes `1,234.50`. What data puts into ' +
-  'the body is escaped.';
+  'Liquid without `include`, `render`, `layout` and the filter `raw`; `{{ amount | number: 2 }}` writes `1,234.50`. Data in the body is ' +
+  'escaped.';
 
 export const templateRoutes = [
   defineRoute({
@@ -20,9 +20,9 @@ export const templateRoutes = [
     method: 'GET',
     path: '/portal/templates',
     permission: 'portal:read',
-    summary: 'Templates, newest first',
-    description: '`q` looks in keys.',
-    query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional(), kind: z.enum(kinds).optional() }),
+    summary: 'List templates',
+    description: 'Newest first. `q` searches keys.',
+    query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional(), kind: z.enum(templateKinds).optional() }),
     response: pageOf(Template),
     handler: (ctx, { query: { q, kind, ...page } }) => service.listTemplates(ctx, page, { q, kind }),
   }),
@@ -32,8 +32,8 @@ export const templateRoutes = [
     method: 'POST',
     path: '/portal/templates',
     permission: 'portal:create',
-    summary: 'Make a template',
-    description: `${language} The key is unique among templates of its kind. A text that can't be read is refused, each mistake with its line.`,
+    summary: 'Create a template',
+    description: `${language} The key is unique among templates of the same kind. A template with syntax errors is rejected, with the line of each error.`,
     body: NewTemplate,
     example: { key: 'open-invoice', kind: 'email', subject, body },
     response: Template,
@@ -46,8 +46,8 @@ export const templateRoutes = [
     method: 'GET',
     path: '/portal/templates/{id}',
     permission: 'portal:read',
-    summary: 'One template',
-    description: 'With its texts as they were written.',
+    summary: 'Retrieve a template',
+    description: 'Subject and body are returned as stored, not rendered.',
     params: IdParams,
     response: Template,
     handler: (ctx, { params }) => service.getTemplate(ctx, params.id),
@@ -58,13 +58,13 @@ export const templateRoutes = [
     method: 'PATCH',
     path: '/portal/templates/{id}',
     permission: 'portal:update',
-    summary: 'Change key, subject or body',
-    description: "Fields that are left out stay. The kind can't change.",
+    summary: 'Update a template',
+    description: 'Changes key, subject or body; omitted fields stay. The kind cannot change.',
     params: IdParams,
-    body: TemplateChange,
+    body: TemplatePatch,
     example: { body },
     response: Template,
-    handler: (ctx, { params, body: input }) => service.changeTemplate(ctx, params.id, input),
+    handler: (ctx, { params, body: input }) => service.updateTemplate(ctx, params.id, input),
   }),
   defineRoute({
     id: 'deleteTemplate',
@@ -73,7 +73,7 @@ export const templateRoutes = [
     path: '/portal/templates/{id}',
     permission: 'portal:delete',
     summary: 'Delete a template',
-    description: 'Refused while a subscription uses it.',
+    description: 'Rejected while a subscription uses it.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteTemplate(ctx, params.id),
   }),
@@ -82,19 +82,19 @@ export const templateRoutes = [
     group,
     method: 'POST',
     path: '/portal/templates/{id}/preview',
-    // Whoever may write templates sees the records that they will show.
+    // People who may edit templates can see the records that the templates will show.
     permission: 'portal:update',
-    summary: 'Render a template with a synced record',
+    summary: 'Preview a template with a synced record',
     description:
-      'Nothing is stored or sent. The template sees `record` (the fields by name), `labels` (what the ERP ' +
-      'calls the values of its references and lists, by the same names), `organization`, `now`, and what `data` adds; with `viewId` also ' +
-      'what a mail of a subscription to that view is made of: `view`, `columns`, `rows`, `total`, `syncedAt`, `problems`. With `subject` or `body` unsaved texts are tried. Mistakes ' +
-      'and missing variables are told in `problems`, with line and column.',
+      'Nothing is stored or sent. The template can use `record` (values by field), `labels` (the names of references and list values in the ' +
+      'ERP, by the same fields), `organization`, `now`, and the variables in `data`; with `viewId` also those of a subscription mail for ' +
+      'that view: `view`, `columns`, `rows`, `total`, `syncedAt`, `problems`. Send `subject` or `body` to preview unsaved texts. Errors and ' +
+      'missing variables are reported in `problems`, with line and column.',
     params: IdParams,
     body: PreviewInput,
     example: { recordType: 'invoice', recordId: '4711', data: { greeting: 'Dear' } },
     response: Preview,
     responseExample: { subject: 'Invoice INV-1', html: '<p>Dear Acme,</p>', problems: [] },
-    handler: (ctx, { params, body: input }) => previewOf(ctx, params.id, input),
+    handler: (ctx, { params, body: input }) => previewStoredTemplate(ctx, params.id, input),
   }),
 ];

@@ -1,4 +1,4 @@
-// Liquid texts of mails and documents.
+// Liquid templates of mails and documents.
 import { z } from 'zod';
 import { Id, Instant, longText } from '../../http/fields.ts';
 import { templateLimits } from '../../templates/index.ts';
@@ -8,18 +8,18 @@ const key = z
   .max(80)
   .regex(/^[a-z0-9]+([-.][a-z0-9]+)*$/, 'must be lower-case letters, digits, single hyphens and dots')
   .meta({ example: 'open-invoices' });
-export const kinds = ['email', 'document'] as const;
-const subject = longText(500).min(1).describe('Liquid; it becomes one line. Only for mails');
-const body = longText(templateLimits.sourceLength).min(1).describe('Liquid around HTML; what data puts in is escaped');
+export const templateKinds = ['email', 'document'] as const;
+const subject = longText(500).min(1).describe('Liquid, rendered as one line; only for templates of kind `email`');
+const body = longText(templateLimits.maxSourceLength).min(1).describe('HTML with Liquid; data is escaped');
 
-export const NewTemplate = z.strictObject({ key, kind: z.enum(kinds), subject: subject.nullable().default(null), body });
-export const TemplateChange = z.strictObject({ key: key.optional(), subject: subject.optional(), body: body.optional() });
+export const NewTemplate = z.strictObject({ key, kind: z.enum(templateKinds), subject: subject.nullable().default(null), body });
+export const TemplatePatch = z.strictObject({ key: key.optional(), subject: subject.optional(), body: body.optional() });
 
 export const Template = z
   .object({
     id: Id,
     key,
-    kind: z.enum(kinds),
+    kind: z.enum(templateKinds),
     subject: z.string().nullable(),
     body: z.string(),
     createdAt: Instant,
@@ -34,32 +34,32 @@ const isShallow = (value: unknown, depth: number): boolean =>
 export const PreviewInput = z.strictObject({
   recordType: z.string().min(1).max(200),
   recordId: z.string().min(1).max(200).describe('The record that fills `record` and `labels`'),
-  viewId: Id.optional().describe('A view that you see, as a mail of a subscription to it would show it'),
+  viewId: Id.optional().describe('A view that you can see; adds the variables of a subscription mail for it'),
   data: z
     .record(z.string().max(100), z.unknown())
     .refine((data) => isShallow(data, maxDepth), `must not be nested deeper than ${maxDepth} levels`)
     .default({})
-    .describe('More variables; those of the service win'),
-  subject: subject.optional().describe('Tried instead of the stored one'),
-  body: body.optional().describe('Tried instead of the stored one'),
+    .describe('Additional variables; variables of the service take precedence'),
+  subject: subject.optional().describe('Rendered instead of the stored subject'),
+  body: body.optional().describe('Rendered instead of the stored body'),
 });
 const TemplateProblem = z.object({
   path: z.enum(['subject', 'body']),
   code: z.string(),
   message: z.string(),
   line: z.int().nullable(),
-  column: z.int().nullable().describe('Of the tag or output that it is about, from 1'),
+  column: z.int().nullable().describe('Column of the tag or output, counted from 1'),
 });
 export const Preview = z
   .object({
-    subject: z.string().nullable().describe('Null for a document, and when it failed'),
-    html: z.string().nullable().describe('Null when it failed'),
-    problems: z.array(TemplateProblem).describe('Mistakes, limits that were met, and variables that are missing'),
+    subject: z.string().nullable().describe('Null for a document, and when rendering failed'),
+    html: z.string().nullable().describe('Null when rendering failed'),
+    problems: z.array(TemplateProblem).describe('Errors, exceeded limits and missing variables'),
   })
   .meta({ id: 'TemplatePreview' });
 
 export type NewTemplate = z.output<typeof NewTemplate>;
-export type TemplateChange = z.output<typeof TemplateChange>;
-export type TemplateView = z.input<typeof Template>;
+export type TemplatePatch = z.output<typeof TemplatePatch>;
+export type Template = z.input<typeof Template>;
 export type PreviewInput = z.output<typeof PreviewInput>;
 export type Preview = z.input<typeof Preview>;

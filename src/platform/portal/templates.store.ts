@@ -7,7 +7,7 @@ export type TemplateRow = {
   id: string;
   key: string;
   kind: 'email' | 'document';
-  /** Null for documents, and for them alone. */
+  /** Null for documents, and only for them. */
   subject: string | null;
   body: string;
   created_at: Date;

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { type AnyRoute, defineRoute } from '../../http/route.ts';
-import { NewRole, PermissionEntry, Role, RoleChange, RoleParams } from './roles.schemas.ts';
-import { changeRole, createRole, deleteRole, getRole, listPermissions, listRoles } from './roles.service.ts';
+import { NewRole, PermissionEntry, Role, RoleParams, RolePatch } from './roles.schemas.ts';
+import { createRole, deleteRole, getRole, listPermissions, listRoles, updateRole } from './roles.service.ts';
 
 const group = 'Organizations';
 
-/** `allRoutes` is asked when a request comes in: the catalogue of permissions names every operation, these among them. */
+/** `allRoutes` is a function because the permission list names every operation, including these; it is called per request. */
 export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
   defineRoute({
     id: 'listRoles',
@@ -15,8 +15,8 @@ export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     method: 'GET',
     path: '/organizations/{id}/roles',
     permission: 'role:read',
-    summary: 'Roles of the organization, newest first',
-    description: 'Built-in roles and those of the organization itself, with how many members have each.',
+    summary: 'List roles',
+    description: 'Newest first. Built-in and custom roles, each with its number of members.',
     params: IdParams,
     query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() }),
     response: pageOf(Role),
@@ -29,10 +29,10 @@ export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     path: '/organizations/{id}/roles',
     permission: 'role:create',
     summary: 'Create a role',
-    description: 'It may hold what the caller holds, and no more.',
+    description: 'The role can have only permissions that the caller has.',
     params: IdParams,
     body: NewRole,
-    example: { name: 'Auditor', description: 'Reads what happened', permissions: ['audit:read', 'member:read'] },
+    example: { name: 'Auditor', description: 'Reads the audit log', permissions: ['audit:read', 'member:read'] },
     response: Role,
     status: 201,
     handler: (ctx, { body }) => createRole(ctx, body),
@@ -43,8 +43,8 @@ export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     method: 'GET',
     path: '/organizations/{id}/roles/{roleId}',
     permission: 'role:read',
-    summary: 'One role',
-    description: 'Its permissions, and how many members have it.',
+    summary: 'Retrieve a role',
+    description: 'Includes its permissions and its number of members.',
     params: RoleParams,
     response: Role,
     handler: (ctx, { params }) => getRole(ctx, params.roleId),
@@ -55,13 +55,13 @@ export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     method: 'PATCH',
     path: '/organizations/{id}/roles/{roleId}',
     permission: 'role:update',
-    summary: 'Change a role',
-    description: 'Takes effect with the next request of whoever has it. What is added must be held by the caller.',
+    summary: 'Update a role',
+    description: 'Takes effect with the next request of each member who has the role. The caller must have every permission that is added.',
     params: RoleParams,
-    body: RoleChange,
+    body: RolePatch,
     example: { permissions: ['audit:read'] },
     response: Role,
-    handler: (ctx, { params, body }) => changeRole(ctx, params.roleId, body),
+    handler: (ctx, { params, body }) => updateRole(ctx, params.roleId, body),
   }),
   defineRoute({
     id: 'deleteRole',
@@ -69,9 +69,9 @@ export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     method: 'DELETE',
     path: '/organizations/{id}/roles/{roleId}',
     permission: 'role:delete',
-    summary: 'Delete a role that nobody has',
-    alsoAnswers: [422],
-    description: 'Refused while a member has the role, or an open invitation would give it. Built-in roles stay.',
+    summary: 'Delete an unused role',
+    additionalErrors: [422],
+    description: 'Answers 422 while a member or an open invitation has the role. Built-in roles cannot be deleted.',
     params: RoleParams,
     handler: (ctx, { params }) => deleteRole(ctx, params.roleId),
   }),
@@ -81,8 +81,8 @@ export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     method: 'GET',
     path: '/organizations/{id}/permissions',
     permission: 'role:read',
-    summary: 'Every permission: what it allows, and which operations need it',
-    description: 'Every permission, what it allows, which operations need it, and whether the caller holds it.',
+    summary: 'List permissions',
+    description: 'What each permission allows, which operations need it, and whether the caller has it.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(PermissionEntry),

@@ -1,17 +1,17 @@
 import { z } from 'zod';
-import { type Permission, rolePermissions } from '../../core/permissions.ts';
+import { assignablePermissions, type Permission } from '../../core/permissions.ts';
 import { Id, Instant, longText, shortText } from '../../http/fields.ts';
 
 export const RoleParams = z.strictObject({ id: Id, roleId: Id });
 
 const Permissions = z
-  .array(z.enum(rolePermissions as [Permission, ...Permission[]], { error: 'must be a permission that a role may hold' }))
-  .max(rolePermissions.length)
+  .array(z.enum(assignablePermissions as [Permission, ...Permission[]], { error: 'must be a permission that a role can have' }))
+  .max(assignablePermissions.length)
   .refine((list) => new Set(list).size === list.length, 'must not repeat an entry')
   .describe('See GET /organizations/{id}/permissions');
 
 export const NewRole = z.strictObject({ name: shortText(60), description: longText(500).default(''), permissions: Permissions });
-export const RoleChange = z.strictObject({
+export const RolePatch = z.strictObject({
   name: shortText(60).optional(),
   description: longText(500).nullable().optional(),
   permissions: Permissions.optional(),
@@ -23,7 +23,7 @@ export const Role = z
     name: z.string(),
     description: z.string(),
     permissions: z.array(z.string()),
-    builtIn: z.boolean().describe('Comes with the service; neither changed nor deleted'),
+    builtIn: z.boolean().describe('Built-in roles cannot be changed or deleted'),
     memberCount: z.int(),
     createdAt: Instant,
   })
@@ -33,13 +33,13 @@ export const PermissionEntry = z
   .object({
     name: z.string(),
     description: z.string(),
-    grantable: z.boolean().describe('Whether a role may hold it'),
-    held: z.boolean().describe('Whether the caller holds it; nobody grants what they do not hold'),
-    operations: z.array(z.string()).describe('operationIds of the operations that need it'),
+    grantable: z.boolean().describe('Whether a role can have it'),
+    held: z.boolean().describe('Whether the caller has it; callers can grant only permissions that they have'),
+    operations: z.array(z.string()).describe('Operation ids of the operations that need it'),
   })
   .meta({ id: 'Permission' });
 
-export type RoleInput = z.output<typeof NewRole>;
-export type RoleChanges = z.output<typeof RoleChange>;
-export type RoleView = z.input<typeof Role>;
-export type PermissionView = z.input<typeof PermissionEntry>;
+export type NewRole = z.output<typeof NewRole>;
+export type RolePatch = z.output<typeof RolePatch>;
+export type Role = z.input<typeof Role>;
+export type PermissionEntry = z.input<typeof PermissionEntry>;

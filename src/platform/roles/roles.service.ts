@@ -1,26 +1,26 @@
-// Roles that an organization makes for itself. What is put into one must be held by whoever puts it there, so that nobody widens
-// their own power, by a new role or by the one that they have.
+// Custom roles of an organization. Callers can add only permissions that they hold, so that they cannot escalate their own, neither
+// through a new role nor through the one that they have.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
-import { allPermissions, describePermission, isRolePermission, type Permission, rolePermissions } from '../../core/permissions.ts';
-import { sqlState, violates } from '../../db/pg-errors.ts';
+import { createId } from '../../core/id.ts';
+import { allPermissions, assignablePermissions, describePermission, isRolePermission, type Permission } from '../../core/permissions.ts';
+import { sqlState, violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import type { AnyRoute } from '../../http/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { rolePermissions as heldBy } from '../../identity/principal.ts';
-import { checkGrant } from '../grant.ts';
-import { holdAuthority } from '../members/authority.ts';
-import { makeRoom } from '../room.ts';
-import type { PermissionView, RoleChanges, RoleInput, RoleView } from './roles.schemas.ts';
+import { permissionsOfRole as heldBy } from '../../identity/principal.ts';
+import { assertCanGrant } from '../grant.ts';
+import { assertStillAuthorized } from '../members/authority.ts';
+import { assertQuota } from '../quotas.ts';
+import type { NewRole, PermissionEntry, Role, RolePatch } from './roles.schemas.ts';
 import * as store from './roles.store.ts';
 
 const permissionsOf = (row: store.RoleRow): readonly Permission[] =>
   heldBy({ name: row.name, builtIn: row.built_in, permissions: row.permissions });
 
-const view = (row: store.RoleRow): RoleView => ({
+const view = (row: store.RoleRow): Role => ({
   id: row.id,
   name: row.name,
   description: row.description,
@@ -36,19 +36,19 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.RoleRo
   return row;
 }
 
-/** In the order of the catalogue, whatever order they were sent in. */
-const sorted = (permissions: readonly Permission[]): Permission[] => rolePermissions.filter((name) => permissions.includes(name));
+/** In the order of `rolePermissions`, independent of the order in the request. */
+const sorted = (permissions: readonly Permission[]): Permission[] => assignablePermissions.filter((name) => permissions.includes(name));
 
-const explain = (error: unknown): unknown =>
-  violates(error, 'role_name_is_unique')
-    ? invalid('That name is taken', [{ path: 'name', code: 'taken', message: 'Another role has this name, whatever its case' }])
+const toClientError = (error: unknown): unknown =>
+  violatesConstraint(error, 'role_name_is_unique')
+    ? invalid('That name is taken', [{ path: 'name', code: 'taken', message: 'Another role has this name, ignoring case' }])
     : error;
 
 const inUse = (message: string) => invalid('The role is in use', [{ path: '', code: 'in_use', message }]);
 
-function checkOwn(row: store.RoleRow): void {
+function assertCustomRole(row: store.RoleRow): void {
   if (!row.built_in) return;
-  throw invalid('Built-in roles stay as they are', [{ path: '', code: 'built_in', message: 'Create a role of your own instead' }]);
+  throw invalid('Built-in roles cannot be changed', [{ path: '', code: 'built_in', message: 'Create a custom role instead' }]);
 }
 
 export const listRoles = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
@@ -57,29 +57,32 @@ export const listRoles = (ctx: RequestCtx, page: PageQuery, q: string | undefine
     return toPage(rows.map(view), total, page);
   });
 
+/** Throws 404 for an unknown role. */
 export const getRole = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
-export const createRole = (ctx: RequestCtx, { name, description, permissions }: RoleInput) =>
+/** Throws 403 `escalation` when the caller lacks a permission of the role, 422 `taken` for the name, `limit_reached` at the quota. */
+export const createRole = (ctx: RequestCtx, { name, description, permissions }: NewRole) =>
   inTransaction(ctx, async (tx) => {
-    await holdAuthority(tx, ctx);
-    checkGrant(ctx, permissions, 'permissions');
-    const row = { id: newId(), name, description, permissions: sorted(permissions) };
-    await makeRoom(tx, ctx, 'roles');
+    await assertStillAuthorized(tx, ctx);
+    assertCanGrant(ctx, permissions, 'permissions');
+    const row = { id: createId(), name, description, permissions: sorted(permissions) };
+    await assertQuota(tx, ctx, 'roles');
     await store.insertRole(tx, ctx.organizationId, row);
     const { id, ...changes } = row;
     await writeAudit(tx, ctx, { action: 'role.create', target: { type: 'role', id }, changes });
     return view(await getRow(tx, ctx, id));
   }).catch((error: unknown) => {
-    throw explain(error);
+    throw toClientError(error);
   });
 
-export const changeRole = (ctx: RequestCtx, id: string, change: RoleChanges) =>
+/** Throws 404 for an unknown role, 403 `escalation` when the caller lacks an added permission, 422 `built_in` or `taken`. */
+export const updateRole = (ctx: RequestCtx, id: string, change: RolePatch) =>
   inTransaction(ctx, async (tx) => {
-    await holdAuthority(tx, ctx);
+    await assertStillAuthorized(tx, ctx);
     const row = await getRow(tx, ctx, id);
-    checkOwn(row);
+    assertCustomRole(row);
     const before = row.permissions.filter(isRolePermission);
-    checkGrant(
+    assertCanGrant(
       ctx,
       (change.permissions ?? []).filter((permission) => !before.includes(permission)),
       'permissions',
@@ -97,29 +100,30 @@ export const changeRole = (ctx: RequestCtx, id: string, change: RoleChanges) =>
     });
     return view(await getRow(tx, ctx, id));
   }).catch((error: unknown) => {
-    throw explain(error);
+    throw toClientError(error);
   });
 
+/** Throws 404 for an unknown role, 422 `built_in`, or `in_use` while a member or an open invitation has it. */
 export const deleteRole = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    await holdAuthority(tx, ctx);
+    await assertStillAuthorized(tx, ctx);
     const row = await getRow(tx, ctx, id);
-    checkOwn(row);
+    assertCustomRole(row);
     if (row.member_count > 0) throw inUse(`${row.member_count} ${row.member_count === 1 ? 'member has' : 'members have'} this role`);
     if (row.invitation_count > 0)
       throw inUse(
-        `${row.invitation_count} open ${row.invitation_count === 1 ? 'invitation gives' : 'invitations give'} this role: revoke first`,
+        `${row.invitation_count} open ${row.invitation_count === 1 ? 'invitation grants' : 'invitations grant'} this role. Revoke first.`,
       );
     await store.deleteRole(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, { action: 'role.delete', target: { type: 'role', id }, changes: { name: row.name } });
   }).catch((error: unknown) => {
-    // Someone was given the role in this moment.
-    throw sqlState(error) === '23503' ? inUse('Someone was just given this role') : error;
+    // The role was assigned concurrently.
+    throw sqlState(error) === '23503' ? inUse('The role was just assigned to someone') : error;
   });
 
 /** Every permission, what it allows, and which operations need it. */
 export function listPermissions(ctx: RequestCtx, page: PageQuery, routes: readonly AnyRoute[]) {
-  const entries = allPermissions.map((name): PermissionView => {
+  const entries = allPermissions.map((name): PermissionEntry => {
     const operations = routes.filter((route) => route.access !== 'public' && route.permission === name).map(({ id }) => id);
     return {
       name,

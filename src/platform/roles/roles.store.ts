@@ -1,4 +1,4 @@
-// Rows of roles, with how many hold each or are invited to.
+// Rows of roles, each with its number of members and of open invitations.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -11,7 +11,7 @@ export type RoleRow = {
   built_in: boolean;
   created_at: Date;
   member_count: number;
-  /** Open invitations that would give it. */
+  /** Open invitations that grant the role. */
   invitation_count: number;
 };
 

@@ -1,11 +1,11 @@
-// How much an organization may send by its subscriptions, so that nobody's schedule becomes everybody's flood.
+// Daily limit of subscription mails per organization, so that one organization can't flood the mail queue.
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { Tx } from '../../db/transaction.ts';
-import { countMailsOfDay } from '../../mail/index.ts';
+import { countMailsInLastDay } from '../../mail/index.ts';
 
-/** Why nothing more is sent for now; undefined while something is. */
-export async function whyNoMore(tx: Tx, { organizationId, settings }: Pick<TenantCtx, 'organizationId' | 'settings'>) {
-  const most = settings.mail.mostSubscriptionMailsPerDay;
-  if ((await countMailsOfDay(tx, { organizationId }, 'subscription', most)) < most) return undefined;
-  return `The organization sends at most ${most.toLocaleString('en-US')} mails of subscriptions a day`;
+/** The error message when the organization has used up its mails of the day; undefined while it has not. */
+export async function dailyLimitMessage(tx: Tx, { organizationId, settings }: Pick<TenantCtx, 'organizationId' | 'settings'>) {
+  const max = settings.mail.maxSubscriptionMailsPerDay;
+  if ((await countMailsInLastDay(tx, { organizationId }, 'subscription', max)) < max) return undefined;
+  return `Daily limit reached: an organization sends at most ${max.toLocaleString('en-US')} subscription mails a day`;
 }

@@ -1,108 +1,109 @@
-// One slot: is it still to be sent, what does it say, and then everything at once: deliveries and mails are one transaction, so that a
-// crash before it repeats the slot and one after it changes nothing. The records are read outside, under the lease.
+// Delivers one slot: checks that it is still to be sent, reads the records, and then queues the mails and finishes the deliveries in one
+// transaction. A crash before that transaction repeats the slot; a crash after it has no effect. The records are read outside of it, under
+// the lease.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { AppError, causeOf } from '../../core/errors.ts';
-import { hashSecretToken, newSecretToken } from '../../core/secret-token.ts';
+import { AppError, errorMessage } from '../../core/errors.ts';
+import { createSecretToken, hashSecretToken } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { serviceItself, writeAudit } from '../../identity/audit.store.ts';
+import { systemAuthor, writeAudit } from '../../identity/audit.store.ts';
 import { enqueueMail, storeAttachment } from '../../mail/index.ts';
-import { nextSlot } from '../../sync/index.ts';
+import { findNextSlot } from '../../sync/index.ts';
 import type { ViewRow } from '../views/views.store.ts';
-import type { About, SlotContent } from './content.ts';
-import { whyNoMore } from './daily-bound.ts';
+import { findViewForOwner } from './access.ts';
+import type { MailContext, SlotContent } from './content.ts';
+import { dailyLimitMessage } from './daily-limit.ts';
 import * as store from './deliveries.store.ts';
-import { findViewForOwner } from './sight.ts';
 import { findSubscription, insertLink, type SubscriptionRow, updateSubscription } from './subscriptions.store.ts';
 
-/** The slot can't be sent, and trying again would not help. Its words are for the owner. */
-export class Undeliverable extends Error {
-  override readonly name = 'Undeliverable';
+/** The slot can't be sent, and a retry would not help. The message is for the owner. */
+export class UndeliverableError extends Error {
+  override readonly name = 'UndeliverableError';
 }
 
 export type SlotWork = {
   readonly slot: store.SlotRow;
   readonly subscription: SubscriptionRow;
   readonly view: ViewRow;
-  readonly about: About;
+  readonly context: MailContext;
 };
-/** `stop`: the process ends, so that whatever was read is of no use. */
-export type ReadSlot = (tenant: TenantCtx, work: SlotWork, stop: AbortSignal) => Promise<SlotContent>;
+/** `stop` is aborted when the process shuts down; the result is then discarded. */
+export type ReadSlotContent = (tenant: TenantCtx, work: SlotWork, stop: AbortSignal) => Promise<SlotContent>;
 
-/** How long to wait after each failed reading; one more failure than there are waits is the end, and so is the next slot. */
-const waitsMs = [5_000, 30_000, 120_000, 300_000];
+/** Delays after failed attempts. The slot fails after one more attempt, or when the next slot is due before the retry. */
+const retryDelaysMs = [5_000, 30_000, 120_000, 300_000];
 
-/** A slot that a later one has overtaken, after the service was down, is not sent any more: nobody wants a flood. Pure. */
-export function isOvertaken(
+/** Whether a later slot is already due, such as after downtime. A superseded slot is not sent, so that mails don't pile up. Pure. */
+export function isSuperseded(
   { trigger, slot }: Pick<store.SlotRow, 'trigger' | 'slot'>,
   row: Pick<SubscriptionRow, 'schedule' | 'timezone'>,
   now: Date,
 ) {
   if (trigger === 'manual') return false;
-  const next = nextSlot(row.schedule, row.timezone, slot);
+  const next = findNextSlot(row.schedule, row.timezone, slot);
   return next !== null && next <= now;
 }
 
-/** When to try again what failed now; null when that would be too late. Pure. */
-export function retryWait(
+/** Delay in ms until the next attempt of a slot that failed now; null when that would be too late. Pure. */
+export function retryDelayMs(
   { trigger, slot, attempts }: Pick<store.SlotRow, 'trigger' | 'slot' | 'attempts'>,
   row: Pick<SubscriptionRow, 'schedule' | 'timezone'>,
   now: Date,
 ): number | null {
-  const waitMs = waitsMs[attempts - 1];
+  const waitMs = retryDelaysMs[attempts - 1];
   if (waitMs === undefined) return null;
-  return isOvertaken({ trigger, slot }, row, new Date(now.getTime() + waitMs)) ? null : waitMs;
+  return isSuperseded({ trigger, slot }, row, new Date(now.getTime() + waitMs)) ? null : waitMs;
 }
 
-/** Switched off, with its reason, in the transaction that finds it out. */
-async function switchOff(tx: Tx, organizationId: string, id: string): Promise<void> {
+/** Disables the subscription with its reason, in the transaction that found the reason. */
+async function disableSubscription(tx: Tx, organizationId: string, id: string): Promise<void> {
   await updateSubscription(tx, organizationId, id, { enabled: false, disabled_reason: 'view_hidden' });
   const changes = { enabled: false, disabledReason: 'view_hidden' };
-  await writeAudit(tx, serviceItself(organizationId), { action: 'subscription.disable', target: { type: 'subscription', id }, changes });
+  await writeAudit(tx, systemAuthor(organizationId), { action: 'subscription.disable', target: { type: 'subscription', id }, changes });
 }
 
-/** What is to be sent; a text where nothing is, which says why. */
-async function findWork(tx: Tx, ctx: TenantCtx, slot: store.SlotRow): Promise<SlotWork | string> {
+/** The work to do, or the reason as text why nothing is sent. */
+async function prepareWork(tx: Tx, ctx: TenantCtx, slot: store.SlotRow): Promise<SlotWork | string> {
   const { organizationId } = ctx;
   const subscription = await findSubscription(tx, organizationId, slot.subscription_id);
   if (subscription === undefined) return 'The subscription was deleted';
   const { view_id: viewId, owner_id: ownerId } = subscription;
   if (viewId === null) return 'The view was deleted';
   if (ownerId === null) return 'The owner of the subscription left the organization';
-  if (slot.trigger === 'schedule' && !subscription.enabled) return 'The subscription was switched off';
-  if (isOvertaken(slot, subscription, ctx.clock.now())) return 'The service could not send it before the next slot was due';
-  if (slot.attempts > waitsMs.length + 1) return 'Every attempt ended before it could be reported';
-  const noMore = await whyNoMore(tx, ctx);
-  if (noMore !== undefined) return noMore;
+  if (slot.trigger === 'schedule' && !subscription.enabled) return 'The subscription was disabled';
+  if (isSuperseded(slot, subscription, ctx.clock.now())) return 'The service could not send this slot before the next one was due';
+  if (slot.attempts > retryDelaysMs.length + 1) return 'Every attempt was interrupted before it finished';
+  const limitMessage = await dailyLimitMessage(tx, ctx);
+  if (limitMessage !== undefined) return limitMessage;
   const view = await findViewForOwner(tx, organizationId, viewId, ownerId);
   if (view === undefined) {
-    if (subscription.enabled) await switchOff(tx, organizationId, subscription.id);
+    if (subscription.enabled) await disableSubscription(tx, organizationId, subscription.id);
     return 'The owner of the subscription no longer sees the view';
   }
   const organization = await tx('organizations').where({ id: organizationId }).first<{ name: string }>('name');
-  const about: About = {
+  const context: MailContext = {
     viewName: view.name,
     organizationName: organization.name,
     ownerName: subscription.owner_name ?? '',
     timezone: subscription.timezone,
   };
-  return { slot, subscription, view, about };
+  return { slot, subscription, view, context };
 }
 
-const begin = (ctx: TenantCtx, claim: store.SlotClaim): Promise<SlotWork | undefined> =>
+const startWork = (ctx: TenantCtx, claim: store.SlotClaim): Promise<SlotWork | undefined> =>
   inTransaction(ctx, async (tx) => {
-    const slot = await store.holdSlot(tx, claim);
+    const slot = await store.lockSlot(tx, claim);
     if (slot === undefined) return undefined;
-    const work = await findWork(tx, ctx, slot);
+    const work = await prepareWork(tx, ctx, slot);
     if (typeof work !== 'string') return work;
     await store.failSlot(tx, claim, work);
     return undefined;
   });
 
-type Delivering = { readonly content: SlotContent; readonly attachmentId: string | undefined };
+type SharedContent = { readonly content: SlotContent; readonly attachmentId: string | undefined };
 
-/** One mail with a link of its own. An address that no server would take fails alone. */
-async function queueMail(tx: Tx, ctx: TenantCtx, delivery: store.WaitingDelivery, { content, attachmentId }: Delivering): Promise<void> {
-  const token = newSecretToken();
+/** Queues one mail with its own unsubscribe link. An invalid address fails only this delivery. */
+async function queueMail(tx: Tx, ctx: TenantCtx, delivery: store.WaitingDelivery, { content, attachmentId }: SharedContent): Promise<void> {
+  const token = createSecretToken();
   const unsubscribeUrl = `${ctx.settings.publicUrl}/unsubscribe?token=${token}`;
   try {
     const mailId = await enqueueMail(tx, ctx, {
@@ -123,10 +124,10 @@ async function queueMail(tx: Tx, ctx: TenantCtx, delivery: store.WaitingDelivery
   }
 }
 
-/** Writes nothing when another process has taken the slot over meanwhile. */
-const commit = (ctx: TenantCtx, claim: store.SlotClaim, content: SlotContent): Promise<void> =>
+/** Queues the mails and finishes the slot. Writes nothing when the lease was lost. */
+const queueMails = (ctx: TenantCtx, claim: store.SlotClaim, content: SlotContent): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    if ((await store.holdSlot(tx, claim)) === undefined) return;
+    if ((await store.lockSlot(tx, claim)) === undefined) return;
     const deliveries = await store.lockWaitingDeliveries(tx, claim);
     const wanted = deliveries.filter((delivery) => delivery.unsubscribed_at === null && delivery.removed_at === null);
     const attachmentId =
@@ -138,30 +139,30 @@ const commit = (ctx: TenantCtx, claim: store.SlotClaim, content: SlotContent): P
     await store.finishSlot(tx, claim);
   });
 
-async function settleFailure(ctx: TenantCtx, claim: store.SlotClaim, { slot, subscription }: SlotWork, error: unknown): Promise<void> {
-  const isKnown = error instanceof Undeliverable || error instanceof AppError;
-  if (!isKnown) ctx.log.error({ err: error, subscriptionId: subscription.id }, 'a slot could not be delivered');
-  const words = isKnown ? causeOf(error) : 'The service had an error of its own';
-  const waitMs = error instanceof Undeliverable ? null : retryWait(slot, subscription, ctx.clock.now());
+async function recordFailure(ctx: TenantCtx, claim: store.SlotClaim, { slot, subscription }: SlotWork, error: unknown): Promise<void> {
+  const isKnown = error instanceof UndeliverableError || error instanceof AppError;
+  if (!isKnown) ctx.log.error({ err: error, subscriptionId: subscription.id }, 'a subscription slot could not be delivered');
+  const message = isKnown ? errorMessage(error) : 'Internal error';
+  const waitMs = error instanceof UndeliverableError ? null : retryDelayMs(slot, subscription, ctx.clock.now());
   await inTransaction(ctx, async (tx) => {
-    if (waitMs === null) await store.failSlot(tx, claim, words);
-    else await store.retrySlot(tx, claim, words, waitMs);
+    if (waitMs === null) await store.failSlot(tx, claim, message);
+    else await store.retrySlot(tx, claim, message, waitMs);
   });
 }
 
-/** Works on a claimed slot until it is done, failed, or waits for another attempt. */
-export async function deliverSlot(ctx: Ctx, claim: store.SlotClaim, read: ReadSlot, stop: AbortSignal): Promise<void> {
+/** Works on a claimed slot until it is done, has failed, or waits for a retry. */
+export async function deliverSlot(ctx: Ctx, claim: store.SlotClaim, read: ReadSlotContent, stop: AbortSignal): Promise<void> {
   const tenant: TenantCtx = { ...ctx, organizationId: claim.organizationId };
-  const work = await begin(tenant, claim);
+  const work = await startWork(tenant, claim);
   if (work === undefined) return;
   try {
     const waiting = await inTransaction(tenant, (tx) => store.lockWaitingDeliveries(tx, claim));
-    // With nobody to send it to, nothing is read.
+    // Without recipients there is no need to read the records.
     if (waiting.length === 0) return void (await inTransaction(tenant, (tx) => store.finishSlot(tx, claim)));
     const content = await read(tenant, work, stop);
-    await commit(tenant, claim, content);
+    await queueMails(tenant, claim, content);
   } catch (error) {
-    if (stop.aborted) await inTransaction(tenant, (tx) => store.handSlotBack(tx, claim));
-    else await settleFailure(tenant, claim, work, error);
+    if (stop.aborted) await inTransaction(tenant, (tx) => store.releaseSlot(tx, claim));
+    else await recordFailure(tenant, claim, work, error);
   }
 }

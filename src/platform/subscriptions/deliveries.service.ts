@@ -1,20 +1,20 @@
-// Slots by hand, what became of slots, and mails taken back.
+// Creating slots, sending a subscription on request, listing deliveries, and canceling queued mails.
 import { createHash } from 'node:crypto';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, invalid } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
+import { createId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { messageIdFor, recallMail } from '../../mail/index.ts';
-import { whyNoMore } from './daily-bound.ts';
+import { cancelQueuedMail, messageIdFor } from '../../mail/index.ts';
+import { getSubscriptionRow, lockEditableSubscription } from './access.ts';
+import { dailyLimitMessage } from './daily-limit.ts';
 import * as store from './deliveries.store.ts';
-import { getRow, lockOwnRow } from './sight.ts';
-import type { DeliveryView } from './subscriptions.schemas.ts';
+import type { Delivery } from './subscriptions.schemas.ts';
 import { listRecipients } from './subscriptions.store.ts';
 
-const view = (row: store.DeliveryRow): DeliveryView => ({
+const toDelivery = (row: store.DeliveryRow): Delivery => ({
   id: row.id,
   slot: instant(row.slot),
   trigger: row.trigger,
@@ -27,70 +27,86 @@ const view = (row: store.DeliveryRow): DeliveryView => ({
   createdAt: instant(row.created_at),
 });
 
-type Due = { readonly subscriptionId: string; readonly trigger: store.Trigger; readonly slot: Date };
+type NewSlot = { readonly subscriptionId: string; readonly trigger: store.Trigger; readonly slot: Date };
 
-/** The same however often it is made of the same three; short, so that it stands in one line of a mail. */
+/** Deterministic for the same subscription, slot and recipient; short enough for one header line. */
 const messageIdOf = (settings: TenantCtx['settings'], subscriptionId: string, slot: string, recipientId: string): string =>
   messageIdFor(settings, createHash('sha256').update([subscriptionId, slot, recipientId].join(' ')).digest('hex').slice(0, 40));
 
 /**
- * Makes a slot with one delivery for each address on the list; undefined when the time of the schedule has one. Where the organization
- * may send no more today, the slot says so and has no delivery, as many slots would leave many rows.
+ * Creates a slot with one delivery per recipient; returns its id, or undefined when this time of the schedule already has a slot. When the
+ * organization has reached its daily limit, the slot fails with that message and gets no deliveries, so that rows don't pile up.
  */
-export async function openSlot(
+export async function createSlot(
   tx: Tx,
   ctx: Pick<TenantCtx, 'organizationId' | 'settings'>,
-  { subscriptionId, trigger, slot }: Due,
+  { subscriptionId, trigger, slot }: NewSlot,
 ): Promise<string | undefined> {
-  const id = newId();
+  const id = createId();
   if (!(await store.insertSlot(tx, ctx.organizationId, { id, subscriptionId, trigger, slot }))) return undefined;
-  const noMore = await whyNoMore(tx, ctx);
-  if (noMore !== undefined) {
-    await store.refuseSlot(tx, ctx.organizationId, id, noMore);
+  const limitMessage = await dailyLimitMessage(tx, ctx);
+  if (limitMessage !== undefined) {
+    await store.markSlotFailed(tx, ctx.organizationId, id, limitMessage);
     return id;
   }
-  const time = trigger === 'manual' ? id : slot.toISOString();
+  const slotKey = trigger === 'manual' ? id : slot.toISOString();
   const recipients = await listRecipients(tx, ctx.organizationId, [subscriptionId]);
   const deliveries = recipients.map((recipient) => ({
     recipient_id: recipient.id,
-    message_id: messageIdOf(ctx.settings, subscriptionId, time, recipient.id),
+    message_id: messageIdOf(ctx.settings, subscriptionId, slotKey, recipient.id),
     status: recipient.unsubscribed_at === null ? ('queued' as const) : ('skipped' as const),
   }));
   await store.insertDeliveries(tx, ctx.organizationId, { slotId: id, subscriptionId }, deliveries);
   return id;
 }
 
-const mostSlotsByHandAndHour = 10;
+const maxManualSlotsPerHour = 10;
 
-export const sendNow = (ctx: RequestCtx, id: string) =>
+/**
+ * Sends a subscription now. Throws 404 when the caller can't see it, 403 when they may not change it, 422 when its view or owner is gone,
+ * and 429 when the hourly limit of this or the organization's daily limit is reached.
+ */
+export const sendSubscription = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    const row = await lockOwnRow(tx, ctx, id);
+    const row = await lockEditableSubscription(tx, ctx, id);
     if (row.view_id === null || row.owner_id === null)
       throw invalid('There is nothing to send', [
-        { path: '', code: row.view_id === null ? 'view_deleted' : 'owner_left', message: 'Mend the subscription first' },
+        {
+          path: '',
+          code: row.view_id === null ? 'view_deleted' : 'owner_left',
+          message:
+            row.view_id === null
+              ? 'Its view was deleted: set another view first'
+              : 'Its owner left: enable the subscription to become its owner',
+        },
       ]);
-    if ((await store.countSlotsByHand(tx, ctx.organizationId, id)) >= mostSlotsByHandAndHour)
-      throw new AppError('RATE_LIMIT_EXCEEDED', `A subscription is sent by hand at most ${mostSlotsByHandAndHour} times an hour`, {
-        headers: { 'Retry-After': '3600' },
-      });
-    const noMore = await whyNoMore(tx, ctx);
-    if (noMore !== undefined) throw new AppError('RATE_LIMIT_EXCEEDED', noMore, { headers: { 'Retry-After': '3600' } });
+    if ((await store.countManualSlots(tx, ctx.organizationId, id)) >= maxManualSlotsPerHour)
+      throw new AppError(
+        'RATE_LIMIT_EXCEEDED',
+        `Rate limit exceeded: a subscription can be sent on request at most ${maxManualSlotsPerHour} times an hour`,
+        {
+          headers: { 'Retry-After': '3600' },
+        },
+      );
+    const limitMessage = await dailyLimitMessage(tx, ctx);
+    if (limitMessage !== undefined) throw new AppError('RATE_LIMIT_EXCEEDED', limitMessage, { headers: { 'Retry-After': '3600' } });
     const slot = ctx.clock.now();
-    const slotId = await openSlot(tx, ctx, { subscriptionId: id, trigger: 'manual', slot });
-    if (slotId === undefined) throw new Error('a slot by hand was not made');
+    const slotId = await createSlot(tx, ctx, { subscriptionId: id, trigger: 'manual', slot });
+    if (slotId === undefined) throw new Error('The manual slot was not created');
     await writeAudit(tx, ctx, { action: 'subscription.send', target: { type: 'subscription', id }, changes: { slot: instant(slot) } });
-    return { slot: instant(slot), deliveries: (await store.deliveriesOfSlot(tx, ctx.organizationId, id, slotId)).map(view) };
+    return { slot: instant(slot), deliveries: (await store.listSlotDeliveries(tx, ctx.organizationId, id, slotId)).map(toDelivery) };
   });
 
+/** Throws 404 when the caller can't see the subscription. */
 export const listDeliveries = (ctx: RequestCtx, id: string, page: PageQuery, status: store.DeliveryStatus | undefined) =>
   inTransaction(ctx, async (tx) => {
-    await getRow(tx, ctx, id);
+    await getSubscriptionRow(tx, ctx, id);
     const { rows, total } = await store.listDeliveryRows(tx, ctx.organizationId, id, page, status);
-    return toPage(rows.map(view), total, page);
+    return toPage(rows.map(toDelivery), total, page);
   });
 
-/** Whatever of a subscription has not begun to leave stays here: for one recipient, or for all. */
-export async function recallMails(tx: Tx, organizationId: string, subscriptionId: string, recipientId?: string): Promise<void> {
-  for (const { id, mail_id: mailId } of await store.listMailsOnTheirWay(tx, organizationId, subscriptionId, recipientId))
-    if (await recallMail(tx, { organizationId }, mailId)) await store.updateDelivery(tx, organizationId, id, { status: 'skipped' });
+/** Cancels the subscription's mails that are still queued, for one recipient or for all. Mails being sent are not affected. */
+export async function cancelQueuedMails(tx: Tx, organizationId: string, subscriptionId: string, recipientId?: string): Promise<void> {
+  for (const { id, mail_id: mailId } of await store.listQueuedMails(tx, organizationId, subscriptionId, recipientId))
+    if (await cancelQueuedMail(tx, { organizationId }, mailId)) await store.updateDelivery(tx, organizationId, id, { status: 'skipped' });
 }

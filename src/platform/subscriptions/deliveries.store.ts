@@ -1,7 +1,7 @@
-// Rows of slots and deliveries; their only writer. A slot is made with its deliveries, is worked on under a lease, and is done in
-// one transaction with the mails: whoever lost the lease writes nothing.
+// Rows of slots and deliveries; their only writer. A slot is created with its deliveries, worked on under a lease, and finished in one
+// transaction with its mails. A worker that lost the lease writes nothing.
 import type { Ctx } from '../../core/ctx.ts';
-import { newId } from '../../core/id.ts';
+import { createId } from '../../core/id.ts';
 import { readPage } from '../../db/page.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -18,12 +18,12 @@ export type ScheduledRow = {
   last_slot: Date | null;
   since: Date;
 };
-export const scheduledSubscriptions = async (ctx: Pick<Ctx, 'db'>): Promise<ScheduledRow[]> =>
+export const listScheduledSubscriptions = async (ctx: Pick<Ctx, 'db'>): Promise<ScheduledRow[]> =>
   (await ctx.db.control.raw<{ rows: ScheduledRow[] }>('select * from scheduled_subscriptions()')).rows;
 
 type NewSlot = { readonly id: string; readonly subscriptionId: string; readonly trigger: Trigger; readonly slot: Date };
 
-/** False when this time of the schedule has its slot already. */
+/** False when this time of the schedule already has a slot. */
 export async function insertSlot(tx: Tx, organizationId: string, { id, subscriptionId, trigger, slot }: NewSlot): Promise<boolean> {
   const { rowCount } = await tx.raw<{ rowCount: number }>(
     `insert into subscription_slots (id, organization_id, subscription_id, trigger, slot) values (?, ?, ?, ?, ?)
@@ -33,18 +33,18 @@ export async function insertSlot(tx: Tx, organizationId: string, { id, subscript
   return rowCount === 1;
 }
 
-/** One that nobody works on. */
-export const refuseSlot = (tx: Tx, organizationId: string, id: string, error: string) =>
+/** For a slot that no worker has claimed. */
+export const markSlotFailed = (tx: Tx, organizationId: string, id: string, error: string) =>
   tx('subscription_slots').where({ organization_id: organizationId, id }).update({ status: 'failed', error });
 
 type NewDelivery = { readonly recipient_id: string; readonly message_id: string; readonly status: 'queued' | 'skipped' };
 type OfSlot = { readonly slotId: string; readonly subscriptionId: string };
 export async function insertDeliveries(tx: Tx, organizationId: string, of: OfSlot, rows: readonly NewDelivery[]): Promise<void> {
   const own = { organization_id: organizationId, slot_id: of.slotId, subscription_id: of.subscriptionId };
-  if (rows.length > 0) await tx('subscription_deliveries').insert(rows.map((row) => ({ ...row, ...own, id: newId() })));
+  if (rows.length > 0) await tx('subscription_deliveries').insert(rows.map((row) => ({ ...row, ...own, id: createId() })));
 }
 
-export const countSlotsByHand = async (tx: Tx, organizationId: string, subscriptionId: string): Promise<number> => {
+export const countManualSlots = async (tx: Tx, organizationId: string, subscriptionId: string): Promise<number> => {
   const { rows } = await tx.raw<{ rows: { count: number }[] }>(
     `select count(*)::int as count from subscription_slots
      where organization_id = ? and subscription_id = ? and trigger = 'manual' and created_at > clock_timestamp() - interval '1 hour'`,
@@ -64,39 +64,39 @@ export async function claimSlot(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseMs: 
   return row === undefined ? undefined : { id: row.id, organizationId: row.organization_id, leaseId };
 }
 
-const held = (tx: Tx, { id, organizationId, leaseId }: SlotClaim) =>
+const leased = (tx: Tx, { id, organizationId, leaseId }: SlotClaim) =>
   tx('subscription_slots').where({ organization_id: organizationId, id, lease_id: leaseId, status: 'waiting' });
 
 export type SlotRow = { id: string; subscription_id: string; trigger: Trigger; slot: Date; attempts: number };
 
-/** The slot, locked; undefined once the lease was lost. */
-export const holdSlot = (tx: Tx, claim: SlotClaim): Promise<SlotRow | undefined> =>
-  held(tx, claim).forUpdate().first<SlotRow | undefined>('id', 'subscription_id', 'trigger', 'slot', 'attempts');
+/** The slot, locked; undefined when the lease was lost. */
+export const lockSlot = (tx: Tx, claim: SlotClaim): Promise<SlotRow | undefined> =>
+  leased(tx, claim).forUpdate().first<SlotRow | undefined>('id', 'subscription_id', 'trigger', 'slot', 'attempts');
 
 export const renewSlotLease = (ctx: Pick<Ctx, 'db'>, claim: SlotClaim, leaseMs: number) =>
   inTransaction({ db: ctx.db, organizationId: claim.organizationId }, (tx) =>
-    held(tx, claim).update({ lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) }),
+    leased(tx, claim).update({ lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) }),
   );
 
 const released = { lease_id: null, lease_until: null };
 
-/** As if it had never been claimed. */
-export const handSlotBack = (tx: Tx, claim: SlotClaim) =>
-  held(tx, claim).update({ ...released, attempts: tx.raw('greatest(attempts - 1, 0)') });
+/** Releases the lease and takes the attempt back. */
+export const releaseSlot = (tx: Tx, claim: SlotClaim) =>
+  leased(tx, claim).update({ ...released, attempts: tx.raw('greatest(attempts - 1, 0)') });
 
 export const retrySlot = (tx: Tx, claim: SlotClaim, error: string, waitMs: number) =>
-  held(tx, claim).update({
+  leased(tx, claim).update({
     ...released,
     error,
     next_attempt_at: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [waitMs]),
   });
 
-export const finishSlot = (tx: Tx, claim: SlotClaim) => held(tx, claim).update({ ...released, status: 'done', error: null });
+export const finishSlot = (tx: Tx, claim: SlotClaim) => leased(tx, claim).update({ ...released, status: 'done', error: null });
 
-/** Nothing of this slot will be sent. */
+/** Fails the slot and its queued deliveries: nothing more of it will be sent. No effect when the lease was lost. */
 export async function failSlot(tx: Tx, claim: SlotClaim, error: string): Promise<void> {
   const own = { organization_id: claim.organizationId, slot_id: claim.id };
-  if ((await held(tx, claim).update({ ...released, status: 'failed', error })) === 0) return;
+  if ((await leased(tx, claim).update({ ...released, status: 'failed', error })) === 0) return;
   await tx('subscription_deliveries')
     .where({ ...own, status: 'queued' })
     .update({ status: 'failed', error });
@@ -111,7 +111,7 @@ export type WaitingDelivery = {
   removed_at: Date | null;
 };
 
-/** What is left to queue of a slot; the recipients are locked, so that none of them unsubscribes in between. */
+/** Deliveries of a slot without a mail yet. The recipients are locked, so that none of them unsubscribes in between. */
 export const lockWaitingDeliveries = (tx: Tx, { organizationId, id }: SlotClaim): Promise<WaitingDelivery[]> =>
   tx('subscription_deliveries as d')
     .join('subscription_recipients as r', 'r.id', 'd.recipient_id')
@@ -125,8 +125,8 @@ type Outcome = { status?: 'failed' | 'skipped'; mail_id?: string; records?: numb
 export const updateDelivery = (tx: Tx, organizationId: string, id: string, outcome: Outcome) =>
   tx('subscription_deliveries').where({ organization_id: organizationId, id }).update(outcome);
 
-/** Deliveries whose mail may still be here, of one recipient or of all. */
-export const listMailsOnTheirWay = (tx: Tx, organizationId: string, subscriptionId: string, recipientId?: string) => {
+/** Deliveries whose mail is still queued, of one recipient or of all. */
+export const listQueuedMails = (tx: Tx, organizationId: string, subscriptionId: string, recipientId?: string) => {
   const query = tx('subscription_deliveries as d')
     .join('outgoing_mails as m', 'm.id', 'd.mail_id')
     .where({ 'd.organization_id': organizationId, 'd.subscription_id': subscriptionId, 'm.status': 'queued' });
@@ -134,7 +134,7 @@ export const listMailsOnTheirWay = (tx: Tx, organizationId: string, subscription
   return query.select<{ id: string; mail_id: string }[]>('d.id', 'd.mail_id');
 };
 
-/** Deliveries of a recipient that wait for their records. */
+/** Skips a recipient's deliveries that have no mail yet. */
 export const skipWaitingDeliveries = (tx: Tx, organizationId: string, recipientId: string) =>
   tx('subscription_deliveries')
     .where({ organization_id: organizationId, recipient_id: recipientId, status: 'queued' })
@@ -154,7 +154,7 @@ export type DeliveryRow = {
   created_at: Date;
 };
 
-/** Once a mail is queued, its row tells how it stands. */
+/** Once a mail is queued, the status of the mail's row applies. */
 const statusNow = "case when d.status = 'queued' then coalesce(m.status, d.status) else d.status end";
 
 function selectDeliveries(tx: Tx, organizationId: string, subscriptionId: string) {
@@ -193,7 +193,7 @@ export function listDeliveryRows(
   return readPage<DeliveryRow>(query, page);
 }
 
-export const deliveriesOfSlot = async (tx: Tx, organizationId: string, subscriptionId: string, slotId: string): Promise<DeliveryRow[]> =>
+export const listSlotDeliveries = async (tx: Tx, organizationId: string, subscriptionId: string, slotId: string): Promise<DeliveryRow[]> =>
   (await selectDeliveries(tx, organizationId, subscriptionId).where('d.slot_id', slotId)) as DeliveryRow[];
 
 export type LastSlotRow = {
@@ -208,8 +208,8 @@ export type LastSlotRow = {
   skipped: number;
 };
 
-/** The newest slot of each of these subscriptions, with how its deliveries stand. */
-export async function lastSlots(tx: Tx, organizationId: string, subscriptionIds: readonly string[]): Promise<Map<string, LastSlotRow>> {
+/** The newest slot of each of these subscriptions, with the number of its deliveries by status. */
+export async function findLastSlots(tx: Tx, organizationId: string, subscriptionIds: readonly string[]): Promise<Map<string, LastSlotRow>> {
   if (subscriptionIds.length === 0) return new Map();
   const { rows } = await tx.raw<{ rows: LastSlotRow[] }>(
     `with last as (
@@ -228,9 +228,12 @@ export async function lastSlots(tx: Tx, organizationId: string, subscriptionIds:
   return new Map(rows.map((row) => [row.subscription_id, row]));
 }
 
-/** Slots that waited in the backup of a restored database may have been sent after it: they are not sent again. Says how many. */
-export async function giveUpWaitingSlots(tx: Tx, organizationId: string, before: Date): Promise<number> {
-  const error = 'The database was restored from a backup: it may have been sent before';
+/**
+ * Fails slots that were waiting when the restored backup was taken: they may have been sent since, so they are not sent again. Returns
+ * their number.
+ */
+export async function failWaitingSlots(tx: Tx, organizationId: string, before: Date): Promise<number> {
+  const error = 'The database was restored from a backup; this slot may already have been sent';
   const failed = await tx('subscription_slots')
     .where({ organization_id: organizationId, status: 'waiting' })
     .where('created_at', '<=', before)

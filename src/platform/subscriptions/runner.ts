@@ -1,80 +1,80 @@
-// Sends subscriptions in this process: each minute it opens the slots that are due, and every few seconds it works on whatever waits.
-// Any number of processes may do the same on one database: a slot is made once and is worked on under a lease.
+// Sends subscriptions in this process: each minute it creates the slots that are due, and every few seconds it polls for waiting slots. Any
+// number of processes may do so on one database: a slot is created once and worked on under a lease.
 import type { Ctx } from '../../core/ctx.ts';
-import { newId } from '../../core/id.ts';
-import { everyMinute } from '../../core/recurring.ts';
-import { startQueueWork } from '../../db/queue-work.ts';
+import { createId } from '../../core/id.ts';
+import { startEveryMinute } from '../../core/recurring.ts';
+import { startQueueWorker } from '../../db/queue-worker.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { openRecords } from '../../public/index.ts';
-import { dueSlot } from '../../sync/index.ts';
-import { deliverSlot, type ReadSlot } from './deliver-slot.ts';
-import { openSlot } from './deliveries.service.ts';
-import { claimSlot, renewSlotLease, type ScheduledRow, type SlotClaim, scheduledSubscriptions } from './deliveries.store.ts';
+import { createRecordReader } from '../../public/index.ts';
+import { findDueSlot } from '../../sync/index.ts';
+import { deliverSlot, type ReadSlotContent } from './deliver-slot.ts';
+import { createSlot } from './deliveries.service.ts';
+import { claimSlot, listScheduledSubscriptions, renewSlotLease, type ScheduledRow, type SlotClaim } from './deliveries.store.ts';
 import { readContent } from './read-view.ts';
 import { lockSubscription } from './subscriptions.store.ts';
 
 export type SubscriptionRunner = {
-  /** Opens what is due now and works until nothing waits; says how many slots were opened. */
+  /** Creates the slots that are due and works until none is waiting; returns how many were created. */
   tick(): Promise<number>;
-  /** Slots that are not done go back, for this or another process. */
+  /** Stops; unfinished slots are released for this or another process. */
   stop(): Promise<void>;
 };
 
 export type RunnerOptions = {
   readonly pollMs?: number;
   readonly leaseMs?: number;
-  /** How the records of a slot are read; through the read engine unless told. */
-  readonly read?: ReadSlot;
+  /** Reads the records of a slot; by default through the read engine. */
+  readonly read?: ReadSlotContent;
 };
-const usual = { pollMs: 2_000, leaseMs: 60_000 };
-/** Slots in hand at once in one process, so that one long file holds up few. */
-const lanes = 2;
+const defaults = { pollMs: 2_000, leaseMs: 60_000 };
+/** Slots worked on at once in one process, so that one large file holds up few. */
+const concurrency = 2;
 
-async function openDueSlot(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
+async function createDueSlot(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
   const { organization_id: organizationId, id, schedule, timezone } = row;
-  const slot = dueSlot({ schedule, timezone, lastSlot: row.last_slot, since: row.since }, ctx.clock.now());
+  const slot = findDueSlot({ schedule, timezone, lastSlot: row.last_slot, since: row.since }, ctx.clock.now());
   if (slot === null) return false;
   const tenant = { ...ctx, organizationId };
-  const made = await inTransaction(tenant, async (tx) =>
+  const created = await inTransaction(tenant, async (tx) =>
     (await lockSubscription(tx, organizationId, id)) === undefined
       ? undefined
-      : openSlot(tx, tenant, { subscriptionId: id, trigger: 'schedule', slot }),
+      : createSlot(tx, tenant, { subscriptionId: id, trigger: 'schedule', slot }),
   );
-  return made !== undefined;
+  return created !== undefined;
 }
 
-/** One slot for each subscription whose latest time has none yet; the unique index decides between processes. */
-async function openDueSlots(ctx: Ctx): Promise<number> {
-  let made = 0;
-  for (const row of await scheduledSubscriptions(ctx)) {
+/** Creates a slot for each subscription whose latest due time has none; a unique index decides between processes. Returns their number. */
+async function createDueSlots(ctx: Ctx): Promise<number> {
+  let created = 0;
+  for (const row of await listScheduledSubscriptions(ctx)) {
     try {
-      if (await openDueSlot(ctx, row)) made += 1;
+      if (await createDueSlot(ctx, row)) created += 1;
     } catch (error) {
-      // One subscription's trouble must not keep the others from being sent.
-      ctx.log.error({ err: error, subscriptionId: row.id }, 'a due subscription could not be opened');
+      // One subscription's failure must not stop the others.
+      ctx.log.error({ err: error, subscriptionId: row.id }, 'a due subscription slot could not be created');
     }
   }
-  return made;
+  return created;
 }
 
-export function startSubscriptions(ctx: Ctx, given: RunnerOptions = {}): SubscriptionRunner {
-  const { pollMs, leaseMs } = { ...usual, ...given };
-  const records = openRecords(ctx);
-  const read: ReadSlot = given.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
-  const slots = startQueueWork<SlotClaim>(ctx, {
+export function startSubscriptions(ctx: Ctx, options: RunnerOptions = {}): SubscriptionRunner {
+  const { pollMs, leaseMs } = { ...defaults, ...options };
+  const records = createRecordReader(ctx);
+  const read: ReadSlotContent = options.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
+  const slots = startQueueWorker<SlotClaim>(ctx, {
     name: 'subscription_slots',
     pollMs,
-    lanes,
-    claim: () => claimSlot(ctx, newId(), leaseMs),
+    concurrency,
+    claim: () => claimSlot(ctx, createId(), leaseMs),
     work: (claim, stopping) => deliverSlot(ctx, claim, read, stopping),
     lease: { ms: leaseMs, renew: (claim) => renewSlotLease(ctx, claim, leaseMs) },
   });
   const tick = async (): Promise<number> => {
-    const made = await openDueSlots(ctx);
-    await slots.settled();
-    return made;
+    const created = await createDueSlots(ctx);
+    await slots.waitUntilIdle();
+    return created;
   };
-  const minute = everyMinute(tick, (error) => ctx.log.error({ err: error }, 'due subscriptions could not be looked for'));
+  const minute = startEveryMinute(tick, (error) => ctx.log.error({ err: error }, 'due subscriptions could not be read'));
   return {
     tick,
     stop: async () => {

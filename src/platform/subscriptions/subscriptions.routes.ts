@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { listDeliveries, sendNow } from './deliveries.service.ts';
-import { Delivery, deliveryStatuses, NewSubscription, SentNow, Subscription, SubscriptionChange } from './subscriptions.schemas.ts';
+import { listDeliveries, sendSubscription } from './deliveries.service.ts';
+import { Delivery, deliveryStatuses, NewSubscription, SentNow, Subscription, SubscriptionPatch } from './subscriptions.schemas.ts';
 import * as service from './subscriptions.service.ts';
 
 const group = 'Views';
@@ -15,8 +15,8 @@ export const subscriptionRoutes = [
     method: 'GET',
     path: '/subscriptions',
     permission: 'subscription:read',
-    summary: 'Subscriptions to views that you see, newest first',
-    description: 'Your own and those to views that you see. `viewId` names one view.',
+    summary: 'List subscriptions',
+    description: 'Your own subscriptions and those to views that you can see, newest first. `viewId` limits the list to one view.',
     query: z.strictObject({ ...pageFields, viewId: Id.optional() }),
     response: pageOf(Subscription),
     handler: (ctx, { query: { viewId, ...page } }) => service.listSubscriptions(ctx, page, viewId),
@@ -27,9 +27,9 @@ export const subscriptionRoutes = [
     method: 'POST',
     path: '/subscriptions',
     permission: 'subscription:create',
-    summary: 'Send a view by mail, on a schedule',
+    summary: 'Create a subscription',
     description:
-      'Each recipient gets a mail of their own, with a link that ends it. The view is read with your sight of it: when you can no longer see it, the subscription is switched off and says why.',
+      'Sends a view by mail, on a schedule. Each recipient gets their own mail with an unsubscribe link. The view is read with your access: when you can no longer see it, the subscription is disabled, and `disabledReason` says why.',
     body: NewSubscription,
     example: {
       viewId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21',
@@ -48,8 +48,8 @@ export const subscriptionRoutes = [
     method: 'GET',
     path: '/subscriptions/{id}',
     permission: 'subscription:read',
-    summary: 'One subscription',
-    description: 'With the state of each recipient, the next run, and what became of the last one.',
+    summary: 'Retrieve a subscription',
+    description: 'Includes the status of each recipient, the time of the next run, and the result of the last one.',
     params: IdParams,
     response: Subscription,
     handler: (ctx, { params }) => service.getSubscription(ctx, params.id),
@@ -60,14 +60,14 @@ export const subscriptionRoutes = [
     method: 'PATCH',
     path: '/subscriptions/{id}',
     permission: 'subscription:update',
-    summary: 'Change a subscription',
+    summary: 'Update a subscription',
     description:
-      'Its owner may, and whoever may change members (`member:update`). `enabled: true` lifts what switched it off, as long as its owner sees the view; whose owner has left belongs to who switches it on again.',
+      'Allowed for its owner and for people with `member:update`. `enabled: true` clears `disabledReason`, provided that the owner sees the view. If the owner has left, the person who enables the subscription becomes its owner.',
     params: IdParams,
-    body: SubscriptionChange,
+    body: SubscriptionPatch,
     example: { schedule: '30 6 * * *', recipients: ['ada@example.com'] },
     response: Subscription,
-    handler: (ctx, { params, body }) => service.changeSubscription(ctx, params.id, body),
+    handler: (ctx, { params, body }) => service.updateSubscription(ctx, params.id, body),
   }),
   defineRoute({
     id: 'deleteSubscription',
@@ -75,8 +75,8 @@ export const subscriptionRoutes = [
     method: 'DELETE',
     path: '/subscriptions/{id}',
     permission: 'subscription:delete',
-    summary: 'End a subscription',
-    description: 'Mails that have not begun to leave are taken back; its deliveries are forgotten.',
+    summary: 'Delete a subscription',
+    description: 'Cancels its queued mails, and deletes its deliveries.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteSubscription(ctx, params.id),
   }),
@@ -86,12 +86,12 @@ export const subscriptionRoutes = [
     method: 'POST',
     path: '/subscriptions/{id}/send',
     permission: 'subscription:update',
-    summary: 'Send it now',
-    description: 'A slot of its own beside the schedule, up to ten an hour. The deliveries tell what becomes of it.',
+    summary: 'Send a subscription now',
+    description: 'Creates a slot in addition to the schedule, at most ten an hour. The deliveries show its progress.',
     params: IdParams,
     response: SentNow,
     status: 202,
-    handler: (ctx, { params }) => sendNow(ctx, params.id),
+    handler: (ctx, { params }) => sendSubscription(ctx, params.id),
   }),
   defineRoute({
     id: 'listSubscriptionDeliveries',
@@ -99,8 +99,8 @@ export const subscriptionRoutes = [
     method: 'GET',
     path: '/subscriptions/{id}/deliveries',
     permission: 'subscription:read',
-    summary: 'Deliveries of a subscription, newest first',
-    description: 'One for each slot and recipient, kept for 90 days.',
+    summary: "List a subscription's deliveries",
+    description: 'One for each slot and recipient, newest first, kept for 90 days.',
     params: IdParams,
     query: z.strictObject({ ...pageFields, status: z.enum(deliveryStatuses).optional() }),
     response: pageOf(Delivery),

@@ -1,4 +1,5 @@
-// Subscriptions and their deliveries as callers see them: never the token of a link, which stands in one mail alone.
+// Subscriptions and their deliveries as API callers see them. They never contain the token of an unsubscribe link: that is only in its
+// mail.
 import { z } from 'zod';
 import { Email, Id, Instant } from '../../http/fields.ts';
 
@@ -7,12 +8,12 @@ export const deliveryStatuses = ['queued', 'sending', 'sent', 'failed', 'unknown
 export const disabledReasons = ['view_deleted', 'view_hidden', 'owner_left'] as const;
 
 const shape = {
-  viewId: Id.describe('A view that you see'),
-  schedule: z.string().trim().min(1).max(120).describe('A cron expression of five fields'),
-  timezone: z.string().min(1).max(64).describe('An IANA time zone, by which the schedule and the mails count'),
-  recipients: z.array(Email).min(1).max(50).describe('Addresses, each once whatever its case'),
-  format: z.enum(formats).describe('`html`: the first records in the mail itself; `csv`: all of them, attached'),
-  templateId: Id.nullable().describe('A template of kind `email`; for `html` alone'),
+  viewId: Id.describe('A view that you can see'),
+  schedule: z.string().trim().min(1).max(120).describe('A cron expression with five fields'),
+  timezone: z.string().min(1).max(64).describe('IANA time zone of the schedule and of the times in the mails'),
+  recipients: z.array(Email).min(1).max(50).describe('Mail addresses without duplicates; case does not matter'),
+  format: z.enum(formats).describe('`html`: the first records in the mail itself; `csv`: all records, attached'),
+  templateId: Id.nullable().describe('A template of kind `email`; only for the format `html`'),
   enabled: z.boolean(),
 };
 
@@ -25,34 +26,36 @@ export const NewSubscription = z.strictObject({
   templateId: shape.templateId.default(null),
   enabled: shape.enabled.default(true),
 });
-export const SubscriptionChange = z.strictObject({
+export const SubscriptionPatch = z.strictObject({
   viewId: shape.viewId.optional(),
   schedule: shape.schedule.optional(),
   timezone: shape.timezone.optional(),
-  recipients: shape.recipients.optional().describe('The whole list; who left it by a link stays unsubscribed when named again'),
+  recipients: shape.recipients
+    .optional()
+    .describe('Replaces the whole list; a recipient who unsubscribed stays unsubscribed when listed again'),
   format: shape.format.optional(),
   templateId: shape.templateId.optional(),
   enabled: shape.enabled.optional(),
 });
 export type NewSubscription = z.output<typeof NewSubscription>;
-export type SubscriptionChange = z.output<typeof SubscriptionChange>;
+export type SubscriptionPatch = z.output<typeof SubscriptionPatch>;
 
 export const Subscription = z
   .object({
     id: Id,
-    view: z.object({ id: Id, name: z.string() }).nullable().describe('Null once the view was deleted, and where you do not see it'),
+    view: z.object({ id: Id, name: z.string() }).nullable().describe('Null when the view was deleted or you cannot see it'),
     viewId: Id.nullable(),
     owner: z
       .object({ id: Id, email: z.string(), name: z.string() })
       .nullable()
-      .describe('The view is read with the sight of this person; null once they left'),
+      .describe('The view is read with the access of this person; null when they left the organization'),
     schedule: z.string(),
     timezone: z.string(),
     recipients: z.array(
       z.object({
         email: z.string(),
         status: z.enum(['active', 'unsubscribed']),
-        unsubscribedAt: Instant.nullable().describe('When this person ended it by the link in a mail; only they can undo it'),
+        unsubscribedAt: Instant.nullable().describe('When the recipient unsubscribed by the link in a mail; only they can undo it'),
       }),
     ),
     format: z.enum(formats),
@@ -61,17 +64,17 @@ export const Subscription = z
     disabledReason: z
       .object({ code: z.enum(disabledReasons), message: z.string() })
       .nullable()
-      .describe('Why the service switched it off; null where a person did, or nobody'),
+      .describe('Why the service disabled it; null when a person disabled it or it is enabled'),
     nextRunAt: Instant.nullable(),
     lastSlot: z
       .object({
         slot: Instant,
         trigger: z.enum(['schedule', 'manual']),
         deliveries: z.object({ queued: z.int(), sent: z.int(), failed: z.int(), unknown: z.int(), skipped: z.int() }),
-        error: z.string().nullable().describe('Why the records could not be read, the last time that it was tried'),
+        error: z.string().nullable().describe('Why the last attempt to read the records failed'),
       })
       .nullable()
-      .describe('The newest one, and what became of its mails'),
+      .describe('The newest slot and the number of its deliveries by status'),
     createdAt: Instant,
     updatedAt: Instant,
   })
@@ -80,14 +83,16 @@ export const Subscription = z
 export const Delivery = z
   .object({
     id: Id,
-    slot: Instant.describe('The minute that was due, or when it was asked for'),
+    slot: Instant.describe('The minute in which it was due, or the time of the request'),
     trigger: z.enum(['schedule', 'manual']),
     recipient: z.string(),
     status: z
       .enum(deliveryStatuses)
-      .describe('`unknown`: the mail may have arrived, and is not sent again; `skipped`: the recipient had unsubscribed'),
-    records: z.int().nullable().describe('How many records the view held; null until they were read'),
-    messageId: z.string().describe('The same for every attempt'),
+      .describe(
+        '`unknown`: the mail may have arrived and is not sent again; `skipped`: not sent, for example because the recipient unsubscribed',
+      ),
+    records: z.int().nullable().describe('Number of records in the view; null until they were read'),
+    messageId: z.string().describe('The Message-ID header, the same for every attempt'),
     error: z.string().nullable(),
     sentAt: Instant.nullable(),
     createdAt: Instant,
@@ -96,5 +101,5 @@ export const Delivery = z
 
 export const SentNow = z.object({ slot: Instant, deliveries: z.array(Delivery) }).meta({ id: 'SubscriptionSentNow' });
 
-export type SubscriptionView = z.input<typeof Subscription>;
-export type DeliveryView = z.input<typeof Delivery>;
+export type Subscription = z.input<typeof Subscription>;
+export type Delivery = z.input<typeof Delivery>;

@@ -1,39 +1,39 @@
-// Rules of subscriptions: a view that its owner sees, a schedule that comes due, addresses named once, and nobody put back on a list
-// that they left.
+// Rules of subscriptions: the owner must see the view, the schedule must come due, each recipient is listed once, and a recipient who
+// unsubscribed can't be subscribed again by others.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
-import { violates } from '../../db/pg-errors.ts';
+import { createId } from '../../core/id.ts';
+import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, type PageResult, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { nextSlot, scheduleProblem } from '../../sync/index.ts';
+import { findNextSlot, findScheduleProblem } from '../../sync/index.ts';
 import { findTemplate } from '../portal/templates.store.ts';
-import { makeRoom } from '../room.ts';
+import { assertQuota } from '../quotas.ts';
 import { viewerOf } from '../views/views.service.ts';
-import { recallMails } from './deliveries.service.ts';
-import { type LastSlotRow, lastSlots } from './deliveries.store.ts';
-import { findViewForOwner, findViewOfCaller, getRow, lockOwnRow } from './sight.ts';
-import type { NewSubscription, SubscriptionChange, SubscriptionView } from './subscriptions.schemas.ts';
+import { findViewForCaller, findViewForOwner, getSubscriptionRow, lockEditableSubscription } from './access.ts';
+import { cancelQueuedMails } from './deliveries.service.ts';
+import { findLastSlots, type LastSlotRow } from './deliveries.store.ts';
+import type { NewSubscription, Subscription, SubscriptionPatch } from './subscriptions.schemas.ts';
 import * as store from './subscriptions.store.ts';
 
-const disabledWords = {
-  view_deleted: 'Its view was deleted: name another one, or delete the subscription',
-  view_hidden: 'Its owner no longer sees the view: share it again, or name another one',
-  owner_left: 'Its owner left the organization: whoever switches it on again becomes its owner',
+const disabledMessages = {
+  view_deleted: 'Its view was deleted: set another view, or delete the subscription',
+  view_hidden: 'Its owner no longer sees the view: share it again, or set another view',
+  owner_left: 'Its owner left the organization: the person who enables it becomes its owner',
 } as const;
 
-function view(
+function toSubscription(
   ctx: RequestCtx,
-  row: store.SeenSubscriptionRow,
+  row: store.VisibleSubscriptionRow,
   recipients: readonly store.RecipientRow[],
   last: LastSlotRow | undefined,
-): SubscriptionView {
+): Subscription {
   const { owner_id: ownerId, view_id: viewId, disabled_reason: reason } = row;
   return {
     id: row.id,
-    // Of a view that the caller no longer sees, not even the name is told.
+    // Not even the name of a view is shown when the caller no longer sees the view.
     view: viewId === null || row.view_name === null ? null : { id: viewId, name: row.view_name },
     viewId,
     owner: ownerId === null ? null : { id: ownerId, email: row.owner_email ?? '', name: row.owner_name ?? '' },
@@ -49,8 +49,8 @@ function view(
     format: row.format,
     templateId: row.template_id,
     enabled: row.enabled,
-    disabledReason: reason === null ? null : { code: reason, message: disabledWords[reason] },
-    nextRunAt: row.enabled ? instantOrNull(nextSlot(row.schedule, row.timezone, ctx.clock.now())) : null,
+    disabledReason: reason === null ? null : { code: reason, message: disabledMessages[reason] },
+    nextRunAt: row.enabled ? instantOrNull(findNextSlot(row.schedule, row.timezone, ctx.clock.now())) : null,
     lastSlot: last === undefined ? null : lastSlotView(last),
     createdAt: instant(row.created_at),
     updatedAt: instant(row.updated_at),
@@ -63,62 +63,68 @@ const lastSlotView = ({ slot, trigger, error, queued, sent, failed, unknown, ski
   error,
 });
 
-async function viewsOf(tx: Tx, ctx: RequestCtx, rows: readonly store.SeenSubscriptionRow[]): Promise<SubscriptionView[]> {
+async function toSubscriptions(tx: Tx, ctx: RequestCtx, rows: readonly store.VisibleSubscriptionRow[]): Promise<Subscription[]> {
   const ids = rows.map(({ id }) => id);
   const recipients = await store.listRecipients(tx, ctx.organizationId, ids);
-  const last = await lastSlots(tx, ctx.organizationId, ids);
-  return rows.map((row) => view(ctx, row, recipients, last.get(row.id)));
+  const last = await findLastSlots(tx, ctx.organizationId, ids);
+  return rows.map((row) => toSubscription(ctx, row, recipients, last.get(row.id)));
 }
 
-async function answerOf(tx: Tx, ctx: RequestCtx, id: string): Promise<SubscriptionView> {
-  const [made] = await viewsOf(tx, ctx, [await getRow(tx, ctx, id)]);
-  if (made === undefined) throw notFound('Subscription');
-  return made;
+async function readSubscription(tx: Tx, ctx: RequestCtx, id: string): Promise<Subscription> {
+  const [subscription] = await toSubscriptions(tx, ctx, [await getSubscriptionRow(tx, ctx, id)]);
+  if (subscription === undefined) throw notFound('Subscription');
+  return subscription;
 }
 
-export const listSubscriptions = (ctx: RequestCtx, page: PageQuery, viewId: string | undefined): Promise<PageResult<SubscriptionView>> =>
+export const listSubscriptions = (ctx: RequestCtx, page: PageQuery, viewId: string | undefined): Promise<PageResult<Subscription>> =>
   inTransaction(ctx, async (tx) => {
     const { rows, total } = await store.listSubscriptions(tx, ctx.organizationId, viewerOf(ctx), page, viewId);
-    return toPage(await viewsOf(tx, ctx, rows), total, page);
+    return toPage(await toSubscriptions(tx, ctx, rows), total, page);
   });
 
-export const getSubscription = (ctx: RequestCtx, id: string): Promise<SubscriptionView> =>
-  inTransaction(ctx, (tx) => answerOf(tx, ctx, id));
+/** Throws 404 when the caller can't see the subscription. */
+export const getSubscription = (ctx: RequestCtx, id: string): Promise<Subscription> =>
+  inTransaction(ctx, (tx) => readSubscription(tx, ctx, id));
 
-function checkSchedule(schedule: string, timezone: string): void {
-  const problem = scheduleProblem(schedule, timezone);
+function assertSchedule(schedule: string, timezone: string): void {
+  const problem = findScheduleProblem(schedule, timezone);
   if (problem !== null)
     throw invalid('The schedule is not valid', [{ path: problem.path, code: 'invalid_schedule', message: problem.message }]);
 }
 
-function checkRecipients(emails: readonly string[]): void {
+function assertUniqueRecipients(emails: readonly string[]): void {
   const details = emails.flatMap((email, index) =>
     emails.indexOf(email) === index
       ? []
-      : [{ path: `recipients[${index}]`, code: 'duplicate', message: 'The address stands there already, whatever its case' }],
+      : [{ path: `recipients[${index}]`, code: 'duplicate', message: `${email} appears twice; upper and lower case count as the same` }],
   );
-  if (details.length > 0) throw invalid('An address stands there twice', details);
+  if (details.length > 0) throw invalid('Duplicate recipient', details);
 }
 
-async function checkTemplate(tx: Tx, ctx: RequestCtx, format: string, templateId: string | null): Promise<void> {
+async function assertTemplate(tx: Tx, ctx: RequestCtx, format: string, templateId: string | null): Promise<void> {
   if (templateId === null) return;
-  const wrong = (code: string, message: string) => invalid('The template does not fit', [{ path: 'templateId', code, message }]);
-  if (format !== 'html') throw wrong('not_html', 'CSV is attached as it is: a template goes with html');
+  const misfit = (code: string, message: string) => invalid('The template does not fit', [{ path: 'templateId', code, message }]);
+  if (format !== 'html') throw misfit('not_html', 'CSV files use no template: set format to html, or templateId to null');
   if ((await findTemplate(tx, ctx.organizationId, templateId))?.kind !== 'email')
-    throw wrong('unknown_template', 'No template of kind email has this id');
+    throw misfit('unknown_template', 'No template of kind email has this id');
 }
 
-const unseenView = () => invalid('There is no such view', [{ path: 'viewId', code: 'unknown_view', message: 'Name a view that you see' }]);
+const unknownView = () =>
+  invalid('Unknown view', [{ path: 'viewId', code: 'unknown_view', message: 'Use the id of a view that you can see' }]);
 
-export async function createSubscription(ctx: RequestCtx, input: NewSubscription): Promise<SubscriptionView> {
-  checkSchedule(input.schedule, input.timezone);
-  checkRecipients(input.recipients);
-  const id = newId();
+/**
+ * Throws 422 for an invalid schedule, a duplicate recipient, a view that the caller can't see, a template that doesn't fit, a full quota,
+ * or a caller who is not a member.
+ */
+export async function createSubscription(ctx: RequestCtx, input: NewSubscription): Promise<Subscription> {
+  assertSchedule(input.schedule, input.timezone);
+  assertUniqueRecipients(input.recipients);
+  const id = createId();
   const { user } = ctx.principal;
   return inTransaction(ctx, async (tx) => {
-    if ((await findViewOfCaller(tx, ctx, input.viewId)) === undefined) throw unseenView();
-    await checkTemplate(tx, ctx, input.format, input.templateId);
-    await makeRoom(tx, ctx, 'subscriptions');
+    if ((await findViewForCaller(tx, ctx, input.viewId)) === undefined) throw unknownView();
+    await assertTemplate(tx, ctx, input.format, input.templateId);
+    await assertQuota(tx, ctx, 'subscriptions');
     await store.insertSubscription(tx, ctx.organizationId, {
       id,
       view_id: input.viewId,
@@ -131,36 +137,39 @@ export async function createSubscription(ctx: RequestCtx, input: NewSubscription
     });
     await store.setRecipients(tx, ctx.organizationId, id, input.recipients);
     await writeAudit(tx, ctx, { action: 'subscription.create', target: { type: 'subscription', id }, changes: input });
-    return answerOf(tx, ctx, id);
-  }).catch(explain);
+    return readSubscription(tx, ctx, id);
+  }).catch(rethrow);
 }
 
-function explain(error: unknown): never {
-  // A key may outlive the membership of whoever made it; what it makes needs an owner who sees the view.
-  if (violates(error, 'subscription_owner_is_a_member'))
-    throw invalid('Its maker is no member', [{ path: '', code: 'not_a_member', message: 'Make it as a member of the organization' }]);
-  if (violates(error, 'subscription_of_view')) throw unseenView();
-  // The template was deleted in this moment.
-  if (violates(error, 'subscription_uses_template')) throw notFound('Template');
+/** Rethrows constraint violations as 422 or 404, other errors unchanged. */
+function rethrow(error: unknown): never {
+  // An API key may outlive the membership of its creator, but a subscription needs an owner who sees the view.
+  if (violatesConstraint(error, 'subscription_owner_is_a_member'))
+    throw invalid('Not a member of the organization', [
+      { path: '', code: 'not_a_member', message: 'Only members can own a subscription: create it as a member' },
+    ]);
+  if (violatesConstraint(error, 'subscription_of_view')) throw unknownView();
+  // The template was deleted concurrently.
+  if (violatesConstraint(error, 'subscription_uses_template')) throw notFound('Template');
   throw error;
 }
 
-/** What the row becomes: lifted from what switched it off where someone switches it on, and owned by someone who sees the view. */
-async function changedColumns(tx: Tx, ctx: RequestCtx, row: store.SubscriptionRow, change: SubscriptionChange) {
+/** The row after the update. Enabling clears the disabled reason, and makes the caller the owner if there is none. Throws 422. */
+async function toUpdatedColumns(tx: Tx, ctx: RequestCtx, row: store.SubscriptionRow, change: SubscriptionPatch) {
   const enabled = change.enabled ?? row.enabled;
   const viewId = change.viewId ?? row.view_id;
   const ownerId = row.owner_id ?? (change.enabled === true ? ctx.principal.user.id : null);
-  if (change.viewId !== undefined && (await findViewOfCaller(tx, ctx, change.viewId)) === undefined) throw unseenView();
+  if (change.viewId !== undefined && (await findViewForCaller(tx, ctx, change.viewId)) === undefined) throw unknownView();
   if (enabled && (change.enabled !== undefined || change.viewId !== undefined)) {
     const seen = viewId !== null && ownerId !== null && (await findViewForOwner(tx, ctx.organizationId, viewId, ownerId)) !== undefined;
     if (!seen)
-      throw invalid('Its owner does not see the view', [
-        { path: viewId === null ? 'viewId' : 'enabled', code: 'view_not_seen', message: 'Name a view that its owner sees' },
+      throw invalid("The subscription's owner does not see the view", [
+        { path: viewId === null ? 'viewId' : 'enabled', code: 'view_not_seen', message: 'Use a view that the owner can see' },
       ]);
   }
   const format = change.format ?? row.format;
   const templateId = change.templateId === undefined ? row.template_id : change.templateId;
-  if (change.format !== undefined || change.templateId !== undefined) await checkTemplate(tx, ctx, format, templateId);
+  if (change.format !== undefined || change.templateId !== undefined) await assertTemplate(tx, ctx, format, templateId);
   return {
     view_id: viewId,
     owner_id: ownerId,
@@ -169,28 +178,30 @@ async function changedColumns(tx: Tx, ctx: RequestCtx, row: store.SubscriptionRo
     format,
     template_id: templateId,
     enabled,
-    // A person's word in either direction takes the place of the service's.
+    // When a person enables or disables it, that replaces the service's reason.
     disabled_reason: change.enabled === undefined ? row.disabled_reason : null,
   };
 }
 
-export async function changeSubscription(ctx: RequestCtx, id: string, change: SubscriptionChange): Promise<SubscriptionView> {
-  if (change.recipients !== undefined) checkRecipients(change.recipients);
+/** Throws 404 when the caller can't see the subscription, 403 when they may not change it, and 422 like `createSubscription`. */
+export async function updateSubscription(ctx: RequestCtx, id: string, change: SubscriptionPatch): Promise<Subscription> {
+  if (change.recipients !== undefined) assertUniqueRecipients(change.recipients);
   return inTransaction(ctx, async (tx) => {
-    const row = await lockOwnRow(tx, ctx, id);
-    const columns = await changedColumns(tx, ctx, row, change);
-    checkSchedule(columns.schedule, columns.timezone);
+    const row = await lockEditableSubscription(tx, ctx, id);
+    const columns = await toUpdatedColumns(tx, ctx, row, change);
+    assertSchedule(columns.schedule, columns.timezone);
     await store.updateSubscription(tx, ctx.organizationId, id, columns);
     if (change.recipients !== undefined) await store.setRecipients(tx, ctx.organizationId, id, change.recipients);
     await writeAudit(tx, ctx, { action: 'subscription.update', target: { type: 'subscription', id }, changes: change });
-    return answerOf(tx, ctx, id);
-  }).catch(explain);
+    return readSubscription(tx, ctx, id);
+  }).catch(rethrow);
 }
 
+/** Cancels its queued mails as well. Throws 404 when the caller can't see the subscription, and 403 when they may not change it. */
 export const deleteSubscription = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    const { view_id: viewId } = await lockOwnRow(tx, ctx, id);
-    await recallMails(tx, ctx.organizationId, id);
+    const { view_id: viewId } = await lockEditableSubscription(tx, ctx, id);
+    await cancelQueuedMails(tx, ctx.organizationId, id);
     await store.deleteSubscriptionRow(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, { action: 'subscription.delete', target: { type: 'subscription', id }, changes: { viewId } });
   });

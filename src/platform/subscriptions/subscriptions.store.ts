@@ -1,9 +1,9 @@
 // Rows of subscriptions and of their recipients; their only writer.
-import { newId } from '../../core/id.ts';
+import { createId } from '../../core/id.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
-import { isVisible, type Viewer, whoLooks } from '../views/views.store.ts';
+import { isVisible, type Viewer, viewerBindings } from '../views/views.store.ts';
 import type { disabledReasons, formats } from './subscriptions.schemas.ts';
 
 type Columns = {
@@ -24,7 +24,7 @@ export type SubscriptionRow = Columns & {
   updated_at: Date;
 };
 /** `view_name` is null where the caller does not see the view. */
-export type SeenSubscriptionRow = SubscriptionRow & { view_name: string | null };
+export type VisibleSubscriptionRow = SubscriptionRow & { view_name: string | null };
 
 const select = (tx: Tx, organizationId: string) =>
   tx('subscriptions as s')
@@ -47,38 +47,38 @@ const select = (tx: Tx, organizationId: string) =>
       'u.name as owner_name',
     );
 
-/** What the viewer may know of, with the names of the views that they see now. */
-const selectSeen = (tx: Tx, organizationId: string, viewer: Viewer) =>
+/** Subscriptions that the viewer can see, with the names of the views that they see now. */
+const selectVisible = (tx: Tx, organizationId: string, viewer: Viewer) =>
   select(tx, organizationId)
-    .select(tx.raw(`case when ${isVisible} then v.name end as view_name`, whoLooks(viewer)))
+    .select(tx.raw(`case when ${isVisible} then v.name end as view_name`, viewerBindings(viewer)))
     .where((any) => {
-      any.where('s.owner_id', viewer.userId).orWhereRaw(isVisible, whoLooks(viewer));
-      // Whoever may change members looks after what has lost its owner or its view.
-      if (viewer.keeper) any.orWhereNull('s.owner_id').orWhereNull('s.view_id');
+      any.where('s.owner_id', viewer.userId).orWhereRaw(isVisible, viewerBindings(viewer));
+      // People who may change members also see subscriptions that lost their owner or their view.
+      if (viewer.managesOrphans) any.orWhereNull('s.owner_id').orWhereNull('s.view_id');
     });
 
 export function listSubscriptions(tx: Tx, organizationId: string, viewer: Viewer, page: PageQuery, viewId: string | undefined) {
-  const query = selectSeen(tx, organizationId, viewer).orderBy([
+  const query = selectVisible(tx, organizationId, viewer).orderBy([
     { column: 's.created_at', order: 'desc' },
     { column: 's.id', order: 'desc' },
   ]);
   if (viewId !== undefined) query.where('s.view_id', viewId);
-  return readPage<SeenSubscriptionRow>(query, page);
+  return readPage<VisibleSubscriptionRow>(query, page);
 }
 
-export const findSeenSubscription = async (
+export const findVisibleSubscription = async (
   tx: Tx,
   organizationId: string,
   viewer: Viewer,
   id: string,
-): Promise<SeenSubscriptionRow | undefined> =>
-  (await selectSeen(tx, organizationId, viewer).where('s.id', id).first()) as SeenSubscriptionRow | undefined;
+): Promise<VisibleSubscriptionRow | undefined> =>
+  (await selectVisible(tx, organizationId, viewer).where('s.id', id).first()) as VisibleSubscriptionRow | undefined;
 
-/** Whoever may know of it. */
+/** Regardless of who can see it. */
 export const findSubscription = async (tx: Tx, organizationId: string, id: string): Promise<SubscriptionRow | undefined> =>
   (await select(tx, organizationId).where('s.id', id).first()) as SubscriptionRow | undefined;
 
-/** Nobody else changes it until the transaction ends. */
+/** Locks the row until the transaction ends. */
 export const lockSubscription = (tx: Tx, organizationId: string, id: string) =>
   tx('subscriptions').where({ organization_id: organizationId, id }).forUpdate().first('id');
 
@@ -95,7 +95,7 @@ export const deleteSubscriptionRow = (tx: Tx, organizationId: string, id: string
 
 export type RecipientRow = { id: string; subscription_id: string; email: string; unsubscribed_at: Date | null };
 
-/** Those on the lists of these subscriptions, in the order in which they were put there. */
+/** Current recipients of these subscriptions, in the order in which they were added. */
 export const listRecipients = (tx: Tx, organizationId: string, subscriptionIds: readonly string[]): Promise<RecipientRow[]> =>
   tx('subscription_recipients')
     .where('organization_id', organizationId)
@@ -104,7 +104,7 @@ export const listRecipients = (tx: Tx, organizationId: string, subscriptionIds: 
     .orderBy('id')
     .select<RecipientRow[]>('id', 'subscription_id', 'email', 'unsubscribed_at');
 
-/** The list from now on. Whoever is on it again is what they were: a person who unsubscribed stays so. */
+/** Replaces the list of recipients. A recipient who is added again keeps their state: one who unsubscribed stays unsubscribed. */
 export async function setRecipients(tx: Tx, organizationId: string, subscriptionId: string, emails: readonly string[]): Promise<void> {
   const own = { organization_id: organizationId, subscription_id: subscriptionId };
   await tx('subscription_recipients')
@@ -113,7 +113,7 @@ export async function setRecipients(tx: Tx, organizationId: string, subscription
     .whereNull('removed_at')
     .update({ removed_at: tx.raw('clock_timestamp()') });
   await tx('subscription_recipients')
-    .insert(emails.map((email) => ({ ...own, id: newId(), email })))
+    .insert(emails.map((email) => ({ ...own, id: createId(), email })))
     .onConflict(['subscription_id', 'email'])
     .merge({ removed_at: null });
 }
@@ -128,8 +128,8 @@ export type LinkedRow = {
   organization_name: string;
 };
 
-/** What a link is about; the recipient's row is locked. */
-export const findLinked = async (tx: Tx, organizationId: string, tokenHash: Buffer): Promise<LinkedRow | undefined> =>
+/** The recipient and subscription of a link; the recipient's row is locked. */
+export const findLinkedRecipient = async (tx: Tx, organizationId: string, tokenHash: Buffer): Promise<LinkedRow | undefined> =>
   tx('subscription_links as l')
     .join('subscription_recipients as r', 'r.id', 'l.recipient_id')
     .join('organizations as o', 'o.id', 'l.organization_id')
@@ -160,8 +160,8 @@ export const markUnsubscribed = (tx: Tx, organizationId: string, recipientId: st
     .where({ organization_id: organizationId, id: recipientId })
     .update({ unsubscribed_at: isUnsubscribed ? tx.raw('clock_timestamp()') : null });
 
-/** No slot up to this instant is caught up on. */
-export const scheduleFrom = (tx: Tx, organizationId: string, instant: Date) =>
+/** Slots due up to this instant will not be created any more. */
+export const setScheduledSince = (tx: Tx, organizationId: string, instant: Date) =>
   tx('subscriptions')
     .where({ organization_id: organizationId })
     .update({ scheduled_since: tx.raw('greatest(scheduled_since, ?::timestamptz)', [instant.toISOString()]) });

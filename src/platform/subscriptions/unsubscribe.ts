@@ -1,15 +1,15 @@
-// What the link of a mail does: its recipient ends the subscription or takes that back, without being anyone here. Whoever holds the
-// link is taken for the recipient, so it says no more than the mail said.
+// The unsubscribe link of a mail: its recipient unsubscribes or resubscribes without an account. Anyone who has the link counts as the
+// recipient, so the page shows no more than the mail did.
 import type { Ctx } from '../../core/ctx.ts';
-import { hashSecretToken, secretTokenForm } from '../../core/secret-token.ts';
+import { hashSecretToken, secretTokenPattern } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { LinkCaller, LinkState } from '../../http/unsubscribe-page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { recallMails } from './deliveries.service.ts';
+import { cancelQueuedMails } from './deliveries.service.ts';
 import { skipWaitingDeliveries } from './deliveries.store.ts';
-import { findLinked, findOrganizationOfLink, type LinkedRow, markUnsubscribed } from './subscriptions.store.ts';
+import { findLinkedRecipient, findOrganizationOfLink, type LinkedRow, markUnsubscribed } from './subscriptions.store.ts';
 
-const stateOf = (row: LinkedRow): LinkState => ({
+const toLinkState = (row: LinkedRow): LinkState => ({
   email: row.email,
   title: row.title,
   organizationName: row.organization_name,
@@ -21,25 +21,31 @@ async function withLink(
   token: string,
   work: (tx: Tx, organizationId: string, row: LinkedRow) => Promise<LinkState>,
 ): Promise<LinkState | undefined> {
-  if (!secretTokenForm.test(token)) return undefined;
+  if (!secretTokenPattern.test(token)) return undefined;
   const hash = hashSecretToken(token);
   const organizationId = await findOrganizationOfLink(ctx.db.control, hash);
   if (organizationId === undefined) return undefined;
   return inTransaction({ db: ctx.db, organizationId }, async (tx) => {
-    const row = await findLinked(tx, organizationId, hash);
+    const row = await findLinkedRecipient(tx, organizationId, hash);
     return row === undefined ? undefined : work(tx, organizationId, row);
   });
 }
 
-/** What the link is about; undefined when it is not known, or no longer. */
-export const lookAtLink = (ctx: Ctx, token: string): Promise<LinkState | undefined> =>
-  withLink(ctx, token, async (_tx, _organizationId, row) => stateOf(row));
+/** The state of the link's subscription; undefined for an unknown or expired link. */
+export const readLinkState = (ctx: Ctx, token: string): Promise<LinkState | undefined> =>
+  withLink(ctx, token, async (_tx, _organizationId, row) => toLinkState(row));
 
-async function change(tx: Tx, organizationId: string, row: LinkedRow, caller: LinkCaller, isUnsubscribed: boolean): Promise<LinkState> {
+async function setUnsubscribed(
+  tx: Tx,
+  organizationId: string,
+  row: LinkedRow,
+  caller: LinkCaller,
+  isUnsubscribed: boolean,
+): Promise<LinkState> {
   await markUnsubscribed(tx, organizationId, row.recipient_id, isUnsubscribed);
   if (isUnsubscribed) {
     await skipWaitingDeliveries(tx, organizationId, row.recipient_id);
-    await recallMails(tx, organizationId, row.subscription_id, row.recipient_id);
+    await cancelQueuedMails(tx, organizationId, row.subscription_id, row.recipient_id);
   }
   const principal = { user: { id: null, email: row.email }, credential: { kind: 'mail-link', id: null } };
   await writeAudit(
@@ -51,17 +57,17 @@ async function change(tx: Tx, organizationId: string, row: LinkedRow, caller: Li
       changes: { email: row.email },
     },
   );
-  return { ...stateOf(row), state: isUnsubscribed ? 'unsubscribed' : row.removed_at === null ? 'active' : 'ended' };
+  return { ...toLinkState(row), state: isUnsubscribed ? 'unsubscribed' : row.removed_at === null ? 'active' : 'ended' };
 }
 
-/** Ends it for this recipient; what has not left yet stays here. Again it changes nothing. */
+/** Unsubscribes the recipient and cancels their queued mails. Idempotent; undefined for an unknown link. */
 export const unsubscribe = (ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined> =>
   withLink(ctx, token, async (tx, organizationId, row) =>
-    row.unsubscribed_at === null ? change(tx, organizationId, row, caller, true) : stateOf(row),
+    row.unsubscribed_at === null ? setUnsubscribed(tx, organizationId, row, caller, true) : toLinkState(row),
   );
 
-/** Takes it back: mails come again from the next slot on. */
+/** Undoes it: mails are sent again from the next slot on. Idempotent; undefined for an unknown link. */
 export const resubscribe = (ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined> =>
   withLink(ctx, token, async (tx, organizationId, row) =>
-    row.unsubscribed_at === null ? stateOf(row) : change(tx, organizationId, row, caller, false),
+    row.unsubscribed_at === null ? toLinkState(row) : setUnsubscribed(tx, organizationId, row, caller, false),
   );

@@ -1,11 +1,11 @@
-// Changes of the ERP's fields as operators see them: each with what of this organization uses the field. That is looked up when
-// it is shown, so a version made since is named as well.
+// Schema drift: changes of the ERP's fields, each with the versions and views that use the field. Uses are read when the list is
+// requested, so they include versions created since the change.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
-import { endpointsOfRecordType } from '../api-schemas/api-schemas.store.ts';
-import { usesByViews } from '../views/uses.ts';
+import { listEndpointsOfRecordType } from '../api-schemas/api-schemas.store.ts';
+import { findViewUses } from '../views/view-uses.ts';
 import { getConfigRow } from './syncs.service.ts';
 import * as store from './syncs.store.ts';
 
@@ -14,15 +14,15 @@ type Use = (
   | { readonly kind: 'view'; readonly id: string; readonly name: string; readonly field: string }
   | { readonly kind: 'hidden-view' }
 ) & {
-  /** As drift names it: a field of the record type, or `lines.<field>`. */
+  /** As in drift events: a field of the record type, or `lines.<field>`. */
   readonly source: string;
 };
 
-/** A label is of the field that it labels. */
+/** `<field>.name` is the label of `<field>`. */
 const fieldOf = (source: string): string => source.replace(/\.name$/, '');
 
 async function usesBySchemas(tx: Tx, organizationId: string, recordType: string): Promise<Use[]> {
-  const endpoints = await endpointsOfRecordType(tx, organizationId, recordType);
+  const endpoints = await listEndpointsOfRecordType(tx, organizationId, recordType);
   return endpoints.flatMap(({ version, endpoint }) => {
     const common = { kind: 'api-schema' as const, version, endpoint: endpoint.name };
     return endpoint.fields.flatMap(({ name, source, fields = [] }) => [
@@ -32,9 +32,9 @@ async function usesBySchemas(tx: Tx, organizationId: string, recordType: string)
   });
 }
 
-/** A view shows lines with all their fields. */
+/** A view with the column `lines` uses all fields of the lines. */
 async function usesInViews(tx: Tx, ctx: RequestCtx, recordType: string): Promise<Use[]> {
-  return (await usesByViews(tx, ctx, recordType)).flatMap(({ view, sources }) => {
+  return (await findViewUses(tx, ctx, recordType)).flatMap(({ view, sources }) => {
     if (view !== null) return sources.map((field): Use => ({ kind: 'view', ...view, field, source: fieldOf(field) }));
     return [...new Set(sources.map(fieldOf))].map((source): Use => ({ kind: 'hidden-view', source }));
   });
@@ -50,6 +50,7 @@ const affectedBy = (field: string, uses: readonly Use[]) => {
   };
 };
 
+/** Throws 404 for an unknown sync. */
 export const listDrift = (ctx: RequestCtx, configId: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     const { record_type: recordType } = await getConfigRow(tx, ctx, configId);

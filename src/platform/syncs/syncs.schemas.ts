@@ -1,4 +1,4 @@
-// Sync configurations and runs as callers see them.
+// Request and response schemas of sync configurations and runs.
 import { z } from 'zod';
 import { Email, Id, Instant, shortText } from '../../http/fields.ts';
 import { runStatuses } from '../../sync/index.ts';
@@ -7,14 +7,18 @@ const fieldName = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must be a field na
 const shape = {
   name: shortText(120),
   mode: z.enum(['incremental', 'full']),
-  schedule: z.string().trim().min(1).max(120).nullable().describe('A cron expression of five fields, or null for runs on demand only'),
+  schedule: z.string().trim().min(1).max(120).nullable().describe('A cron expression with five fields; null for manual runs only'),
   timezone: z.string().min(1).max(64),
   enabled: z.boolean(),
   fields: z
     .union([z.literal('*'), z.array(fieldName).min(1).max(1000)])
-    .describe('"*" takes every field that can be synced, new ones included'),
+    .describe('"*" syncs every field that can be synced, including new ones'),
   deletions: z.enum(['feed', 'reconcile', 'none']),
-  maxDeleteShare: z.number().min(0).max(1).describe("More absent records than this share (and 20) wait for a person's word"),
+  maxDeleteShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .describe('Deletions wait for approval when more than this share of the records, and more than 20, are absent in the ERP'),
   alertRecipients: z.array(Email).max(20),
 };
 
@@ -30,7 +34,7 @@ export const NewSyncConfig = z.strictObject({
   maxDeleteShare: shape.maxDeleteShare.default(0.02),
   alertRecipients: shape.alertRecipients.default([]),
 });
-export const SyncConfigChange = z.strictObject({
+export const SyncConfigPatch = z.strictObject({
   name: shape.name.optional(),
   mode: shape.mode.optional(),
   schedule: shape.schedule.optional(),
@@ -42,7 +46,7 @@ export const SyncConfigChange = z.strictObject({
   alertRecipients: shape.alertRecipients.optional(),
 });
 export type NewSyncConfig = z.output<typeof NewSyncConfig>;
-export type SyncConfigChange = z.output<typeof SyncConfigChange>;
+export type SyncConfigPatch = z.output<typeof SyncConfigPatch>;
 
 export const TriggerInput = z.strictObject({ mode: z.enum(['incremental', 'full']).optional() });
 
@@ -52,7 +56,7 @@ const problem = z.object({
   code: z.string(),
   message: z.string(),
   fix: z.string(),
-  proposalId: Id.optional().describe('The proposal that lists the deletions held back'),
+  proposalId: Id.optional().describe('The proposal that lists the held-back deletions'),
 });
 
 export const SyncRun = z
@@ -74,13 +78,13 @@ export const SyncRun = z
     counts: z
       .object({ fetched: z.int(), inserted: z.int(), updated: z.int(), unchanged: z.int(), deleted: z.int(), rejected: z.int() })
       .nullable(),
-    generation: z.string().nullable().describe('What readers see since this run; unchanged when nothing changed'),
+    generation: z.string().nullable().describe('Generation of the data after this run; unchanged when nothing changed'),
     error: problem.nullable(),
     retryOf: Id.nullable(),
   })
   .meta({ id: 'SyncRun' });
 
-export const TriggeredRun = SyncRun.extend({ coalesced: z.boolean().describe('A run was already open: this is it') }).meta({
+export const TriggeredSyncRun = SyncRun.extend({ coalesced: z.boolean().describe('True when this run was already open') }).meta({
   id: 'TriggeredSyncRun',
 });
 
@@ -103,28 +107,28 @@ export const SyncConfig = z
     heldDeletions: z
       .object({ proposalId: Id, count: z.int(), createdAt: Instant })
       .nullable()
-      .describe("Records that are absent in the ERP and wait for a person's word"),
+      .describe('Deletions of records absent in the ERP that wait for approval'),
     nextRunAt: Instant.nullable(),
     createdAt: Instant,
     updatedAt: Instant,
   })
   .meta({ id: 'SyncConfig' });
 
-export const RunEvent = z
+export const SyncRunEvent = z
   .object({ at: Instant, level: z.enum(['info', 'warning', 'error']), message: z.string(), data: z.record(z.string(), z.unknown()) })
   .meta({ id: 'SyncRunEvent' });
-export const Rejection = z
+export const SyncRejection = z
   .object({ id: z.string(), code: z.string(), message: z.string(), firstSeenAt: Instant })
   .meta({ id: 'SyncRejection' });
-export const RejectedRecord = Rejection.extend({
+export const SyncRejectedRecord = SyncRejection.extend({
   lastSeenAt: Instant,
-  attempts: z.int().describe('How often it was read and could not be stored'),
-  runId: Id.nullable().describe('The run that met it last'),
+  attempts: z.int().describe('Number of failed attempts to store it'),
+  runId: Id.nullable().describe('The last run that could not store it'),
 }).meta({ id: 'SyncRejectedRecord' });
 export const RejectionRetry = z.strictObject({
-  recordIds: z.array(shortText(200)).min(1).max(1000).optional().describe('All that are rejected unless given'),
+  recordIds: z.array(shortText(200)).min(1).max(1000).optional().describe('Defaults to all rejected records'),
 });
-export const DriftEvent = z
+export const SyncDriftEvent = z
   .object({
     id: Id,
     recordType: z.string(),
@@ -132,7 +136,7 @@ export const DriftEvent = z
     field: z.string().describe('A field of the record type, or `lines.<field>`'),
     fromType: z.string().nullable(),
     toType: z.string().nullable(),
-    runId: Id.describe('The run that noticed it'),
+    runId: Id.describe('The run that detected it'),
     at: Instant,
     affects: z
       .array(
@@ -141,10 +145,10 @@ export const DriftEvent = z
           z.object({ kind: z.enum(['view']), id: Id, name: z.string(), field: z.string() }),
         ]),
       )
-      .describe('What uses the field now: drafts, published and deprecated versions, and views that the caller may see'),
-    hiddenViews: z.int().describe('How many views use the field now that the caller may not see'),
+      .describe('Current uses of the field: draft, published and deprecated versions, and views that the caller may see'),
+    hiddenViews: z.int().describe('Number of views that use the field and that the caller may not see'),
   })
   .meta({ id: 'SyncDriftEvent' });
-export const ProofCheck = z
+export const SyncProofCheck = z
   .object({ check: z.string(), passed: z.boolean(), message: z.string(), facts: z.record(z.string(), z.unknown()) })
   .meta({ id: 'SyncProofCheck' });

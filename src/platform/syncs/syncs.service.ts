@@ -1,31 +1,31 @@
-// Rules of syncs: one configuration per record type, schedules that can come due, nothing dropped that a published version
+// Sync configurations and runs: one configuration per record type, valid schedules, no removal of fields that a published version
 // uses, and one open run per configuration.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
-import { newId } from '../../core/id.ts';
-import { violates } from '../../db/pg-errors.ts';
+import { createId } from '../../core/id.ts';
+import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
-  type ConfigRow,
-  findConfig,
+  findNextSlot,
   findOpenRun,
   findRun,
+  findScheduleProblem,
+  findSyncConfig,
   type HeldDeletions,
-  heldDeletions,
   insertRun,
   insertRunEvent,
-  nextSlot,
+  listHeldDeletions,
   type RunRow,
-  readMetadata,
-  scheduleProblem,
+  readStoredMetadata,
+  type SyncConfigRow,
 } from '../../sync/index.ts';
-import { usersOfRecordType } from '../api-schemas/api-schemas.store.ts';
-import { makeRoom } from '../room.ts';
-import { usesByViews } from '../views/uses.ts';
-import type { NewSyncConfig, SyncConfigChange } from './syncs.schemas.ts';
+import { listVersionSources } from '../api-schemas/api-schemas.store.ts';
+import { assertQuota } from '../quotas.ts';
+import { findViewUses } from '../views/view-uses.ts';
+import type { NewSyncConfig, SyncConfigPatch } from './syncs.schemas.ts';
 import * as store from './syncs.store.ts';
 
 export const runView = (row: RunRow) => ({
@@ -47,7 +47,7 @@ export const runView = (row: RunRow) => ({
   retryOf: row.retry_of,
 });
 
-function configView(ctx: RequestCtx, row: ConfigRow, lastRun: RunRow | undefined, held: ReadonlyMap<string, HeldDeletions>) {
+function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undefined, held: ReadonlyMap<string, HeldDeletions>) {
   const idle = !row.enabled || row.schedule === null || row.paused_reason !== null;
   return {
     id: row.id,
@@ -65,34 +65,36 @@ function configView(ctx: RequestCtx, row: ConfigRow, lastRun: RunRow | undefined
     pausedReason: row.paused_reason,
     lastRun: lastRun === undefined ? null : runView(lastRun),
     heldDeletions: held.get(row.record_type) ?? null,
-    nextRunAt: idle ? null : instantOrNull(nextSlot(row.schedule ?? '', row.timezone, ctx.clock.now())),
+    nextRunAt: idle ? null : instantOrNull(findNextSlot(row.schedule ?? '', row.timezone, ctx.clock.now())),
     createdAt: instant(row.created_at),
     updatedAt: instant(row.updated_at),
   };
 }
 
-export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ConfigRow> {
-  const row = await findConfig(tx, ctx.organizationId, id);
+/** Throws 404 for an unknown sync. */
+export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise<SyncConfigRow> {
+  const row = await findSyncConfig(tx, ctx.organizationId, id);
   if (row === undefined) throw notFound('Sync configuration');
   return row;
 }
-const viewOf = async (tx: Tx, ctx: RequestCtx, row: ConfigRow) =>
-  configView(ctx, row, (await store.lastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await heldDeletions(ctx));
+const viewOf = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
+  configView(ctx, row, (await store.findLastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await listHeldDeletions(ctx));
 
+/** Throws 404 for an unknown run. */
 export async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
   const row = await findRun(tx, ctx.organizationId, id);
   if (row === undefined) throw notFound('Sync run');
   return row;
 }
 
-function checkSchedule(schedule: string | null, timezone: string): void {
-  const problem = scheduleProblem(schedule ?? '0 0 * * *', timezone);
+function assertSchedule(schedule: string | null, timezone: string): void {
+  const problem = findScheduleProblem(schedule ?? '0 0 * * *', timezone);
   if (problem !== null)
     throw invalid('The schedule is not valid', [{ path: problem.path, code: 'invalid_schedule', message: problem.message }]);
 }
 
-async function checkFields(ctx: RequestCtx, recordType: string, fields: '*' | readonly string[]): Promise<void> {
-  const metadata = await readMetadata(ctx);
+async function assertSyncableFields(ctx: RequestCtx, recordType: string, fields: '*' | readonly string[]): Promise<void> {
+  const metadata = await readStoredMetadata(ctx);
   if (metadata === undefined)
     throw invalid("The ERP's record types are not known yet", [
       { path: 'recordType', code: 'no_metadata', message: 'Refresh the metadata first: POST /netsuite/metadata/refresh' },
@@ -100,8 +102,8 @@ async function checkFields(ctx: RequestCtx, recordType: string, fields: '*' | re
   const found = metadata.recordTypes.find(({ name }) => name === recordType);
   if (found === undefined || !found.fields.some(({ syncable }) => syncable)) {
     const known = metadata.recordTypes.filter((type) => type.fields.some(({ syncable }) => syncable)).map(({ name }) => name);
-    throw invalid('The ERP has no such record type to sync', [
-      { path: 'recordType', code: 'unknown_record_type', message: `Known record types: ${known.join(', ')}` },
+    throw invalid('Unknown record type', [
+      { path: 'recordType', code: 'unknown_record_type', message: `Available record types: ${known.join(', ')}` },
     ]);
   }
   if (fields === '*') return;
@@ -114,23 +116,26 @@ async function checkFields(ctx: RequestCtx, recordType: string, fields: '*' | re
         path: `fields[${index}]`,
         code: 'unsyncable_field',
         message:
-          field === undefined ? `${recordType} has no field ${name}` : `${name} can't be synced: ${field.reason ?? 'no reason given'}`,
+          field === undefined ? `${recordType} has no field ${name}` : `${name} cannot be synced: ${field.reason ?? 'no reason given'}`,
       },
     ];
   });
-  if (details.length > 0) throw invalid("Some fields can't be synced", details);
+  if (details.length > 0) throw invalid('Some fields cannot be synced', details);
 }
 
 const inUse = (message: string) => ({ path: '', code: 'in_use', message });
 
 /**
- * Somebody else's private view stands in nobody's way: the caller could neither see nor change it, and it tells its owner itself
- * what is missing.
+ * Throws 422 when a published version or a view uses a source that would be removed. Private views of other people do not count: the
+ * caller can neither see nor change them, and such a view reports missing fields to its owner.
  */
-async function checkUnused(tx: Tx, ctx: RequestCtx, recordType: string, stays: (source: string) => boolean): Promise<void> {
+async function assertUnused(tx: Tx, ctx: RequestCtx, recordType: string, stays: (source: string) => boolean): Promise<void> {
   const goingOf = (sources: readonly string[]): string => sources.filter((source) => !stays(source)).join(', ');
-  const versions = (await usersOfRecordType(tx, ctx.organizationId, recordType)).map(({ version, sources }) => [version, goingOf(sources)]);
-  const views = (await usesByViews(tx, ctx, recordType))
+  const versions = (await listVersionSources(tx, ctx.organizationId, recordType)).map(({ version, sources }) => [
+    version,
+    goingOf(sources),
+  ]);
+  const views = (await findViewUses(tx, ctx, recordType))
     .filter(({ view, isPrivate }) => view !== null || !isPrivate)
     .map(({ view, sources }) => ({ view, going: goingOf(sources) }))
     .filter(({ going }) => going !== '');
@@ -138,9 +143,9 @@ async function checkUnused(tx: Tx, ctx: RequestCtx, recordType: string, stays: (
   const details = [
     ...versions.filter(([, going]) => going !== '').map(([version, going]) => inUse(`${version} uses ${going}`)),
     ...views.flatMap(({ view, going }) => (view === null ? [] : [inUse(`The view "${view.name}" uses ${going}`)])),
-    ...(hidden === 0 ? [] : [inUse(`Views that you may not see use it: ${hidden}`)]),
+    ...(hidden === 0 ? [] : [inUse(`${hidden} ${hidden === 1 ? 'view that you may not see uses' : 'views that you may not see use'} it`)]),
   ];
-  if (details.length > 0) throw invalid('Published versions or views use it', details);
+  if (details.length > 0) throw invalid('Published versions or views use these fields', details);
 }
 
 const fieldOf = (source: string): string => source.replace(/\.name$/, '');
@@ -148,12 +153,12 @@ const fieldOf = (source: string): string => source.replace(/\.name$/, '');
 export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
   inTransaction(ctx, async (tx) => {
     const { rows, total } = await store.listConfigs(tx, ctx.organizationId, page, q);
-    const runs = await store.lastRuns(
+    const runs = await store.findLastRuns(
       tx,
       ctx.organizationId,
       rows.map(({ id }) => id),
     );
-    const held = await heldDeletions(ctx);
+    const held = await listHeldDeletions(ctx);
     return toPage(
       rows.map((row) => configView(ctx, row, runs.get(row.id), held)),
       total,
@@ -161,22 +166,24 @@ export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, q: string | un
     );
   });
 
+/** Throws 404 for an unknown sync. */
 export const getSyncConfig = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => viewOf(tx, ctx, await getConfigRow(tx, ctx, id)));
 
-const taken = (error: unknown): never => {
-  if (!violates(error, 'one_config_per_record_type')) throw error;
-  throw invalid('That record type already has a sync', [
-    { path: 'recordType', code: 'taken', message: 'There is one configuration per record type' },
+const rethrowAsTaken = (error: unknown): never => {
+  if (!violatesConstraint(error, 'one_config_per_record_type')) throw error;
+  throw invalid('This record type already has a sync', [
+    { path: 'recordType', code: 'taken', message: 'Only one configuration per record type is allowed' },
   ]);
 };
 
+/** Throws 422 for an invalid schedule, an unknown record type or field, a record type that already has a sync, or at the quota. */
 export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
-  checkSchedule(input.schedule, input.timezone);
-  await checkFields(ctx, input.recordType, input.fields);
-  const id = newId();
+  assertSchedule(input.schedule, input.timezone);
+  await assertSyncableFields(ctx, input.recordType, input.fields);
+  const id = createId();
   return inTransaction(ctx, async (tx) => {
-    await makeRoom(tx, ctx, 'syncs');
+    await assertQuota(tx, ctx, 'syncs');
     await store.insertConfig(tx, ctx.organizationId, {
       id,
       record_type: input.recordType,
@@ -192,17 +199,18 @@ export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
     });
     await writeAudit(tx, ctx, { action: 'sync-config.create', target: { type: 'sync-config', id }, changes: input });
     return viewOf(tx, ctx, await getConfigRow(tx, ctx, id));
-  }).catch(taken);
+  }).catch(rethrowAsTaken);
 }
 
-export async function changeSyncConfig(ctx: RequestCtx, id: string, change: SyncConfigChange) {
+/** Throws 404, 422 for an invalid schedule, an unknown field, or when a removed field is in use. */
+export async function updateSyncConfig(ctx: RequestCtx, id: string, change: SyncConfigPatch) {
   const before = await inTransaction(ctx, (tx) => getConfigRow(tx, ctx, id));
-  checkSchedule(change.schedule === undefined ? before.schedule : change.schedule, change.timezone ?? before.timezone);
-  if (change.fields !== undefined) await checkFields(ctx, before.record_type, change.fields);
+  assertSchedule(change.schedule === undefined ? before.schedule : change.schedule, change.timezone ?? before.timezone);
+  if (change.fields !== undefined) await assertSyncableFields(ctx, before.record_type, change.fields);
   return inTransaction(ctx, async (tx) => {
     const { fields } = change;
     if (fields !== undefined && fields !== '*')
-      await checkUnused(tx, ctx, before.record_type, (source) => fields.includes(fieldOf(source)));
+      await assertUnused(tx, ctx, before.record_type, (source) => fields.includes(fieldOf(source)));
     const { alertRecipients, maxDeleteShare, fields: _, ...same } = change;
     const present = Object.fromEntries(Object.entries(same).filter(([, value]) => value !== undefined));
     await store.updateConfig(tx, ctx.organizationId, id, {
@@ -216,11 +224,11 @@ export async function changeSyncConfig(ctx: RequestCtx, id: string, change: Sync
   });
 }
 
-/** The synced records stay served; they are just not read again. */
+/** Synced records stay available but are no longer updated. Throws 404, 422 `in_use`. */
 export const deleteSyncConfig = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await getConfigRow(tx, ctx, id);
-    await checkUnused(tx, ctx, row.record_type, () => false);
+    await assertUnused(tx, ctx, row.record_type, () => false);
     await store.deleteConfig(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
       action: 'sync-config.delete',
@@ -237,8 +245,8 @@ const auditTrigger = (tx: Tx, ctx: RequestCtx, run: RunRow) =>
   });
 
 /**
- * A run that is already open is returned instead. A full run asked for during an incremental one waits behind it; one that only
- * waits is made full.
+ * Returns an open run instead of creating another one. A full run requested during an incremental one is queued after it; an
+ * incremental run that is only queued becomes full. Throws 404 for an unknown sync.
  */
 export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | 'full' | undefined) =>
   inTransaction(ctx, async (tx) => {
@@ -246,26 +254,27 @@ export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | '
     const wanted = mode ?? config.mode;
     const open = await findOpenRun(tx, ctx.organizationId, id);
     if (open !== undefined && (open.mode === 'full' || wanted === 'incremental')) return { ...runView(open), coalesced: true };
-    const raised = open === undefined ? undefined : await store.makeFull(tx, ctx.organizationId, open.id);
+    const raised = open === undefined ? undefined : await store.upgradeToFull(tx, ctx.organizationId, open.id);
     if (raised !== undefined) {
       await auditTrigger(tx, ctx, raised);
       return { ...runView(raised), coalesced: true };
     }
-    const made = await insertRun(tx, ctx.organizationId, {
+    const inserted = await insertRun(tx, ctx.organizationId, {
       sync_config_id: id,
       record_type: config.record_type,
       mode: wanted,
       trigger: 'manual',
     });
-    if (made === undefined) {
+    if (inserted === undefined) {
       const winner = await findOpenRun(tx, ctx.organizationId, id);
-      if (winner === undefined) throw new Error('a run was neither made nor found');
+      if (winner === undefined) throw new Error('a run was neither inserted nor found');
       return { ...runView(winner), coalesced: true };
     }
-    await auditTrigger(tx, ctx, made);
-    return { ...runView(made), coalesced: false };
+    await auditTrigger(tx, ctx, inserted);
+    return { ...runView(inserted), coalesced: false };
   });
 
+/** Throws 404 when `filter.syncConfigId` is unknown. */
 export const listSyncRuns = (ctx: RequestCtx, page: PageQuery, filter: store.RunFilter) =>
   inTransaction(ctx, async (tx) => {
     if (filter.syncConfigId !== undefined) await getConfigRow(tx, ctx, filter.syncConfigId);
@@ -273,12 +282,15 @@ export const listSyncRuns = (ctx: RequestCtx, page: PageQuery, filter: store.Run
     return toPage(rows.map(runView), total, page);
   });
 
+/** Throws 404 for an unknown run. */
 export const getSyncRun = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => runView(await getRunRow(tx, ctx, id)));
 
-export const getProof = (ctx: RequestCtx, id: string) =>
+/** Throws 404 for an unknown run. */
+export const getSyncRunProof = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => ({ checks: (await getRunRow(tx, ctx, id)).proof }));
 
-export const listRunEvents = (ctx: RequestCtx, id: string, page: PageQuery) =>
+/** Throws 404 for an unknown run. */
+export const listSyncRunEvents = (ctx: RequestCtx, id: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     await getRunRow(tx, ctx, id);
     const { rows, total } = await store.listEvents(tx, ctx.organizationId, id, page);
@@ -289,7 +301,8 @@ export const listRunEvents = (ctx: RequestCtx, id: string, page: PageQuery) =>
     );
   });
 
-export const cancelRun = (ctx: RequestCtx, id: string) =>
+/** Throws 404, 422 `publishing` or `run_ended`. */
+export const cancelSyncRun = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const run = await getRunRow(tx, ctx, id);
     const ended = await store.cancelIdleRun(tx, ctx.organizationId, id);
@@ -297,14 +310,15 @@ export const cancelRun = (ctx: RequestCtx, id: string) =>
     else if ((await store.requestCancel(tx, ctx.organizationId, id)) === 0)
       throw run.status === 'publishing'
         ? invalid('The run is being published', [
-            { path: '', code: 'publishing', message: 'What is being published can no longer be cancelled' },
+            { path: '', code: 'publishing', message: 'A run can no longer be cancelled while it is being published' },
           ])
         : invalid('The run has already ended', [{ path: '', code: 'run_ended', message: 'Only an open run can be cancelled' }]);
     await writeAudit(tx, ctx, { action: 'sync-run.cancel', target: { type: 'sync-run', id } });
     return runView(await getRunRow(tx, ctx, id));
   });
 
-export const retryRun = (ctx: RequestCtx, id: string) =>
+/** Throws 404, 422 `not_retryable` unless the run failed, was partial or cancelled, 422 `run_open` when a run is already queued. */
+export const retrySyncRun = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const run = await getRunRow(tx, ctx, id);
     if (!['failed', 'partial', 'cancelled'].includes(run.status)) {
@@ -312,15 +326,15 @@ export const retryRun = (ctx: RequestCtx, id: string) =>
         { path: '', code: 'not_retryable', message: `The run is ${run.status}` },
       ]);
     }
-    const made = await insertRun(tx, ctx.organizationId, {
+    const inserted = await insertRun(tx, ctx.organizationId, {
       sync_config_id: run.sync_config_id,
       record_type: run.record_type,
       mode: run.mode,
       trigger: 'retry',
       retry_of: run.id,
     });
-    if (made === undefined)
-      throw invalid('A run of that sync is already waiting', [{ path: '', code: 'run_open', message: "See the sync's runs" }]);
-    await writeAudit(tx, ctx, { action: 'sync-run.retry', target: { type: 'sync-run', id: made.id }, changes: { retryOf: id } });
-    return runView(made);
+    if (inserted === undefined)
+      throw invalid('A run of this sync is already queued', [{ path: '', code: 'run_open', message: 'See GET /sync-configs/{id}/runs' }]);
+    await writeAudit(tx, ctx, { action: 'sync-run.retry', target: { type: 'sync-run', id: inserted.id }, changes: { retryOf: id } });
+    return runView(inserted);
   });

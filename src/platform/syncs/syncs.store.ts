@@ -1,8 +1,8 @@
-// Rows of sync configurations, and the lists of runs and their events. Runs change state in the sync engine alone.
+// Rows of sync configurations, and lists of runs and their events. Runs change state in the sync engine only, except for cancelling.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
-import { type ConfigRow, type RunRow, type RunStatus, runColumns } from '../../sync/index.ts';
+import { type RunRow, type RunStatus, runColumns, type SyncConfigRow } from '../../sync/index.ts';
 
 export type RunFilter = {
   readonly status?: RunStatus | undefined;
@@ -20,7 +20,7 @@ export function listConfigs(tx: Tx, organizationId: string, page: PageQuery, q: 
     ])
     .select('*');
   if (q !== undefined) query.whereRaw('strpos(lower(name), lower(?)) > 0', [q]);
-  return readPage<ConfigRow>(query, page);
+  return readPage<SyncConfigRow>(query, page);
 }
 
 export function listRuns(tx: Tx, organizationId: string, page: PageQuery, filter: RunFilter) {
@@ -37,8 +37,8 @@ export function listRuns(tx: Tx, organizationId: string, page: PageQuery, filter
   return readPage<RunRow>(query, page);
 }
 
-/** The newest run of each of these configurations. */
-export async function lastRuns(tx: Tx, organizationId: string, configIds: readonly string[]): Promise<Map<string, RunRow>> {
+/** The newest run of each configuration. */
+export async function findLastRuns(tx: Tx, organizationId: string, configIds: readonly string[]): Promise<Map<string, RunRow>> {
   const rows = await tx('sync_runs')
     .where('organization_id', organizationId)
     .whereIn('sync_config_id', configIds)
@@ -77,8 +77,8 @@ export const listDrift = (tx: Tx, organizationId: string, recordType: string, pa
   );
 
 export type NumberedEvent = EventRow & { id: string };
-/** What a run's log says after that event, oldest first. */
-export const eventsAfter = (tx: Tx, organizationId: string, runId: string, after: string, limit: number): Promise<NumberedEvent[]> =>
+/** Log events of a run after the given event id, oldest first. */
+export const listEventsAfter = (tx: Tx, organizationId: string, runId: string, after: string, limit: number): Promise<NumberedEvent[]> =>
   tx('sync_run_events')
     .where({ organization_id: organizationId, run_id: runId })
     .where('id', '>', after)
@@ -86,7 +86,7 @@ export const eventsAfter = (tx: Tx, organizationId: string, runId: string, after
     .limit(limit)
     .select<NumberedEvent[]>('id', 'at', 'level', 'message', 'data');
 
-type Written = Pick<ConfigRow, 'name' | 'mode' | 'schedule' | 'timezone' | 'enabled' | 'fields' | 'deletions' | 'alert_recipients'> & {
+type Written = Pick<SyncConfigRow, 'name' | 'mode' | 'schedule' | 'timezone' | 'enabled' | 'fields' | 'deletions' | 'alert_recipients'> & {
   max_delete_share: number;
 };
 export const insertConfig = (tx: Tx, organizationId: string, row: Written & { id: string; record_type: string }) =>
@@ -100,8 +100,8 @@ export const deleteConfig = (tx: Tx, organizationId: string, id: string) =>
 
 export const requestCancel = (tx: Tx, organizationId: string, runId: string) =>
   tx('sync_runs').where({ organization_id: organizationId, id: runId }).where('status', 'running').update({ cancel_requested: true });
-/** A run that nobody has begun can still become a full one. */
-export const makeFull = async (tx: Tx, organizationId: string, runId: string): Promise<RunRow | undefined> => {
+/** Makes a queued run full; undefined when it has started. */
+export const upgradeToFull = async (tx: Tx, organizationId: string, runId: string): Promise<RunRow | undefined> => {
   const [row] = await tx('sync_runs')
     .where({ organization_id: organizationId, id: runId, status: 'queued' })
     .update({ mode: 'full' })

@@ -4,7 +4,7 @@ import { Id, Instant, longText, shortText } from '../../http/fields.ts';
 export const TeamMemberParams = z.strictObject({ id: Id, userId: Id });
 
 export const NewTeam = z.strictObject({ name: shortText(120), description: longText(500).default('') });
-export const TeamChange = z.strictObject({ name: shortText(120).optional(), description: longText(500).nullable().optional() });
+export const TeamPatch = z.strictObject({ name: shortText(120).optional(), description: longText(500).nullable().optional() });
 export const NewTeamMember = z.strictObject({ userId: Id.describe('A member of the organization') });
 
 export const Team = z
@@ -15,7 +15,7 @@ export const TeamMember = z
   .object({ user: z.object({ id: Id, email: z.string(), name: z.string() }), addedAt: Instant })
   .meta({ id: 'TeamMember' });
 
-export type TeamInput = z.output<typeof NewTeam>;
-export type TeamChanges = z.output<typeof TeamChange>;
-export type TeamView = z.input<typeof Team>;
-export type TeamMemberView = z.input<typeof TeamMember>;
+export type NewTeam = z.output<typeof NewTeam>;
+export type TeamPatch = z.output<typeof TeamPatch>;
+export type Team = z.input<typeof Team>;
+export type TeamMember = z.input<typeof TeamMember>;

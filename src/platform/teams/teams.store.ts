@@ -1,4 +1,5 @@
-// Rows of teams and team_members. A foreign key to memberships keeps strangers out and takes away whoever leaves.
+// Rows of teams and team_members. A foreign key to memberships admits only members of the organization, and removes the row of a
+// member who leaves.
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';

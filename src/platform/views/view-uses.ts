@@ -1,21 +1,21 @@
-// Which views use the fields of a record type, for whoever is about to take fields away or to learn that they went. Views that the
-// caller may not see have no name here.
+// Which views use the fields of a record type: read before fields are removed from a sync, and to show the effects of schema
+// drift. Views that the caller may not see are not named.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { viewerOf } from './views.service.ts';
-import { viewsOfRecordType } from './views.store.ts';
+import { listViewsOfRecordType } from './views.store.ts';
 
 export type ViewUse = {
-  /** Null where the caller may not see the view. */
+  /** Null when the caller may not see the view. */
   readonly view: { readonly id: string; readonly name: string } | null;
   readonly isPrivate: boolean;
-  /** As the view names them, each once: in columns, filters and sort. */
+  /** Distinct sources in columns, filters and sort, as the view writes them. */
   readonly sources: readonly string[];
 };
 
-export async function usesByViews(tx: Tx, ctx: RequestCtx, recordType: string): Promise<ViewUse[]> {
+export async function findViewUses(tx: Tx, ctx: RequestCtx, recordType: string): Promise<ViewUse[]> {
   const maySee = ctx.principal.permissions.has('view:read');
-  const views = await viewsOfRecordType(tx, ctx.organizationId, recordType, viewerOf(ctx));
+  const views = await listViewsOfRecordType(tx, ctx.organizationId, recordType, viewerOf(ctx));
   return views.map(({ id, name, visible, visibility, columns, filters, sort }) => ({
     view: visible && maySee ? { id, name } : null,
     isPrivate: visibility === 'private',

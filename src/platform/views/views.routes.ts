@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route.ts';
-import { NewView, View, ViewChange, ViewRecords, visibilities } from './views.schemas.ts';
+import { NewView, View, ViewPatch, ViewRecords, visibilities } from './views.schemas.ts';
 import * as service from './views.service.ts';
 
 const group = 'Views';
-const whoChanges = 'Its owner may, and whoever may change members (`member:update`).';
+const whoChanges = 'Allowed for its owner and for callers with `member:update`.';
 
 export const viewRoutes = [
   defineRoute({
@@ -15,8 +15,8 @@ export const viewRoutes = [
     method: 'GET',
     path: '/views',
     permission: 'view:read',
-    summary: 'Views that the caller may see, newest first',
-    description: 'Their own, those of their teams and those of the organization. `q` looks in names.',
+    summary: 'List views',
+    description: "Newest first: the caller's own views, those of their teams and those of the organization. `q` searches in names.",
     query: z.strictObject({
       ...pageFields,
       q: z.string().min(1).max(120).optional(),
@@ -32,10 +32,10 @@ export const viewRoutes = [
     method: 'POST',
     path: '/views',
     permission: 'view:create',
-    summary: 'Save a view',
+    summary: 'Create a view',
     description:
-      'It may ask for any synced field of one record type. A `private` view is seen by its owner alone, a `team` view by the members of ' +
-      'that team, an `organization` view by every member with `view:read`.',
+      'A view can use any synced field of one record type. A `private` view is visible to its owner only, a `team` view to the members ' +
+      'of that team, an `organization` view to every member with `view:read`.',
     body: NewView,
     example: {
       name: 'Open invoices',
@@ -55,8 +55,8 @@ export const viewRoutes = [
     method: 'GET',
     path: '/views/{id}',
     permission: 'view:read',
-    summary: 'One view',
-    description: 'One that the caller may not see is not there.',
+    summary: 'Retrieve a view',
+    description: 'Answers 404 for a view that the caller may not see.',
     params: IdParams,
     response: View,
     handler: (ctx, { params }) => service.getView(ctx, params.id),
@@ -67,13 +67,13 @@ export const viewRoutes = [
     method: 'PATCH',
     path: '/views/{id}',
     permission: 'view:update',
-    summary: 'Change a view',
-    description: `${whoChanges} Fields that are left out stay; null clears filters and sort. The record type stays the same.`,
+    summary: 'Update a view',
+    description: `${whoChanges} Omitted fields stay as they are; null clears filters and sort. The record type cannot change.`,
     params: IdParams,
-    body: ViewChange,
+    body: ViewPatch,
     example: { columns: ['tranid', 'trandate', 'entity.name', 'foreigntotal'], sort: [{ field: 'foreigntotal', direction: 'desc' }] },
     response: View,
-    handler: (ctx, { params, body }) => service.changeView(ctx, params.id, body),
+    handler: (ctx, { params, body }) => service.updateView(ctx, params.id, body),
   }),
   defineRoute({
     id: 'deleteView',
@@ -92,23 +92,23 @@ export const viewRoutes = [
     method: 'GET',
     path: '/views/{id}/records',
     permission: 'view:read',
-    summary: 'The records that a view shows',
+    summary: 'List the records of a view',
     description:
-      'Read by the engine of the public interface, with the same values and the same limits. A view whose fields have gone says so in ' +
-      '`problems`: such a column is null, such a sort is left out, and such a filter lets nothing through.',
+      'Reads with the engine of the public interface, so values and limits are the same. `problems` reports fields that no longer exist: such ' +
+      'a column is null, such a sort is ignored, and such a filter matches nothing.',
     params: IdParams,
     query: PageQuery,
     response: ViewRecords,
-    alsoAnswers: [422],
+    additionalErrors: [422],
     download: {
       mediaType: 'text/csv',
       description:
-        'All records of the view as a file by RFC 4180, without `page` and `pageSize`. Texts that a spreadsheet would take for a formula ' +
-        'get an apostrophe; numbers stay as they are. `X-Total-Count` tells how many there are, `X-View-Problems` which columns and sorts ' +
-        'do not work now; with a filter that does not, the answer is 422.',
+        'All records of the view as a CSV file (RFC 4180); `page` and `pageSize` do not apply. Texts that a spreadsheet would read as a ' +
+        'formula get a leading apostrophe; numbers stay as they are. `X-Total-Count` is the number of records, `X-View-Problems` names ' +
+        'the columns and sorts that do not work at the moment. A filter that does not work answers 422.',
       example: 'id,tranid,foreigntotal\r\n7,INV-1007,-15.30\r\n',
       open: (ctx, { params }, left) => service.openViewCsv(ctx, params.id, left),
     },
-    handler: (ctx, { params, query }) => service.readViewRecords(ctx, params.id, query),
+    handler: (ctx, { params, query }) => service.listViewRecords(ctx, params.id, query),
   }),
 ];

@@ -15,18 +15,19 @@ export const ViewFilter = z
     value: z
       .union([scalar, z.array(scalar).min(1).max(100)])
       .describe(
-        'What fits the field. `eq` and `not` also take a list, for one of them and for none of them. Numbers with many digits go as text',
+        'A value of the type of the field. `eq` and `not` also take a list, meaning any or none of its values. Send numbers with more ' +
+          'digits than a double can hold as text',
       ),
   })
   .meta({ id: 'ViewFilter' });
 export const ViewSort = z.strictObject({ field, direction: z.enum(['asc', 'desc']) }).meta({ id: 'ViewSort' });
 
-const columns = z.array(column).min(1).max(100).describe('In their order, each once; `id` is in every record beside them');
-const filters = z.array(ViewFilter).max(20).describe('All of them must hold');
-const sort = z.array(ViewSort).max(3).describe('Records without a value come last; the id decides at the end');
+const columns = z.array(column).min(1).max(100).describe('In display order, without duplicates; every record also has `id`');
+const filters = z.array(ViewFilter).max(20).describe('Combined with AND');
+const sort = z.array(ViewSort).max(3).describe('Records without a value come last; ties are sorted by id');
 export const visibilities = ['private', 'team', 'organization'] as const;
 const visibility = z.enum(visibilities);
-const teamId = Id.nullable().describe('Goes with the visibility `team` alone');
+const teamId = Id.nullable().describe('Only with the visibility `team`');
 
 export const NewView = z.strictObject({
   name: shortText(120),
@@ -37,7 +38,7 @@ export const NewView = z.strictObject({
   visibility: visibility.default('private'),
   teamId: teamId.default(null),
 });
-export const ViewChange = z.strictObject({
+export const ViewPatch = z.strictObject({
   name: shortText(120).optional(),
   columns: columns.optional(),
   filters: filters.nullable().optional(),
@@ -55,11 +56,11 @@ export const View = z
     filters: z.array(ViewFilter),
     sort: z.array(ViewSort),
     visibility,
-    teamId: Id.nullable().describe('Null also once the team is deleted: then only the owner sees the view'),
+    teamId: Id.nullable().describe('Null also after the team was deleted: then only the owner sees the view'),
     owner: z
       .object({ id: Id, email: z.string(), name: z.string() })
       .nullable()
-      .describe('Null once the owner left: then whoever may change members looks after the view'),
+      .describe('Null after the owner left: then callers with `member:update` manage the view'),
     createdAt: Instant,
     updatedAt: Instant,
   })
@@ -69,7 +70,7 @@ export const ViewRecords = z
   .object({
     data: z
       .array(z.record(z.string(), z.unknown()))
-      .describe('`id` first, then the columns under their sources, as the public interface writes them'),
+      .describe('`id` first, then the columns under their sources, with values as in the public interface'),
     pagination: Pagination,
     columns: z.array(
       z.object({
@@ -77,14 +78,14 @@ export const ViewRecords = z
         type: z
           .enum(['text', 'number', 'integer', 'boolean', 'date', 'time', 'lines'])
           .nullable()
-          .describe('Null where there is no such field at the moment'),
+          .describe('Null when the field does not exist at the moment'),
       }),
     ),
-    problems: z.array(Problem).describe('What of the view does not work now. With a filter that does not, there are no records'),
-    syncedAt: Instant.nullable().describe('How fresh the records are'),
+    problems: z.array(Problem).describe('Parts of the view that do not work at the moment. A filter that does not work matches no records'),
+    syncedAt: Instant.nullable().describe('When the records were synced'),
   })
   .meta({ id: 'ViewRecords' });
 
-export type ViewInput = z.output<typeof NewView>;
-export type ViewChanges = z.output<typeof ViewChange>;
-export type ViewShown = z.input<typeof View>;
+export type NewView = z.output<typeof NewView>;
+export type ViewPatch = z.output<typeof ViewPatch>;
+export type View = z.input<typeof View>;

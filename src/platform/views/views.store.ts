@@ -1,18 +1,18 @@
-// Rows of views. Who sees which is decided here, in every query: what a caller may not see is not there.
+// Rows of views. Every query for a caller filters by visibility, so a view that the caller may not see does not exist for them.
 import type { Knex } from 'knex';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
-import type { ViewInput } from './views.schemas.ts';
+import type { NewView } from './views.schemas.ts';
 
 export type ViewRow = {
   id: string;
   name: string;
   record_type: string;
   columns: string[];
-  filters: ViewInput['filters'];
-  sort: ViewInput['sort'];
-  visibility: ViewInput['visibility'];
+  filters: NewView['filters'];
+  sort: NewView['sort'];
+  visibility: NewView['visibility'];
   team_id: string | null;
   owner_id: string | null;
   owner_email: string | null;
@@ -21,13 +21,13 @@ export type ViewRow = {
   updated_at: Date;
 };
 
-/** Who looks. `keeper`: looks after views whose owner left. */
-export type Viewer = { readonly userId: string; readonly keeper: boolean };
+/** The caller. `managesOrphans`: may see and change views whose owner left. */
+export type Viewer = { readonly userId: string; readonly managesOrphans: boolean };
 
-/** SQL over `views v`, with the values of `whoLooks`. */
+/** SQL condition over `views v`; its bindings are `viewerBindings`. */
 export const isVisible = `(v.owner_id = ? or v.visibility = 'organization' or (v.owner_id is null and ?::boolean) or (v.visibility = 'team' and exists
   (select from team_members m where m.organization_id = v.organization_id and m.team_id = v.team_id and m.user_id = ?)))`;
-export const whoLooks = ({ userId, keeper }: Viewer): Knex.RawBinding[] => [userId, keeper, userId];
+export const viewerBindings = ({ userId, managesOrphans: keeper }: Viewer): Knex.RawBinding[] => [userId, keeper, userId];
 
 const selectViews = (tx: Tx, organizationId: string) =>
   tx('views as v')
@@ -44,7 +44,7 @@ export type ViewFilters = {
 
 export function listViews(tx: Tx, organizationId: string, viewer: Viewer, page: PageQuery, { q, recordType, visibility }: ViewFilters) {
   const query = selectViews(tx, organizationId)
-    .whereRaw(isVisible, whoLooks(viewer))
+    .whereRaw(isVisible, viewerBindings(viewer))
     .orderBy([
       { column: 'v.created_at', order: 'desc' },
       { column: 'v.id', order: 'desc' },
@@ -56,9 +56,9 @@ export function listViews(tx: Tx, organizationId: string, viewer: Viewer, page: 
 }
 
 export const findVisibleView = async (tx: Tx, organizationId: string, viewer: Viewer, id: string): Promise<ViewRow | undefined> =>
-  (await selectViews(tx, organizationId).where('v.id', id).whereRaw(isVisible, whoLooks(viewer)).first()) as ViewRow | undefined;
+  (await selectViews(tx, organizationId).where('v.id', id).whereRaw(isVisible, viewerBindings(viewer)).first()) as ViewRow | undefined;
 
-/** Whoever may see it: for the answer to a write, after which its writer may no longer see it. */
+/** Ignores visibility: for the response to an update after which the caller may no longer see the view. */
 export const findView = async (tx: Tx, organizationId: string, id: string): Promise<ViewRow | undefined> =>
   (await selectViews(tx, organizationId).where('v.id', id).first()) as ViewRow | undefined;
 
@@ -83,8 +83,8 @@ export async function isTeam(tx: Tx, organizationId: string, teamId: string): Pr
   return row !== undefined;
 }
 
-/** Every view of the record type, with whether the viewer may see it; newest first. */
-export async function viewsOfRecordType(
+/** All views of the record type, newest first; `visible`: whether the viewer may see it. */
+export async function listViewsOfRecordType(
   tx: Tx,
   organizationId: string,
   recordType: string,
@@ -96,11 +96,19 @@ export async function viewsOfRecordType(
       { column: 'v.created_at', order: 'desc' },
       { column: 'v.id', order: 'desc' },
     ])
-    .select('v.id', 'v.name', 'v.visibility', 'v.columns', 'v.filters', 'v.sort', tx.raw(`${isVisible} as visible`, whoLooks(viewer)));
+    .select(
+      'v.id',
+      'v.name',
+      'v.visibility',
+      'v.columns',
+      'v.filters',
+      'v.sort',
+      tx.raw(`${isVisible} as visible`, viewerBindings(viewer)),
+    );
 }
 
-/** Ids of what someone who is about to leave leaves behind. */
-export const viewsOwnedBy = async (tx: Tx, organizationId: string, ownerId: string): Promise<string[]> =>
+/** Ids of the views that lose their owner when this member leaves. */
+export const listViewIdsOwnedBy = async (tx: Tx, organizationId: string, ownerId: string): Promise<string[]> =>
   (await tx('views').where({ organization_id: organizationId, owner_id: ownerId }).orderBy('id').select<{ id: string }[]>('id')).map(
     ({ id }) => id,
   );

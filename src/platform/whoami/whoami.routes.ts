@@ -1,7 +1,7 @@
 import { IdParams } from '../../http/fields.ts';
 import { PageQuery, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route.ts';
-import { ChosenOrganization, MyOrganization, MyOrganizationsQuery, OrganizationChoice, Session, WhoAmI } from './whoami.schemas.ts';
+import { ChosenOrganization, MyOrganization, MyOrganizationsQuery, MySession, OrganizationChoice, WhoAmI } from './whoami.schemas.ts';
 import {
   chooseActiveOrganization,
   describeCaller,
@@ -20,8 +20,10 @@ export const whoamiRoutes = [
     method: 'GET',
     path: '/whoami',
     permission: 'any',
-    summary: 'Who is calling, for which organization, with which permissions',
-    description: "The same for key, token and session. The organization's id is the tenant id of the public interface.",
+    summary: 'Retrieve the caller',
+    description:
+      "Person, active organization, permissions and credential, for keys, tokens and sessions alike. The organization's id is the tenant " +
+      'id of the public interface.',
     response: WhoAmI,
     handler: describeCaller,
   }),
@@ -31,8 +33,8 @@ export const whoamiRoutes = [
     method: 'GET',
     path: '/whoami/organizations',
     permission: 'authenticated',
-    summary: 'Organizations of the caller with the role in each, newest first',
-    description: 'An API key sees the one organization that it belongs to.',
+    summary: "List the caller's organizations",
+    description: 'Newest first, with the role in each. An API key sees only the organization that it belongs to.',
     query: MyOrganizationsQuery,
     response: pageOf(MyOrganization),
     handler: (ctx, { query: { q, ...page } }) => listOwnOrganizations(ctx, page, q),
@@ -44,7 +46,7 @@ export const whoamiRoutes = [
     path: '/whoami/active-organization',
     permission: 'signed-in',
     summary: "Choose the session's active organization",
-    description: 'For sessions alone: a token names its organization in the header x-organization-id with each request.',
+    description: 'Only for sessions. A token names its organization in the header x-organization-id of each request.',
     body: OrganizationChoice,
     example: { organizationId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' },
     response: ChosenOrganization,
@@ -56,10 +58,10 @@ export const whoamiRoutes = [
     method: 'GET',
     path: '/whoami/sessions',
     permission: 'signed-in',
-    summary: 'Where the caller is signed in, newest first',
-    description: 'Sessions that ended or ran out are not shown.',
+    summary: "List the caller's sessions",
+    description: 'Newest first. Ended and expired sessions are not listed.',
     query: PageQuery,
-    response: pageOf(Session),
+    response: pageOf(MySession),
     handler: (ctx, { query }) => listOwnSessions(ctx, query),
   }),
   definePersonRoute({
@@ -68,8 +70,8 @@ export const whoamiRoutes = [
     method: 'DELETE',
     path: '/whoami/sessions',
     permission: 'signed-in',
-    summary: 'Sign out everywhere but here',
-    description: 'Ends all sessions of the caller but the one that asks; a token ends all of them. Takes effect at once.',
+    summary: "End the caller's other sessions",
+    description: 'Ends all sessions of the caller except the current one; a token ends all of them. Takes effect immediately.',
     handler: endOtherSessions,
   }),
   definePersonRoute({
@@ -78,8 +80,8 @@ export const whoamiRoutes = [
     method: 'DELETE',
     path: '/whoami/sessions/{id}',
     permission: 'signed-in',
-    summary: 'End one session',
-    description: 'Takes effect at once. The current session may end itself.',
+    summary: 'End a session',
+    description: 'Takes effect immediately. The current session can end itself.',
     params: IdParams,
     handler: (ctx, { params }) => endOwnSession(ctx, params.id),
   }),

@@ -1,4 +1,4 @@
-// The identity record, and what a person sees of their own sessions and organizations.
+// Response schemas of the caller, their sessions and their organizations.
 import { z } from 'zod';
 import { Id, Instant } from '../../http/fields.ts';
 import { pageFields } from '../../http/page.ts';
@@ -18,21 +18,21 @@ export const WhoAmI = z
       storage: z.object({ bytes: z.int(), records: z.int() }).describe("Size of the organization's warehouse"),
       agentCredits: z
         .object({ granted: z.int(), used: z.int(), remaining: z.int(), resetsAt: Instant })
-        .describe('Of the current UTC month. `remaining` is less what answers under way hold'),
+        .describe('For the current UTC month. `remaining` excludes credits reserved by running answers'),
       activeApiKeys: z.int(),
     }),
   })
   .meta({ id: 'WhoAmI' });
 
-export const Session = z
+export const MySession = z
   .object({
     id: Id,
     createdAt: Instant,
     lastSeenAt: Instant.describe('When it was last used, to the minute'),
     expiresAt: Instant.describe("When it ends if it isn't used again"),
-    ip: z.string().nullable().describe('The address that signed in'),
+    ip: z.string().nullable().describe('IP address at sign-in'),
     userAgent: z.string().nullable(),
-    current: z.boolean().describe('Whether this request is made with it'),
+    current: z.boolean().describe('Whether this request uses the session'),
   })
   .meta({ id: 'Session' });
 

@@ -1,13 +1,14 @@
-// Measures what the identity record reports.
+// Reads the metrics that GET /whoami reports.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { measureTenant } from '../../warehouse/tenant-schema.ts';
+import { measureTenantStorage } from '../../warehouse/tenant-schema.ts';
 import { readBalance } from '../conversations/credits.store.ts';
 
 type Counted = { active_users: string; active_keys: string };
 
+/** Warehouse size, active people and keys, and credits of the organization. Throws only if PostgreSQL returns no row. */
 export async function readMetrics(ctx: TenantCtx) {
-  const storage = await measureTenant(ctx);
+  const storage = await measureTenantStorage(ctx);
   const counted = await inTransaction(ctx, async (tx) => {
     const { rows } = await tx.raw<{ rows: Counted[] }>(
       `select (select count(*) from user_activity where organization_id = :id and month = date_trunc('month', now() at time zone 'UTC')::date) as active_users,

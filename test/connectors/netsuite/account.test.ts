@@ -1,14 +1,14 @@
-// The connector against the simulated account: everything over real HTTP, with real log-ins and real SuiteQL.
+// The connector against the simulated account: everything over real HTTP, with real logins and real SuiteQL.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Connector, Page, RecordTypeMetadata, SourceRecord } from '../../../src/connectors/connector.ts';
+import type { Connector, RecordPage, RecordTypeMetadata, SourceRecord } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
-import { makeCertificate } from '../../../src/core/certificate.ts';
-import { openGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import { createCertificate } from '../../../src/core/certificate.ts';
+import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
 import { saveTable } from './data-folder.ts';
 import { realClock, settingsWith } from './wire.ts';
@@ -75,23 +75,27 @@ async function writeData(): Promise<void> {
 }
 
 async function signUp(keyType: 'ec-p256' | 'rsa-3072'): Promise<{ certificateId: string; privateKeyPem: string }> {
-  const { certificatePem, privateKeyPem } = makeCertificate({ commonName: 'test', days: 30, keyType, now: new Date() });
+  const { certificatePem, privateKeyPem } = createCertificate({ commonName: 'test', days: 30, keyType, now: new Date() });
   return { ...(await account.uploadCertificate(clientId, certificatePem)), privateKeyPem };
 }
 
-/** Cuts off the requests that begin while it is set; all others have the time they need, however busy the machine. */
-let impatienceMs: number | null = null;
+/** The timeout of requests that start while it is set; all others have as long as they need, however busy the machine. */
+let shortTimeoutMs: number | null = null;
 
 function open(login: { certificateId: string; privateKeyPem: string }): Connector {
-  const fetch = openGuardedFetch({ allowPrivateHosts: true });
-  const ctx: Parameters<typeof netsuite.open>[0] = {
-    fetch: (url, request) => fetch(url, { ...request, timeoutMs: impatienceMs ?? request.timeoutMs }),
+  const fetch = createGuardedFetch({ allowPrivateHosts: true });
+  const ctx: Parameters<typeof netsuite.create>[0] = {
+    fetch: (url, request) => fetch(url, { ...request, timeoutMs: shortTimeoutMs ?? request.timeoutMs }),
     clock: realClock,
     log: pino({ level: 'silent' }),
     settings: settingsWith({ requestTimeoutMs: 10_000 }),
   };
   const authentication = { method: 'oauth2', clientId, certificateId: login.certificateId } as const;
-  return netsuite.open(ctx, { accountId: account.accountId, baseUrl: account.url, authentication }, { privateKeyPem: login.privateKeyPem });
+  return netsuite.create(
+    ctx,
+    { accountId: account.accountId, baseUrl: account.url, authentication },
+    { privateKeyPem: login.privateKeyPem },
+  );
 }
 
 let login: { certificateId: string; privateKeyPem: string };
@@ -137,7 +141,7 @@ const syncable = (type: RecordTypeMetadata): string[] => type.fields.filter((fie
 async function readAll(name: string, changedSince: Date | null = null): Promise<SourceRecord[]> {
   const recordType = typeOf(name);
   const records: SourceRecord[] = [];
-  let page: Page | null = null;
+  let page: RecordPage | null = null;
   do {
     page = await connector.readPage({
       recordType,
@@ -154,16 +158,16 @@ async function readAll(name: string, changedSince: Date | null = null): Promise<
 }
 
 describe('a NetSuite account', () => {
-  it('is reached with keys of both kinds', async () => {
+  it('can be connected to with keys of both types', async () => {
     expect(await connector.test(signal)).toMatchObject({ ok: true, account: 'TSTDRV1234567', problems: [] });
     expect(await open(await signUp('rsa-3072')).test(signal)).toMatchObject({ ok: true, problems: [] });
   });
 
-  it('tells its own time', async () => {
+  it('returns its own time', async () => {
     expect(Math.abs((await connector.now(signal)).getTime() - account.businessTime().getTime())).toBeLessThan(61_000);
   });
 
-  it('describes its record types, with the columns that it lacks', async () => {
+  it('describes its record types, including the columns that it lacks', async () => {
     expect([...types.keys()]).toEqual(
       expect.arrayContaining(['customer', 'item', 'invoice', 'creditMemo', 'salesOrder', 'customerPayment']),
     );
@@ -176,7 +180,7 @@ describe('a NetSuite account', () => {
     });
   });
 
-  it('gives every customer, the negative id first, values and labels exactly', async () => {
+  it('returns every customer, the negative id first, with exact values and labels', async () => {
     const customers = await readAll('customer');
     expect(customers.map(({ id }) => id)).toEqual(['-3', '7']);
     expect(customers[0]).toMatchObject({
@@ -192,7 +196,7 @@ describe('a NetSuite account', () => {
     });
   });
 
-  it('gives every invoice over several pages, with all lines in line order, once', async () => {
+  it('returns every invoice once over several pages, with all lines in line order', async () => {
     const records = await readAll('invoice');
     expect(records).toHaveLength(invoices);
     expect(records.map(({ id }) => Number(id))).toEqual(records.map(({ id }) => Number(id)).toSorted((a, b) => a - b));
@@ -215,19 +219,19 @@ describe('a NetSuite account', () => {
     expect(await connector.count(typeOf('invoice'), signal)).toBe(invoices);
   });
 
-  it('keeps the kinds of transactions apart', async () => {
+  it('keeps the transaction types apart', async () => {
     const credits = await readAll('creditMemo');
     expect(credits).toMatchObject([{ id: '20000', values: { tranid: 'CM1', exchangerate: '1.25' }, lines: [] }]);
     expect(await connector.count(typeOf('creditMemo'), signal)).toBe(1);
   });
 
-  it('lists ids alone', async () => {
+  it('lists ids without records', async () => {
     const first = await connector.listIds({ recordType: typeOf('invoice'), afterId: null, limit: 1000, signal });
     const second = await connector.listIds({ recordType: typeOf('invoice'), afterId: first.ids.at(-1) ?? null, limit: 1000, signal });
     expect([first.ids.length, first.hasMore, second.ids.length, second.hasMore]).toEqual([1000, true, invoices - 1000, false]);
   });
 
-  it('reads by id, and leaves out what is not there or of another kind', async () => {
+  it('reads by id, and leaves out ids that do not exist or are of another type', async () => {
     const page = await connector.readByIds({
       recordType: typeOf('invoice'),
       fields: ['tranid', 'lines'],
@@ -241,7 +245,7 @@ describe('a NetSuite account', () => {
     });
   });
 
-  it('finds what was changed at or after an instant, whatever the zone of the user', async () => {
+  it('finds what was changed at or after an instant, in any time zone of the user', async () => {
     expect(await readAll('customer', new Date('2011-06-30T23:30:00Z'))).toMatchObject([{ id: '-3' }]);
     expect(await readAll('customer', new Date('2011-06-30T23:30:01Z'))).toEqual([]);
     expect(await readAll('customer', new Date('2011-02-10T14:38:00Z'))).toHaveLength(2);
@@ -250,13 +254,13 @@ describe('a NetSuite account', () => {
   });
 });
 
-describe('a NetSuite account that changes its mind', () => {
-  it('revoked tokens cost one log-in', async () => {
+describe('a NetSuite account that changes', () => {
+  it('logs in once more when tokens were revoked', async () => {
     account.revokeTokens();
     expect(await connector.count(typeOf('customer'), signal)).toBe(2);
   });
 
-  it('a revoked certificate is a credential failure, and the test says so', async () => {
+  it('reports a revoked certificate as a credential failure, in the connection test too', async () => {
     const other = await signUp('ec-p256');
     await account.revokeCertificate(other.certificateId);
     await expect(open(other).count(typeOf('customer'), signal)).rejects.toMatchObject({ kind: 'credentials', code: 'CERTIFICATE_UNKNOWN' });
@@ -267,7 +271,7 @@ describe('a NetSuite account that changes its mind', () => {
     });
   });
 
-  it('a table that is hidden is forbidden, not empty', async () => {
+  it('reports a hidden table as forbidden, not empty', async () => {
     account.setVisible('customer', false);
     const recordType = typeOf('customer');
     await expect(connector.count(recordType, signal)).rejects.toMatchObject({ kind: 'forbidden', code: 'RECORD_TYPE_HIDDEN' });
@@ -277,7 +281,7 @@ describe('a NetSuite account that changes its mind', () => {
     expect(fresh.find(({ name }) => name === 'item')?.fields.some((field) => field.syncable)).toBe(true);
   });
 
-  it('hidden lines leave no invoice without its lines', async () => {
+  it('fails when lines are hidden instead of returning invoices without lines', async () => {
     account.setVisible('transactionline', false);
     const read = connector.readPage({
       recordType: typeOf('invoice'),
@@ -290,7 +294,7 @@ describe('a NetSuite account that changes its mind', () => {
     await expect(read).rejects.toMatchObject({ kind: 'forbidden' });
   });
 
-  it('a column that is hidden later names itself, and the metadata drops it', async () => {
+  it('names a column that was hidden later, and marks it in the metadata', async () => {
     account.setColumnVisible('customer', 'defaultcountry', false);
     try {
       const recordType = typeOf('customer');
@@ -314,12 +318,12 @@ describe('a NetSuite account that changes its mind', () => {
     ['too many requests', { status: 429, headers: { 'retry-after': '3' } }, 'throttled'],
     ['an answer that comes too late', { status: 200, delayMs: 1_000, body: {} }, 'down'],
     ['HTML with a good status', { status: 200, body: '<html>Hello</html>' }, 'answer'],
-  ])('%s is told as what it is, and the next question is answered', async (_name, fault, kind) => {
+  ])('classifies %s, and the next request succeeds', async (_name, fault, kind) => {
     account.injectFault({ path: /suiteql/, times: 1, ...fault });
-    impatienceMs = 'delayMs' in fault ? fault.delayMs / 2 : null;
+    shortTimeoutMs = 'delayMs' in fault ? fault.delayMs / 2 : null;
     await expect(connector.count(typeOf('customer'), signal)).rejects.toMatchObject({ kind });
-    impatienceMs = null;
-    account.clearFaults(); // where it was given up before it got there
+    shortTimeoutMs = null;
+    account.clearFaults(); // in case the request was aborted before it got there
     expect(await connector.count(typeOf('customer'), signal)).toBe(2);
   });
 });

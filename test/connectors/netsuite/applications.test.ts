@@ -1,6 +1,6 @@
-// What a payment was applied to comes from links, which have no id of their own.
+// The applications of a payment come from links, which have no id of their own.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isAskedFor, metadataOf, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, isRequestedBy, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -19,29 +19,32 @@ const link = (payment: number, document: number, amount: number): Link => ({
   foreignamount: String(amount),
 });
 
-function hold(payments: number, links: readonly Link[]): void {
+function serveLinks(payments: number, links: readonly Link[]): void {
   wire.answer = ({ query }) => {
     if (!query.includes('FROM nexttransactionlinelink'))
-      return rowsAnswer(
-        Array.from({ length: payments }, (_unused, index) => ({ id: String(index + 1), lastmodifieddate: at })).filter(isAskedFor(query)),
+      return rowsResponse(
+        Array.from({ length: payments }, (_unused, index) => ({ id: String(index + 1), lastmodifieddate: at })).filter(
+          isRequestedBy(query),
+        ),
       );
-    const asked = new Set(/l\.nextdoc IN \(([^)]*)\)/.exec(query)?.[1]?.split(', '));
+    const requested = new Set(/l\.nextdoc IN \(([^)]*)\)/.exec(query)?.[1]?.split(', '));
     const [, parent = '-1', key = '-1'] = /l\.nextdoc = (\d+) AND l\.previousdoc > (\d+)/.exec(query) ?? [];
     const isBehind = (row: Link): boolean =>
       Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.previousdoc) > Number(key));
-    const rest = links.filter((row) => asked.has(row.parent_id) && isBehind(row));
-    return rowsAnswer(
+    const rest = links.filter((row) => requested.has(row.parent_id) && isBehind(row));
+    return rowsResponse(
       rest.slice(0, 1000).map((row) => ({ parent_modified: at, ...row })),
       rest.length > 1000,
     );
   };
 }
 
-const read = () => openAt(wire.url).readPage({ recordType, fields: ['lines'], afterId: null, changedSince: null, limit: 1000, signal });
+const read = () =>
+  createConnectorAt(wire.url).readPage({ recordType, fields: ['lines'], afterId: null, changedSince: null, limit: 1000, signal });
 
 describe('the applications of a payment', () => {
-  it('are asked for as links that lead to it', async () => {
-    hold(2, [link(1, 70, 10), link(1, 71, 5)]);
+  it('are queried as links to the payment', async () => {
+    serveLinks(2, [link(1, 70, 10), link(1, 71, 5)]);
     const page = await read();
     expect(page.records.map(({ id, lines }) => [id, lines?.map((each) => [each['previousdoc'], each['foreignamount']])])).toEqual([
       [
@@ -59,30 +62,30 @@ describe('the applications of a payment', () => {
     expect(query).not.toContain('l.id');
   });
 
-  it('several between the same two documents are all there, in the same order each time', async () => {
+  it('include all links between the same two documents, in the same order each time', async () => {
     const links = [link(1, 70, 3), link(1, 70, 1), link(1, 70, 2), link(1, 9, 4)].toSorted(
       (a, b) => Number(a.previousdoc) - Number(b.previousdoc),
     );
-    hold(1, links);
+    serveLinks(1, links);
     const amounts = async () => (await read()).records[0]?.lines?.map((each) => each['foreignamount']);
     const first = await amounts();
     expect(first).toEqual(['4', '1', '2', '3']);
-    hold(1, [...links.slice(0, 1), ...links.slice(1).toReversed()]);
+    serveLinks(1, [...links.slice(0, 1), ...links.slice(1).toReversed()]);
     expect(await amounts()).toEqual(first);
   });
 
-  it('are complete where an answer ends between links of the same two documents', async () => {
+  it('are complete when a response ends between links of the same two documents', async () => {
     const links = Array.from({ length: 40 }, (_unused, payment) =>
       Array.from({ length: 90 }, (_each, index) => link(payment + 1, 500 + Math.floor(index / 7), index)),
     ).flat();
-    hold(40, links);
+    serveLinks(40, links);
     const page = await read();
     expect(page.records.map(({ lines }) => lines?.length)).toEqual(Array.from({ length: 40 }, () => 90));
     expect(new Set(page.records[3]?.lines?.map((each) => each['foreignamount'])).size).toBe(90);
   });
 
-  it('more than an answer holds between the same two documents are an error, not a loss', async () => {
-    hold(
+  it('are an error, not a loss, when the links between two documents exceed a response', async () => {
+    serveLinks(
       1,
       Array.from({ length: 1_001 }, (_unused, index) => link(1, 70, index)),
     );

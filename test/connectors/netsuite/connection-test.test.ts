@@ -2,23 +2,35 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
-import { makeCertificate } from '../../../src/core/certificate.ts';
-import { errorAnswer, invalidQuery, json, movableClock, nobody, openAt, rowsAnswer, startWire, testKey, type Wire } from './wire.ts';
+import { createCertificate } from '../../../src/core/certificate.ts';
+import {
+  createConnectorAt,
+  errorResponse,
+  invalidQuery,
+  json,
+  movableClock,
+  rowsResponse,
+  startWire,
+  testKey,
+  unreachableUrl,
+  type Wire,
+} from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
 
 beforeEach(async () => {
   wire = await startWire();
-  wire.answer = ({ path }) => (path.endsWith('serverTime') ? { serverTime: '2026-05-01T12:00:00.000Z' } : rowsAnswer([{ id: '1' }]));
+  wire.answer = ({ path }) => (path.endsWith('serverTime') ? { serverTime: '2026-05-01T12:00:00.000Z' } : rowsResponse([{ id: '1' }]));
 });
 afterEach(() => wire.stop());
 
-const codes = async (connector = openAt(wire.url)): Promise<string[]> => (await connector.test(signal)).problems.map(({ code }) => code);
+const codes = async (connector = createConnectorAt(wire.url)): Promise<string[]> =>
+  (await connector.test(signal)).problems.map(({ code }) => code);
 
-describe('test of a connection', () => {
-  it('logs in, asks for the time, reads a row of each table', async () => {
-    const report = await openAt(wire.url).test(signal);
+describe('connector.test', () => {
+  it('logs in, reads the server time and one row of each table', async () => {
+    const report = await createConnectorAt(wire.url).test(signal);
     expect(report).toMatchObject({ ok: true, account: '1234567_SB1', problems: [] });
     expect(report.latencyMs).toBeGreaterThanOrEqual(0);
     const [time, ...rows] = wire.seen.map(({ path, query }) => path.replace('/services/rest/', '') + query.replace(/^SELECT.* FROM/, ' '));
@@ -27,9 +39,9 @@ describe('test of a connection', () => {
     expect(rows.toSorted()).toEqual(tables.map((table) => `query/v1/suiteql?limit=1&offset=0  ${table} t`).toSorted());
   });
 
-  it('tells every problem with a code, a message and a fix', async () => {
+  it('reports every problem with a code, a message and a fix', async () => {
     wire.login = (_seen, response) => json(response, 400, { error: 'invalid_grant' });
-    const report = await openAt(wire.url).test(signal);
+    const report = await createConnectorAt(wire.url).test(signal);
     expect(report).toMatchObject({
       ok: false,
       problems: [
@@ -47,19 +59,19 @@ describe('test of a connection', () => {
     [400, 'unauthorized_client'],
   ])('CLIENT_UNKNOWN for a wrong client id: %s %s', async (status, error) => {
     wire.login = (_seen, response) => json(response, status, { error });
-    expect((await openAt(wire.url).test(signal)).problems).toMatchObject([
+    expect((await createConnectorAt(wire.url).test(signal)).problems).toMatchObject([
       { code: 'CLIENT_UNKNOWN', fix: expect.stringContaining('consumer key') },
     ]);
   });
 
-  it('CERTIFICATE_EXPIRED when it is refused and its time is over', async () => {
+  it('CERTIFICATE_EXPIRED when the certificate is refused and has expired', async () => {
     wire.login = (_seen, response) => json(response, 400, { error: 'invalid_grant' });
-    const open = (notAfter: string) => openAt(wire.url, { secrets: { privateKeyPem: testKey, notAfter } });
+    const open = (notAfter: string) => createConnectorAt(wire.url, { secrets: { privateKeyPem: testKey, notAfter } });
     expect((await open('2020-01-01T00:00:00.000Z').test(signal)).problems).toMatchObject([
       {
         code: 'CERTIFICATE_EXPIRED',
         message: expect.stringContaining('2020-01-01'),
-        fix: expect.stringContaining('Make a new certificate'),
+        fix: expect.stringContaining('Create a new certificate'),
       },
     ]);
     expect(await codes(open('2999-01-01T00:00:00.000Z'))).toEqual(['CERTIFICATE_UNKNOWN']);
@@ -67,19 +79,21 @@ describe('test of a connection', () => {
 
   it('ACCOUNT_UNKNOWN when the address of the account does not exist', async () => {
     const resolve = () => Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
-    expect((await openAt('https://1234567-sb1.suitetalk.api.netsuite.com', { resolve }).test(signal)).problems).toMatchObject([
+    expect((await createConnectorAt('https://1234567-sb1.suitetalk.api.netsuite.com', { resolve }).test(signal)).problems).toMatchObject([
       { code: 'ACCOUNT_UNKNOWN', fix: expect.stringContaining('Company Information') },
     ]);
   });
 
-  it('TLS_UNTRUSTED when the other side is not who it should be, or speaks no TLS', async () => {
-    const made = makeCertificate({ commonName: 'localhost', days: 1, keyType: 'ec-p256', now: new Date() });
+  it("TLS_UNTRUSTED when the server's certificate is not trusted, or it speaks no TLS", async () => {
+    const made = createCertificate({ commonName: 'localhost', days: 1, keyType: 'ec-p256', now: new Date() });
     const impostor = createServer({ key: made.privateKeyPem, cert: made.certificatePem }, (_request, response) => void response.end('{}'));
     await new Promise<void>((done) => impostor.listen(0, '127.0.0.1', done));
     try {
       const { port } = impostor.address() as AddressInfo;
       for (const url of [`https://127.0.0.1:${port}`, wire.url.replace('http:', 'https:')])
-        expect((await openAt(url).test(signal)).problems).toMatchObject([{ code: 'TLS_UNTRUSTED', fix: expect.stringContaining('proxy') }]);
+        expect((await createConnectorAt(url).test(signal)).problems).toMatchObject([
+          { code: 'TLS_UNTRUSTED', fix: expect.stringContaining('proxy') },
+        ]);
     } finally {
       impostor.closeAllConnections();
       await new Promise((done) => impostor.close(done));
@@ -87,35 +101,35 @@ describe('test of a connection', () => {
   });
 
   it('INVALID_LOGIN when NetSuite refuses the token twice', async () => {
-    wire.answer = (_seen, response) => json(response, 401, errorAnswer(401, 'INVALID_LOGIN', 'Invalid login attempt.'));
+    wire.answer = (_seen, response) => json(response, 401, errorResponse(401, 'INVALID_LOGIN', 'Invalid login attempt.'));
     expect(await codes()).toEqual(['INVALID_LOGIN']);
   });
 
-  it('CERTIFICATE_UNKNOWN before the certificate has an id, without asking', async () => {
-    expect(await codes(openAt(wire.url, { certificateId: null }))).toEqual(['CERTIFICATE_UNKNOWN']);
+  it('CERTIFICATE_UNKNOWN before the certificate has an id, without a request', async () => {
+    expect(await codes(createConnectorAt(wire.url, { certificateId: null }))).toEqual(['CERTIFICATE_UNKNOWN']);
     expect(wire.logins).toBe(0);
   });
 
-  it('PRIVATE_KEY_UNUSABLE when the stored key can not sign', async () => {
-    expect(await codes(openAt(wire.url, { privateKeyPem: 'nonsense' }))).toEqual(['PRIVATE_KEY_UNUSABLE']);
+  it('PRIVATE_KEY_UNUSABLE when the stored key cannot sign', async () => {
+    expect(await codes(createConnectorAt(wire.url, { privateKeyPem: 'nonsense' }))).toEqual(['PRIVATE_KEY_UNUSABLE']);
   });
 
-  it('HOST_UNREACHABLE when nobody answers', async () => {
-    expect(await codes(openAt(nobody))).toEqual(['HOST_UNREACHABLE']);
+  it('HOST_UNREACHABLE when no one answers', async () => {
+    expect(await codes(createConnectorAt(unreachableUrl))).toEqual(['HOST_UNREACHABLE']);
   });
 
-  it('CLOCK_SKEW when the clocks differ, beside the refusal it causes', async () => {
+  it('CLOCK_SKEW when the clocks differ, in addition to the refusal that it causes', async () => {
     const theirs = new Date('2020-05-01T12:00:00Z');
     const clock = movableClock(new Date(theirs.getTime() - 600_000));
-    expect(await codes(openAt(wire.url, { clock }))).toEqual(['CLOCK_SKEW']);
+    expect(await codes(createConnectorAt(wire.url, { clock }))).toEqual(['CLOCK_SKEW']);
     wire.login = (_seen, response) => json(response, 400, { error: 'invalid_grant' }, { date: theirs.toUTCString() });
-    const report = await openAt(wire.url, { clock }).test(signal);
+    const report = await createConnectorAt(wire.url, { clock }).test(signal);
     expect(report.problems.map(({ code }) => code)).toEqual(['CLOCK_SKEW', 'CERTIFICATE_UNKNOWN']);
     expect(report.problems[0]?.message).toContain('600 s behind');
   });
 
   it('PERMISSION_MISSING when the role may not use the interface, or sees none of the records', async () => {
-    wire.answer = (_seen, response) => json(response, 403, errorAnswer(403, 'INSUFFICIENT_PERMISSION', 'No.'));
+    wire.answer = (_seen, response) => json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.'));
     expect(await codes()).toEqual(['PERMISSION_MISSING']);
     wire.answer = ({ path }, response) =>
       path.endsWith('serverTime')
@@ -124,14 +138,14 @@ describe('test of a connection', () => {
     expect(await codes()).toEqual(['PERMISSION_MISSING']);
   });
 
-  it('RECORD_TYPE_HIDDEN for a table that the role does not see, beside a connection that works', async () => {
+  it('RECORD_TYPE_HIDDEN for a table that the role does not see, while the connection is ok', async () => {
     wire.answer = ({ path, query }, response) => {
       if (path.endsWith('serverTime')) return { serverTime: '2026-05-01T12:00:00.000Z' };
       return query.includes('FROM transaction')
         ? json(response, 400, invalidQuery("Search error occurred: Record 'transaction' was not found."))
-        : rowsAnswer([]);
+        : rowsResponse([]);
     };
-    expect(await openAt(wire.url).test(signal)).toMatchObject({
+    expect(await createConnectorAt(wire.url).test(signal)).toMatchObject({
       ok: true,
       problems: [
         {
@@ -143,13 +157,13 @@ describe('test of a connection', () => {
     });
   });
 
-  it('INVALID_LOGIN when the secrets belong to another way of signing in', async () => {
-    const connector = openAt(wire.url, { secrets: { consumerSecret: 'a', tokenSecret: 'b' } });
+  it('INVALID_LOGIN when the secrets belong to another authentication method', async () => {
+    const connector = createConnectorAt(wire.url, { secrets: { consumerSecret: 'a', tokenSecret: 'b' } });
     expect(await codes(connector)).toEqual(['INVALID_LOGIN']);
   });
 
   it('rejects when the caller aborts', async () => {
     wire.answer = () => new Promise(() => undefined);
-    await expect(openAt(wire.url).test(AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expect(createConnectorAt(wire.url).test(AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
   });
 });

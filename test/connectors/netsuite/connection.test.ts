@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { ErpError } from '../../../src/connectors/connector.ts';
 import { signAssertion } from '../../../src/connectors/netsuite/auth.ts';
 import {
-  checkBaseUrl,
-  netsuiteSecrets,
-  netsuiteSettings,
-  realmOf,
+  accountRealm,
+  findBaseUrlProblem,
+  NetsuiteSecrets,
+  NetsuiteSettings,
   restHost,
   serviceOrigin,
 } from '../../../src/connectors/netsuite/connection.ts';
@@ -21,30 +21,30 @@ describe('account ids', () => {
     ['TSTDRV1234567', 'tstdrv1234567.suitetalk.api.netsuite.com', 'TSTDRV1234567'],
   ])('%s', (account, host, realm) => {
     expect(restHost(account)).toBe(host);
-    expect(realmOf(account)).toBe(realm);
+    expect(accountRealm(account)).toBe(realm);
     expect(serviceOrigin({ accountId: account, baseUrl: null })).toBe(`https://${host}`);
   });
 
-  it.each(['', '123.456', '123/456', '1_2_3', 'evil.example#', '123@evil', 'a b', '_1', '1-', 'ä'])('%j is refused', (accountId) => {
+  it.each(['', '123.456', '123/456', '1_2_3', 'evil.example#', '123@evil', 'a b', '_1', '1-', 'ä'])('%j is not accepted', (accountId) => {
     const settings = { accountId, baseUrl: null, authentication: { method: 'oauth2', clientId: 'c', certificateId: null } };
-    expect(netsuiteSettings.safeParse(settings).success).toBe(false);
+    expect(NetsuiteSettings.safeParse(settings).success).toBe(false);
   });
 });
 
 describe('stored settings and secrets', () => {
-  it('knows both ways of signing in and nothing else', () => {
+  it('accept both authentication methods and nothing else', () => {
     const authentication = { method: 'tba', consumerKey: 'k', tokenId: 't' };
-    expect(netsuiteSettings.safeParse({ accountId: '1', baseUrl: null, authentication }).success).toBe(true);
+    expect(NetsuiteSettings.safeParse({ accountId: '1', baseUrl: null, authentication }).success).toBe(true);
     expect(
-      netsuiteSettings.safeParse({ accountId: '1', baseUrl: null, authentication: { ...authentication, consumerSecret: 's' } }).success,
+      NetsuiteSettings.safeParse({ accountId: '1', baseUrl: null, authentication: { ...authentication, consumerSecret: 's' } }).success,
     ).toBe(false);
-    expect(netsuiteSecrets.safeParse({ privateKeyPem: 'pem' }).success).toBe(true);
-    expect(netsuiteSecrets.safeParse({ consumerSecret: 'a', tokenSecret: 'b' }).success).toBe(true);
-    expect(netsuiteSecrets.safeParse({ consumerSecret: 'a' }).success).toBe(false);
+    expect(NetsuiteSecrets.safeParse({ privateKeyPem: 'pem' }).success).toBe(true);
+    expect(NetsuiteSecrets.safeParse({ consumerSecret: 'a', tokenSecret: 'b' }).success).toBe(true);
+    expect(NetsuiteSecrets.safeParse({ consumerSecret: 'a' }).success).toBe(false);
   });
 });
 
-describe('checkBaseUrl', () => {
+describe('findBaseUrlProblem', () => {
   const allowed = ['127.0.0.1:8080', 'erp.internal'];
   it.each([
     'https://123456.suitetalk.api.netsuite.com',
@@ -54,7 +54,7 @@ describe('checkBaseUrl', () => {
     'https://erp.internal',
     'https://erp.internal:8443',
     'http://erp.internal',
-  ])('%s is accepted', (url) => expect(checkBaseUrl(url, allowed)).toBeNull());
+  ])('%s is accepted', (url) => expect(findBaseUrlProblem(url, allowed)).toBeNull());
 
   it.each([
     'nonsense',
@@ -70,7 +70,7 @@ describe('checkBaseUrl', () => {
     'https://erp.internal/?q=1',
     'http://127.0.0.1:8081',
     'http://127.0.0.1',
-  ])('%s is refused with a reason', (url) => expect(checkBaseUrl(url, allowed)).toMatch(/base URL/));
+  ])('%s is not accepted, with a reason', (url) => expect(findBaseUrlProblem(url, allowed)).toMatch(/base URL/));
 });
 
 describe('OAuth 2.0 assertion', () => {
@@ -148,9 +148,9 @@ describe('token-based authentication', () => {
     ],
   ])('%s %s', (method, url, signature) => expect(signTba(method, url, keys, moment)).toBe(signature));
 
-  it('writes the header with the realm in capitals and the signature encoded', () => {
+  it('formats the header with the realm in capitals and the signature percent-encoded', () => {
     const header = tbaHeader(
-      realmOf('123456-sb1'),
+      accountRealm('123456-sb1'),
       'GET',
       'https://123456.suitetalk.api.netsuite.com/services/rest/record/v1/employee/40',
       keys,

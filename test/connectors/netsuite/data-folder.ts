@@ -10,7 +10,7 @@ const headers = {
   transactionline: 'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate',
 };
 
-/** Rows in the order of the file's columns; an empty text is null. */
+/** Rows are in the order of the file's columns; an empty text is null. */
 export async function saveTable(
   folder: string,
   name: keyof typeof headers,

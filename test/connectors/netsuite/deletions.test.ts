@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { errorAnswer, invalidQuery, json, metadataOf, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, errorResponse, invalidQuery, json, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => wire.stop());
 
-const read = (recordType = 'invoice') => openAt(wire.url).deletedSince({ recordType: metadataOf(recordType), since, signal });
+const read = (recordType = 'invoice') => createConnectorAt(wire.url).deletedSince({ recordType: metadataOf(recordType), since, signal });
 const ids = async (recordType = 'invoice'): Promise<string[]> => {
   const answer = await read(recordType);
   if (!answer.available) throw new Error(answer.reason);
@@ -20,7 +20,7 @@ const ids = async (recordType = 'invoice'): Promise<string[]> => {
 const unknown = (column: string) => invalidQuery(`Search error occurred: Unknown identifier '${column}'. Available identifiers are: {d=d}`);
 
 describe('deletedSince', () => {
-  it('asks by id, from a day and a half before, at noon', async () => {
+  it('queries in the order of ids, from noon at least 38 hours earlier', async () => {
     await read();
     expect(wire.seen[0]?.query).toBe(
       'SELECT d.recordid AS id, TO_CHAR(SYS_EXTRACT_UTC(d.deleteddate), \'YYYY-MM-DD"T"HH24:MI:SS"Z"\') AS deleteddate, ' +
@@ -41,8 +41,8 @@ describe('deletedSince', () => {
     ['nothing but a number', 'employee', { recordtypeid: '-4' }],
     ['a language that we do not know', 'contact', { type: 'Ansprechpartner' }],
     ['nothing at all', 'customer', {}],
-  ])('knows a record type by %s', async (_name, recordType, row) => {
-    wire.answer = () => rowsAnswer([{ id: '5', deleteddate: at, ...row }]);
+  ])('recognizes a record type by %s', async (_name, recordType, row) => {
+    wire.answer = () => rowsResponse([{ id: '5', deleteddate: at, ...row }]);
     expect(await read(recordType)).toEqual({ available: true, deleted: [{ id: '5', deletedAt: at }] });
   });
 
@@ -53,14 +53,14 @@ describe('deletedSince', () => {
     [{ type: 'Shipment', iscustomrecord: 'T' }],
     [{ type: 'Vendor Bill', recordtypeid: '-30' }],
     [{ type: 'Inventory Item', iscustomrecord: 'F' }],
-  ])('leaves out what speaks of another record type: %j', async (row) => {
-    wire.answer = () => rowsAnswer([{ id: '5', deleteddate: at, ...row }]);
+  ])('leaves out rows of another record type: %j', async (row) => {
+    wire.answer = () => rowsResponse([{ id: '5', deleteddate: at, ...row }]);
     expect(await read('customer')).toEqual({ available: true, deleted: [] });
   });
 
-  it('gives each id once, with its latest time, and no id that no record can have', async () => {
+  it('returns each id once, with its latest time, and no id that no record can have', async () => {
     wire.answer = () =>
-      rowsAnswer([
+      rowsResponse([
         { id: '-3', deleteddate: '2026-03-10' },
         { id: '5', deleteddate: '2026-03-10T04:00:00Z' },
         { id: '5', deleteddate: '2026-03-11T04:00:00Z' },
@@ -78,7 +78,7 @@ describe('deletedSince', () => {
     });
   });
 
-  it('loses nothing between pages, also where records of several types share an id', async () => {
+  it('loses nothing between pages, even where records of several types share an id', async () => {
     const kinds = ['Customer', 'Journal Entry', 'Invoice'];
     const all = Array.from({ length: 2_500 }, (_unused, index) => ({
       id: String(Math.floor(index / 3) + 1),
@@ -88,16 +88,16 @@ describe('deletedSince', () => {
     wire.answer = ({ query }) => {
       const after = Number(/d\.recordid > (\d+)/.exec(query)?.[1] ?? 0);
       const rest = all.filter(({ id }) => Number(id) > after);
-      return rowsAnswer(rest.slice(0, 1000), rest.length > 1000);
+      return rowsResponse(rest.slice(0, 1000), rest.length > 1000);
     };
     expect(await ids()).toEqual(Array.from({ length: 833 }, (_unused, index) => String(index + 1)));
     expect(await ids('customer')).toHaveLength(834);
   });
 
-  it('goes on without columns that the account lacks', async () => {
+  it('continues without columns that the account lacks', async () => {
     wire.answer = ({ query }, response) => {
       const missing = ['iscustomlist', 'recordtypeid', 'scriptid'].find((column) => query.includes(`d.${column}`));
-      return missing === undefined ? rowsAnswer([{ id: '5', type: 'Invoice' }]) : json(response, 400, unknown(missing));
+      return missing === undefined ? rowsResponse([{ id: '5', type: 'Invoice' }]) : json(response, 400, unknown(missing));
     };
     expect(await ids()).toEqual(['5']);
     expect(wire.seen).toHaveLength(4);
@@ -105,19 +105,19 @@ describe('deletedSince', () => {
 
   it.each([
     ['400', 400, invalidQuery('Search error occurred: Invalid or unsupported search.')],
-    ['500', 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc')],
-  ])('takes the day alone where the time is answered %s', async (_name, status, body) => {
+    ['500', 500, errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc')],
+  ])('reads only the date where the query with the time fails with %s', async (_name, status, body) => {
     wire.answer = ({ query }, response) =>
-      query.includes('SYS_EXTRACT_UTC') ? json(response, status, body) : rowsAnswer([{ id: '5', deleteddate: '2026-03-10' }]);
+      query.includes('SYS_EXTRACT_UTC') ? json(response, status, body) : rowsResponse([{ id: '5', deleteddate: '2026-03-10' }]);
     expect(await read()).toEqual({ available: true, deleted: [{ id: '5', deletedAt: '2026-03-10' }] });
   });
 
   it.each([
     ['hidden', 400, invalidQuery("Search error occurred: Record 'deletedrecord' was not found.")],
     ['unknown', 400, invalidQuery('Invalid search type: deletedrecord.')],
-    ['refused', 403, errorAnswer(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation')],
+    ['refused', 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation')],
     ['without ids', 400, unknown('recordid')],
-  ])('a list that is %s is told, with what to do', async (_name, status, body) => {
+  ])('reports a list that is %s, with a fix', async (_name, status, body) => {
     wire.answer = (_seen, response) => json(response, status, body);
     expect(await read()).toEqual({
       available: false,
@@ -126,21 +126,21 @@ describe('deletedSince', () => {
     });
   });
 
-  it('a list whose pages do not come in order is not trusted', async () => {
-    wire.answer = () => rowsAnswer([{ id: '10' }, { id: '9' }], true);
-    expect(await read()).toMatchObject({ available: false, reason: expect.stringContaining('order') });
-    wire.answer = () => rowsAnswer([{ id: '10' }, { id: '10' }], true);
+  it('does not trust a list that is not sorted by id', async () => {
+    wire.answer = () => rowsResponse([{ id: '10' }, { id: '9' }], true);
+    expect(await read()).toMatchObject({ available: false, reason: expect.stringContaining('not sorted') });
+    wire.answer = () => rowsResponse([{ id: '10' }, { id: '10' }], true);
     expect(await read()).toMatchObject({ available: false });
-    wire.answer = ({ query }) => rowsAnswer([{ id: '3' }, { id: '4' }], query.length > 0);
+    wire.answer = ({ query }) => rowsResponse([{ id: '3' }, { id: '4' }], query.length > 0);
     expect(await read()).toMatchObject({ available: false });
   });
 
   it.each([
     ['an outage', 503, {}, 'down'],
-    ['a lasting server error', 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
+    ['a lasting server error', 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
     ['throttling', 429, {}, 'throttled'],
     ['a refused log-in', 401, {}, 'credentials'],
-  ])('%s is an error, not an empty list', async (_name, status, body, kind) => {
+  ])('rejects for %s instead of returning an empty list', async (_name, status, body, kind) => {
     wire.answer = (_seen, response) => json(response, status, body);
     await expect(read()).rejects.toMatchObject({ kind });
   });

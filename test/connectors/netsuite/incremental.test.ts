@@ -1,4 +1,4 @@
-// What the connector finds of changes, volatile fields and deletions, against accounts whose users live in far-away time zones.
+// Changes, volatile fields and deletions, read from simulated accounts whose users are in distant time zones.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Connector, type RecordTypeMetadata, scannedFields } from '../../../src/connectors/connector.ts';
 import { signAssertion } from '../../../src/connectors/netsuite/auth.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
-import { makeCertificate } from '../../../src/core/certificate.ts';
-import { openGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import { createCertificate } from '../../../src/core/certificate.ts';
+import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
 import { type NetsuiteAccount, startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
 import { saveTable } from './data-folder.ts';
 import { realClock, settingsWith } from './wire.ts';
@@ -40,17 +40,17 @@ async function writeData(): Promise<void> {
   );
 }
 
-type Place = {
+type Site = {
   account: NetsuiteAccount;
   connector: Connector;
   types: ReadonlyMap<string, RecordTypeMetadata>;
   books: Client;
-  /** What a person does in the ERP, through its record service: the id of what was made. */
+  /** A user's change in the ERP, through its record service; resolves to the id of a created record. */
   write(method: 'POST' | 'PATCH' | 'DELETE', record: string, body?: object): Promise<string>;
   close(): Promise<void>;
 };
 
-async function openPlace(timeZone: string, dateFormat: string): Promise<Place> {
+async function startSite(timeZone: string, dateFormat: string): Promise<Site> {
   const database = `incremental_${process.pid}_${timeZone.replaceAll(/\W/g, '_').toLowerCase()}`;
   const account = await startNetsuiteAccount({
     admin: inject('pg'),
@@ -61,16 +61,16 @@ async function openPlace(timeZone: string, dateFormat: string): Promise<Place> {
     dateFormat,
   });
   const { clientId } = await account.createIntegration('test');
-  const { certificatePem, privateKeyPem } = makeCertificate({ commonName: 'test', days: 30, keyType: 'ec-p256', now: new Date() });
+  const { certificatePem, privateKeyPem } = createCertificate({ commonName: 'test', days: 30, keyType: 'ec-p256', now: new Date() });
   const { certificateId } = await account.uploadCertificate(clientId, certificatePem);
   const ctx = {
-    fetch: openGuardedFetch({ allowPrivateHosts: true }),
+    fetch: createGuardedFetch({ allowPrivateHosts: true }),
     clock: realClock,
     log: pino({ level: 'silent' }),
     settings: settingsWith(),
   };
   const authentication = { method: 'oauth2', clientId, certificateId } as const;
-  const connector = netsuite.open(ctx, { accountId: account.accountId, baseUrl: account.url, authentication }, { privateKeyPem });
+  const connector = netsuite.create(ctx, { accountId: account.accountId, baseUrl: account.url, authentication }, { privateKeyPem });
   const types = new Map((await connector.metadata(signal)).map((type) => [type.name, type]));
   const books = new Client({ ...inject('pg'), database });
   await books.connect();
@@ -108,43 +108,43 @@ async function openPlace(timeZone: string, dateFormat: string): Promise<Place> {
   };
 }
 
-let places: Place[];
-let west: Place;
+let sites: Site[];
+let west: Site;
 
 beforeAll(async () => {
   dataFolder = await mkdtemp(path.join(tmpdir(), 'portal-incremental-'));
   await writeData();
-  places = await Promise.all([openPlace('America/Los_Angeles', 'M/D/YYYY'), openPlace('Pacific/Kiritimati', 'DD.MM.YYYY')]);
-  const [first] = places;
+  sites = await Promise.all([startSite('America/Los_Angeles', 'M/D/YYYY'), startSite('Pacific/Kiritimati', 'DD.MM.YYYY')]);
+  const [first] = sites;
   if (first === undefined) throw new Error('no account');
   west = first;
 });
 afterAll(async () => {
-  await Promise.all(places.map((place) => place.close()));
+  await Promise.all(sites.map((site) => site.close()));
   await rm(dataFolder, { recursive: true, force: true });
 });
 
-function typeOf({ types }: Place, name: string): RecordTypeMetadata {
+function typeOf({ types }: Site, name: string): RecordTypeMetadata {
   const type = types.get(name);
   if (type === undefined) throw new Error(`the account has no ${name}`);
   return type;
 }
 
-async function changedIds(place: Place, since: string | null, limit = 1000): Promise<string[]> {
-  const recordType = typeOf(place, 'customer');
+async function changedIds(site: Site, since: string | null, limit = 1000): Promise<string[]> {
+  const recordType = typeOf(site, 'customer');
   const ids: string[] = [];
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
     const changedSince = since === null ? null : new Date(since);
-    const page = await place.connector.readPage({ recordType, fields: ['entityid'], afterId, changedSince, limit, signal });
+    const page = await site.connector.readPage({ recordType, fields: ['entityid'], afterId, changedSince, limit, signal });
     ids.push(...page.records.map(({ id }) => id));
     ({ hasMore, lastId: afterId } = page);
   }
   return ids;
 }
 
-/** Gives the first customers these times, and all others one long ago; the ids in the order of the times. */
-async function setTimes({ books }: Place, times: readonly (string | null)[]): Promise<string[]> {
+/** Sets these modification times on the first customers, and an old one on all others; returns the ids in the order of the times. */
+async function setTimes({ books }: Site, times: readonly (string | null)[]): Promise<string[]> {
   await books.query("update ledger.customer set lastmodifieddate = '2001-01-01T00:00:00Z'");
   const { rows } = await books.query<{ id: string }>('select id from ledger.customer order by id limit $1', [times.length]);
   await books.query(
@@ -154,46 +154,46 @@ async function setTimes({ books }: Place, times: readonly (string | null)[]): Pr
   return rows.map(({ id }) => String(id));
 }
 
-describe('reading what changed', () => {
-  it('takes the boundary in, to the second, in every zone', async () => {
-    for (const place of places) {
-      const [before, on, after] = await setTimes(place, ['2026-05-05T09:59:59Z', '2026-05-05T10:00:00Z', '2026-05-05T10:00:01Z']);
-      expect(await changedIds(place, '2026-05-05T10:00:00Z')).toEqual([on, after]);
-      expect(await changedIds(place, '2026-05-05T10:00:00.999Z')).toEqual([on, after]);
-      expect(await changedIds(place, '2026-05-05T10:00:01Z')).toEqual([after]);
-      expect(await changedIds(place, '2026-05-05T09:59:59Z')).toEqual([before, on, after]);
+describe('readPage with changedSince', () => {
+  it('includes the boundary, to the second, in every time zone', async () => {
+    for (const site of sites) {
+      const [before, on, after] = await setTimes(site, ['2026-05-05T09:59:59Z', '2026-05-05T10:00:00Z', '2026-05-05T10:00:01Z']);
+      expect(await changedIds(site, '2026-05-05T10:00:00Z')).toEqual([on, after]);
+      expect(await changedIds(site, '2026-05-05T10:00:00.999Z')).toEqual([on, after]);
+      expect(await changedIds(site, '2026-05-05T10:00:01Z')).toEqual([after]);
+      expect(await changedIds(site, '2026-05-05T09:59:59Z')).toEqual([before, on, after]);
     }
   });
 
-  it('loses nothing around midnight, there, here or in UTC', async () => {
+  it('loses nothing around midnight, in either time zone or in UTC', async () => {
     const hours = Array.from({ length: 60 }, (_unused, hour) => new Date(Date.UTC(2026, 4, 4, hour, 30)).toISOString());
-    for (const place of places) {
-      const ids = await setTimes(place, hours);
+    for (const site of sites) {
+      const ids = await setTimes(site, hours);
       for (const hour of [0, 7, 8, 10, 14, 23, 24, 31, 34]) {
-        expect(await changedIds(place, hours[hour] ?? null)).toEqual(ids.slice(hour));
+        expect(await changedIds(site, hours[hour] ?? null)).toEqual(ids.slice(hour));
       }
     }
   });
 
-  it('gives rows of one second once each, wherever a page ends', async () => {
-    for (const place of places) {
+  it('returns records of the same second once each, wherever a page ends', async () => {
+    for (const site of sites) {
       const ids = await setTimes(
-        place,
+        site,
         Array.from({ length: 7 }, () => '2026-05-05T10:00:00Z'),
       );
-      for (const limit of [1, 2, 3, 7]) expect(await changedIds(place, '2026-05-05T10:00:00Z', limit)).toEqual(ids);
+      for (const limit of [1, 2, 3, 7]) expect(await changedIds(site, '2026-05-05T10:00:00Z', limit)).toEqual(ids);
     }
   });
 
   it.each([
     ['back', '2026-11-01T', ['07:30', '08:00', '08:30', '09:00', '09:30', '10:00', '10:30']],
     ['forward', '2026-03-08T', ['08:30', '09:30', '09:59', '10:00', '10:30', '11:30']],
-  ])('knows each instant of the night in which clocks go %s', async (_name, day, clock) => {
+  ])('distinguishes the instants of the night in which clocks go %s', async (_name, day, clock) => {
     const times = clock.map((time) => `${day}${time}:00Z`);
     const ids = await setTimes(west, times);
     for (const [index, time] of times.entries()) {
       expect(await changedIds(west, time)).toEqual(ids.slice(index));
-      const dayLater = new Date(Date.parse(time) + 86_400_000).toISOString(); // the bound then falls into that night
+      const dayLater = new Date(Date.parse(time) + 86_400_000).toISOString(); // the index bound then falls into that night
       expect(await changedIds(west, dayLater)).toEqual([]);
     }
     const recordType = typeOf(west, 'customer');
@@ -201,7 +201,7 @@ describe('reading what changed', () => {
     expect(records.map(({ modifiedAt }) => modifiedAt)).toEqual(times);
   });
 
-  it('never finds what has no time of change; a scan does', async () => {
+  it('never finds a record without modification time; a scan does', async () => {
     const [without, changed] = await setTimes(west, [null, '2026-05-05T10:00:00Z']);
     expect(await changedIds(west, '1970-01-01T00:00:00Z')).not.toContain(without);
     expect(await changedIds(west, '2026-05-05T10:00:00Z')).toEqual([changed]);
@@ -216,8 +216,8 @@ describe('reading what changed', () => {
   });
 });
 
-describe('scanning', () => {
-  it('shows what changes without the time of change: an amount, a status, and a label', async () => {
+describe('scan', () => {
+  it("shows changes that don't move the modification time: an amount, a status, and a label", async () => {
     const recordType = typeOf(west, 'invoice');
     const fields = scannedFields(recordType).map(({ name }) => name);
     const { rows } = await west.books.query<{ id: string; entity: string; was: string; name: string }>(
@@ -241,7 +241,7 @@ describe('scanning', () => {
     expect(after?.modifiedAt).toBe(before?.modifiedAt);
   });
 
-  it('gives every record in pages, as many as the account counts', async () => {
+  it('returns every record in pages, as many as the account counts', async () => {
     const recordType = typeOf(west, 'invoice');
     const ids: string[] = [];
     let afterId: string | null = null;
@@ -256,36 +256,36 @@ describe('scanning', () => {
   });
 });
 
-describe('the list of deletions', () => {
-  const deleted = async (place: Place, name: string, since: string) =>
-    place.connector.deletedSince({ recordType: typeOf(place, name), since: new Date(since), signal });
+describe('deletedSince', () => {
+  const deleted = async (site: Site, name: string, since: string) =>
+    site.connector.deletedSince({ recordType: typeOf(site, name), since: new Date(since), signal });
 
-  it('names what was deleted, by kind, in every zone', async () => {
-    for (const place of places) {
-      await place.books.query(`insert into ledger.deletedrecord (recordid, type, scriptid, deleteddate) values
+  it('lists deleted ids by record type, in every time zone', async () => {
+    for (const site of sites) {
+      await site.books.query(`insert into ledger.deletedrecord (recordid, type, scriptid, deleteddate) values
         (9001, 'Invoice', 'invoice', '2026-05-05T10:00:00Z'), (9002, 'Credit Memo', 'creditmemo', '2026-05-05T10:00:01Z'),
         (9003, 'Customer', 'customer', '2026-05-05T10:00:02Z'), (9004, 'Invoice', 'invoice', '2026-04-01T10:00:00Z'),
         (9001, 'Customer', 'customer', '2026-05-06T10:00:00Z')`);
-      expect(await deleted(place, 'invoice', '2026-05-05T10:00:00Z')).toEqual({
+      expect(await deleted(site, 'invoice', '2026-05-05T10:00:00Z')).toEqual({
         available: true,
         deleted: [{ id: '9001', deletedAt: '2026-05-05T10:00:00Z' }],
       });
-      expect(await deleted(place, 'customer', '2026-05-05T10:00:00Z')).toMatchObject({ deleted: [{ id: '9001' }, { id: '9003' }] });
-      expect(await deleted(place, 'item', '2026-05-05T10:00:00Z')).toEqual({ available: true, deleted: [] });
+      expect(await deleted(site, 'customer', '2026-05-05T10:00:00Z')).toMatchObject({ deleted: [{ id: '9001' }, { id: '9003' }] });
+      expect(await deleted(site, 'item', '2026-05-05T10:00:00Z')).toEqual({ available: true, deleted: [] });
     }
   });
 
-  it('loses nothing where only the day of a deletion is known', async () => {
-    for (const place of places) {
-      const zone = place === west ? 'America/Los_Angeles' : 'Pacific/Kiritimati';
-      await place.books.query(
+  it('loses nothing where only the date of a deletion is known', async () => {
+    for (const site of sites) {
+      const zone = site === west ? 'America/Los_Angeles' : 'Pacific/Kiritimati';
+      await site.books.query(
         `insert into ledger.deletedrecord (recordid, type, deleteddate)
          select 9100 + hour, 'Invoice', date_trunc('day', timestamptz '2026-06-10T00:00:00Z' + hour * interval '1 hour', $1)
          from generate_series(0, 47) hour`,
         [zone],
       );
       for (const hour of [0, 7, 10, 23, 47]) {
-        const answer = await deleted(place, 'invoice', new Date(Date.UTC(2026, 5, 10, hour)).toISOString());
+        const answer = await deleted(site, 'invoice', new Date(Date.UTC(2026, 5, 10, hour)).toISOString());
         const ids = answer.available ? answer.deleted.map(({ id }) => Number(id)) : [];
         const due = Array.from({ length: 48 - hour }, (_unused, index) => 9100 + hour + index);
         expect(ids).toEqual(expect.arrayContaining(due));
@@ -293,7 +293,7 @@ describe('the list of deletions', () => {
     }
   });
 
-  it('is missing rather than empty where the role may not read it', async () => {
+  it('is unavailable rather than empty where the role may not read the list', async () => {
     west.account.setVisible('deletedrecord', false);
     try {
       expect(await deleted(west, 'invoice', '2026-05-05T10:00:00Z')).toMatchObject({
@@ -307,8 +307,8 @@ describe('the list of deletions', () => {
   });
 });
 
-describe('every record type that the account shows', () => {
-  it('can be read with all of its fields, scanned, and asked for deletions', async () => {
+describe('every record type of the account', () => {
+  it('can be read with all of its fields, scanned, and checked for deletions', async () => {
     for (const recordType of west.types.values()) {
       const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
       if (fields.length === 0) continue;
@@ -324,7 +324,7 @@ describe('every record type that the account shows', () => {
 });
 
 describe('a payment', () => {
-  it('is read with what it was applied to, moves the open amount of the invoice, and is listed once it is deleted', async () => {
+  it("is read with its applications, reduces the invoice's open amount, and is listed when deleted", async () => {
     const { rows } = await west.books.query<{ id: string; entity: string }>(
       "select id, entity from ledger.transaction where type = 'CustInvc' and status = 'A' and foreignamountunpaid > 10 order by id desc limit 1",
     );

@@ -1,41 +1,41 @@
 import { describe, expect, it } from 'vitest';
 import { ErpError } from '../../../src/connectors/connector.ts';
-import { askApart } from '../../../src/connectors/netsuite/ask-apart.ts';
+import { isolateBadRecords } from '../../../src/connectors/netsuite/isolate-bad-records.ts';
 
 const ids = Array.from({ length: 1_000 }, (_unused, n) => String(n + 1));
-const spoilt = new ErpError('answer', 'ANSWER_MALFORMED', 'broken', { fix: 'Mend it.' });
-function asker(bad: ReadonlySet<string>) {
-  const asked: number[] = [];
-  const ask = async (some: readonly string[]) => {
-    asked.push(some.length);
-    if (some.some((id) => bad.has(id))) throw spoilt;
+const unreadable = new ErpError('answer', 'ANSWER_MALFORMED', 'broken', { fix: 'Fix it.' });
+function fetcher(bad: ReadonlySet<string>) {
+  const batchSizes: number[] = [];
+  const fetch = async (some: readonly string[]) => {
+    batchSizes.push(some.length);
+    if (some.some((id) => bad.has(id))) throw unreadable;
     return some;
   };
-  return { ask, asked };
+  return { fetch, batchSizes };
 }
 
-describe('records that spoil every answer', () => {
-  it('are found with few questions, the others come in order', async () => {
-    const { ask, asked } = asker(new Set(['7', '912']));
-    const parts = await askApart(ids, ask);
+describe('isolateBadRecords', () => {
+  it('finds bad records with few requests and returns the others in order', async () => {
+    const { fetch, batchSizes } = fetcher(new Set(['7', '912']));
+    const parts = await isolateBadRecords(ids, fetch);
     expect(parts.flatMap(({ found }) => found ?? [])).toEqual(ids.filter((id) => id !== '7' && id !== '912'));
     expect(parts.filter(({ found }) => found === null)).toEqual([7, 912].map((id) => ({ found: null, id: String(id), reason: 'broken' })));
-    expect(asked.length).toBeLessThan(45);
+    expect(batchSizes.length).toBeLessThan(45);
   });
 
-  it('more than fifty of a page are no matter of single records', async () => {
-    await expect(askApart(ids, asker(new Set(ids)).ask)).rejects.toBe(spoilt);
-    const parts = await askApart(ids, asker(new Set(ids.slice(0, 50))).ask);
+  it('gives up when more than fifty records of a page are bad', async () => {
+    await expect(isolateBadRecords(ids, fetcher(new Set(ids)).fetch)).rejects.toBe(unreadable);
+    const parts = await isolateBadRecords(ids, fetcher(new Set(ids.slice(0, 50))).fetch);
     expect(parts.filter(({ found }) => found === null)).toHaveLength(50);
   });
 
-  it('an outage in between is an outage', async () => {
+  it('rejects with an outage in between', async () => {
     const down = new ErpError('down', 'SERVER_ERROR', 'down', { fix: 'Wait.' });
     let left = 5;
-    const ask = async () => {
+    const fetch = async () => {
       left -= 1;
-      throw left < 0 ? down : spoilt;
+      throw left < 0 ? down : unreadable;
     };
-    await expect(askApart(ids, ask)).rejects.toBe(down);
+    await expect(isolateBadRecords(ids, fetch)).rejects.toBe(down);
   });
 });

@@ -1,74 +1,74 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { sharedLimiter } from '../../../src/connectors/netsuite/limiter.ts';
-import { crowdedPlace, json, metadataOf, openAccounts, rowsAnswer, startWire } from './wire.ts';
+import { concurrencyProbe, createConnectors, json, metadataOf, rowsResponse, startWire } from './wire.ts';
 
 const recordType = metadataOf('customer');
 const signal = new AbortController().signal;
-const open = (places: number) => sharedLimiter({}, 'account', places);
+const createLimiter = (maxConcurrent: number) => sharedLimiter({}, 'account', maxConcurrent);
 
-/** Work that ends when told. */
-function held<T = void>(value?: T) {
+/** Work that the test ends. */
+function controlledWork<T = void>(value?: T) {
   const { promise, resolve, reject } = Promise.withResolvers<T | undefined>();
   return { work: () => promise, end: () => resolve(value), fail: reject };
 }
 
-describe('the limiter of an account', () => {
-  it('lets so many in at once, and the others in the order in which they came', async () => {
-    const limiter = open(2);
-    const begun: number[] = [];
-    const works = Array.from({ length: 6 }, () => held());
-    const done = works.map((each, index) => limiter.run(signal, () => (begun.push(index), each.work())));
+describe('sharedLimiter', () => {
+  it('runs work up to the limit at once, and the rest in order of arrival', async () => {
+    const limiter = createLimiter(2);
+    const started: number[] = [];
+    const works = Array.from({ length: 6 }, () => controlledWork());
+    const done = works.map((each, index) => limiter.run(signal, () => (started.push(index), each.work())));
     await sleep(0);
-    expect(begun).toEqual([0, 1]);
+    expect(started).toEqual([0, 1]);
     works[1]?.end();
     await sleep(0);
-    expect(begun).toEqual([0, 1, 2]);
+    expect(started).toEqual([0, 1, 2]);
     for (const each of works) each.end();
     await Promise.all(done);
-    expect(begun).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(started).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  it('whoever gives up while waiting never starts, and takes no place along', async () => {
-    const limiter = open(1);
-    const first = held();
-    const leaving = new AbortController();
+  it('never starts work that is aborted while waiting, and loses no slot to it', async () => {
+    const limiter = createLimiter(1);
+    const first = controlledWork();
+    const aborting = new AbortController();
     const running = limiter.run(signal, first.work);
     let isStarted = false;
-    const waiting = limiter.run(leaving.signal, async () => void (isStarted = true));
+    const waiting = limiter.run(aborting.signal, async () => void (isStarted = true));
     const last = limiter.run(signal, async () => 'in');
-    leaving.abort(new Error('gone'));
-    await expect(waiting).rejects.toThrow('gone');
+    aborting.abort(new Error('aborted'));
+    await expect(waiting).rejects.toThrow('aborted');
     first.end();
     await running;
     expect([await last, isStarted]).toEqual(['in', false]);
     expect(await limiter.run(signal, async () => 'again')).toBe('again');
   });
 
-  it('whoever gave up before asking never starts', async () => {
-    const limiter = open(1);
+  it('never starts work whose signal is already aborted', async () => {
+    const limiter = createLimiter(1);
     let isStarted = false;
-    await expect(limiter.run(AbortSignal.abort(new Error('gone')), async () => void (isStarted = true))).rejects.toThrow('gone');
+    await expect(limiter.run(AbortSignal.abort(new Error('aborted')), async () => void (isStarted = true))).rejects.toThrow('aborted');
     expect([isStarted, await limiter.run(signal, async () => 'in')]).toEqual([false, 'in']);
   });
 
-  it('giving up at the very moment of being let in gives the place back', async () => {
-    const limiter = open(1);
-    const first = held();
-    const leaving = new AbortController();
+  it('releases the slot of work that is aborted just as it starts', async () => {
+    const limiter = createLimiter(1);
+    const first = controlledWork();
+    const aborting = new AbortController();
     const running = limiter.run(signal, first.work);
-    const second = limiter.run(leaving.signal, async () => {
-      leaving.signal.throwIfAborted();
+    const second = limiter.run(aborting.signal, async () => {
+      aborting.signal.throwIfAborted();
     });
     first.end();
-    void running.then(() => leaving.abort(new Error('gone')));
+    void running.then(() => aborting.abort(new Error('aborted')));
     await second.catch(() => undefined);
     expect(await limiter.run(signal, async () => 'in')).toBe('in');
   });
 
-  it('failed work gives its place back, and takes nobody else down', async () => {
-    const limiter = open(1);
-    const failing = held();
+  it('releases the slot of failed work and keeps serving others', async () => {
+    const limiter = createLimiter(1);
+    const failing = controlledWork();
     const failed = limiter.run(signal, failing.work);
     const next = limiter.run(signal, async () => 'in');
     failing.fail(new Error('broken'));
@@ -76,16 +76,16 @@ describe('the limiter of an account', () => {
     expect(await next).toBe('in');
   });
 
-  it('one who asks much does not keep out one who asks little', async () => {
-    const limiter = open(1);
+  it('does not starve a caller with little work behind one with much', async () => {
+    const limiter = createLimiter(1);
     const order: string[] = [];
-    const turn = (name: string) => limiter.run(signal, async () => (await sleep(1), void order.push(name)));
-    const greedy = Promise.all(Array.from({ length: 4 }, () => turn('many')));
+    const run = (name: string) => limiter.run(signal, async () => (await sleep(1), void order.push(name)));
+    const greedy = Promise.all(Array.from({ length: 4 }, () => run('many')));
     const modest = (async () => {
-      for (let count = 0; count < 3; count += 1) await turn('one');
+      for (let count = 0; count < 3; count += 1) await run('one');
     })();
     await Promise.all([greedy, modest]);
-    expect(order.indexOf('one')).toBe(4); // behind those who were there before, and no further
+    expect(order.indexOf('one')).toBe(4); // behind those that arrived before, and no further
     const alternating: string[] = [];
     const next = (name: string) => limiter.run(signal, async () => (await sleep(1), void alternating.push(name)));
     const runs = ['a', 'b'].map(async (name) => {
@@ -95,7 +95,7 @@ describe('the limiter of an account', () => {
     expect(alternating.join('')).toMatch(/^(?:ab|ba){5}$/);
   });
 
-  it('is one per account and owner', () => {
+  it('returns one limiter per account and owner', () => {
     const owner = {};
     expect(sharedLimiter(owner, 'a', 2)).toBe(sharedLimiter(owner, 'a', 2));
     expect(sharedLimiter(owner, 'a', 2)).not.toBe(sharedLimiter(owner, 'b', 2));
@@ -103,44 +103,44 @@ describe('the limiter of an account', () => {
   });
 });
 
-describe('several connections to one account', () => {
-  it('share its requests, with every spelling of the account, and those of another account do not count', async () => {
+describe('several connectors to one account', () => {
+  it('share the limit for every spelling of the account id, and not with other accounts', async () => {
     const wire = await startWire();
     const other = await startWire();
     try {
-      const one = rowsAnswer([{ n: '1' }]);
-      const [usual, apart] = [crowdedPlace(2, one), crowdedPlace(2, one)];
+      const one = rowsResponse([{ n: '1' }]);
+      const [usual, apart] = [concurrencyProbe(2, one), concurrencyProbe(2, one)];
       wire.answer = usual.answer;
       other.answer = apart.answer;
-      const here = openAccounts([
+      const here = createConnectors([
         { url: wire.url, accountId: '1234567_SB1' },
         { url: `${wire.url}/`, accountId: '1234567-sb1' },
         { url: wire.url, accountId: '1234567_sb1' },
       ]);
-      const [there] = openAccounts([{ url: other.url, accountId: '7654321' }]);
+      const [there] = createConnectors([{ url: other.url, accountId: '7654321' }]);
       await Promise.all([...here, ...here, ...here, there, there].map((connector) => connector?.count(recordType, signal)));
-      expect([usual.most(), apart.most()]).toEqual([2, 2]);
+      expect([usual.maxConcurrent(), apart.maxConcurrent()]).toEqual([2, 2]);
     } finally {
       await Promise.all([wire.stop(), other.stop()]);
     }
   });
 
-  it('one that is given up in the queue sends nothing, and the others go on', async () => {
+  it('send no request that is aborted while waiting, and continue with the others', async () => {
     const wire = await startWire();
     try {
       const { promise, resolve } = Promise.withResolvers<void>();
       wire.answer = async (_seen, response) => {
         await promise;
-        return json(response, 200, rowsAnswer([{ n: '1' }]));
+        return json(response, 200, rowsResponse([{ n: '1' }]));
       };
-      const [first, second, third] = openAccounts(Array.from({ length: 3 }, () => ({ url: wire.url, accountId: '1234567' })));
-      const leaving = new AbortController();
+      const [first, second, third] = createConnectors(Array.from({ length: 3 }, () => ({ url: wire.url, accountId: '1234567' })));
+      const aborting = new AbortController();
       const running = [first, second].map((connector) => connector?.count(recordType, signal));
       while (wire.seen.length < 2) await sleep(5);
-      const waiting = third?.count(recordType, leaving.signal);
+      const waiting = third?.count(recordType, aborting.signal);
       const behind = first?.count(recordType, signal);
-      leaving.abort(new Error('the lease is gone'));
-      await expect(waiting).rejects.toThrow('the lease is gone');
+      aborting.abort(new Error('the lease was lost'));
+      await expect(waiting).rejects.toThrow('the lease was lost');
       resolve();
       expect(await Promise.all([...running, behind])).toEqual([1, 1, 1]);
       expect(wire.seen).toHaveLength(3);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Page } from '../../../src/connectors/connector.ts';
-import { isAskedFor, metadataOf, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
+import type { RecordPage } from '../../../src/connectors/connector.ts';
+import { createConnectorAt, isRequestedBy, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -17,16 +17,16 @@ describe('the lines of a document', () => {
   const line = (parent: string, id: string, more: object = {}) => ({ parent_id: parent, id, parent_modified: at, ...more });
   const isLines = (query: string): boolean => query.includes('FROM transactionline');
   const read = (fields = ['lines']) =>
-    openAt(wire.url).readPage({ recordType: invoice, fields, afterId: null, changedSince: null, limit: 1000, signal });
+    createConnectorAt(wire.url).readPage({ recordType: invoice, fields, afterId: null, changedSince: null, limit: 1000, signal });
 
-  it('are read for exactly the ids of the page, in line order, with labels beside references', async () => {
+  it('are read for exactly the ids of the page, in line order, with labels next to references', async () => {
     wire.answer = ({ query }) =>
       isLines(query)
-        ? rowsAnswer([
+        ? rowsResponse([
             line('1', '1', { linesequencenumber: '2', item: '7', df_item: 'Widget' }),
             line('1', '2', { linesequencenumber: '1', quantity: '-2', netamount: '-10.50' }),
           ])
-        : rowsAnswer([header('1'), header('2')].filter(isAskedFor(query)));
+        : rowsResponse([header('1'), header('2')].filter(isRequestedBy(query)));
     const page = await read();
     expect(page.records.map(({ id, lines }) => [id, lines?.length])).toEqual([
       ['1', 2],
@@ -56,11 +56,11 @@ describe('the lines of a document', () => {
     expect(query).toContain('ORDER BY l.transaction ASC, l.id ASC');
   });
 
-  it('of one document that break every answer reject that document alone', async () => {
+  it('reject only their document when they make the response unreadable', async () => {
     wire.answer = ({ query }, response) => {
-      if (!isLines(query)) return rowsAnswer([header('1'), header('2'), header('3')]);
-      const asked = ['1', '2', '3'].filter((id) => /IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').includes(id));
-      if (!asked.includes('2')) return rowsAnswer(asked.map((id) => line(id, `${id}0`)));
+      if (!isLines(query)) return rowsResponse([header('1'), header('2'), header('3')]);
+      const requested = ['1', '2', '3'].filter((id) => /IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').includes(id));
+      if (!requested.includes('2')) return rowsResponse(requested.map((id) => line(id, `${id}0`)));
       return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[{"memo":"\u0001"}]}');
     };
     const page = await read();
@@ -69,28 +69,28 @@ describe('the lines of a document', () => {
       ['3', 1],
     ]);
     expect(page).toMatchObject({
-      rejected: [{ id: '2', code: 'LINE_UNREADABLE', message: expect.stringContaining('broken') }],
+      rejected: [{ id: '2', code: 'LINE_UNREADABLE', message: expect.stringContaining('malformed') }],
       lastId: '3',
     });
   });
 
-  it('are not asked for when the page is empty or lines are not wanted', async () => {
-    wire.answer = () => rowsAnswer([]);
+  it('are not queried when the page is empty or lines are not requested', async () => {
+    wire.answer = () => rowsResponse([]);
     expect((await read()).records).toEqual([]);
-    wire.answer = () => rowsAnswer([header('1')]);
+    wire.answer = () => rowsResponse([header('1')]);
     expect((await read(['tranid'])).records[0]?.lines).toBeNull();
     expect(wire.seen.some(({ query }) => isLines(query))).toBe(false);
   });
 
-  it('go on behind the last line, over as many answers as it takes', async () => {
+  it('continue behind the last line, over as many responses as necessary', async () => {
     const all = ['1', '2', '3'].flatMap((parent) =>
       Array.from({ length: 900 }, (_unused, index) => line(parent, String(index + 1), { linesequencenumber: String(index + 1) })),
     );
     wire.answer = ({ query }) => {
-      if (!isLines(query)) return rowsAnswer([header('1'), header('2'), header('3')].filter(isAskedFor(query)));
+      if (!isLines(query)) return rowsResponse([header('1'), header('2'), header('3')].filter(isRequestedBy(query)));
       const [, parent = '-1', id = '-1'] = /l\.transaction = (\d+) AND l\.id > (\d+)/.exec(query) ?? [];
       const rest = all.filter((row) => Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.id) > Number(id)));
-      return rowsAnswer(rest.slice(0, 1000), rest.length > 1000);
+      return rowsResponse(rest.slice(0, 1000), rest.length > 1000);
     };
     const page = await read();
     expect(page.records.map(({ lines }) => lines?.length)).toEqual([900, 900, 900]);
@@ -102,9 +102,9 @@ describe('the lines of a document', () => {
     ]);
   });
 
-  it('are complete for documents without lines and with thousands, wherever an answer ends', async () => {
+  it('are complete for documents without lines and with thousands, wherever a response ends', async () => {
     const counts = [0, 2_500, 1, 0, 999, 1_000, 1_001, 0, 3, ...Array.from({ length: 300 }, (_unused, index) => (index * 7) % 40)];
-    hold(counts);
+    serveDocuments(counts);
     const read = await readOn();
     expect(read.flatMap(({ records }) => records.map(({ id, lines }) => [id, lines?.length]))).toEqual(
       counts.map((count, id) => [String(id), count]),
@@ -113,33 +113,33 @@ describe('the lines of a document', () => {
     expect(wire.seen.length).toBeLessThan(45);
   });
 
-  /** Documents with so many lines each, as an account gives them. */
-  function hold(counts: readonly number[]): void {
+  /** Serves documents with these numbers of lines. */
+  function serveDocuments(counts: readonly number[]): void {
     const all = counts.flatMap((count, parent) =>
       Array.from({ length: count }, (_unused, index) => line(String(parent), String(index + 1))),
     );
     wire.answer = ({ query, path }) => {
       const limit = Number(/limit=(\d+)/.exec(path)?.[1]);
-      const cut = (rows: readonly object[]) => rowsAnswer(rows.slice(0, limit), rows.length > limit);
+      const page = (rows: readonly object[]) => rowsResponse(rows.slice(0, limit), rows.length > limit);
       if (!isLines(query)) {
         const after = Number(/t\.id > (-?\d+)/.exec(query)?.[1] ?? -1);
-        return cut(counts.flatMap((_count, id) => (id > after ? [header(String(id))] : [])).filter(isAskedFor(query)));
+        return page(counts.flatMap((_count, id) => (id > after ? [header(String(id))] : [])).filter(isRequestedBy(query)));
       }
-      const asked = new Set(/l\.transaction IN \(([^)]*)\)/.exec(query)?.[1]?.split(', '));
+      const requested = new Set(/l\.transaction IN \(([^)]*)\)/.exec(query)?.[1]?.split(', '));
       const [, parent = '-1', id = '-1'] = /l\.transaction = (\d+) AND l\.id > (\d+)/.exec(query) ?? [];
-      return cut(
+      return page(
         all.filter(
           (row) =>
-            asked.has(row.parent_id) &&
+            requested.has(row.parent_id) &&
             (Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.id) > Number(id))),
         ),
       );
     };
   }
 
-  async function readOn(): Promise<Page[]> {
-    const connector = openAt(wire.url);
-    const pages: Page[] = [];
+  async function readOn(): Promise<RecordPage[]> {
+    const connector = createConnectorAt(wire.url);
+    const pages: RecordPage[] = [];
     for (let hasMore = true; hasMore; ) {
       const afterId = pages.at(-1)?.lastId ?? null;
       pages.push(await connector.readPage({ recordType: invoice, fields: ['lines'], afterId, changedSince: null, limit: 1000, signal }));
@@ -149,8 +149,8 @@ describe('the lines of a document', () => {
     return pages;
   }
 
-  it('end a page early when there are many, and the next one asks for no more headers than it will hold', async () => {
-    hold(Array.from({ length: 900 }, () => 40));
+  it('end a page early when there are many, and the next one reads no more headers than it can hold', async () => {
+    serveDocuments(Array.from({ length: 900 }, () => 40));
     const pages = await readOn();
     const sizes = pages.map(({ records }) => records.reduce((sum, { lines }) => sum + (lines?.length ?? 0), 0));
     expect(sizes.reduce((sum, size) => sum + size)).toBe(36_000);
@@ -161,21 +161,21 @@ describe('the lines of a document', () => {
     ).toEqual(['1000', ...pages.slice(1).map(() => '100')]);
   });
 
-  it('make no page of part of a document, however many it has, and no empty page', async () => {
-    hold([12_500, 9_000, 1]);
+  it('never end a page within a document, however many it has, and never make an empty page', async () => {
+    serveDocuments([12_500, 9_000, 1]);
     const pages = await readOn();
     expect(pages.map(({ records }) => records.map(({ lines }) => lines?.length))).toEqual([[12_500], [9_000], [1]]);
   });
 
-  it('do not cut what was asked for by id', async () => {
-    hold(Array.from({ length: 300 }, () => 40));
+  it('do not shorten a page of given ids', async () => {
+    serveDocuments(Array.from({ length: 300 }, () => 40));
     const ids = Array.from({ length: 300 }, (_unused, id) => String(id));
-    const page = await openAt(wire.url).readByIds({ recordType: invoice, fields: ['lines'], ids, signal });
+    const page = await createConnectorAt(wire.url).readByIds({ recordType: invoice, fields: ['lines'], ids, signal });
     expect([page.records.length, page.hasMore]).toEqual([300, false]);
   });
 
-  it('a page that ends early leaves the rejected records behind its end to the next page', async () => {
-    hold(Array.from({ length: 500 }, () => 40));
+  it('leave the rejected records behind the end of a short page to the next page', async () => {
+    serveDocuments(Array.from({ length: 500 }, () => 40));
     const { answer } = wire;
     wire.answer = (seen, response) => {
       const given = answer(seen, response) as { items: { id: string; lastmodifieddate?: string }[] };
@@ -188,45 +188,45 @@ describe('the lines of a document', () => {
   });
 
   it.each([
-    ['not asked for', [line('9', '1')]],
+    ['not requested', [line('9', '1')]],
     ['out of order', [line('1', '2'), line('1', '1')]],
     ['twice', [line('1', '1'), line('1', '1')]],
     ['of a record before', [line('2', '1'), line('1', '1')]],
     ['without an id', [{ parent_id: '1' }]],
     ['without a record', [{ id: '1' }]],
-  ])('a line %s is an error', async (_name, lines) => {
-    wire.answer = ({ query }) => (isLines(query) ? rowsAnswer(lines) : rowsAnswer([header('1'), header('2')]));
+  ])('are an error when one is %s', async (_name, lines) => {
+    wire.answer = ({ query }) => (isLines(query) ? rowsResponse(lines) : rowsResponse([header('1'), header('2')]));
     await expect(read()).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
   });
 
-  it('one that can not be read rejects its document and no other', async () => {
+  it('reject only their document when one is unreadable', async () => {
     wire.answer = ({ query }) =>
-      isLines(query) ? rowsAnswer([line('1', '4', { quantity: 'two' }), line('2', '1')]) : rowsAnswer([header('1'), header('2')]);
+      isLines(query) ? rowsResponse([line('1', '4', { quantity: 'two' }), line('2', '1')]) : rowsResponse([header('1'), header('2')]);
     const page = await read();
     expect(page.records.map(({ id }) => id)).toEqual(['2']);
     expect(page.rejected).toEqual([{ id: '1', code: 'LINE_UNREADABLE', message: 'line 4: quantity is not a number' }]);
   });
 
-  it('an error on their second page fails the whole page', async () => {
+  it('fail the whole page when their second page fails', async () => {
     wire.answer = ({ query }, response) => {
-      if (!isLines(query)) return rowsAnswer([header('1')]);
-      if (!query.includes('l.id >')) return rowsAnswer([line('1', '1')], true);
+      if (!isLines(query)) return rowsResponse([header('1')]);
+      if (!query.includes('l.id >')) return rowsResponse([line('1', '1')], true);
       return response.writeHead(503).end() && undefined;
     };
     await expect(read()).rejects.toMatchObject({ kind: 'down' });
   });
 
-  it('a document that was edited between header and lines is read again, both', async () => {
+  it('are read again with their header when the document was edited in between', async () => {
     const later = '2026-01-02T03:04:06Z';
     wire.answer = ({ query }) => {
       if (isLines(query))
-        return rowsAnswer([
+        return rowsResponse([
           line('1', '1', { parent_modified: later, quantity: '5' }),
           ...(query.includes('IN (1, 2)') ? [line('2', '1')] : []),
         ]);
       return query.includes('t.id IN (1)')
-        ? rowsAnswer([{ ...header('1', later), foreigntotal: '50' }])
-        : rowsAnswer([{ ...header('1'), foreigntotal: '40' }, header('2')]);
+        ? rowsResponse([{ ...header('1', later), foreigntotal: '50' }])
+        : rowsResponse([{ ...header('1'), foreigntotal: '40' }, header('2')]);
     };
     const page = await read(['foreigntotal', 'lines']);
     expect(page.records).toMatchObject([
@@ -236,49 +236,49 @@ describe('the lines of a document', () => {
     expect(page.rejected).toEqual([]);
   });
 
-  it('a document that never stands still is rejected, not torn', async () => {
+  it('reject a document that changes with each read, instead of mixing its versions', async () => {
     let edits = 0;
     wire.answer = ({ query }) =>
       isLines(query)
-        ? rowsAnswer([line('1', '1', { parent_modified: `2026-01-02T03:05:${String((edits += 1)).padStart(2, '0')}Z` })])
-        : rowsAnswer([header('1', `2026-01-02T03:06:${String(edits).padStart(2, '0')}Z`)]);
+        ? rowsResponse([line('1', '1', { parent_modified: `2026-01-02T03:05:${String((edits += 1)).padStart(2, '0')}Z` })])
+        : rowsResponse([header('1', `2026-01-02T03:06:${String(edits).padStart(2, '0')}Z`)]);
     const page = await read();
     expect(page).toMatchObject({ records: [], rejected: [{ id: '1', code: 'CHANGED_WHILE_READ' }], lastId: '1' });
     expect(edits).toBe(4);
   });
 
-  it('a document that was deleted between header and lines is left to the next scan', async () => {
+  it('are left out when the document was deleted after its header was read', async () => {
     wire.answer = ({ query }) =>
       isLines(query)
-        ? rowsAnswer([line('1', '1', { parent_modified: '2026-02-01T00:00:00Z' })])
+        ? rowsResponse([line('1', '1', { parent_modified: '2026-02-01T00:00:00Z' })])
         : query.includes('t.id IN')
-          ? rowsAnswer([])
-          : rowsAnswer([header('1')]);
+          ? rowsResponse([])
+          : rowsResponse([header('1')]);
     expect(await read()).toEqual({ records: [], rejected: [], lastId: '1', hasMore: false });
   });
 
-  it('a document that was deleted between header and lines is not taken for one without lines', async () => {
-    wire.answer = ({ query }) => rowsAnswer(isLines(query) || query.includes('t.id IN') ? [] : [header('1')]);
+  it('are not taken for none when the document was deleted after its header was read', async () => {
+    wire.answer = ({ query }) => rowsResponse(isLines(query) || query.includes('t.id IN') ? [] : [header('1')]);
     expect(await read()).toEqual({ records: [], rejected: [], lastId: '1', hasMore: false });
   });
 
-  it('a document that lost its lines between header and lines is read again, both', async () => {
+  it('are read again with their header when the document lost them in between', async () => {
     const later = '2026-01-02T03:04:06Z';
-    wire.answer = ({ query }) => rowsAnswer(isLines(query) ? [] : [header('1', query.includes('t.id IN') ? later : at)]);
+    wire.answer = ({ query }) => rowsResponse(isLines(query) ? [] : [header('1', query.includes('t.id IN') ? later : at)]);
     expect((await read()).records).toMatchObject([{ id: '1', modifiedAt: later, lines: [] }]);
   });
 
   it.each([
     ['deleted', []],
     ['edited', [header('1', '2026-01-02T03:04:06Z')]],
-  ])('a document that was %s between two answers with its lines is not taken as the first of them', async (_name, headersNow) => {
+  ])('are not mixed when the document was %s between two responses', async (_name, headersNow) => {
     const first = Array.from({ length: 1_000 }, (_unused, index) => line('1', String(index + 1)));
     let edited = false;
     wire.answer = ({ query }) => {
-      if (!isLines(query)) return rowsAnswer(query.includes('t.id IN') ? headersNow : [header('1')]);
-      if (edited) return rowsAnswer(headersNow.map(() => line('1', '1', { parent_modified: '2026-01-02T03:04:06Z' })));
+      if (!isLines(query)) return rowsResponse(query.includes('t.id IN') ? headersNow : [header('1')]);
+      if (edited) return rowsResponse(headersNow.map(() => line('1', '1', { parent_modified: '2026-01-02T03:04:06Z' })));
       edited = query.includes('l.id > 1000');
-      return edited ? rowsAnswer([]) : rowsAnswer(first, true);
+      return edited ? rowsResponse([]) : rowsResponse(first, true);
     };
     expect((await read()).records.map(({ lines }) => lines?.length)).toEqual(headersNow.map(() => 1));
   });

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FieldMetadata, type RecordTypeMetadata, scannedFields } from '../../../src/connectors/connector.ts';
-import { errorAnswer, invalidQuery, json, openAt, rowsAnswer, type Seen, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, errorResponse, invalidQuery, json, rowsResponse, type Seen, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -50,7 +50,7 @@ beforeEach(async () => {
     broken: [],
     hidden: [],
     catalogue: (entry, response) =>
-      catalogues[entry] ?? json(response, 404, errorAnswer(404, 'NONEXISTENT_ID', `Record type '${entry}' does not exist.`)),
+      catalogues[entry] ?? json(response, 404, errorResponse(404, 'NONEXISTENT_ID', `Record type '${entry}' does not exist.`)),
   };
   wire.answer = (seen, response) =>
     seen.method === 'GET' ? account.catalogue(seen.path.split('/').at(-1) ?? '', response) : answerQuery(seen, response);
@@ -70,19 +70,19 @@ function answerQuery({ query }: Seen, response: ServerResponse): unknown {
       invalidQuery(`Search error occurred: Unknown identifier '${missing.slice(2).toUpperCase()}'. Available identifiers are: {t=x}`),
     );
   if (columns.some((column) => account.broken.includes(column)))
-    return json(response, 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc'));
-  return rowsAnswer([]);
+    return json(response, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc'));
+  return rowsResponse([]);
 }
 
 const read = async (): Promise<ReadonlyMap<string, RecordTypeMetadata>> =>
-  new Map((await openAt(wire.url).metadata(signal)).map((type) => [type.name, type]));
+  new Map((await createConnectorAt(wire.url).metadata(signal)).map((type) => [type.name, type]));
 const fieldOf = (type: RecordTypeMetadata | undefined, name: string): FieldMetadata | undefined =>
   type?.fields.find((field) => field.name === name);
 const unsyncable = (type: RecordTypeMetadata | undefined): string[] =>
   (type?.fields ?? []).filter(({ syncable }) => !syncable).map(({ name }) => name);
 
 describe('metadata', () => {
-  it('describes the record types of an account that has everything', async () => {
+  it('describes the record types of an account with all columns and permissions', async () => {
     const types = await read();
     expect([...types.keys()]).toEqual([
       'customer',
@@ -112,7 +112,7 @@ describe('metadata', () => {
     expect(lines?.fields?.find(({ name }) => name === 'quantity')?.label).toMatch(/negative/);
   });
 
-  it('finds custom fields with their types and labels, those of lines inside the lines', async () => {
+  it('finds custom fields with their types and labels, those of lines within the lines', async () => {
     const types = await read();
     const custom = (types.get('customer')?.fields ?? []).filter((field) => field.custom);
     expect(custom.map(({ name, label, type }) => [name, label, type])).toEqual([
@@ -136,7 +136,7 @@ describe('metadata', () => {
     });
   });
 
-  it('tells which fields and lines change by themselves, and which records are still open', async () => {
+  it('marks volatile fields and lines, and defines which records are open', async () => {
     const types = await read();
     const openWhen = Object.fromEntries([...types].map(([name, type]) => [name, type.openWhen]));
     expect(openWhen).toEqual({
@@ -160,7 +160,7 @@ describe('metadata', () => {
     expect(scannedFields(vendor).map(({ name }) => name)).toEqual(['category', 'currency', 'terms', 'subsidiary']);
   });
 
-  it('tells what is open by the next best field where the first is hidden, and calls all open where none is left', async () => {
+  it('defines open records by the next field where the first is hidden, and as all records where none is left', async () => {
     account.missing = ['t.foreignamountunpaid'];
     expect((await read()).get('invoice')?.openWhen).toEqual({ field: 'status', isNoneOf: ['B'] });
     account.missing = ['t.foreignamountunpaid', 't.status'];
@@ -170,7 +170,7 @@ describe('metadata', () => {
     expect((await read()).get('customer')?.openWhen).toBeNull();
   });
 
-  it('describes payments with what they are applied to, and without where the links are hidden', async () => {
+  it('describes payments with their applications, which are not syncable where the links are hidden', async () => {
     const lines = fieldOf((await read()).get('customerPayment'), 'lines');
     expect(lines).toMatchObject({ label: 'Applications', syncable: true, volatile: false });
     expect(lines?.fields?.map(({ name }) => name)).toEqual([
@@ -192,7 +192,7 @@ describe('metadata', () => {
     expect(fieldOf(payment, 'foreigntotal')).toMatchObject({ syncable: true });
   });
 
-  it('gives a column without display text as plain text instead of dropping it', async () => {
+  it('describes a column without display text as plain text instead of dropping it', async () => {
     const { answer } = wire;
     wire.answer = (seen, response) =>
       /BUILTIN\.DF\(t\.(category|terms)\)/.test(seen.query)
@@ -208,7 +208,7 @@ describe('metadata', () => {
     expect(fieldOf(customer, 'currency')).toMatchObject({ type: 'reference', syncable: true });
   });
 
-  it('drops what NetSuite calls unknown, says why, and needs few questions', async () => {
+  it('marks columns that NetSuite calls unknown, with the reason, after few queries', async () => {
     account.missing = ['t.subsidiary', 't.custbody_po', 'l.units'];
     const types = await read();
     expect(unsyncable(types.get('invoice'))).toEqual(['subsidiary', 'daysopen', 'daysoverduesearch', 'custbody_po']);
@@ -221,26 +221,26 @@ describe('metadata', () => {
     expect(wire.seen.length).toBeLessThan(75);
   });
 
-  it('finds the columns behind a plain server error by halves, and no others', async () => {
+  it('finds the columns behind a generic server error by bisection, and no others', async () => {
     account.broken = ['t.altname', 't.language'];
     account.missing = ['t.fax'];
     expect(unsyncable((await read()).get('customer'))).toEqual(['altname', 'fax', 'language']);
   });
 
-  it('does not blame a column for a failure that passes', async () => {
+  it('does not blame a column for a transient failure', async () => {
     let failures = 3;
     const { answer } = wire;
     wire.answer = (seen, response) => {
       const counts = seen.method === 'POST' && seen.query.includes('FROM customer') && seen.query.includes('entityid') && failures > 0;
       if (!counts) return answer(seen, response);
       failures -= 1;
-      return json(response, 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'Error ID: abc'));
+      return json(response, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc'));
     };
     expect(unsyncable((await read()).get('customer'))).toEqual([]);
     expect(failures).toBe(0);
   });
 
-  it('a table that the role can not see leaves a record type without readable fields, and the others whole', async () => {
+  it('describes a hidden table without readable fields, and the others completely', async () => {
     account.hidden = ['item'];
     const types = await read();
     expect(types.get('item')).toMatchObject({ source: 'probe' });
@@ -250,19 +250,19 @@ describe('metadata', () => {
     expect(unsyncable(types.get('customer'))).toEqual([]);
   });
 
-  it('hidden lines leave the header readable', async () => {
+  it('keeps the header readable where lines are hidden', async () => {
     account.hidden = ['transactionline'];
     const types = await read();
     expect(unsyncable(types.get('invoice'))).toEqual(['daysopen', 'daysoverduesearch', 'lines']);
-    expect(fieldOf(types.get('invoice'), 'lines')?.reason).toMatch(/can not read lines/);
+    expect(fieldOf(types.get('invoice'), 'lines')?.reason).toMatch(/cannot read lines/);
   });
 
-  it('reads the list of custom fields where the catalogue is refused, and says so', async () => {
-    account.catalogue = (_entry, response) => json(response, 403, errorAnswer(403, 'INSUFFICIENT_PERMISSION', 'No.'));
+  it('reads the list of custom fields where the catalogue is refused, and names it as the source', async () => {
+    account.catalogue = (_entry, response) => json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.'));
     const { answer } = wire;
     wire.answer = (seen, response) => {
       if (!seen.query.includes('FROM customfield') || !seen.query.includes("LIKE 'custentity%'")) return answer(seen, response);
-      return rowsAnswer([
+      return rowsResponse([
         { id: '1', scriptid: 'CUSTENTITY_SCORE', name: 'Score', fieldvaluetype: 'Decimal Number' },
         { id: '2', scriptid: 'custentity_vip', name: 'VIP', fieldvaluetype: 'Check Box' },
         { id: '3', scriptid: 'custentity_note', fieldvaluetype: 'Rich Text' },
@@ -277,7 +277,7 @@ describe('metadata', () => {
     ]);
   });
 
-  it('goes on without custom fields where both ways are closed', async () => {
+  it('continues without custom fields where both sources are refused', async () => {
     account.catalogue = (_entry, response) => json(response, 403, {});
     account.hidden = ['customfield'];
     expect((await read()).get('customer')).toMatchObject({ source: 'probe' });
@@ -287,15 +287,15 @@ describe('metadata', () => {
     ['an outage', 503, {}, 'down'],
     ['throttling', 429, {}, 'throttled'],
     ['a role without access', 403, {}, 'forbidden'],
-    ['a server error on the plainest question', 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
-  ])('%s fails the whole, so that the last good description stays', async (_name, status, body, kind) => {
+    ['a server error on the simplest query', 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
+  ])('rejects for %s, so that the last good description stays', async (_name, status, body, kind) => {
     const { answer } = wire;
     wire.answer = (seen, response) =>
       seen.query.startsWith('SELECT t.id AS id FROM customer t') ? json(response, status, body) : answer(seen, response);
     await expect(read()).rejects.toMatchObject({ kind });
   });
 
-  it('an outage of the catalogue fails the whole as well: custom fields must not seem to vanish', async () => {
+  it('rejects for an outage of the catalogue, so that custom fields do not seem to disappear', async () => {
     account.catalogue = (_entry, response) => json(response, 503, {});
     await expect(read()).rejects.toMatchObject({ kind: 'down' });
   });

@@ -1,7 +1,7 @@
-// Payments on the wire: what NetSuite is sent to the last digit, how its records are read, and what its refusals mean.
+// Payments over HTTP: the exact requests to NetSuite, how its records are read, and how its refusals are classified.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { PaymentWriter } from '../../../src/connectors/connector.ts';
-import { type Answer, errorAnswer, json, openAt, rowsAnswer, type Seen, startWire, type Wire } from './wire.ts';
+import { type Answer, createConnectorAt, errorResponse, json, rowsResponse, type Seen, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -18,9 +18,9 @@ const order = {
   account: null,
 };
 const isQuery = ({ path }: Seen): boolean => path.includes('/query/');
-const made: Answer = (seen, response) =>
+const writeResponse: Answer = (seen, response) =>
   seen.method === 'GET' || isQuery(seen)
-    ? rowsAnswer(
+    ? rowsResponse(
         seen.query.includes('FROM currency')
           ? [
               { id: '1', symbol: 'GBP' },
@@ -30,7 +30,7 @@ const made: Answer = (seen, response) =>
       )
     : response.writeHead(204, { location: 'https://x.example/services/rest/record/v1/customerpayment/900' }).end();
 const writer = (): PaymentWriter => {
-  const { payments } = openAt(wire.url);
+  const { payments } = createConnectorAt(wire.url);
   if (payments === undefined) throw new Error('NetSuite takes payments');
   return payments;
 };
@@ -42,12 +42,12 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   wire.seen.length = 0;
-  wire.answer = made;
+  wire.answer = writeResponse;
 });
 afterAll(() => wire.stop());
 
 describe('a payment', () => {
-  it('is sent with the digits that it has, in the currency by its id, and misspelt names would be refused', async () => {
+  it("is sent with exact digits, the currency's id, and the header that refuses misspelt names", async () => {
     expect(await writer().createPayment(order, signal)).toBe('900');
     expect(sent()?.headers).toMatchObject({ 'x-netsuite-propertynamevalidation': 'Error', 'content-type': 'application/json' });
     expect(sent()).toMatchObject({ method: 'POST', path: '/services/rest/record/v1/customerPayment' });
@@ -57,11 +57,11 @@ describe('a payment', () => {
     );
   });
 
-  it('goes to an account where one is named, and without a currency where the role sees none', async () => {
+  it('is sent with an account if one is given, and without a currency where the role sees none', async () => {
     wire.answer = (seen, response) =>
       seen.query.includes('FROM currency')
-        ? json(response, 400, errorAnswer(400, 'INVALID_PARAMETER', "Record 'currency' was not found."))
-        : made(seen, response);
+        ? json(response, 400, errorResponse(400, 'INVALID_PARAMETER', "Record 'currency' was not found."))
+        : writeResponse(seen, response);
     await writer().createPayment({ ...order, account: '6', applications: [] }, signal);
     expect(JSON.parse(sent()?.body ?? '')).toEqual({
       customer: { id: '107' },
@@ -73,12 +73,12 @@ describe('a payment', () => {
     });
   });
 
-  it('is taken off an invoice with apply: false, and lowered with an amount', async () => {
+  it('is unapplied from an invoice with apply: false, and reduced with an amount', async () => {
     const left = [
       { invoiceId: '60', amount: '0.00' },
       { invoiceId: '61', amount: '2.50' },
     ];
-    await writer().changeApplications('900', left, signal);
+    await writer().updateApplications('900', left, signal);
     expect(sent()).toMatchObject({ method: 'PATCH', path: '/services/rest/record/v1/customerPayment/900' });
     expect(sent()?.body).toBe('{"apply":{"items":[{"doc":{"id":"60"},"apply":false},{"doc":{"id":"61"},"apply":true,"amount":2.50}]}}');
   });
@@ -98,9 +98,9 @@ describe('a payment', () => {
     },
   };
   const show = (body: object): void => {
-    wire.answer = (seen, response) => (seen.method === 'GET' ? body : made(seen, response));
+    wire.answer = (seen, response) => (seen.method === 'GET' ? body : writeResponse(seen, response));
   };
-  it('is read by what it is applied to, not by what it could be', async () => {
+  it('is read with what it is applied to, without open documents that it could be applied to', async () => {
     show(record);
     const read = {
       id: '900',
@@ -119,33 +119,33 @@ describe('a payment', () => {
   });
 
   it.each([
-    ['more than it shows', { ...record, apply: { items: [], hasMore: true } }],
+    ['more applications than it shows', { ...record, apply: { items: [], hasMore: true } }],
     ['an amount with more digits than a number holds', { ...record, payment: 123456789012.3457 }],
     ['no customer', { ...record, customer: undefined }],
-  ])('is not believed with %s', async (_name, body) => {
+  ])('is not trusted with %s', async (_name, body) => {
     show(body);
     await expect(writer().readPayment('900', signal)).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
   });
 
-  it('that is gone is null; one that can not be shown is an error with its own advice', async () => {
+  it('is null when it was deleted, and an error with its own fix when it cannot be shown', async () => {
     wire.answer = (_seen, response) =>
-      json(response, 400, errorAnswer(400, 'USER_ERROR', 'Error while accessing a resource. Transaction type specified is incorrect.'));
+      json(response, 400, errorResponse(400, 'USER_ERROR', 'Error while accessing a resource. Transaction type specified is incorrect.'));
     expect(await writer().readPayment('900', signal)).toBeNull();
-    wire.answer = (_seen, response) => json(response, 400, errorAnswer(400, 'USER_ERROR', 'This record is locked.'));
+    wire.answer = (_seen, response) => json(response, 400, errorResponse(400, 'USER_ERROR', 'This record is locked.'));
     await expect(writer().readPayment('900', signal)).rejects.toMatchObject({
       code: 'RECORD_UNREADABLE',
       fix: expect.stringContaining('locked'),
     });
   });
 
-  it('whose answer says nowhere where it is counts as unanswered', async () => {
-    wire.answer = (seen, response) => (!isQuery(seen) ? response.writeHead(204).end() : made(seen, response));
+  it('is an unreadable response when the Location header is missing', async () => {
+    wire.answer = (seen, response) => (!isQuery(seen) ? response.writeHead(204).end() : writeResponse(seen, response));
     await expect(writer().createPayment(order, signal)).rejects.toMatchObject({ kind: 'answer' });
   });
 });
 
 describe('a refund', () => {
-  it('is one of the payment, from the account and by the method that are named', async () => {
+  it('is applied to the payment, with the given account and method', async () => {
     await writer().createRefund({ ...order, amount: '5.10', paymentId: '900', account: '7', method: '3' }, signal);
     expect(sent()?.path).toBe('/services/rest/record/v1/customerRefund');
     expect(sent()?.body).toContain(
@@ -154,32 +154,32 @@ describe('a refund', () => {
   });
 });
 
-describe('a refusal', () => {
-  const said = (status: number, code: string, detail: string, path?: string) => ({
-    ...errorAnswer(status, code, detail),
+describe('a refused write', () => {
+  const refusal = (status: number, code: string, detail: string, path?: string) => ({
+    ...errorResponse(status, code, detail),
     'o:errorDetails': [{ detail, 'o:errorCode': code, ...(path === undefined ? {} : { 'o:errorPath': path }) }],
   });
   const invalidField = (field: string) => `Error while accessing a resource. Invalid Field Value 9 for the following field: ${field}`;
   it.each([
-    [400, said(400, 'USER_ERROR', 'Error while accessing a resource. This record already exists.'), 'query', 'ALREADY_EXISTS'],
-    [400, said(400, 'USER_ERROR', 'The posting period Mar 2026 is closed.'), 'query', 'PERIOD_CLOSED'],
-    [400, said(400, 'USER_ERROR', 'You cannot edit transactions in a locked period'), 'query', 'PERIOD_CLOSED'],
-    [400, said(400, 'USER_ERROR', 'This customer is on credit hold.'), 'query', 'CUSTOMER_ON_HOLD'],
-    [400, said(400, 'USER_ERROR', 'The customer is inactive.'), 'query', 'CUSTOMER_INACTIVE'],
-    [400, said(400, 'INVALID_CONTENT', invalidField('customer'), 'customer'), 'query', 'CUSTOMER_UNKNOWN'],
-    [400, said(400, 'INVALID_CONTENT', invalidField('account'), 'account'), 'query', 'ACCOUNT_UNKNOWN'],
-    [400, said(400, 'USER_ERROR', 'Please enter value(s) for: Account'), 'query', 'VALUE_MISSING'],
-    [400, said(400, 'USER_ERROR', 'You do not have permissions to set a value for element account.'), 'forbidden', 'PERMISSION_MISSING'],
-    [400, said(400, 'USER_ERROR', 'Record has been changed'), 'down', 'RECORD_CHANGED'],
-    [400, said(400, 'USER_ERROR', 'Something else.'), 'query', 'WRITE_REFUSED'],
-    [403, said(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'), 'forbidden', 'PERMISSION_MISSING'],
-    [404, said(404, 'NONEXISTENT_ID', "Record type 'customerPayment' does not exist."), 'query', 'WRITE_REFUSED'],
-    [401, said(401, 'INVALID_LOGIN', 'Invalid login attempt.'), 'credentials', 'INVALID_LOGIN'],
-    [429, said(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Request blocked.'), 'throttled', 'CONCURRENCY_LIMIT_EXCEEDED'],
-    [500, said(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.'), 'down', 'UNEXPECTED_ERROR'],
+    [400, refusal(400, 'USER_ERROR', 'Error while accessing a resource. This record already exists.'), 'query', 'ALREADY_EXISTS'],
+    [400, refusal(400, 'USER_ERROR', 'The posting period Mar 2026 is closed.'), 'query', 'PERIOD_CLOSED'],
+    [400, refusal(400, 'USER_ERROR', 'You cannot edit transactions in a locked period'), 'query', 'PERIOD_CLOSED'],
+    [400, refusal(400, 'USER_ERROR', 'This customer is on credit hold.'), 'query', 'CUSTOMER_ON_HOLD'],
+    [400, refusal(400, 'USER_ERROR', 'The customer is inactive.'), 'query', 'CUSTOMER_INACTIVE'],
+    [400, refusal(400, 'INVALID_CONTENT', invalidField('customer'), 'customer'), 'query', 'CUSTOMER_UNKNOWN'],
+    [400, refusal(400, 'INVALID_CONTENT', invalidField('account'), 'account'), 'query', 'ACCOUNT_UNKNOWN'],
+    [400, refusal(400, 'USER_ERROR', 'Please enter value(s) for: Account'), 'query', 'VALUE_MISSING'],
+    [400, refusal(400, 'USER_ERROR', 'You do not have permissions to set a value for element account.'), 'forbidden', 'PERMISSION_MISSING'],
+    [400, refusal(400, 'USER_ERROR', 'Record has been changed'), 'down', 'RECORD_CHANGED'],
+    [400, refusal(400, 'USER_ERROR', 'Something else.'), 'query', 'WRITE_REFUSED'],
+    [403, refusal(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'), 'forbidden', 'PERMISSION_MISSING'],
+    [404, refusal(404, 'NONEXISTENT_ID', "Record type 'customerPayment' does not exist."), 'query', 'WRITE_REFUSED'],
+    [401, refusal(401, 'INVALID_LOGIN', 'Invalid login attempt.'), 'credentials', 'INVALID_LOGIN'],
+    [429, refusal(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Request blocked.'), 'throttled', 'CONCURRENCY_LIMIT_EXCEEDED'],
+    [500, refusal(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.'), 'down', 'UNEXPECTED_ERROR'],
     [502, '<html>', 'down', 'SERVER_ERROR'],
-  ])('%s %o is %s %s, with advice', async (status, body, kind, code) => {
-    wire.answer = (seen, response) => (!isQuery(seen) ? json(response, status, body) : made(seen, response));
+  ])('%s %o is %s %s, with a fix', async (status, body, kind, code) => {
+    wire.answer = (seen, response) => (!isQuery(seen) ? json(response, status, body) : writeResponse(seen, response));
     await expect(writer().createPayment(order, signal)).rejects.toMatchObject({ kind, code, fix: expect.stringMatching(/\w{3}/) });
   });
 });

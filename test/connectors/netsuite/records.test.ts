@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PageRequest } from '../../../src/connectors/connector.ts';
-import { metadataOf, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -13,10 +13,18 @@ beforeEach(async () => {
 afterEach(() => wire.stop());
 
 const readPage = (request: Partial<PageRequest>) =>
-  openAt(wire.url).readPage({ recordType: customer, fields: [], afterId: null, changedSince: null, limit: 1000, signal, ...request });
+  createConnectorAt(wire.url).readPage({
+    recordType: customer,
+    fields: [],
+    afterId: null,
+    changedSince: null,
+    limit: 1000,
+    signal,
+    ...request,
+  });
 
-describe('the query of a page', () => {
-  it('names columns, formats times and dates, and brings labels', async () => {
+describe('readPage: the query', () => {
+  it('selects columns, formats times and dates, and includes labels', async () => {
     await readPage({ recordType: invoice, fields: ['trandate', 'entity', 'status', 'foreigntotal'] });
     expect(wire.seen[0]?.query).toBe(
       'SELECT t.id AS id, TO_CHAR(SYS_EXTRACT_UTC(t.lastmodifieddate), \'YYYY-MM-DD"T"HH24:MI:SS"Z"\') AS lastmodifieddate, ' +
@@ -25,7 +33,7 @@ describe('the query of a page', () => {
     );
   });
 
-  it('goes on behind the last id, and looks for changes in UTC, behind a bound that suits every zone', async () => {
+  it('continues behind the last id, and compares changes in UTC, behind a bound that suits every time zone', async () => {
     await readPage({ afterId: '-7', changedSince: new Date('2026-03-01T00:30:15.999Z'), limit: 5000 });
     expect(wire.seen[0]?.path).toContain('limit=1000&offset=0');
     expect(wire.seen[0]?.query).toContain(
@@ -46,28 +54,28 @@ describe('the query of a page', () => {
     },
   );
 
-  it('asks for ids by a list, once each', async () => {
-    wire.answer = () => rowsAnswer([{ id: '3' }]);
-    const page = await openAt(wire.url).readByIds({ recordType: customer, fields: [], ids: ['3', '5', '3'], signal });
+  it('queries ids as a list, each once', async () => {
+    wire.answer = () => rowsResponse([{ id: '3' }]);
+    const page = await createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: ['3', '5', '3'], signal });
     expect(wire.seen[0]?.query).toContain('WHERE t.id IN (3, 5) ORDER BY');
     expect(page).toMatchObject({ records: [{ id: '3' }], hasMore: false });
   });
 
-  it('asks nothing for no ids', async () => {
-    const page = await openAt(wire.url).readByIds({ recordType: customer, fields: [], ids: [], signal });
+  it('sends no query for no ids', async () => {
+    const page = await createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: [], signal });
     expect(page).toEqual({ records: [], rejected: [], lastId: null, hasMore: false });
     expect(wire.seen).toHaveLength(0);
   });
 
   it.each([['1; DROP TABLE x'], ['1 OR 1=1'], [''], ['1.0'], ['007'], ["'1'"]])('refuses the id %j', async (id) => {
     await expect(readPage({ afterId: id })).rejects.toMatchObject({ kind: 'query' });
-    await expect(openAt(wire.url).readByIds({ recordType: customer, fields: [], ids: [id], signal })).rejects.toMatchObject({
+    await expect(createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: [id], signal })).rejects.toMatchObject({
       kind: 'query',
     });
     expect(wire.seen).toHaveLength(0);
   });
 
-  it('refuses fields that are unknown, not syncable, or no column name', async () => {
+  it('refuses fields that are unknown, not syncable, or not a column name', async () => {
     await expect(readPage({ fields: ['nonsense'] })).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
     await expect(readPage({ recordType: invoice, fields: ['daysopen'] })).rejects.toMatchObject({ code: 'FIELD_NOT_SYNCABLE' });
     const field = {
@@ -85,7 +93,7 @@ describe('the query of a page', () => {
     expect(wire.seen).toHaveLength(0);
   });
 
-  it('cannot ask for changes where the account does not show when a record was changed', async () => {
+  it('refuses changedSince where the account has no modification time', async () => {
     const fields = customer.fields.map((field) =>
       field.name === 'lastmodifieddate' ? { ...field, syncable: false, reason: 'hidden' } : field,
     );
@@ -110,8 +118,8 @@ describe('the values of a record', () => {
     datecreated: '2024-02-29T23:59:59Z',
   };
 
-  it('come as exact text, T and F as true and false, absent ones as null, keys in any case', async () => {
-    wire.answer = () => rowsAnswer([good]);
+  it('are exact text, T and F are true and false, absent ones are null, keys may be in any case', async () => {
+    wire.answer = () => rowsResponse([good]);
     expect(await readPage({ fields })).toEqual({
       records: [
         {
@@ -145,7 +153,7 @@ describe('the values of a record', () => {
     ['1.5E3', '1500'],
     ['', null],
   ])('the number %j is %j', async (text, value) => {
-    wire.answer = () => rowsAnswer([{ ...good, creditlimit: text }]);
+    wire.answer = () => rowsResponse([{ ...good, creditlimit: text }]);
     expect((await readPage({ fields })).records[0]?.values['creditlimit']).toBe(value);
   });
 
@@ -174,7 +182,7 @@ describe('the values of a record', () => {
     ['df_currency', 'a\0b'],
   ])('%s of %j rejects the record and keeps the others', async (name, value) => {
     wire.answer = () =>
-      rowsAnswer([
+      rowsResponse([
         { id: '11' },
         { ...good, LastModifiedDate: undefined, lastmodifieddate: good.LastModifiedDate, [name]: value },
         { id: '13' },
@@ -188,7 +196,7 @@ describe('the values of a record', () => {
   });
 
   it.each(['abc', '1.5', 12])('an id of %j rejects the record', async (id) => {
-    wire.answer = () => rowsAnswer([{ id: '11' }, { id }]);
+    wire.answer = () => rowsResponse([{ id: '11' }, { id }]);
     expect(await readPage({})).toMatchObject({
       records: [{ id: '11' }],
       rejected: [{ id: String(id), code: 'ID_NOT_INTEGER' }],
@@ -196,26 +204,26 @@ describe('the values of a record', () => {
     });
   });
 
-  it('a page without any id to go on from is an error', async () => {
-    wire.answer = () => rowsAnswer([{ id: 'abc' }], true);
+  it('rejects a page without an id to continue from', async () => {
+    wire.answer = () => rowsResponse([{ id: 'abc' }], true);
     await expect(readPage({})).rejects.toMatchObject({ kind: 'answer' });
   });
 
-  it('rows that break the order, repeat the cursor, lack an id or were not asked for are errors', async () => {
-    wire.answer = () => rowsAnswer([{ id: '2' }, { id: '1' }]);
+  it('rejects rows that are out of order, repeat the cursor, have no id or were not requested', async () => {
+    wire.answer = () => rowsResponse([{ id: '2' }, { id: '1' }]);
     await expect(readPage({})).rejects.toMatchObject({ kind: 'answer' });
-    wire.answer = () => rowsAnswer([{ id: '5' }]);
+    wire.answer = () => rowsResponse([{ id: '5' }]);
     await expect(readPage({ afterId: '5' })).rejects.toMatchObject({ kind: 'answer' });
-    wire.answer = () => rowsAnswer([{ entityid: 'x' }]);
+    wire.answer = () => rowsResponse([{ entityid: 'x' }]);
     await expect(readPage({ fields })).rejects.toMatchObject({ kind: 'answer' });
-    wire.answer = () => rowsAnswer([{ id: '4' }]);
-    await expect(openAt(wire.url).readByIds({ recordType: customer, fields: [], ids: ['3'], signal })).rejects.toMatchObject({
+    wire.answer = () => rowsResponse([{ id: '4' }]);
+    await expect(createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: ['3'], signal })).rejects.toMatchObject({
       kind: 'answer',
     });
   });
 
   it('orders ids as numbers, negative ones first', async () => {
-    wire.answer = () => rowsAnswer([{ id: '-3' }, { id: '0' }, { id: '9' }, { id: '10' }, { id: '900719925474099267' }]);
+    wire.answer = () => rowsResponse([{ id: '-3' }, { id: '0' }, { id: '9' }, { id: '10' }, { id: '900719925474099267' }]);
     expect((await readPage({})).lastId).toBe('900719925474099267');
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ScanRequest, scannedFields } from '../../../src/connectors/connector.ts';
-import { metadataOf, openAt, rowsAnswer, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -14,10 +14,10 @@ beforeEach(async () => {
 afterEach(() => wire.stop());
 
 const scan = (selection: { afterId: string | null; limit: number } | { ids: readonly string[] }, fields = volatile) =>
-  openAt(wire.url).scan({ recordType: invoice, fields, signal, ...selection } as ScanRequest);
+  createConnectorAt(wire.url).scan({ recordType: invoice, fields, signal, ...selection } as ScanRequest);
 
 describe('scan', () => {
-  it('is one question per page, by id, and without lines', async () => {
+  it('sends one query per page, by id, and without lines', async () => {
     const row = {
       id: '8',
       lastmodifieddate: at,
@@ -26,7 +26,7 @@ describe('scan', () => {
       df_status: 'Invoice : Open',
       df_entity: 'Acme',
     };
-    wire.answer = () => rowsAnswer([row, { id: '9' }], true);
+    wire.answer = () => rowsResponse([row, { id: '9' }], true);
     const page = await scan({ afterId: '7', limit: 2 }, ['foreignamountunpaid', 'status', 'entity']);
     expect(page).toEqual({
       records: [
@@ -52,9 +52,9 @@ describe('scan', () => {
     expect(wire.seen[0]?.query).toMatch(/ FROM transaction t WHERE t\.type = 'CustInvc' AND t\.id > 7 ORDER BY t\.id ASC$/);
   });
 
-  it('is one question for a thousand ids, each once', async () => {
+  it('sends one query for a thousand ids, each once', async () => {
     const ids = Array.from({ length: 1000 }, (_unused, index) => String(index + 1));
-    wire.answer = () => rowsAnswer([{ id: '5' }, { id: '1000' }]);
+    wire.answer = () => rowsResponse([{ id: '5' }, { id: '1000' }]);
     const page = await scan({ ids: [...ids, '5', '6'] });
     expect(page.records.map(({ id }) => id)).toEqual(['5', '1000']);
     expect(wire.seen).toHaveLength(1);
@@ -64,8 +64,8 @@ describe('scan', () => {
     expect(wire.seen).toHaveLength(1);
   });
 
-  it('names what can not be read, and gives the rest', async () => {
-    wire.answer = () => rowsAnswer([{ id: '1', foreignamountunpaid: 'much' }, { id: '2' }]);
+  it('rejects unreadable records and returns the rest', async () => {
+    wire.answer = () => rowsResponse([{ id: '1', foreignamountunpaid: 'much' }, { id: '2' }]);
     expect(await scan({ afterId: null, limit: 1000 })).toMatchObject({
       records: [{ id: '2' }],
       rejected: [{ id: '1', code: 'VALUE_UNREADABLE' }],
@@ -77,17 +77,17 @@ describe('scan', () => {
     ['out of order', [{ id: '2' }, { id: '1' }]],
     ['not behind the cursor', [{ id: '0' }]],
     ['without an id', [{ status: 'A' }]],
-  ])('does not trust an answer %s', async (_name, rows) => {
-    wire.answer = () => rowsAnswer(rows);
+  ])('does not trust a response %s', async (_name, rows) => {
+    wire.answer = () => rowsResponse(rows);
     await expect(scan({ afterId: '0', limit: 1000 })).rejects.toMatchObject({ kind: 'answer' });
   });
 
-  it('does not trust an answer with what was not asked for', async () => {
-    wire.answer = () => rowsAnswer([{ id: '4' }]);
+  it('does not trust a response with ids that were not requested', async () => {
+    wire.answer = () => rowsResponse([{ id: '4' }]);
     await expect(scan({ ids: ['3'] })).rejects.toMatchObject({ kind: 'answer' });
   });
 
-  it('has no lines, and nothing that is not syncable', async () => {
+  it('refuses lines and fields that are not syncable', async () => {
     await expect(scan({ afterId: null, limit: 1 }, ['lines'])).rejects.toMatchObject({ code: 'FIELD_NOT_SYNCABLE' });
     await expect(scan({ afterId: null, limit: 1 }, ['daysopen'])).rejects.toMatchObject({ code: 'FIELD_NOT_SYNCABLE' });
     expect(wire.seen).toHaveLength(0);

@@ -2,32 +2,32 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ErpError } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
-import { openGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
 import { until } from '../../setup/until.ts';
 import {
   type Answer,
-  crowdedPlace,
-  errorAnswer,
+  concurrencyProbe,
+  createConnectorAt,
+  errorResponse,
   invalidQuery,
   json,
   metadataOf,
   movableClock,
-  nobody,
-  openAt,
   realClock,
-  rowsAnswer,
+  rowsResponse,
   settingsWith,
   startWire,
   testKey,
+  unreachableUrl,
   type Wire,
 } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
 const customer = metadataOf('customer');
-const list = (connector = openAt(wire.url)) => connector.listIds({ recordType: customer, afterId: null, limit: 1000, signal });
-const oneRow: Answer = () => rowsAnswer([{ links: [], id: '1' }]);
-const loginError = errorAnswer(401, 'INVALID_LOGIN', 'Invalid login attempt.');
+const list = (connector = createConnectorAt(wire.url)) => connector.listIds({ recordType: customer, afterId: null, limit: 1000, signal });
+const oneRow: Answer = () => rowsResponse([{ links: [], id: '1' }]);
+const loginError = errorResponse(401, 'INVALID_LOGIN', 'Invalid login attempt.');
 
 beforeEach(async () => {
   wire = await startWire();
@@ -44,7 +44,7 @@ async function failureOf(work: Promise<unknown>): Promise<ErpError> {
 }
 
 describe('requests', () => {
-  it('carry the token, ask for transient results and begin at offset 0', async () => {
+  it('carry the token, request transient results and start at offset 0', async () => {
     wire.answer = oneRow;
     expect(await list()).toEqual({ ids: ['1'], hasMore: false });
     const [seen] = wire.seen;
@@ -57,19 +57,19 @@ describe('requests', () => {
     expect(seen?.query).toBe('SELECT t.id AS id FROM customer t ORDER BY t.id ASC');
   });
 
-  it('share one token, however many begin at once', async () => {
+  it('share one token, however many start at once', async () => {
     wire.answer = oneRow;
-    const connector = openAt(wire.url);
+    const connector = createConnectorAt(wire.url);
     await Promise.all([list(connector), list(connector), list(connector), list(connector)]);
     await list(connector);
     expect(wire.logins).toBe(1);
     expect(wire.seen).toHaveLength(5);
   });
 
-  it('get a new token a minute before the old one ends', async () => {
+  it('get a new token a minute before the old one expires', async () => {
     wire.answer = oneRow;
     const clock = movableClock(new Date('2026-05-01T12:00:00Z'));
-    const connector = openAt(wire.url, { clock });
+    const connector = createConnectorAt(wire.url, { clock });
     await list(connector);
     clock.advance(3_539_000);
     await list(connector);
@@ -79,11 +79,11 @@ describe('requests', () => {
     expect(wire.logins).toBe(2);
   });
 
-  it('never exceed the concurrency of the account, over all connections to it', async () => {
-    const place = crowdedPlace(2, rowsAnswer([]));
-    wire.answer = place.answer;
+  it("never exceed the account's concurrency limit, over all connectors to it", async () => {
+    const probe = concurrencyProbe(2, rowsResponse([]));
+    wire.answer = probe.answer;
     const ctx = {
-      fetch: openGuardedFetch({ allowPrivateHosts: true }),
+      fetch: createGuardedFetch({ allowPrivateHosts: true }),
       clock: realClock,
       log: pino({ level: 'silent' }),
       settings: settingsWith(),
@@ -93,21 +93,21 @@ describe('requests', () => {
       baseUrl: wire.url,
       authentication: { method: 'oauth2', clientId: 'c', certificateId: 'x' },
     } as const;
-    const connectors = [1, 2, 3].map(() => netsuite.open(ctx, settings, { privateKeyPem: testKey }));
+    const connectors = [1, 2, 3].map(() => netsuite.create(ctx, settings, { privateKeyPem: testKey }));
     await Promise.all([...connectors, ...connectors].map((connector) => list(connector)));
-    expect(place.most()).toBe(2);
+    expect(probe.maxConcurrent()).toBe(2);
   });
 
-  it('are signed afresh each time with token-based authentication', async () => {
+  it('have a new signature each time with token-based authentication', async () => {
     wire.answer = oneRow;
     const ctx = {
-      fetch: openGuardedFetch({ allowPrivateHosts: true }),
+      fetch: createGuardedFetch({ allowPrivateHosts: true }),
       clock: realClock,
       log: pino({ level: 'silent' }),
       settings: settingsWith(),
     };
     const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti' } as const;
-    const connector = netsuite.open(
+    const connector = netsuite.create(
       ctx,
       { accountId: '12-sb1', baseUrl: wire.url, authentication },
       { consumerSecret: 'cs', tokenSecret: 'ts' },
@@ -122,7 +122,7 @@ describe('requests', () => {
 });
 
 describe('401', () => {
-  it('once: logs in anew and goes on', async () => {
+  it('once: logs in again and continues', async () => {
     wire.answer = (seen, response) => (wire.logins === 1 ? json(response, 401, loginError) : oneRow(seen, response));
     expect((await list()).ids).toEqual(['1']);
     expect(wire.logins).toBe(2);
@@ -130,7 +130,7 @@ describe('401', () => {
     expect(first?.headers.authorization).not.toBe(second?.headers.authorization);
   });
 
-  it('twice: the credentials are refused, and nothing more is tried', async () => {
+  it('twice: fails with refused credentials and stops trying', async () => {
     wire.answer = (_seen, response) => json(response, 401, loginError);
     expect(await failureOf(list())).toMatchObject({
       kind: 'credentials',
@@ -141,7 +141,7 @@ describe('401', () => {
   });
 });
 
-describe('the log-in', () => {
+describe('the login', () => {
   it.each([
     [400, { error: 'invalid_grant' }, 'credentials', 'CERTIFICATE_UNKNOWN'],
     [401, { error: 'invalid_client' }, 'credentials', 'CLIENT_UNKNOWN'],
@@ -153,21 +153,21 @@ describe('the log-in', () => {
     [200, { access_token: 'x', expires_in: 3600, token_type: 'mac' }, 'answer', 'ANSWER_UNREADABLE'],
     [503, {}, 'down', 'SERVER_ERROR'],
     [429, {}, 'throttled', 'CONCURRENCY_LIMIT_EXCEEDED'],
-  ])('answered %i %j is %s %s', async (status, body, kind, code) => {
+  ])('with the response %i %j is %s %s', async (status, body, kind, code) => {
     wire.login = (_seen, response) => json(response, status, body);
     expect(await failureOf(list())).toMatchObject({ kind, code });
     expect(wire.seen).toHaveLength(0);
   });
 
-  it('takes the lifetime as a text and the token type in any case', async () => {
+  it('accepts the lifetime as a string and the token type in any case', async () => {
     wire.answer = oneRow;
     wire.login = (_seen, response) => json(response, 200, { access_token: 'x', expires_in: '3600', token_type: 'bearer' });
     expect((await list()).ids).toEqual(['1']);
   });
 
-  it('is tried anew after it failed', async () => {
+  it('is tried again after it failed', async () => {
     wire.answer = oneRow;
-    const connector = openAt(wire.url);
+    const connector = createConnectorAt(wire.url);
     const { login } = wire;
     wire.login = (_seen, response) => json(response, 503, {});
     await failureOf(list(connector));
@@ -176,16 +176,16 @@ describe('the log-in', () => {
   });
 });
 
-describe('answers that are errors', () => {
-  const answers: readonly [string, Answer, object][] = [
+describe('error responses', () => {
+  const responses: readonly [string, Answer, object][] = [
     [
       '403',
-      (_s, r) => json(r, 403, errorAnswer(403, 'INSUFFICIENT_PERMISSION', 'No.')),
+      (_s, r) => json(r, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.')),
       { kind: 'forbidden', code: 'PERMISSION_MISSING', message: 'No.' },
     ],
     [
       '429 with Retry-After',
-      (_s, r) => json(r, 429, errorAnswer(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.'), { 'retry-after': '7' }),
+      (_s, r) => json(r, 429, errorResponse(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.'), { 'retry-after': '7' }),
       { kind: 'throttled', retryAfterMs: 7_000 },
     ],
     [
@@ -195,7 +195,7 @@ describe('answers that are errors', () => {
     ],
     [
       '429 without Retry-After',
-      (_s, r) => json(r, 429, errorAnswer(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.')),
+      (_s, r) => json(r, 429, errorResponse(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.')),
       { kind: 'throttled', retryAfterMs: null },
     ],
     [
@@ -203,7 +203,7 @@ describe('answers that are errors', () => {
       (_s, r) => json(r, 429, {}, { 'retry-after': 'later' }),
       { kind: 'throttled', retryAfterMs: null },
     ],
-    ['500', (_s, r) => json(r, 500, errorAnswer(500, 'UNEXPECTED_ERROR', 'Error ID: abc')), { kind: 'down', code: 'UNEXPECTED_ERROR' }],
+    ['500', (_s, r) => json(r, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc')), { kind: 'down', code: 'UNEXPECTED_ERROR' }],
     [
       '502 in HTML',
       (_s, r) => r.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>') && undefined,
@@ -256,32 +256,32 @@ describe('answers that are errors', () => {
       { kind: 'down', code: 'HOST_UNREACHABLE' },
     ],
     ['a cut connection', (_s, r) => r.destroy() && undefined, { kind: 'down', code: 'HOST_UNREACHABLE' }],
-    ['no answer', () => new Promise(() => undefined), { kind: 'down', code: 'TIMEOUT' }],
-    ['an oversized answer', (_s, r) => json(r, 200, { items: 'x'.repeat(60_000) }), { kind: 'answer', code: 'ANSWER_TOO_LARGE' }],
+    ['no response', () => new Promise(() => undefined), { kind: 'down', code: 'TIMEOUT' }],
+    ['an oversized response', (_s, r) => json(r, 200, { items: 'x'.repeat(60_000) }), { kind: 'answer', code: 'ANSWER_TOO_LARGE' }],
   ];
-  it.each(answers)('%s', async (_name, answer, expected) => {
+  it.each(responses)('%s', async (_name, answer, expected) => {
     wire.answer = answer;
-    const isImpatient = 'code' in expected && expected.code === 'TIMEOUT';
-    const requestTimeoutMs = isImpatient ? 1_000 : 60_000;
-    const error = await failureOf(list(openAt(wire.url, { erp: { requestTimeoutMs, maxResponseBytes: 50_000 } })));
+    const timesOut = 'code' in expected && expected.code === 'TIMEOUT';
+    const requestTimeoutMs = timesOut ? 1_000 : 60_000;
+    const error = await failureOf(list(createConnectorAt(wire.url, { erp: { requestTimeoutMs, maxResponseBytes: 50_000 } })));
     expect(error).toMatchObject({ retryAfterMs: null, ...expected });
     expect(error.fix).toMatch(/\w{3,}.*\.$/);
-    // Never asked twice; one that was given up may not have got there.
-    if (isImpatient) expect(wire.seen.length).toBeLessThanOrEqual(1);
+    // Never sent twice; one that timed out may not have arrived.
+    if (timesOut) expect(wire.seen.length).toBeLessThanOrEqual(1);
     else expect(wire.seen).toHaveLength(1);
   });
 
-  it('nobody there', async () => {
-    expect(await failureOf(list(openAt(nobody)))).toMatchObject({ kind: 'down', code: 'HOST_UNREACHABLE' });
+  it('no server', async () => {
+    expect(await failureOf(list(createConnectorAt(unreachableUrl)))).toMatchObject({ kind: 'down', code: 'HOST_UNREACHABLE' });
   });
 
-  it('an address that may not be called', async () => {
-    expect(await failureOf(list(openAt('http://169.254.169.254')))).toMatchObject({ kind: 'query', code: 'HOST_REFUSED' });
+  it('an address that is not allowed', async () => {
+    expect(await failureOf(list(createConnectorAt('http://169.254.169.254')))).toMatchObject({ kind: 'query', code: 'HOST_REFUSED' });
   });
 
-  it('gives the reason of the signal when the caller aborts, waiting or under way', async () => {
+  it("rejects with the signal's reason when the caller aborts, whether waiting or in flight", async () => {
     wire.answer = () => new Promise(() => undefined);
-    const connector = openAt(wire.url, { erp: { concurrency: 1 } });
+    const connector = createConnectorAt(wire.url, { erp: { concurrency: 1 } });
     const controller = new AbortController();
     const request = { recordType: customer, afterId: null, limit: 10, signal: controller.signal };
     const both = Promise.allSettled([connector.listIds(request), connector.listIds(request)]);
@@ -291,63 +291,63 @@ describe('answers that are errors', () => {
   });
 });
 
-describe('answers that contradict themselves', () => {
+describe('responses that contradict themselves', () => {
   const row = (id: string) => ({ links: [], id });
-  const answers: readonly [string, unknown][] = [
+  const responses: readonly [string, unknown][] = [
     ['no items', { hasMore: false }],
-    ['items that are no list', { items: {}, hasMore: false }],
-    ['a row that is no object', { items: ['1'], hasMore: false }],
+    ['items that are not a list', { items: {}, hasMore: false }],
+    ['a row that is not an object', { items: ['1'], hasMore: false }],
     ['no hasMore', { items: [] }],
-    ['hasMore that is a text', { items: [], hasMore: 'false' }],
+    ['hasMore as a string', { items: [], hasMore: 'false' }],
     ['a list at the top', []],
     ['null', null],
-    ['fewer rows than counted', rowsAnswer([row('1')], false, { count: 2 })],
-    ['another offset', rowsAnswer([row('1')], false, { offset: 1000 })],
-    ['more to come after no rows', rowsAnswer([], true)],
-    ['no rows of a total', rowsAnswer([], false, { totalResults: 5 })],
-    ['more rows than asked for', rowsAnswer([row('1'), row('2'), row('3')])],
-    ['ids that do not ascend', rowsAnswer([row('2'), row('1')])],
-    ['an id at or before the cursor', rowsAnswer([row('-5')])],
-    ['a missing id', rowsAnswer([{ links: [], name: 'x' }])],
-    ['an id that is null', rowsAnswer([{ links: [], id: null }])],
-    ['an id that is a number', rowsAnswer([{ links: [], id: 7 }])],
+    ['fewer rows than counted', rowsResponse([row('1')], false, { count: 2 })],
+    ['another offset', rowsResponse([row('1')], false, { offset: 1000 })],
+    ['more to come after no rows', rowsResponse([], true)],
+    ['no rows of a total', rowsResponse([], false, { totalResults: 5 })],
+    ['more rows than requested', rowsResponse([row('1'), row('2'), row('3')])],
+    ['ids that do not ascend', rowsResponse([row('2'), row('1')])],
+    ['an id at or before the cursor', rowsResponse([row('-5')])],
+    ['a missing id', rowsResponse([{ links: [], name: 'x' }])],
+    ['an id that is null', rowsResponse([{ links: [], id: null }])],
+    ['an id that is a number', rowsResponse([{ links: [], id: 7 }])],
   ];
-  it.each(answers)('%s', async (_name, answer) => {
+  it.each(responses)('%s', async (_name, answer) => {
     wire.answer = (_seen, response) => json(response, 200, answer);
-    const work = openAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
+    const work = createConnectorAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
     expect(await failureOf(work)).toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
   });
 
-  it('an id that is no integer is given as it is: the engine knows it as rejected', async () => {
-    wire.answer = () => rowsAnswer([row('1'), row('C-5')]);
-    const listed = await openAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
+  it('returns an id that is not an integer unchanged: the engine knows it as rejected', async () => {
+    wire.answer = () => rowsResponse([row('1'), row('C-5')]);
+    const listed = await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
     expect(listed.ids).toEqual(['1', 'C-5']);
   });
 
-  it('an id that is listed twice is given twice, as it is counted twice', async () => {
-    wire.answer = () => rowsAnswer([row('1'), row('1')]);
-    const listed = await openAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
+  it('returns an id that is listed twice twice, as it is counted twice', async () => {
+    wire.answer = () => rowsResponse([row('1'), row('1')]);
+    const listed = await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
     expect(listed.ids).toEqual(['1', '1']);
   });
 
-  it('says that there is more when the total is larger than the page, whatever hasMore says', async () => {
-    wire.answer = () => rowsAnswer([row('1'), row('2')], false, { totalResults: 9 });
-    expect(await openAt(wire.url).listIds({ recordType: customer, afterId: null, limit: 2, signal })).toEqual({
+  it('has more when the total is larger than the page, whatever hasMore is', async () => {
+    wire.answer = () => rowsResponse([row('1'), row('2')], false, { totalResults: 9 });
+    expect(await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: null, limit: 2, signal })).toEqual({
       ids: ['1', '2'],
       hasMore: true,
     });
   });
 
-  it.each([[[]], [[{ n: 'many' }]], [[{ n: '-1' }]], [[{ n: 5 }]], [[{}]]])('a count answered with %j', async (items) => {
-    wire.answer = () => rowsAnswer(items);
-    expect(await failureOf(openAt(wire.url).count(customer, signal))).toMatchObject({ kind: 'answer' });
+  it.each([[[]], [[{ n: 'many' }]], [[{ n: '-1' }]], [[{ n: 5 }]], [[{}]]])('a count response of %j', async (items) => {
+    wire.answer = () => rowsResponse(items);
+    expect(await failureOf(createConnectorAt(wire.url).count(customer, signal))).toMatchObject({ kind: 'answer' });
   });
 
   it.each([{}, { serverTime: 'today' }, { serverTime: '2026-02-30T99:00:00Z' }, { serverTime: '2026-01-01 00:00' }, []])(
     'a time of %j',
     async (body) => {
       wire.answer = (_seen, response) => json(response, 200, body);
-      expect(await failureOf(openAt(wire.url).now(signal))).toMatchObject({ kind: 'answer' });
+      expect(await failureOf(createConnectorAt(wire.url).now(signal))).toMatchObject({ kind: 'answer' });
     },
   );
 });

@@ -1,4 +1,4 @@
-// A real HTTP server that plays NetSuite's side of the wire: it logs in anyone and answers each query as the test says.
+// A real HTTP server in the place of NetSuite: it accepts every login and responds to each request as the test defines.
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,12 +8,12 @@ import type { NetsuiteSecrets } from '../../../src/connectors/netsuite/connectio
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
 import type { Clock } from '../../../src/core/clock.ts';
-import { openGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.ts';
+import { createGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { testSettings } from '../../setup/database.ts';
 
-/** Where no one listens, whoever gets which port meanwhile. */
-export const nobody = 'http://127.0.0.1:1';
+/** No process listens on this port, and the system never assigns it. */
+export const unreachableUrl = 'http://127.0.0.1:1';
 
 export type Seen = {
   readonly method: string;
@@ -22,7 +22,7 @@ export type Seen = {
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
 };
-/** Answers, or gives the rows of a query and whether there are more. */
+/** Sends the response itself, or returns the JSON body to send. */
 export type Answer = (seen: Seen, response: ServerResponse) => unknown;
 export type Wire = { readonly url: string; readonly seen: Seen[]; logins: number; answer: Answer; login: Answer; stop(): Promise<void> };
 
@@ -30,7 +30,7 @@ export const json = (response: ServerResponse, status: number, body: unknown, he
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 };
 
-export const rowsAnswer = (items: readonly unknown[], hasMore = false, extra: object = {}): object => ({
+export const rowsResponse = (items: readonly unknown[], hasMore = false, extra: object = {}): object => ({
   links: [],
   count: items.length,
   hasMore,
@@ -40,25 +40,25 @@ export const rowsAnswer = (items: readonly unknown[], hasMore = false, extra: ob
   ...extra,
 });
 
-/** An answer that is held back until `wanted` requests are there at once, and some time more, in which too many would come. */
-export function crowdedPlace(wanted: number, answer: object): { answer: Answer; most(): number } {
-  const crowd = Promise.withResolvers<void>();
-  let here = 0;
-  let most = 0;
+/** A response that is held back until `wanted` requests are concurrent, and 20 ms longer, in which further ones would arrive. */
+export function concurrencyProbe(wanted: number, answer: object): { answer: Answer; maxConcurrent(): number } {
+  const reached = Promise.withResolvers<void>();
+  let current = 0;
+  let max = 0;
   return {
-    most: () => most,
+    maxConcurrent: () => max,
     answer: async () => {
-      most = Math.max(most, (here += 1));
-      if (here >= wanted) crowd.resolve();
-      await crowd.promise;
+      max = Math.max(max, (current += 1));
+      if (current >= wanted) reached.resolve();
+      await reached.promise;
       await new Promise((done) => setTimeout(done, 20));
-      here -= 1;
+      current -= 1;
       return answer;
     },
   };
 }
 
-export const errorAnswer = (status: number, code: string, detail: string): object => ({
+export const errorResponse = (status: number, code: string, detail: string): object => ({
   type: 'about:blank',
   title: 'Error',
   status,
@@ -66,12 +66,12 @@ export const errorAnswer = (status: number, code: string, detail: string): objec
 });
 
 export const invalidQuery = (detail: string): object =>
-  errorAnswer(400, 'INVALID_PARAMETER', `Invalid search query. Detailed unprocessed description follows. ${detail}`);
+  errorResponse(400, 'INVALID_PARAMETER', `Invalid search query. Detailed unprocessed description follows. ${detail}`);
 
 const defaultLogin: Answer = (_seen, response) =>
   json(response, 200, { access_token: `token-${Math.random()}`, expires_in: 3600, token_type: 'Bearer' });
 
-/** Longer than the connector keeps idle connections, so that none is closed just as it is used. */
+/** Longer than the connector keeps idle connections, so that none is closed just when it is reused. */
 export const keepAliveTimeout = 65_000;
 
 export async function startWire(): Promise<Wire> {
@@ -99,7 +99,7 @@ export async function startWire(): Promise<Wire> {
     seen: [],
     logins: 0,
     login: defaultLogin,
-    answer: () => rowsAnswer([]),
+    answer: () => rowsResponse([]),
     stop: () => new Promise((done) => (server.closeAllConnections(), server.close(() => done()))),
   };
   return wire;
@@ -116,7 +116,7 @@ export const settingsWith = (erp: Partial<Settings['erp']> = {}): Settings => ({
   erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 60_000, maxResponseBytes: 5_000_000, ...erp },
 });
 
-/** Stands still until moved. */
+/** Advances only when the test calls `advance`. */
 export const movableClock = (start: Date): Clock & { advance(ms: number): void } => {
   let now = start.getTime();
   return { now: () => new Date(now), monotonicMs: () => now, advance: (ms) => void (now += ms) };
@@ -124,7 +124,7 @@ export const movableClock = (start: Date): Clock & { advance(ms: number): void }
 
 export const realClock: Clock = { now: () => new Date(), monotonicMs: () => performance.now() };
 
-export function openAt(
+export function createConnectorAt(
   url: string,
   options: {
     clock?: Clock;
@@ -143,25 +143,27 @@ export function openAt(
     secrets = { privateKeyPem },
     resolve,
   } = options;
-  const fetch = openGuardedFetch({ allowPrivateHosts: true, ...(resolve !== undefined && { resolve }) });
+  const fetch = createGuardedFetch({ allowPrivateHosts: true, ...(resolve !== undefined && { resolve }) });
   const ctx = { fetch, clock, log: pino({ level: 'silent' }), settings: settingsWith(erp) };
   const authentication = { method: 'oauth2', clientId: 'client-1', certificateId } as const;
-  return netsuite.open(ctx, { accountId: '1234567_SB1', baseUrl: url, authentication }, secrets);
+  return netsuite.create(ctx, { accountId: '1234567_SB1', baseUrl: url, authentication }, secrets);
 }
 
-/** Connections of one service: they share its way out, and so what each account may be asked at once. */
-export function openAccounts(accounts: readonly { url: string; accountId: string }[]): Connector[] {
+/** Connectors of one service: they share its fetch, and so the concurrency limit of each account. */
+export function createConnectors(accounts: readonly { url: string; accountId: string }[]): Connector[] {
   const ctx = {
-    fetch: openGuardedFetch({ allowPrivateHosts: true }),
+    fetch: createGuardedFetch({ allowPrivateHosts: true }),
     clock: realClock,
     log: pino({ level: 'silent' }),
     settings: settingsWith(),
   };
   const authentication = { method: 'oauth2', clientId: 'client-1', certificateId: 'certificate-1' } as const;
-  return accounts.map(({ url, accountId }) => netsuite.open(ctx, { accountId, baseUrl: url, authentication }, { privateKeyPem: testKey }));
+  return accounts.map(({ url, accountId }) =>
+    netsuite.create(ctx, { accountId, baseUrl: url, authentication }, { privateKeyPem: testKey }),
+  );
 }
 
-/** The record type as an account would describe it that can read all of our columns. */
+/** The metadata of a record type for a role that can read all of our columns. */
 export function metadataOf(name: string): RecordTypeMetadata {
   const definition = recordTypeDefinitions.find((candidate) => candidate.name === name);
   if (definition === undefined) throw new Error(`no record type ${name}`);
@@ -207,8 +209,8 @@ export function metadataOf(name: string): RecordTypeMetadata {
   };
 }
 
-/** Whether a query for records by id asks for this row; a query for all of them does. */
-export const isAskedFor =
+/** Whether a query by id includes this row; a query for all records does. */
+export const isRequestedBy =
   (query: string) =>
   ({ id }: { readonly id: string }): boolean =>
     /t\.id IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').includes(id) ?? true;

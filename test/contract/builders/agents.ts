@@ -1,16 +1,16 @@
-// Agents on a version without resources, running as a check would have left them, and conversations of the owner's with them.
+// Agents on a version without resources, in the state in which a check leaves them, and the owner's conversations with them.
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 
 async function agent({ organization, sql }: Fixture, status = 'running'): Promise<string> {
-  const id = newId();
+  const id = createId();
   const row = { id, organization_id: organization.id, name: `Agent ${id}`, model: 'offline', api_version: 'v1', status };
   await sql((tx) => tx('agents').insert(row));
   return id;
 }
 async function conversation(fixture: Fixture): Promise<{ id: string; agentId: string }> {
-  const [id, agentId] = [newId(), await agent(fixture)];
+  const [id, agentId] = [createId(), await agent(fixture)];
   const row = { id, organization_id: fixture.organization.id, agent_id: agentId, owner_id: fixture.owner.id };
   await fixture.sql((tx) => tx('conversations').insert(row));
   return { id, agentId };
@@ -28,7 +28,7 @@ const fields = {
 export const agentBuilders: BuilderGroup = {
   setUp: async ({ organization, owner, sql }) => {
     const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: '2026-03-02T10:00:00Z' };
-    const row = { id: newId(), organization_id: organization.id, version: 'v1', created_by: owner.id, ...live };
+    const row = { id: createId(), organization_id: organization.id, version: 'v1', created_by: owner.id, ...live };
     await sql((tx) => tx('api_schemas').insert(row));
   },
   builders: {

@@ -1,4 +1,4 @@
-// Every group of builders; a new file of builders is named here.
+// Every group of builders. Add new files of builders here.
 import type { BuilderGroup } from '../builder.ts';
 import { agentBuilders } from './agents.ts';
 import { apiKeyBuilders } from './api-keys.ts';

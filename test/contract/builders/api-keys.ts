@@ -5,7 +5,7 @@ import type { BuilderGroup, Fixture } from '../builder.ts';
 
 const ownKey = async ({ ctx, organization }: Fixture) => ({ params: { id: (await makeKey(ctx, organization.id)).id } });
 const dayOf = (instant: string): string => instant.slice(0, 10);
-/** Versions that a key names must exist; the fixture has none. */
+/** A key's versions must exist; the fixture has none. */
 const fields = { 'body.expiresAt': fc.option(laterInstants), 'body.scopes.versions': fc.constant([]) };
 
 export const apiKeyBuilders: BuilderGroup = {

@@ -1,6 +1,6 @@
-// Versions are written down in the state that an operation needs, over one record type that a complete run would have left.
+// Versions are inserted in the status that an operation needs, over one record type as a complete run leaves it.
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { laterInstants } from '../arbitrary.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
@@ -8,9 +8,9 @@ import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 const things = [{ name: 'things', recordType: 'thing', fields: [{ name: 'title', source: 'title' }] }];
 
 type Status = 'draft' | 'published' | 'deprecated' | 'retired';
-/** Labels far above those that the server gives, except that it goes on from the highest. */
+/** Labels far above those that the server assigns, except that it continues from the highest. */
 async function insertVersion({ sql, organization, owner, next }: Fixture, status: Status): Promise<{ id: string; version: string }> {
-  const id = newId();
+  const id = createId();
   const version = `v${1_000 + next()}`;
   const publication = JSON.stringify({ status: 'succeeded', progress: { step: 'live', done: 1, total: 1 }, problems: [] });
   const live = status === 'draft' ? {} : { bindings: '{}', openapi: '{}', publication, published_at: '2026-03-02T10:00:00Z' };
@@ -23,7 +23,7 @@ async function insertVersion({ sql, organization, owner, next }: Fixture, status
 const draftOf = async (fixture: Fixture) => ({ params: { id: (await insertVersion(fixture, 'draft')).id } });
 const liveOf = async (fixture: Fixture) => ({ params: { id: (await insertVersion(fixture, 'published')).id } });
 
-/** Endpoints whose parts fit together. */
+/** Consistent endpoints. */
 const endpoints = fc.uniqueArray(
   fc
     .record({
@@ -66,7 +66,7 @@ export const apiSchemaBuilders: BuilderGroup = {
     getApiSchema: { build: draftOf },
     updateApiSchema: {
       build: async (fixture) => ({ ...(await draftOf(fixture)), body: { notes: 'Other' } }),
-      // Another revision than the present one is refused, and each change makes a new one.
+      // Only the current revision is accepted, and each change creates a new one.
       fields: { 'body.revision': asBuilt, 'body.endpoints': endpoints },
     },
     deleteApiSchema: { build: draftOf },

@@ -1,16 +1,16 @@
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import type { BuilderGroup, Fixture } from '../builder.ts';
 
 const own = ({ organization }: Fixture) => ({ id: organization.id });
 const hostname = fc.stringMatching(/^[a-z]{12,20}$/).map((label) => `${label}.example`);
 
-/** An organization may hold 200, which the walk would reach. The latest stay, which other requests of the same time are about. */
+/** An organization may have 200, which the walk would reach. The latest are kept, since concurrent requests use them. */
 const makeRoom = ({ sql }: Fixture) =>
   sql((tx) => tx('domains').whereNotIn('id', tx('domains').select('id').orderBy('id', 'desc').limit(100)).delete());
 
 async function domain({ organization, sql }: Fixture): Promise<string> {
-  const id = newId();
+  const id = createId();
   const row = { id, organization_id: organization.id, hostname: `${id}.example`, verification_value: `portal-verification=${id}` };
   await sql((tx) => tx('domains').insert({ ...row, status: 'verified', verified_at: tx.fn.now() }));
   return id;
@@ -23,7 +23,7 @@ export const domainBuilders: BuilderGroup = {
     createDomain: {
       build: async (fixture) => {
         await makeRoom(fixture);
-        return { params: own(fixture), body: { hostname: `${newId()}.example` } };
+        return { params: own(fixture), body: { hostname: `${createId()}.example` } };
       },
       fields: { 'body.hostname': hostname },
     },

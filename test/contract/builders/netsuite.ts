@@ -1,4 +1,4 @@
-// The organization is connected to the simulated ERP. There is one connection, so what replaces it must not overlap.
+// The organization is connected to the simulated ERP. There is one connection, so requests that replace it must not overlap.
 import fc from 'fast-check';
 import type { Api } from '../../setup/api.ts';
 import { accountId } from '../../setup/erp.ts';
@@ -11,7 +11,7 @@ const connection = async (fixture: Fixture) => ({
   authentication: { method: 'tba', consumerKey: 'consumer key', tokenId: 'token id', ...secrets },
 });
 
-/** Signs in anew where another request has replaced or deleted what was there. */
+/** Connects again if another request has replaced or deleted the connection. */
 async function connected(fixture: Fixture): Promise<Record<string, never>> {
   const { id } = fixture.organization;
   const signing = await fixture.sql((tx) =>
@@ -32,7 +32,7 @@ const authentications = fc.oneof(
   fc.record({ method: fc.constant('oauth2'), clientId: names, certificateId: fc.constant(null) }, { requiredKeys: ['method', 'clientId'] }),
   fc.record({ method: fc.constant('tba'), consumerKey: names, tokenId: names, consumerSecret: names, tokenSecret: names }),
 );
-/** Deleting the connection forgets what the account holds. */
+/** Deleting the connection deletes the stored metadata of the account. */
 async function known(fixture: Fixture): Promise<void> {
   const held = await fixture.sql((tx) => tx('erp_metadata').where({ organization_id: fixture.organization.id }).first('organization_id'));
   if (held !== undefined) return;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
-import { rolePermissions } from '../../../src/core/permissions.ts';
+import { createId } from '../../../src/core/id.ts';
+import { assignablePermissions } from '../../../src/core/permissions.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
 import { instants, laterInstants } from '../arbitrary.ts';
@@ -10,18 +10,18 @@ import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 const own = ({ organization }: Fixture) => ({ id: organization.id });
 const freshName = fc.uuid().map((id) => `Name ${id}`);
 
-/** A role that lets nobody do anything, which everybody may therefore give. */
+/** A role without permissions, which everyone may therefore grant. */
 async function powerlessRole({ organization, sql }: Fixture): Promise<string> {
-  const id = newId();
+  const id = createId();
   await sql((tx) => tx('roles').insert({ id, organization_id: organization.id, name: `role ${id}`, permissions: [] }));
   return id;
 }
 
 const ofRole = async (fixture: Fixture) => ({ params: { ...own(fixture), roleId: await powerlessRole(fixture) } });
-const roleFields = { 'body.name': freshName, 'body.permissions[]': fc.constantFrom(...rolePermissions) };
+const roleFields = { 'body.name': freshName, 'body.permissions[]': fc.constantFrom(...assignablePermissions) };
 
 async function invitation(fixture: Fixture): Promise<string> {
-  const body = { email: `guest-${newId()}@example.test`, roleId: await powerlessRole(fixture) };
+  const body = { email: `guest-${createId()}@example.test`, roleId: await powerlessRole(fixture) };
   const answer = await fixture.api('POST', `/organizations/${fixture.organization.id}/invitations`, body);
   return String(answer.body.id);
 }
@@ -97,7 +97,7 @@ export const organizationBuilders: BuilderGroup = {
   },
 };
 
-/** Whoever accepts belongs to several organizations in the end, so this needs an owner of its own. */
+/** Accepting makes the owner a member of several organizations, so this needs its own owner. */
 export const invitedBuilders: BuilderGroup = {
   builders: {
     acceptInvitation: {
@@ -107,7 +107,7 @@ export const invitedBuilders: BuilderGroup = {
         await inTransaction({ db: ctx.db, organizationId: host.id }, async (tx) => {
           const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
           await tx('invitations').insert({
-            id: newId(),
+            id: createId(),
             organization_id: host.id,
             email: owner.email,
             role_id: role?.id,

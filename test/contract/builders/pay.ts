@@ -1,6 +1,6 @@
-// Payments at the sandbox for records that a complete run would have left. There is no ERP, so checkouts go by what is synced.
+// Payments at the sandbox for records as a complete run leaves them. There is no ERP, so checkouts use the synced records.
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { checkPayment } from '../../../src/platform/pay/check-payment.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
@@ -24,7 +24,7 @@ const checkoutBody = (fixture: Fixture) => ({
 type Made = { id: string; paymentId: string; url: string };
 const checkOut = async (fixture: Fixture): Promise<Made> => (await fixture.api('POST', '/pay/checkout', checkoutBody(fixture))).body;
 
-/** A payment that was made, as the queue would note it. */
+/** A completed payment, as the queue records it. */
 async function paid(fixture: Fixture): Promise<string> {
   const { paymentId, url } = await checkOut(fixture);
   await payByCard(fixture.ctx, url.split('/').at(-1) ?? '', 'approved');
@@ -36,16 +36,16 @@ async function paid(fixture: Fixture): Promise<string> {
   return paymentId;
 }
 
-/** One that can't get into the ERP, since there is none. */
+/** A write-back that can't reach the ERP, since there is none. */
 async function notWritten(fixture: Fixture): Promise<string> {
   const id = await paid(fixture);
   const own = { organization_id: fixture.organization.id, payment_id: id, kind: 'payment' };
-  await fixture.sql((tx) => tx('pay_erp_documents').insert({ ...own, id: newId(), external_id: id, status: 'FAILED' }));
+  await fixture.sql((tx) => tx('pay_erp_documents').insert({ ...own, id: createId(), external_id: id, status: 'FAILED' }));
   return id;
 }
 
 async function payout({ organization, sql }: Fixture): Promise<string> {
-  const id = newId();
+  const id = createId();
   const own = { organization_id: organization.id };
   await sql(async (tx) => {
     const { id: account_id } = await tx('pay_accounts').first<{ id: string }>('id');

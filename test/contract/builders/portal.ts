@@ -1,15 +1,15 @@
-// Portal configuration over the record type of the views' builders.
+// Portal configuration for the record type of the views' builders.
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 import { makeView, viewBuilders } from './views.ts';
 
 async function insert(table: string, { sql, organization }: Fixture, row: object): Promise<string> {
-  const id = newId();
+  const id = createId();
   await sql((tx) => tx(table).insert({ id, organization_id: organization.id, ...row }));
   return id;
 }
-/** The one mapping of the record type that is synced. */
+/** The one mapping of the synced record type. */
 async function thingMapping(fixture: Fixture): Promise<string> {
   await noThingMapping(fixture);
   return insert('portal_field_mappings', fixture, { record_type: 'thing', fields: '[]' });
@@ -93,7 +93,7 @@ export const portalBuilders: BuilderGroup = {
     getPage: { build: ofPage },
     updatePage: {
       build: async (fixture) => ({ ...(await ofPage(fixture)), body: { title: 'Other' } }),
-      // Another revision than the present one is refused, and each change makes a new one.
+      // Only the current revision is accepted, and each change creates a new one.
       fields: { 'body.slug': slugs, 'body.blocks': blocks, 'body.revision': asBuilt },
     },
     publishPage: {

@@ -1,6 +1,6 @@
-// Subscriptions to a view of the views' builders, made by the owner. No runner is about, so what is sent waits.
+// Subscriptions to a view of the views' builders, created by the owner. No runner is active, so mails stay queued.
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 import { viewBuilders } from './views.ts';
 
@@ -8,7 +8,7 @@ type Ids = { id: string; viewId: string; templateId: string };
 const recipients = ['ada@example.test'];
 
 async function madeOf({ sql, organization, owner, next }: Fixture): Promise<Ids> {
-  const [id, viewId, templateId] = [newId(), newId(), newId()];
+  const [id, viewId, templateId] = [createId(), createId(), createId()];
   const own = { organization_id: organization.id };
   const view = { owner_id: owner.id, name: 'Things', record_type: 'thing', columns: ['title'], visibility: 'organization' };
   await sql(async (tx) => {
@@ -23,7 +23,7 @@ async function madeOf({ sql, organization, owner, next }: Fixture): Promise<Ids>
     });
     const row = { view_id: viewId, owner_id: owner.id, schedule: '0 7 * * *', timezone: 'UTC', format: 'html' };
     await tx('subscriptions').insert({ ...own, ...row, id });
-    await tx('subscription_recipients').insert(recipients.map((email) => ({ ...own, id: newId(), subscription_id: id, email })));
+    await tx('subscription_recipients').insert(recipients.map((email) => ({ ...own, id: createId(), subscription_id: id, email })));
   });
   return { id, viewId, templateId };
 }
@@ -38,7 +38,7 @@ const fields = {
   'body.recipients': fc.uniqueArray(fc.constantFrom('ada@example.test', 'Bob@Example.test', 'eve+news@example.test'), { minLength: 1 }),
 } as const;
 
-/** Those to views that everybody may see are changed by their owner and by who may change members. */
+/** Subscriptions to shared views may be changed by their owner and by callers who may update members. */
 const mayRefuse = ['subscription_owner_needed'];
 
 export const subscriptionBuilders: BuilderGroup = {

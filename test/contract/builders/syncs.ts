@@ -1,6 +1,6 @@
-// The ERP's metadata is written down rather than read, with far more record types than an ERP has: each configuration takes one.
+// The ERP's metadata is inserted rather than read, with far more record types than an ERP has: each configuration uses one.
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 
@@ -19,12 +19,12 @@ const metadata = Array.from({ length: recordTypes }, (_, index) => ({
   modifiedField: null,
 }));
 
-/** A configuration of a record type that no other configuration of the walk asks for. */
+/** A configuration of a record type that no other configuration of the walk uses. */
 async function insertConfig(
   { sql, organization, next }: Fixture,
   recordType = `other_${next()}`,
 ): Promise<{ id: string; recordType: string }> {
-  const id = newId();
+  const id = createId();
   const row = { id, organization_id: organization.id, name: 'Sync', record_type: recordType, mode: 'full', deletions: 'none' };
   await sql((tx) => tx('sync_configs').insert(row));
   return { id, recordType };
@@ -32,7 +32,7 @@ async function insertConfig(
 
 async function insertRun(fixture: Fixture, status: 'queued' | 'failed' | 'succeeded'): Promise<string> {
   const config = await insertConfig(fixture);
-  const id = newId();
+  const id = createId();
   const about = { id, organization_id: fixture.organization.id, sync_config_id: config.id, record_type: config.recordType };
   await fixture.sql((tx) => tx('sync_runs').insert({ ...about, mode: 'full', trigger: 'manual', status }));
   return id;
@@ -43,10 +43,10 @@ const ownRun = (status: 'queued' | 'failed' | 'succeeded') => async (fixture: Fi
   params: { id: await insertRun(fixture, status) },
 });
 
-/** Deletions that a run would have held back. */
+/** Deletions as a run holds them back for approval. */
 async function heldDeletions(fixture: Fixture) {
   const config = await insertConfig(fixture);
-  const proposalId = newId();
+  const proposalId = createId();
   await fixture.ctx.db.data.query(
     `insert into ${tenantSchema(fixture.organization.id)}.deletion_proposals (id, record_type, ids, evidence) values ($1, $2, '{1}', '{}')`,
     [proposalId, config.recordType],
@@ -58,14 +58,14 @@ async function rejectedRecord(fixture: Fixture) {
   const config = await insertConfig(fixture);
   await fixture.ctx.db.data.query(
     `insert into ${tenantSchema(fixture.organization.id)}.rejections (record_type, id, code, message, run_id) values ($1, '7', 'X', 'x', $2)`,
-    [config.recordType, newId()],
+    [config.recordType, createId()],
   );
   return { params: { id: config.id }, body: { recordIds: ['7'] } };
 }
 
 async function drifted(fixture: Fixture) {
   const config = await insertConfig(fixture);
-  const about = { id: newId(), organization_id: fixture.organization.id, record_type: config.recordType, run_id: newId() };
+  const about = { id: createId(), organization_id: fixture.organization.id, record_type: config.recordType, run_id: createId() };
   await fixture.sql((tx) => tx('drift_events').insert({ ...about, kind: 'added', field: 'alpha', to_type: 'text', at: new Date() }));
   return { params: { id: config.id } };
 }

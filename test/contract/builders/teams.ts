@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { makeMember } from '../../setup/organization.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 
 async function team({ organization, sql }: Fixture): Promise<string> {
-  const id = newId();
+  const id = createId();
   await sql((tx) => tx('teams').insert({ id, organization_id: organization.id, name: `Team ${id}` }));
   return id;
 }

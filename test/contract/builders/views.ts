@@ -1,17 +1,17 @@
-// Views over one record type that a complete run would have left, written down by the owner for the whole organization.
+// Views over one record type as a complete run leaves it, created by the owner for the whole organization.
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 
 async function team({ organization, sql }: Fixture): Promise<string> {
-  const id = newId();
+  const id = createId();
   await sql((tx) => tx('teams').insert({ id, organization_id: organization.id, name: `Team ${id}` }));
   return id;
 }
 
 export async function makeView(fixture: Fixture): Promise<{ id: string; teamId: string }> {
-  const [id, teamId] = [newId(), await team(fixture)];
+  const [id, teamId] = [createId(), await team(fixture)];
   const row = { id, organization_id: fixture.organization.id, owner_id: fixture.owner.id, name: `View ${id}`, record_type: 'thing' };
   await fixture.sql((tx) => tx('views').insert({ ...row, columns: ['title'], visibility: 'organization' }));
   return { id, teamId };
@@ -39,7 +39,7 @@ const fields = {
   'body.teamId': asBuilt,
 } as const;
 
-/** Views that everybody may see are changed by their owner and by who may change members. */
+/** Shared views may be changed by their owner and by callers who may update members. */
 const mayRefuse = ['view_owner_needed'];
 
 export const viewBuilders: BuilderGroup = {

@@ -12,7 +12,7 @@ export const whoamiBuilders: BuilderGroup = {
       fields: { 'body.organizationId': asBuilt },
       repeatable: true,
     },
-    // Sessions of one person, who may have no organization: an audit log is written where the session has one.
+    // Sessions of one person, who may have no organization: the audit log is written if the session has one.
     endMySession: { build: async ({ ctx, owner }) => ({ params: { id: (await makeSession(ctx, owner.id)).id } }), auditRows: 0 },
     endMyOtherSessions: { build: () => ({}), auditRows: 0, destroys: true },
     leaveOrganization: {
@@ -27,7 +27,7 @@ export const whoamiBuilders: BuilderGroup = {
   },
 };
 
-/** Whoever makes organizations has several in the end, so this needs an owner of its own. */
+/** Creating organizations gives the owner several, so this needs its own owner. */
 export const newOrganizationBuilders: BuilderGroup = {
   builders: {
     createOrganization: {

@@ -1,25 +1,25 @@
-// Inputs made from each operation's own schemas. What its form allows is answered well, what its schema or its description forbids
-// is refused, and nothing that anybody sends makes the service fail.
+// Inputs generated from each operation's own schemas. Valid inputs succeed, inputs that the schema or the OpenAPI document forbids are
+// rejected, and no input makes the service fail.
 import fc from 'fast-check';
 import type { Route } from '../../../src/http/route.ts';
 import { fillAsBuilt, type Json, spoiled, spoiledQuery, valuesOf, wireSchemaOf } from '../arbitrary.ts';
 import type { Builder, Fields, Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
-import { missingBuilder, type Raw, rightful, type Site, type Walk } from '../walk.ts';
-import { answerProblems } from './answers.ts';
+import { authorizedCaller, missingBuilder, type Raw, type Site, type Walk } from '../walk.ts';
+import { answerProblems } from './responses.ts';
 
 const wantedInputs = 50;
 const batchSize = 8;
-/** Where the form has hardly any inputs, the same ones are sent again, to other objects and at once. */
+/** Types with hardly any inputs get the same ones again, for other objects and concurrently. */
 const fewestInputs = 8;
-/** Rules between fields that no schema tells may refuse a few. */
+/** Rules between fields that no schema expresses may reject a few. */
 const enough = 0.8;
 
 export type InputsReport = { readonly failures: string[]; readonly valid: number; readonly invalid: number };
 
 type Given = { readonly query: Json; readonly body: unknown };
 
-/** Distinct inputs of the route's form; fewer than wanted only where its form has no more. */
+/** Distinct inputs of the route's type; fewer than wanted only if there are no more. */
 function validInputs(route: Route, fields: Fields, count: number, seed: number): Given[] {
   const of = (schema: Route['body'] | Route['query'], place: string): fc.Arbitrary<unknown> => {
     if (schema === undefined) return fc.constant(undefined);
@@ -61,7 +61,7 @@ async function sendValid({ walk, route, builder, siteFor, fields, seed }: Ground
   await inBatches(inputs, builder.alone === true ? 1 : batchSize, async (input) => {
     const site = await siteFor();
     const sent = combine(route, once ?? (await builder.build(site)), input);
-    const answer = await walk.send(route, sent, rightful(route, site));
+    const answer = await walk.send(route, sent, authorizedCaller(route, site));
     const shown = JSON.stringify({ query: sent.query, body: sent.body });
     failures.push(...answerProblems(walk, route, answer).map((problem) => `${problem} for ${shown}`));
     if (answer.status >= 300) refused.push(`${answer.status} ${answer.text} for ${shown}`);
@@ -109,8 +109,8 @@ function spoiledInputs({ walk, route, fields, seed }: Ground, built: Sent): Spoi
 async function sendInvalid(ground: Ground): Promise<{ count: number; failures: string[] }> {
   const { walk, route, builder } = ground;
   const site = await ground.siteFor();
-  const credential = rightful(route, site);
-  // What is refused changes nothing, so one prepared request serves all; what the schema happens to allow may change it.
+  const credential = authorizedCaller(route, site);
+  // Rejected inputs change nothing, so one prepared request serves all; inputs that the schema happens to allow may change it.
   const inputs = spoiledInputs(ground, await builder.build(site));
   const failures: string[] = [];
   await inBatches(inputs, builder.alone === true ? 1 : batchSize, async ({ sent, raw, forbidden, shown }) => {
@@ -121,7 +121,7 @@ async function sendInvalid(ground: Ground): Promise<{ count: number; failures: s
   return { count: inputs.filter(({ forbidden }) => forbidden).length, failures };
 }
 
-/** Absent objects and too large bodies have nothing to do with the input's form. */
+/** 404 and 413 have nothing to do with the input's type. */
 const unexpected = (walk: Walk, route: Route, answer: Answer): string[] =>
   [404, 413].includes(answer.status) ? [] : answerProblems(walk, route, answer);
 

@@ -1,20 +1,20 @@
-// What every operation refuses before it does anything: nobody, unknown names, what can't be read, other methods, ids that aren't.
-import { newId } from '../../../src/core/id.ts';
+// What every operation rejects before it does anything: missing credentials, unknown names, malformed bodies, other methods, invalid ids.
+import { createId } from '../../../src/core/id.ts';
 import type { Route } from '../../../src/http/route.ts';
 import { wireSchemaOf } from '../arbitrary.ts';
 import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
-import { missingBuilder, nobody, type Raw, rightful, type Walk } from '../walk.ts';
-import { answerProblems } from './answers.ts';
+import { authorizedCaller, missingBuilder, type Raw, unauthenticated, type Walk } from '../walk.ts';
+import { answerProblems } from './responses.ts';
 
 export async function withoutCredential(walk: Walk, route: Route): Promise<string[]> {
-  const params = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, newId()]));
-  const answer = await walk.send(route, { params }, nobody);
-  // The first twenty failures of a minute are 401; what comes after is told apart in rate-limit.test.ts.
+  const params = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, createId()]));
+  const answer = await walk.send(route, { params }, unauthenticated);
+  // The first twenty failures of a minute are 401; rate-limit.test.ts covers what comes after.
   await walk.ctx.db.control.raw('delete from rate_limits');
   const problems = answerProblems(walk, route, answer);
   if (answer.status !== 401 || answer.body?.error?.code !== 'UNAUTHORIZED')
-    problems.push(`answers nobody with ${answer.status} ${answer.text}`);
+    problems.push(`answers an unauthenticated request with ${answer.status} ${answer.text}`);
   if (answer.headers['www-authenticate'] !== 'Bearer') problems.push('does not say how to authenticate');
   return problems;
 }
@@ -27,12 +27,12 @@ async function refusals(walk: Walk, route: Route, list: (sent: Sent) => readonly
   const site = await found.site();
   const problems: string[] = [];
   for (const { what, sent, raw, status, code, detail } of list(await found.builder.build(site))) {
-    const answer = await walk.send(route, sent, rightful(route, site), raw);
+    const answer = await walk.send(route, sent, authorizedCaller(route, site), raw);
     const { error } = (answer.body ?? {}) as { error?: { code: string; details?: { code: string }[] } };
     const fits =
       answer.status === status && error?.code === code && (detail === undefined || error.details?.some((one) => one.code === detail));
     if (fits !== true) problems.push(`${what} is answered ${answer.status} ${answer.text}, not ${status} ${code} ${detail ?? ''}`);
-    // What a client sends wrong on purpose need not be described for operations that take no body.
+    // Errors for deliberately wrong bodies needn't be documented for operations that take no body.
     if (![413, 415].includes(status)) problems.push(...answerProblems(walk, route, answer));
   }
   return problems;
@@ -101,13 +101,14 @@ export const pagesOutOfBounds = (walk: Walk, route: Route): Promise<string[]> =>
     ].map((search) => ({ what: search, sent, raw: { search }, status: 400, code: 'BAD_REQUEST' })),
   );
 
-/** 25 by default, up to 100, and nothing beyond the end. */
+/** A page has 25 items by default and up to 100, and is empty beyond the end. */
 export async function pages(walk: Walk, route: Route): Promise<string[]> {
   const found = walk.builderOf(route);
   if (found === undefined) return [missingBuilder(route)];
   const site = await found.site();
   const sent = await found.builder.build(site);
-  const ask = (query: Record<string, string>) => walk.send(route, { ...sent, query: { ...sent.query, ...query } }, rightful(route, site));
+  const ask = (query: Record<string, string>) =>
+    walk.send(route, { ...sent, query: { ...sent.query, ...query } }, authorizedCaller(route, site));
   const [first, most, beyond] = [await ask({}), await ask({ pageSize: '100' }), await ask({ page: '999999999', pageSize: '100' })];
   const problems = [first, most, beyond].flatMap((answer) => answerProblems(walk, route, answer));
   const shown = [first, most, beyond].map(({ body }) => `${body?.pagination?.page}/${body?.pagination?.pageSize}`).join(' ');
@@ -132,12 +133,12 @@ export const malformedParameters = (walk: Walk, route: Route): Promise<string[]>
   );
 
 const isId = (schema: unknown): boolean => (schema as { format?: string } | undefined)?.format === 'uuid';
-/** Path parameters that hold an id. */
+/** Path parameters that are ids. */
 export function idNames(route: Route): string[] {
   const properties = route.params === undefined ? {} : (wireSchemaOf(route.params)['properties'] as Record<string, unknown>);
   return Object.entries(properties).flatMap(([name, schema]) => (isId(schema) ? [name] : []));
 }
-/** Fields of the query or the top of the body that hold an id, or a list of ids. */
+/** Fields of the query or the top level of the body that are an id or a list of ids. */
 export function idFields(route: Route, part: 'query' | 'body'): string[] {
   const schema = route[part];
   const properties = schema === undefined ? {} : ((wireSchemaOf(schema)['properties'] ?? {}) as Record<string, { items?: unknown }>);
@@ -153,7 +154,7 @@ const comparable = (answer: Answer): string => {
   return JSON.stringify([answer.status, error, found, Object.keys(answer.headers).sort()]);
 };
 
-/** Another organization's id, in the path, the query or the body, is answered word for word like one that nobody has. */
+/** Another organization's id in the path, the query or the body gets exactly the same response as one that doesn't exist. */
 export async function foreignIds(walk: Walk, route: Route): Promise<string[]> {
   const found = walk.builderOf(route);
   if (found === undefined) return [missingBuilder(route)];
@@ -171,9 +172,9 @@ export async function foreignIds(walk: Walk, route: Route): Promise<string[]> {
       problems.push(`its builder must fill ${part}.${name} with an id of the fixture's own organization`);
       continue;
     }
-    const ask = (id: unknown) => walk.send(route, { ...own, [part]: { ...own[part], [name]: id } } as Sent, rightful(route, site));
-    const [answered, unknown] = [await ask(foreign), await ask(Array.isArray(foreign) ? [newId()] : newId())];
-    // A filter by an id that is not there finds nothing.
+    const ask = (id: unknown) => walk.send(route, { ...own, [part]: { ...own[part], [name]: id } } as Sent, authorizedCaller(route, site));
+    const [answered, unknown] = [await ask(foreign), await ask(Array.isArray(foreign) ? [createId()] : createId())];
+    // A filter by an unknown id finds nothing.
     const allowed = { params: [404], query: [200, 404, 422], body: [404, 422] }[part];
     if (!allowed.includes(unknown.status)) problems.push(`an unknown ${name} is answered ${unknown.status} ${unknown.text}`);
     if (comparable(answered) !== comparable(unknown))
@@ -184,7 +185,7 @@ export async function foreignIds(walk: Walk, route: Route): Promise<string[]> {
   return problems;
 }
 
-/** 405 with `Allow` for whichever methods its address doesn't have. */
+/** 405 with `Allow` for every method that its path doesn't have. */
 export async function otherMethods(walk: Walk, route: Route, all: readonly Route[]): Promise<string[]> {
   const found = walk.builderOf(route);
   if (found === undefined) return [missingBuilder(route)];
@@ -199,7 +200,7 @@ export async function otherMethods(walk: Walk, route: Route, all: readonly Route
     );
     if (known.includes(method) || sameAddress) continue;
     const { query: _, body: __, ...bare } = sent;
-    const answer = await walk.send(route, bare, rightful(route, site), { method });
+    const answer = await walk.send(route, bare, authorizedCaller(route, site), { method });
     const allow = answer.headers.allow?.split(', ') ?? [];
     if (answer.status !== 405 || answer.body?.error?.code !== 'BAD_REQUEST' || !known.every((one) => allow.includes(one)))
       problems.push(`${method} is answered ${answer.status} ${answer.text} with Allow: ${allow.join(', ')}`);

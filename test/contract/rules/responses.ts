@@ -1,17 +1,17 @@
-// What a good answer of every operation is: described, counted, recorded once, free of secrets, and repeatable by its key.
+// Rules for the success response of every operation: as described, rate limited, audited once, free of secrets, and replayable by its key.
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { newId } from '../../../src/core/id.ts';
-import { goodStatus, type Route } from '../../../src/http/route.ts';
+import { createId } from '../../../src/core/id.ts';
+import { type Route, successStatus } from '../../../src/http/route.ts';
 import { valuesOf, wireSchemaOf } from '../arbitrary.ts';
 import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
-import { isWrite, missingBuilder, rightful, type Site, type Walk } from '../walk.ts';
+import { authorizedCaller, isWrite, missingBuilder, type Site, type Walk } from '../walk.ts';
 
-/** How the validator speaks where nobody else does. */
-const rawWords = /^(Invalid|Too |Unrecognized|Unknown |No matching)|\bexpected\b|\breceived\b/;
+/** zod's default messages, which must never be sent. */
+const rawMessages = /^(Invalid|Too |Unrecognized|No matching)|\bexpected\b|\breceived\b/;
 
-/** What holds for any answer of an operation, good or bad. */
+/** Rules for every response of an operation, success or error. */
 export function answerProblems(walk: Walk, route: Route, answer: Answer): string[] {
   const problems: string[] = [];
   if (answer.status >= 500) problems.push(`answered ${answer.status} ${answer.text}`);
@@ -22,13 +22,13 @@ export function answerProblems(walk: Walk, route: Route, answer: Answer): string
     problems.push('names another request id in its body than in its header');
   if (answer.status !== 401 && (answer.headers['ratelimit'] === undefined || answer.headers['ratelimit-policy'] === undefined))
     problems.push(`${answer.status} has no RateLimit headers`);
-  const unplain = (answer.body?.error?.details ?? []).find(({ message }: { message: string }) => rawWords.test(message));
-  if (unplain !== undefined) problems.push(`says in no plain words: ${unplain.message}`);
+  const unplain = (answer.body?.error?.details ?? []).find(({ message }: { message: string }) => rawMessages.test(message));
+  if (unplain !== undefined) problems.push(`sends a default message of the validator: ${unplain.message}`);
   if ([...walk.secrets].some((secret) => answer.text.includes(secret))) problems.push('its answer holds a secret');
   return problems;
 }
 
-/** Every text that was sent in a field whose name says that it is secret. */
+/** Every string that was sent in a field whose name marks it as secret. */
 function noteSentSecrets(walk: Walk, sent: Sent): void {
   const look = (value: unknown, name: string): void => {
     if (typeof value === 'string' && value.length >= 8 && /secret|password|privatekey|token$/i.test(name)) walk.secrets.add(value);
@@ -36,22 +36,22 @@ function noteSentSecrets(walk: Walk, sent: Sent): void {
   };
   look(sent.body, '');
 }
-/** What is shown once is a secret from then on. */
+/** A value that is shown once is a secret from then on. */
 function noteShownSecrets(walk: Walk, route: Route, answer: Answer): void {
-  for (const name of route.writeOnce ?? []) if (typeof answer.body?.[name] === 'string') walk.secrets.add(answer.body[name]);
+  for (const name of route.shownOnce ?? []) if (typeof answer.body?.[name] === 'string') walk.secrets.add(answer.body[name]);
 }
 
-/** The good answer: its status, its form, one row in the audit log for a write and none for a read. */
-export async function goodAnswer(walk: Walk, route: Route): Promise<string[]> {
+/** The success response: its status, its type, one audit log row for a write and none for a read. */
+export async function successResponse(walk: Walk, route: Route): Promise<string[]> {
   const found = walk.builderOf(route);
   if (found === undefined) return [missingBuilder(route)];
   const site = await found.site();
   const sent = await found.builder.build(site);
   noteSentSecrets(walk, sent);
-  const answer = await walk.send(route, sent, rightful(route, site));
+  const answer = await walk.send(route, sent, authorizedCaller(route, site));
   const problems = answerProblems(walk, route, answer);
   noteShownSecrets(walk, route, answer);
-  if (answer.status !== goodStatus(route)) problems.push(`the builder's request was answered ${answer.status} ${answer.text}`);
+  if (answer.status !== successStatus(route)) problems.push(`the builder's request was answered ${answer.status} ${answer.text}`);
   const rows = await walk.auditRows(String(answer.headers['x-request-id']));
   const wanted = found.builder.auditRows ?? (isWrite(route) ? 1 : 0);
   if (rows.length !== wanted) problems.push(`left ${rows.length} rows in the audit log instead of ${wanted}`);
@@ -67,12 +67,12 @@ export async function goodAnswer(walk: Walk, route: Route): Promise<string[]> {
 }
 
 async function headAnswer(walk: Walk, route: Route, site: Site, sent: Sent, got: Answer): Promise<string[]> {
-  const head = await walk.send(route, sent, rightful(route, site), { method: 'HEAD' });
+  const head = await walk.send(route, sent, authorizedCaller(route, site), { method: 'HEAD' });
   if (head.status === got.status && head.text === '') return [];
   return [`answers HEAD with ${head.status} and ${head.text.length} characters`];
 }
 
-/** A body of the same form that is not this one. */
+/** A different body of the same type. */
 function otherBody(route: Route, body: Sent['body']): unknown {
   if (route.body === undefined) return body === undefined ? {} : undefined;
   const { body: schema } = route;
@@ -83,35 +83,35 @@ function otherBody(route: Route, body: Sent['body']): unknown {
     .find((made) => JSON.stringify(made) !== same && schema.safeParse(made).success);
 }
 
-/** The same Idempotency-Key gives the stored answer, with what is shown once taken out; with another body it is refused. */
+/** The same Idempotency-Key gets the stored response without the values that are shown once; with another body it gets 422. */
 export async function repeated(walk: Walk, route: Route): Promise<string[]> {
   const found = walk.builderOf(route);
   if (found === undefined) return [missingBuilder(route)];
   const site = await found.site();
   const sent = await found.builder.build(site);
-  const headers = { 'idempotency-key': newId() };
-  const first = await walk.send(route, sent, rightful(route, site), { headers });
+  const headers = { 'idempotency-key': createId() };
+  const first = await walk.send(route, sent, authorizedCaller(route, site), { headers });
   noteShownSecrets(walk, route, first);
-  const second = await walk.send(route, sent, rightful(route, site), { headers });
+  const second = await walk.send(route, sent, authorizedCaller(route, site), { headers });
   const problems: string[] = [];
-  if (first.status !== goodStatus(route)) problems.push(`the builder's request was answered ${first.status} ${first.text}`);
+  if (first.status !== successStatus(route)) problems.push(`the builder's request was answered ${first.status} ${first.text}`);
   if (second.headers['idempotency-replayed'] !== 'true') problems.push('a repeated request was carried out again');
   if (first.headers['idempotency-replayed'] !== undefined) problems.push('a first request was answered as a repeated one');
-  const hidden = Object.fromEntries((route.writeOnce ?? []).map((name) => [name, null]));
+  const hidden = Object.fromEntries((route.shownOnce ?? []).map((name) => [name, null]));
   const expected = first.body === undefined ? undefined : { ...first.body, ...hidden };
   if (second.status !== first.status || !isDeepStrictEqual(second.body, expected))
     problems.push(`a repeated request was answered ${second.status} ${second.text} after ${first.status} ${first.text}`);
   const body = otherBody(route, sent.body);
-  const other = await walk.send(route, sent, rightful(route, site), { headers, body: JSON.stringify(body) });
+  const other = await walk.send(route, sent, authorizedCaller(route, site), { headers, body: JSON.stringify(body) });
   if (other.status !== 422 || other.body?.error?.details?.[0]?.code !== 'key_reused')
     problems.push(`another body with the same key was answered ${other.status} ${other.text}`);
   return [...problems, ...answerProblems(walk, route, second)];
 }
 
-/** Private keys and signed tokens, whosever they are. */
+/** Private keys and signed tokens of any owner. */
 const neverKept = /PRIVATE KEY|eyJ[\w-]{8,}\.eyJ/;
 
-/** After everything else: whatever was secret stands in no row and no log line. */
+/** After everything else: no secret is in any row or log line. */
 export async function leakedSecrets(walk: Walk): Promise<string[]> {
   const places = { 'the database': await walk.storedText(), 'the log': walk.lines.join('') };
   return Object.entries(places).flatMap(([place, text]) => [

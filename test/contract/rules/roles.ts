@@ -1,17 +1,17 @@
-// Who may call: every operation with every role, with exactly its permission, with all but it, by key and by session.
+// Authorization: every operation with every role, with exactly its permission, with all but it, by key and by session.
 import {
+  assignablePermissions,
   type BuiltInRole,
   builtInRoles,
   isReadPermission,
   isRolePermission,
   type Permission,
-  rolePermissions,
 } from '../../../src/core/permissions.ts';
-import { goodStatus, type Route } from '../../../src/http/route.ts';
+import { type Route, successStatus } from '../../../src/http/route.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
 import type { Answer } from '../http.ts';
 import { type Credential, keyCredential, missingBuilder, type Site, sessionCredential, type Walk } from '../walk.ts';
-import { answerProblems } from './answers.ts';
+import { answerProblems } from './responses.ts';
 
 type Caller = {
   readonly name: string;
@@ -23,7 +23,7 @@ type Caller = {
 
 const roleNames = Object.keys(builtInRoles) as BuiltInRole[];
 
-/** Callers that every operation meets. */
+/** Callers that every operation is tested with. */
 async function standardCallers(site: Site): Promise<Caller[]> {
   const { ctx, organization } = site;
   const callers: Caller[] = [];
@@ -45,7 +45,7 @@ async function standardCallers(site: Site): Promise<Caller[]> {
       name: "owner's reading key",
       credential: keyCredential(reading.secret),
       kind: 'key',
-      holds: new Set(rolePermissions.filter(isReadPermission)),
+      holds: new Set(assignablePermissions.filter(isReadPermission)),
     },
     { name: 'a restricted key', credential: keyCredential(restricted.secret), kind: 'restricted key', holds: new Set() },
   ];
@@ -53,7 +53,7 @@ async function standardCallers(site: Site): Promise<Caller[]> {
 
 const held = new WeakMap<Site, Promise<Caller[]>>();
 
-/** Members whose own role holds just the permission, or everything else. */
+/** Members whose own role has just the permission, or everything else. */
 async function customCallers(site: Site, permission: Permission): Promise<Caller[]> {
   const { ctx, organization } = site;
   const make = async (name: string, holds: readonly Permission[]): Promise<Caller> => {
@@ -61,16 +61,17 @@ async function customCallers(site: Site, permission: Permission): Promise<Caller
     const { secret } = await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: member.id });
     return { name, credential: keyCredential(secret), kind: 'key', holds: new Set(holds) };
   };
-  const others = rolePermissions.filter((other) => other !== permission);
+  const others = assignablePermissions.filter((other) => other !== permission);
   return [await make('a role with just its permission', [permission]), await make('a role with all others', others)];
 }
 
-/** The exact words of the refusal; undefined where the caller is let in. */
+/** The exact message of the 403; undefined if the caller is admitted. */
 function refusalOf(route: Route, { kind, holds }: Caller): string | undefined {
   if (route.permission === 'any') return undefined;
-  if (kind === 'restricted key') return 'A key restricted to versions or resources may only call GET /whoami here';
+  if (kind === 'restricted key') return 'A key restricted to versions or resources may only call GET /whoami on the management interface';
   if (route.permission === 'authenticated') return undefined;
-  if (route.permission === 'signed-in') return kind === 'key' ? 'Only a signed-in person may do this' : undefined;
+  if (route.permission === 'signed-in')
+    return kind === 'key' ? 'Only a signed-in person may call this operation, not an API key' : undefined;
   return holds.has(route.permission) ? undefined : `Missing required permission: ${route.permission}`;
 }
 
@@ -81,7 +82,7 @@ function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: r
     const exact = answer.status === 403 && answer.body?.error?.code === 'FORBIDDEN' && answer.body.error.message === refusal;
     return exact ? [] : [`${said}, not 403 ${refusal}`];
   }
-  if (caller.isOwner === true) return answer.status === goodStatus(route) ? [] : [`${said}, not ${goodStatus(route)}`];
+  if (caller.isOwner === true) return answer.status === successStatus(route) ? [] : [`${said}, not ${successStatus(route)}`];
   if (answer.status === 403 && mayRefuse.includes(answer.body?.error?.details?.[0]?.code)) return [];
   return answer.status === 401 || answer.status === 403 ? [`${said} though it may`] : [];
 }

@@ -1,20 +1,20 @@
-// What a test or an administrator does to the account from behind: faults, hidden tables, preferences, limits.
+// Controls of the account outside its API: injected faults, hidden tables, preferences, limits.
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
 import { until } from '../../setup/until.ts';
-import { type Caller, makeFolder, newDatabase, openCaller, openShop, SLICE } from './test-account.ts';
+import { type Caller, createDataFolder, newDatabaseName, SLICE, startCaller, startShop } from './test-account.ts';
 
 let caller: Caller;
 beforeAll(async () => {
-  caller = await openShop({ concurrencyLimit: 50 });
+  caller = await startShop({ concurrencyLimit: 50 });
 });
 afterAll(() => caller.close());
 
 const Q = 'SELECT id FROM currency';
 
 describe('injectFault', () => {
-  it('answers the next matching requests as told, and then no more', async () => {
+  it('responds with the fault to the given number of matching requests', async () => {
     const body = { title: 'Bad Request', status: 429, 'o:errorDetails': [{ 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' }] };
     caller.account.injectFault({ path: /suiteql/, times: 2, status: 429, body, headers: { 'retry-after': '1' } });
     expect((await caller.get('system/v1/serverTime')).status).toBe(200);
@@ -30,7 +30,7 @@ describe('injectFault', () => {
     });
   });
 
-  it('keeps a caller waiting', async () => {
+  it('delays a response', async () => {
     caller.account.injectFault({ path: /suiteql/, times: 1, status: 503, delayMs: 150 });
     const started = performance.now();
     const response = await fetch(`${caller.account.url}/services/rest/query/v1/suiteql`, { method: 'POST' });
@@ -38,7 +38,7 @@ describe('injectFault', () => {
     expect(performance.now() - started).toBeGreaterThan(140);
   });
 
-  it('cuts the connection before an answer or in the middle of one', async () => {
+  it('closes the connection before a response or in the middle of one', async () => {
     caller.account.injectFault({ path: /suiteql/, times: 1, status: 200, cut: true });
     await expect(caller.query(Q)).rejects.toThrow();
     caller.account.injectFault({ path: /suiteql/, times: 1, status: 200, body: { items: ['0123456789'] }, cut: true });
@@ -48,7 +48,7 @@ describe('injectFault', () => {
 });
 
 describe('the role', () => {
-  it('that cannot see a table or a column gets the sentences for it, until it can', async () => {
+  it('gets the errors for a hidden table or column until it is shown again', async () => {
     caller.account.setVisible('deletedrecord', false);
     expect(await caller.refusal('SELECT recordid FROM deletedRecord')).toBe("Search error occurred: Record 'deletedrecord' was not found.");
     caller.account.setVisible('deletedRecord', true);
@@ -65,7 +65,7 @@ describe('the role', () => {
 });
 
 describe('the reader in PostgreSQL', () => {
-  it('may do nothing but read the views, even with SQL of its own', async () => {
+  it('can only read the views, even with arbitrary SQL', async () => {
     const client = new Client({ ...inject('pg'), database: caller.database, user: `${caller.database}_reader` });
     await client.connect();
     const attempt = (sql: string) =>
@@ -92,8 +92,8 @@ describe('the reader in PostgreSQL', () => {
     await client.end();
   });
 
-  it('is stopped when a query takes too long; the caller gets an error id, the audit list the reason', async () => {
-    const impatient = await openShop({ statementTimeoutMs: 300 });
+  it('cancels a query after the time limit; the response has an error id, the audit trail the reason', async () => {
+    const impatient = await startShop({ statementTimeoutMs: 300 });
     const { status, body } = await impatient.query(
       `SELECT COUNT(*) FROM ${[...'abcdefg'].map((name) => `transactionstatus ${name}`).join(', ')} WHERE a.name <> b.name`,
     );
@@ -107,9 +107,9 @@ describe('the reader in PostgreSQL', () => {
 });
 
 describe('preferences', () => {
-  it('another time zone and date format', async () => {
-    const { folder, remove } = await makeFolder();
-    const other = await openCaller({ dataFolder: folder, timeZone: 'America/Los_Angeles', dateFormat: 'DD.MM.YYYY' });
+  it('apply another time zone and date format', async () => {
+    const { folder, remove } = await createDataFolder();
+    const other = await startCaller({ dataFolder: folder, timeZone: 'America/Los_Angeles', dateFormat: 'DD.MM.YYYY' });
     expect(
       await other.rows(
         "SELECT trandate, lastmodifieddate, TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI') AS t FROM transaction WHERE lastmodifieddate >= '01.07.2011'",
@@ -119,16 +119,16 @@ describe('preferences', () => {
     await remove();
   });
 
-  it('refuses an account id, a time zone or a date format that is none', async () => {
-    const options = { admin: inject('pg'), database: newDatabase(), dataFolder: SLICE, accountId: 'TSTDRV1234567' };
+  it('reject an invalid account id, time zone or date format', async () => {
+    const options = { admin: inject('pg'), database: newDatabaseName(), dataFolder: SLICE, accountId: 'TSTDRV1234567' };
     await expect(startNetsuiteAccount({ ...options, accountId: 'a/b' })).rejects.toThrow(RangeError);
     await expect(startNetsuiteAccount({ ...options, timeZone: 'Mars/Olympus' })).rejects.toThrow(RangeError);
     await expect(startNetsuiteAccount({ ...options, dateFormat: 'YY' })).rejects.toThrow(RangeError);
   });
 });
 
-describe('many callers at once', () => {
-  it('all get their own rows', async () => {
+describe('concurrent callers', () => {
+  it('each get their own rows', async () => {
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, i) => caller.rows('SELECT ? AS n, COUNT(*) AS c FROM customer', { params: [i] })),
     );

@@ -1,31 +1,32 @@
-// Writes that meet one another, reads in between, and a restart after them.
+// Concurrent writes, reads in between, and a restart after them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { asAdmin, idOf, openShop, startOn } from './test-account.ts';
+import { asAdmin, idOf, startOn, startShop } from './test-account.ts';
 
-let shop: Awaited<ReturnType<typeof openShop>>;
+let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {
-  shop = await openShop();
+  shop = await startShop();
 });
 afterAll(() => shop.close());
 
 const one = async (q: string) => (await shop.rows(q))[0];
-const makeInvoice = async (items: object[]) => idOf(await shop.send('POST', 'record/v1/invoice', { entity: { id: '1' }, item: { items } }));
+const createInvoice = async (items: object[]) =>
+  idOf(await shop.send('POST', 'record/v1/invoice', { entity: { id: '1' }, item: { items } }));
 
-it('PUT by many at once makes one', async () => {
+it('concurrent PUTs create one record', async () => {
   const answers = await Promise.all(
     Array.from({ length: 5 }, (_, i) => shop.send('PUT', 'record/v1/customer/eid:many', { companyName: `Many ${i}` })),
   );
   expect(new Set(answers.map(idOf)).size).toBe(1);
 });
 
-describe('many at once', () => {
-  it('of ten with one external id one is made, and totals stay right', async () => {
+describe('concurrent writes', () => {
+  it('of ten with the same external id one is created, and totals stay right', async () => {
     shop.account.setConcurrencyLimit(40);
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => shop.send('POST', 'record/v1/customer', { companyName: 'Race', externalId: 'race' })),
     );
     expect(answers.map(({ status }) => status).toSorted()).toEqual([204, ...Array.from({ length: 9 }, () => 400)]);
-    const id = await makeInvoice([{ item: '10', amount: 1 }]);
+    const id = await createInvoice([{ item: '10', amount: 1 }]);
     await Promise.all(
       Array.from({ length: 20 }, () => shop.send('PATCH', `record/v1/invoice/${id}`, { item: { items: [{ item: '10', amount: 1 }] } })),
     );
@@ -38,8 +39,8 @@ describe('many at once', () => {
   });
 });
 
-it('a read between two pages of which one wrote sees all of a write or nothing', async () => {
-  const id = await makeInvoice([{ item: '10', amount: 1 }]);
+it('a read during a write sees all of it or nothing', async () => {
+  const id = await createInvoice([{ item: '10', amount: 1 }]);
   let writes = 0;
   const writing = (async () => {
     for (; writes < 15; writes += 1) await shop.send('PATCH', `record/v1/invoice/${id}`, { item: { items: [{ item: '10', amount: 1 }] } });
@@ -53,8 +54,8 @@ it('a read between two pages of which one wrote sees all of a write or nothing',
   await writing;
 });
 
-it('what was written outlasts a restart', async () => {
-  const other = await openShop();
+it('writes survive a restart', async () => {
+  const other = await startShop();
   const id = idOf(await other.send('POST', 'record/v1/customer', { companyName: 'Lasting' }));
   await other.account.stop();
   const again = await startOn(other.database, { dataFolder: other.folder });

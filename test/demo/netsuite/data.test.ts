@@ -1,4 +1,4 @@
-// What the account holds against the files it was loaded from, and what happens to files that aren't right and loads that don't end.
+// Compares the account's data with the files it was loaded from; malformed files and interrupted loads.
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,21 +9,21 @@ import {
   ACCOUNT_ID,
   asAdmin,
   type Caller,
+  createDataFolder,
+  createIdentity,
   dropDatabase,
   isLeft,
-  makeFolder,
-  makeIdentity,
-  newDatabase,
-  openCaller,
+  newDatabaseName,
   SLICE,
   signIn,
+  startCaller,
   startOn,
 } from './test-account.ts';
 
 type Row = Record<string, string>;
 const readCsv = async (name: string): Promise<Row[]> =>
   parse(gunzipSync(await readFile(path.join(SLICE, `${name}.csv.gz`))), { columns: true });
-/** Pence, or whatever 1/1000 of a unit is: exact in whole numbers. */
+/** Thousandths of a unit, so that sums are exact. */
 const thousandths = (text: string): bigint => {
   const [whole = '0', part = ''] = text.replace('-', '').split('.');
   const size = BigInt(whole) * 1000n + BigInt(part.padEnd(3, '0'));
@@ -36,7 +36,7 @@ const dayAfter = (day: string, days: number): string =>
 describe('the slice', () => {
   let caller: Caller;
   beforeAll(async () => {
-    caller = await openCaller();
+    caller = await startCaller();
   });
   afterAll(() => caller.close());
 
@@ -78,7 +78,7 @@ describe('the slice', () => {
     expect(thousandths(sums?.['l'] ?? '')).toBe(total(lines, 'netamount'));
   });
 
-  it('holds the customers and items as they are', async () => {
+  it('contains customers and items unchanged', async () => {
     for (const name of ['customer', 'item'] as const) {
       const source = await readCsv(name);
       const label = name === 'customer' ? 'entityid' : 'itemid';
@@ -87,7 +87,7 @@ describe('the slice', () => {
     }
   });
 
-  it('derives payments, credits, statuses and dates by the rules told', async () => {
+  it('derives payments, credits, statuses and dates by the documented rules', async () => {
     const rows = await readAll(
       "id, type, entity, TO_CHAR(trandate, 'YYYY-MM-DD') d, TO_CHAR(duedate, 'YYYY-MM-DD') due, TO_CHAR(closedate, 'YYYY-MM-DD') closed, status, foreigntotal t, foreignamountpaid p, foreignamountunpaid u",
       'transaction',
@@ -105,7 +105,7 @@ describe('the slice', () => {
       const isDue = (row['due'] ?? '') <= '2011-08-31';
       if (!row['entity'] || (isDue && !row['id']?.endsWith('0'))) expect(row['status']).toBe('B');
     }
-    // The credits of each customer, against the invoices of the same: a reckoning of our own, oldest first.
+    // Independent calculation: each customer's credits are applied to the same customer's invoices, oldest first.
     const expected = new Map<string, bigint>();
     for (const entity of new Set(invoices.map((row) => row['entity']).filter(Boolean))) {
       let left = -total(
@@ -147,18 +147,18 @@ describe('the slice', () => {
 });
 
 describe('loading', () => {
-  const database = newDatabase();
-  let small: Awaited<ReturnType<typeof makeFolder>>;
+  const database = newDatabaseName();
+  let small: Awaited<ReturnType<typeof createDataFolder>>;
   beforeAll(async () => {
-    small = await makeFolder();
+    small = await createDataFolder();
   });
   afterAll(() => Promise.all([dropDatabase(database), small.remove()]));
 
-  it('uses what is there for the same files, loads anew for others, and keeps integrations and business time', async () => {
+  it('keeps the data for the same files, loads others again, and keeps integrations and business time', async () => {
     const loads: string[] = [];
     const dataFolder = small.folder;
     const first = await startOn(database, { dataFolder, onProgress: (step) => loads.push(step) });
-    const identity = await makeIdentity(first);
+    const identity = await createIdentity(first);
     await first.setBusinessTime(new Date('2011-09-05T10:00:00Z'));
     await first.stop();
     expect(new Set(loads)).toContain('transactionline.csv.gz');
@@ -168,7 +168,7 @@ describe('loading', () => {
     expect(second.businessTime().getTime() - Date.parse('2011-09-05T10:00:00Z')).toBeLessThan(60_000);
     expect(await signIn(second, identity)).toBeTruthy();
     await second.stop();
-    const other = await makeFolder({ transactionline: [] });
+    const other = await createDataFolder({ transactionline: [] });
     const third = await startOn(database, { dataFolder: other.folder });
     expect(third.businessTime().toISOString().slice(0, 16)).toBe('2011-07-01T10:00');
     await third.stop();
@@ -179,7 +179,7 @@ describe('loading', () => {
   const countTransactions = () =>
     asAdmin(database, async (client) => Number((await client.query('SELECT count(*) FROM ledger.transaction')).rows[0].count));
 
-  it('starts over after a kill -9 in the middle', async () => {
+  it('starts over after a SIGKILL during the load', async () => {
     const options = { admin: inject('pg'), database, dataFolder: small.folder, accountId: ACCOUNT_ID };
     await dropDatabase(database);
     const code = `const { startNetsuiteAccount } = await import(${JSON.stringify(path.resolve(import.meta.dirname, '../../../src/demo/netsuite/account.ts'))});
@@ -196,7 +196,7 @@ describe('loading', () => {
     await account.stop();
   });
 
-  it('one process at a time runs an account', async () => {
+  it('allows only one process per account', async () => {
     const first = await startOn(database, { dataFolder: small.folder });
     await expect(startOn(database, { dataFolder: small.folder })).rejects.toThrow(/Another process/);
     await first.stop();
@@ -207,10 +207,10 @@ const hasLedger = (database: string): Promise<boolean> =>
   asAdmin(database, async (client) => (await client.query("SELECT 1 FROM pg_namespace WHERE nspname = 'ledger'")).rows.length > 0);
 
 describe('a folder', () => {
-  const database = newDatabase();
+  const database = newDatabaseName();
   afterAll(() => dropDatabase(database));
   const T = '2011-07-01 10:00:00';
-  const refused: [name: string, files: Parameters<typeof makeFolder>[0], message: RegExp][] = [
+  const refused: [name: string, files: Parameters<typeof createDataFolder>[0], message: RegExp][] = [
     ['a missing file', { item: null }, /item\.csv\.gz can't be read/],
     ['another header', { item: gzipSync('id,name\n1,x\n') }, /item\.csv\.gz line 1: the header must be id,itemid/],
     [
@@ -230,8 +230,8 @@ describe('a folder', () => {
     ],
     ['too few columns', { customer: [`1,CUST1,F,F,1,,${T},${T}`, '2,CUST2'] }, /customer\.csv\.gz line 3: /],
     ['a quote that never closes', { customer: [`1,"CUST1,F,F,1,,${T},${T}`] }, /customer\.csv\.gz line \d: .*[Qq]uote/],
-    ['a file cut off', { item: gzipSync('id,itemid').subarray(0, 20) }, /item\.csv\.gz isn't a whole gzip file/],
-    ['no gzip at all', { item: Buffer.from('id,itemid') }, /item\.csv\.gz isn't a whole gzip file/],
+    ['a file cut off', { item: gzipSync('id,itemid').subarray(0, 20) }, /item\.csv\.gz is not a complete gzip file/],
+    ['no gzip at all', { item: Buffer.from('id,itemid') }, /item\.csv\.gz is not a complete gzip file/],
     [
       'a key twice',
       { customer: [`1,A,F,F,1,,${T},${T}`, `2,B,F,F,1,,${T},${T}`, `1,C,F,F,1,,${T},${T}`] },
@@ -249,16 +249,16 @@ describe('a folder', () => {
     ],
     ['no transactions', { transaction: [], transactionline: [] }, /transaction\.csv\.gz has no rows/],
   ];
-  it.each(refused)('with %s is refused, naming file and line', async (_name, files, message) => {
-    const { folder, remove } = await makeFolder(files);
+  it.each(refused)('with %s is rejected with file and line', async (_name, files, message) => {
+    const { folder, remove } = await createDataFolder(files);
     await expect(startOn(database, { dataFolder: folder })).rejects.toThrow(message);
     await remove();
     expect(await hasLedger(database)).toBe(false);
   });
 
-  it('with quotes, blanks and back slashes is taken as it is', async () => {
-    const { folder, remove } = await makeFolder();
-    const caller = await openCaller({ dataFolder: folder });
+  it('with quotes, spaces and backslashes is loaded unchanged', async () => {
+    const { folder, remove } = await createDataFolder();
+    const caller = await startCaller({ dataFolder: folder });
     expect(
       await caller.rows(
         'SELECT i.displayname, l.memo, c.entityid, c.defaultcountry FROM item i, transactionline l, customer c WHERE c.id = 2',

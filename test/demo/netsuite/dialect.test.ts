@@ -1,10 +1,10 @@
-// Oracle's ways in SuiteQL, as a caller sees them. Business time stands at a chosen moment.
+// Oracle's dialect in SuiteQL, as a caller sees it. Business time is set to a fixed moment.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Caller, openCaller } from './test-account.ts';
+import { type Caller, startCaller } from './test-account.ts';
 
 let caller: Caller;
 beforeAll(async () => {
-  caller = await openCaller();
+  caller = await startCaller();
   await caller.account.setBusinessTime(new Date('2011-09-10T11:00:00Z'));
 });
 afterAll(() => caller.close());
@@ -57,7 +57,7 @@ describe('functions', () => {
 describe('dates', () => {
   const LAST = "tranid = (SELECT MAX(tranid) FROM transaction WHERE type = 'CustInvc' AND trandate = TO_DATE('2011-08-31', 'YYYY-MM-DD'))";
 
-  it('lose their time unless TO_CHAR asks for it, in the users’ zone or in UTC', async () => {
+  it('are returned without time unless TO_CHAR includes it, in the users’ zone or in UTC', async () => {
     const [row] = await caller.rows(`SELECT trandate, lastmodifieddate, TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI:SS') local,
       TO_CHAR(SYS_EXTRACT_UTC(lastmodifieddate), 'YYYY-MM-DD"T"HH24:MI:SS"Z"') utc FROM transaction WHERE ${LAST}`);
     expect(row?.['trandate']).toBe('8/31/2011');
@@ -67,7 +67,7 @@ describe('dates', () => {
     expect(row?.['utc']).toBe(`2011-08-31T${String(hour - 1).padStart(2, '0')}:${row?.['local']?.slice(14)}Z`);
   });
 
-  it('serve an incremental read by time and id in two time zones at once', async () => {
+  it('support an incremental read by time and id in two time zones', async () => {
     const rows = await caller.rows(`SELECT t.id, TO_CHAR(t.lastmodifieddate, 'YYYY-MM-DD HH24:MI:SS') AS cursor_ts FROM transaction t
       WHERE t.lastmodifieddate IS NOT NULL AND t.lastmodifieddate >= TO_DATE('2011-08-30 09:00:00', 'YYYY-MM-DD HH24:MI:SS')
       AND SYS_EXTRACT_UTC(t.lastmodifieddate) >= TO_TIMESTAMP('2011-08-31 09:00:00', 'YYYY-MM-DD HH24:MI:SS')
@@ -81,7 +81,7 @@ describe('dates', () => {
     expect(rows.every((row) => (row['cursor_ts'] ?? '') >= '2011-08-31 12:00:00')).toBe(true);
   });
 
-  it('compare with text in the users’ format', async () => {
+  it('can be compared with text in the users’ format', async () => {
     const [text] = await caller.rows("SELECT COUNT(*) AS n FROM transaction WHERE createddate >= '08/31/2011'");
     const [date] = await caller.rows("SELECT COUNT(*) AS n FROM transaction WHERE createddate >= TO_DATE('2011-08-31', 'YYYY-MM-DD')");
     expect(text).toEqual(date);
@@ -90,7 +90,7 @@ describe('dates', () => {
 });
 
 describe('BUILTIN.DF', () => {
-  it('gives the labels of references, codes and statuses', async () => {
+  it('returns the labels of references, codes and statuses', async () => {
     const [row] = await caller.rows(
       `SELECT BUILTIN.DF(t.entity) AS entity, BUILTIN.DF(t.type) AS type, BUILTIN.DF(status) AS status, BUILTIN.DF(t.currency) AS currency,
       BUILTIN.DF(t.tranid) AS same, BUILTIN.DF(l.item) AS item, BUILTIN.DF(l.transaction) AS parent, t.tranid, i.itemid, c.entityid FROM transaction t
@@ -107,7 +107,7 @@ describe('BUILTIN.DF', () => {
     ]);
   });
 
-  it('groups and orders', async () => {
+  it('can be used in GROUP BY and ORDER BY', async () => {
     const rows = await caller.rows(
       'SELECT BUILTIN.DF(t.status) AS label, COUNT(*) AS n FROM transaction t GROUP BY BUILTIN.DF(t.status) HAVING COUNT(*) > 1 ORDER BY BUILTIN.DF(t.status) DESC',
     );
@@ -124,7 +124,7 @@ describe('BUILTIN.DF', () => {
 describe('rows', () => {
   const ids = async (q: string) => (await caller.rows(q)).map((row) => Number(row['id']));
 
-  it('ROWNUM counts before the ordering, TOP and FETCH FIRST after it', async () => {
+  it('ROWNUM applies before ordering, TOP and FETCH FIRST after it', async () => {
     const top = await ids('SELECT TOP 3 id FROM customer ORDER BY id DESC');
     expect(await ids('SELECT id FROM customer ORDER BY id DESC FETCH FIRST 3 ROWS ONLY')).toEqual(top);
     expect(await ids('SELECT id FROM customer ORDER BY id DESC OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY')).toEqual(top.slice(1));
@@ -137,13 +137,13 @@ describe('rows', () => {
     expect(await caller.refusal('SELECT id FROM customer WHERE id = 1 OR ROWNUM <= 3')).toContain('unsupported');
   });
 
-  it('the page trick of Oracle', async () => {
+  it('Oracle’s ROWNUM pagination', async () => {
     const q =
       'SELECT * FROM (SELECT a.*, ROWNUM rn FROM (SELECT id FROM customer ORDER BY id) a WHERE ROWNUM <= 20) WHERE rn > 10 ORDER BY rn';
     expect(await ids(q)).toEqual((await ids('SELECT id FROM customer ORDER BY id')).slice(10, 20));
   });
 
-  it('sets, sub-queries, windows and quoted names', async () => {
+  it('set operations, subqueries, window functions and quoted names', async () => {
     expect(await caller.rows('SELECT id FROM currency UNION ALL SELECT id FROM currency ORDER BY id')).toHaveLength(2);
     expect(await caller.rows('SELECT id FROM currency MINUS SELECT id FROM currency')).toEqual([]);
     expect(
@@ -156,11 +156,11 @@ describe('rows', () => {
     expect(row?.['my rank']).toBe('1');
   });
 
-  it('takes comments, any case and line breaks', async () => {
+  it('accepts comments, any case and line breaks', async () => {
     expect(await caller.rows('select /* all */ ID -- the key\n\tFroM\nCURRENCY')).toEqual([{ links: [], id: '1' }]);
   });
 
-  it('SELECT * names every column that is not null, and no hidden one', async () => {
+  it('SELECT * returns every column that is not null, and no hidden one', async () => {
     const [row] = await caller.rows(
       "SELECT t.*, l.memo AS line_memo FROM transaction t JOIN transactionline l ON l.transaction = t.id WHERE t.type = 'CustInvc' ORDER BY l.uniquekey",
       { limit: 1 },

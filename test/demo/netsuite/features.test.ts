@@ -1,10 +1,10 @@
-// What is switched on in the account and what the role sees, for queries and for the record service alike.
+// The account's features and the role's visibility, in queries and in the record service.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { detailOf, idOf, openShop } from './test-account.ts';
+import { detailOf, idOf, startShop } from './test-account.ts';
 
-let shop: Awaited<ReturnType<typeof openShop>>;
+let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {
-  shop = await openShop();
+  shop = await startShop();
 });
 afterEach(() => {
   shop.account.setFeatures({ oneWorld: false, multipleCurrencies: true });
@@ -21,7 +21,7 @@ const propertiesOf = async (type: string): Promise<string[]> => {
 };
 
 describe('OneWorld', () => {
-  it('off: no subsidiaries in queries, records or metadata', async () => {
+  it('off: there are no subsidiaries in queries, records or metadata', async () => {
     expect(await shop.refusal('SELECT id FROM subsidiary')).toBe("Search error occurred: Record 'subsidiary' was not found.");
     expect(await shop.refusal('SELECT id FROM customersubsidiaryrelationship')).toContain('was not found.');
     for (const table of ['transaction', 'transactionline', 'customer', 'item']) {
@@ -34,7 +34,7 @@ describe('OneWorld', () => {
     expect((await shop.get('record/v1/customer/1')).body).not.toHaveProperty('subsidiary');
   });
 
-  it('on: a table, a column, a property, and a subsidiary that customers must name', async () => {
+  it('on: a table, a column, a property, and customers need a subsidiary', async () => {
     shop.account.setFeatures({ oneWorld: true });
     expect(
       await shop.rows(
@@ -57,8 +57,8 @@ describe('OneWorld', () => {
   });
 });
 
-describe('one currency', () => {
-  it('hides the currency table and every column of a currency', async () => {
+describe('without multiple currencies', () => {
+  it('the currency table and all currency columns are hidden', async () => {
     shop.account.setFeatures({ multipleCurrencies: false });
     expect(await shop.refusal('SELECT id FROM currency')).toContain("Record 'currency' was not found.");
     expect(await shop.refusal('SELECT exchangerate FROM transaction')).toContain("Unknown identifier 'exchangerate'");
@@ -72,7 +72,7 @@ describe('one currency', () => {
 });
 
 describe('what the role cannot see', () => {
-  it('a table: its records are neither read nor written, though the catalogue lists them', async () => {
+  it('a table: its records can’t be read or written, but the catalog lists them', async () => {
     shop.account.setVisible('customer', false);
     for (const answer of [
       await shop.get('record/v1/customer'),
@@ -87,7 +87,7 @@ describe('what the role cannot see', () => {
     expect((await shop.get('record/v1/invoice/101')).body).not.toHaveProperty('item');
   });
 
-  it('a column: its property is left out, unknown to filters and to writes', async () => {
+  it('a column: its property is left out, and unknown to filters and writes', async () => {
     const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', email: 'kept@example.com' }));
     shop.account.setColumnVisible('customer', 'email', false);
     expect((await shop.get(`record/v1/customer/${id}`)).body).not.toHaveProperty('email');
@@ -102,7 +102,7 @@ describe('what the role cannot see', () => {
   });
 });
 
-it('vendors, employees and contacts are there to be read, of which there are none', async () => {
+it('vendors, employees and contacts can be read, and are empty', async () => {
   for (const type of ['vendor', 'employee', 'contact']) {
     expect((await shop.get(`record/v1/${type}`)).body).toMatchObject({ count: 0, hasMore: false, totalResults: 0, items: [] });
     expect(await shop.rows(`SELECT id, entityid FROM ${type}`)).toEqual([]);

@@ -1,11 +1,11 @@
-// How many calls at once, how slow, which of them fail; and the caps of a query.
+// The concurrency limit, latency, injected faults, and the caps of a query.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../setup/until.ts';
-import { asAdmin, openShop } from './test-account.ts';
+import { asAdmin, startShop } from './test-account.ts';
 
-let shop: Awaited<ReturnType<typeof openShop>>;
+let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {
-  shop = await openShop({ concurrencyLimit: 2, latencyMs: 0 });
+  shop = await startShop({ concurrencyLimit: 2, latencyMs: 0 });
 });
 afterEach(() => {
   shop.account.setLatency(0);
@@ -16,8 +16,8 @@ afterAll(() => shop.close());
 
 const Q = 'SELECT id FROM currency';
 
-/** While `work` goes on, no query of `Q` ends before it calls `letGo`. */
-const whileHeld = (work: (letGo: () => Promise<unknown>) => Promise<void>): Promise<void> =>
+/** While `work` runs, no query of `Q` ends before it calls `release`. */
+const whileHeld = (work: (release: () => Promise<unknown>) => Promise<void>): Promise<void> =>
   asAdmin(shop.database, async (client) => {
     await client.query('BEGIN; LOCK TABLE ledger.currency');
     await work(() => client.query('ROLLBACK'));
@@ -26,10 +26,10 @@ const whileHeld = (work: (letGo: () => Promise<unknown>) => Promise<void>): Prom
 describe('the concurrency limit', () => {
   it('429 with NetSuite’s body for every call over it, and none afterwards', async () => {
     const answers: Awaited<ReturnType<typeof shop.query>>[] = [];
-    await whileHeld(async (letGo) => {
+    await whileHeld(async (release) => {
       const calls = Array.from({ length: 6 }, () => shop.query(Q).then((answer) => answers.push(answer)));
       await until(async () => answers.length === 4 || undefined);
-      await letGo();
+      await release();
       await Promise.all(calls);
     });
     const refused = answers.filter(({ status }) => status === 429);
@@ -45,7 +45,7 @@ describe('the concurrency limit', () => {
     for (let i = 0; i < 20; i += 1) expect((await shop.query(Q)).status).toBe(200);
   });
 
-  it('is let go by a caller who hangs up, and tells how long to wait if it is to', async () => {
+  it('is released by a caller that disconnects; Retry-After is sent if configured', async () => {
     shop.account.setLatency(60_000);
     shop.account.setSwitches({ retryAfterSeconds: 7 });
     const hangUp = new AbortController();
@@ -59,7 +59,7 @@ describe('the concurrency limit', () => {
     await until(async () => (await shop.get('system/v1/serverTime')).status === 200 || undefined);
   });
 
-  it('governanceLimits tells it; there is no limit of nothing', async () => {
+  it('is in governanceLimits; 0 is rejected', async () => {
     expect((await shop.get('system/v1/governanceLimits')).body).toMatchObject({ accountConcurrencyLimit: 2 });
     shop.account.setConcurrencyLimit(9);
     expect((await shop.get('system/v1/governanceLimits')).body).toMatchObject({ accountConcurrencyLimit: 9 });
@@ -68,14 +68,14 @@ describe('the concurrency limit', () => {
 });
 
 describe('latency and faults', () => {
-  it('every call takes as long as told', async () => {
+  it('delay every call by the given latency', async () => {
     shop.account.setLatency(120);
     const started = performance.now();
     await shop.query(Q);
     expect(performance.now() - started).toBeGreaterThan(110);
   });
 
-  it('every nth matching call fails', async () => {
+  it('fail every Nth matching call', async () => {
     shop.account.injectFault({ path: /suiteql/, times: 2, every: 3, status: 503 });
     const statuses: number[] = [];
     for (let i = 0; i < 9; i += 1) {
@@ -85,7 +85,7 @@ describe('latency and faults', () => {
     expect(statuses).toEqual([200, 200, 503, 200, 200, 503, 200, 200, 200]);
   });
 
-  it('clearFaults leaves none', async () => {
+  it('clearFaults removes all faults', async () => {
     shop.account.injectFault({ path: /./, times: 5, status: 500 });
     shop.account.clearFaults();
     expect((await shop.query(Q)).status).toBe(200);
@@ -96,13 +96,13 @@ describe('the caps of a query', () => {
   // Fifteen statuses, three times over: 3,375 rows.
   const MANY = 'SELECT a.id FROM transactionstatus a, transactionstatus b, transactionstatus c ORDER BY a.fullname, b.fullname, c.fullname';
 
-  it('a thousand pages, and then nothing more without a word', async () => {
+  it('a thousand pages; further rows are silently left out', async () => {
     const last = await shop.query(MANY, { limit: 1, offset: 999 });
     expect(last.body).toMatchObject({ count: 1, hasMore: false, totalResults: 1000 });
     expect((await shop.query(MANY, { limit: 1, offset: 1000 })).body).toMatchObject({ count: 0, hasMore: false, totalResults: 1000 });
   });
 
-  it('or a refusal, with more promised until then', async () => {
+  it('or 400 beyond it, with hasMore true until then', async () => {
     shop.account.setSwitches({ beyondCap: 'refuse' });
     const last = await shop.query(MANY, { limit: 1, offset: 999 });
     expect(last.body).toMatchObject({ count: 1, hasMore: true, totalResults: 1000 });

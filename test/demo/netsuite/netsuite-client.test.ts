@@ -1,10 +1,10 @@
-// A client that nobody here wrote, signing by itself, against the simulated account: what npm's NetSuite clients expect of a live one.
+// Third-party npm clients, which sign requests themselves, against the simulated account: what they expect of a real one.
 import { createHmac } from 'node:crypto';
 import client from '@fye/netsuite-rest-api';
 import OAuth from 'oauth-1.0a';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TokenCredentials } from '../../../src/demo/netsuite/sign-in/token-credentials.ts';
-import { ACCOUNT_ID, answerOf, type Caller, openShop } from './test-account.ts';
+import { ACCOUNT_ID, answerOf, type Caller, startShop } from './test-account.ts';
 
 const T = '2011-07-01 10:00:00';
 const numbers = Array.from({ length: 40 }, (_, i) => i + 1);
@@ -12,7 +12,7 @@ const numbers = Array.from({ length: 40 }, (_, i) => i + 1);
 let caller: Caller;
 let keys: TokenCredentials;
 beforeAll(async () => {
-  caller = await openShop(
+  caller = await startShop(
     {},
     {
       customer: numbers.map((n) => `${n},CUST${n},F,F,1,,${T},${T}`),
@@ -45,7 +45,7 @@ const LOGIN =
   'Invalid login attempt. For more details, see the Login Audit Trail in the NetSuite UI at Setup > Users/Roles > User Management > View Login Audit Trail.';
 
 describe('npm @fye/netsuite-rest-api', () => {
-  it('connects: 204 for OPTIONS, and the sentence of a bad log-in for another token or realm', async () => {
+  it('connects: 204 for OPTIONS, and the invalid-login error for another token or realm', async () => {
     expect((await record('OPTIONS', '*')).statusCode).toBe(204);
     for (const [changes, reason] of [
       [{ netsuiteTokenKey: 'INVALID TOKEN' }, 'token_rejected: the token is unknown'],
@@ -60,14 +60,14 @@ describe('npm @fye/netsuite-rest-api', () => {
     }
   });
 
-  it('queries: two of many, and none', async () => {
+  it('queries: two rows of many, and none', async () => {
     const two = await query('select id from transaction', 2);
     expect([two.statusCode, two.body.items.length, two.body.hasMore]).toEqual([200, 2, true]);
     const none = await query('select id from transaction where id = 1');
     expect([none.statusCode, none.body.items]).toEqual([200, []]);
   });
 
-  it('gets the sentences for an unknown table and an unknown column', async () => {
+  it('gets the errors for an unknown table and an unknown column', async () => {
     const prefix = 'Invalid search query. Detailed unprocessed description follows. ';
     expect(detailOf(await query('select id from transactionTableThatDoesNotExist'))).toBe(
       `${prefix}Invalid search type: transactiontablethatdoesnotexist.`,
@@ -95,12 +95,12 @@ describe('npm @fye/netsuite-rest-api', () => {
     expect(rows).toHaveLength(30);
   });
 
-  it('lists customers at an address with a slash at its end', async () => {
+  it('lists customers at a URL with a trailing slash', async () => {
     const { statusCode, body } = await record('GET', 'record/v1/customer/');
     expect([statusCode, body.count, body.items.length]).toEqual([200, 40, 40]);
   });
 
-  it('makes, changes and deletes a customer', async () => {
+  it('creates, changes and deletes a customer', async () => {
     const body = { entityStatus: 6, firstName: 'firstName', lastName: 'lastName', subsidiary: '1', companyName: 'integration-test' };
     const made = await record('POST', 'record/v1/customer/', body);
     expect([made.statusCode, made.body]).toEqual([204, '']);
@@ -116,7 +116,7 @@ describe('npm @fye/netsuite-rest-api', () => {
     expect((await record('GET', `record/v1/customer/${id}`)).statusCode).toBe(404);
   });
 
-  it('gets the sentences for a bad path, a bad id and missing fields', async () => {
+  it('gets the errors for a bad path, a bad id and missing fields', async () => {
     expect(detailOf(await record('GET', 'record/v1/bad-path'))).toBe("Record type 'bad-path' does not exist.");
     expect(detailOf(await record('GET', 'record/v1/customer/-1'))).toBe(
       'The record instance does not exist. Provide a valid record instance ID.',
@@ -150,7 +150,7 @@ describe('npm oauth-1.0a, as other clients use it', () => {
       { key: keys.tokenId, secret: keys.tokenSecret },
     );
     const { Authorization } = oauth().toHeader(signed);
-    // A body goes without a content type, and everything that has one is `transient`.
+    // A body is sent without a content type, and every request with a body prefers `transient`.
     const body = options.body === undefined ? {} : { body: Buffer.from(options.body), prefer: 'transient' };
     return answerOf(
       await fetch(url, {
@@ -161,7 +161,7 @@ describe('npm oauth-1.0a, as other clients use it', () => {
     );
   };
 
-  it('signs a path with a star, filters with quotes and blanks, and hashes of bodies', async () => {
+  it('signs a path with an asterisk, filters with quotes and spaces, and body hashes', async () => {
     expect((await send('*', 'OPTIONS')).status).toBe(204);
     const q = encodeURIComponent('entityId START_WITH "CUST1" AND isInactive IS false');
     expect((await send(`record/v1/customer?q=${q}&limit=2`, 'GET')).body).toMatchObject({ count: 2 });
@@ -170,7 +170,7 @@ describe('npm oauth-1.0a, as other clients use it', () => {
     ).toMatchObject({ count: 1 });
   });
 
-  it('gets the sentence for a body that is no JSON', async () => {
+  it('gets the error for a body that is not JSON', async () => {
     const { body } = await send('record/v1/customer', 'POST', { body: 'bad body' });
     expect(body['o:errorDetails'][0]?.detail).toMatch('Invalid content in the request body');
   });

@@ -1,4 +1,4 @@
-// What the tests use of this client, which comes without types.
+// Types for the part of this untyped client that the tests use.
 declare module '@fye/netsuite-rest-api' {
   type Config = {
     netsuiteApiHost: string;
@@ -8,7 +8,7 @@ declare module '@fye/netsuite-rest-api' {
     netsuiteTokenKey: string;
     netsuiteTokenSecret: string;
     netsuiteQueryLimit?: number;
-    /** http in place of https. */
+    /** http instead of https. */
     testEnv?: boolean;
   };
   type RequestData = { method: string; requestType: 'suiteql' | 'record'; query?: unknown; path?: string; nextUrl?: string };

@@ -1,10 +1,10 @@
 // Payments and credit memos applied to invoices through the record service.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { detailOf, idOf, openShop } from './test-account.ts';
+import { detailOf, idOf, startShop } from './test-account.ts';
 
 const T = '2011-07-01 10:00:00';
 const ACCESSING = 'Error while accessing a resource. ';
-// Invoices of customer 1 by the files: 101 over 30.10, 110 over 50; of customer 2: 201 over 40, of which a credit memo pays 15.
+// Invoices in the files: customer 1 has 101 of 30.10 and 110 of 50; customer 2 has 201 of 40, of which a credit memo pays 15.
 const transactions = [
   `101,I1,CustInvc,2011-07-01,1,1,1,T,30.10,${T},${T}`,
   `110,I2,CustInvc,2011-07-01,1,1,1,T,50,${T},${T}`,
@@ -18,9 +18,9 @@ const lines = [
   [202, 15],
 ].map(([id, amount], i) => `${i + 1},1,${id},1,10,,${Math.sign(amount ?? 0)},1,${amount},F,F,${T}`);
 
-let shop: Awaited<ReturnType<typeof openShop>>;
+let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {
-  shop = await openShop({}, { transaction: transactions, transactionline: lines });
+  shop = await startShop({}, { transaction: transactions, transactionline: lines });
   await shop.account.setBusinessTime(new Date('2011-07-05T10:00:00Z'));
 });
 afterEach(() =>
@@ -46,7 +46,7 @@ const pay = (body: object) => shop.send('POST', 'record/v1/customerPayment', { c
 const remove = (id: string) => shop.send('DELETE', `record/v1/customerPayment/${id}`);
 
 describe('POST customerPayment', () => {
-  it('pays invoices in part and in full, with links, and touches them', async () => {
+  it('pays invoices in part and in full, with links, and updates their lastmodifieddate', async () => {
     const id = idOf(
       await pay({ payment: 60.1, tranId: 'PORTAL-1', externalId: 'portal-1', account: { id: '6' }, apply: apply([101, 30.1], [110, 20]) }),
     );
@@ -82,7 +82,7 @@ describe('POST customerPayment', () => {
       unapplied: 10,
       apply: { totalResults: 2, items: [{ doc: { id: '101', refName: 'Invoice #I1' }, amount: 30.1, apply: true }, {}] },
     });
-    // 30 due less 10 paid ahead.
+    // 30 due less 10 unapplied.
     expect(await one('SELECT balancesearch AS b FROM customer WHERE id = 1')).toMatchObject({ b: '20' });
     expect(detailOf(await shop.send('DELETE', 'record/v1/invoice/101'))[1]).toContain('linked to by one or more transactions');
     expect((await remove(id)).status).toBe(204);
@@ -93,7 +93,7 @@ describe('POST customerPayment', () => {
     ]);
   });
 
-  it('amounts left out: of a line, what is due or left; of the payment, what it applies', async () => {
+  it('default amounts: of a line, what is due or left; of the payment, what it applies', async () => {
     const first = idOf(await pay({ payment: 40, apply: apply([101], [110]) }));
     expect([await invoice(101), await invoice(110)]).toMatchObject([{ unpaid: '0' }, { paid: '9.9' }]);
     await remove(first);
@@ -102,7 +102,7 @@ describe('POST customerPayment', () => {
     await remove(second);
   });
 
-  it('does not touch the invoice’s last change where that is so', async () => {
+  it('leaves the invoice’s lastmodifieddate unchanged if paymentTouchesInvoice is off', async () => {
     shop.account.setSwitches({ paymentTouchesInvoice: false });
     await shop.account.setBusinessTime(new Date('2011-07-09T10:00:00Z'));
     const id = idOf(await pay({ payment: 1, apply: apply([110, 1]) }));
@@ -131,13 +131,13 @@ describe('POST customerPayment', () => {
     ['a line of less than nothing', { payment: 5, apply: apply([101, -1]) }, 'Invalid Field Value -1 for the following field: amount'],
     ['no invoice named', { payment: 5, apply: { items: [{ amount: 1 }] } }, 'Please enter value(s) for: Apply To'],
   ];
-  it.each(refused)('400 for %s, and nothing is there of it', async (_name, body, detail) => {
+  it.each(refused)('400 for %s, and nothing is written', async (_name, body, detail) => {
     expect(detailOf(await pay(body)).slice(0, 2)).toEqual([400, ACCESSING + detail]);
     expect(await one("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustPymt'")).toMatchObject({ n: '0' });
     expect(await invoice(101)).toMatchObject({ unpaid: '30.1' });
   });
 
-  it('400 for an invoice that is paid already, and for a total below what is paid', async () => {
+  it('400 for an invoice that is already paid, and for a total below what is paid', async () => {
     const id = idOf(await pay({ payment: 30.1, apply: apply([101]) }));
     expect(detailOf(await pay({ payment: 1, apply: apply([101, 1]) }))[1]).toContain('is not an open invoice');
     expect(
@@ -147,7 +147,7 @@ describe('POST customerPayment', () => {
     await remove(id);
   });
 
-  it('of five that pay the same invoice at once one does', async () => {
+  it('of five concurrent payments of the same invoice one succeeds', async () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => pay({ payment: 30.1, apply: apply([101, 30.1]) })));
     const made = answers.filter(({ status }) => status === 204);
     expect([made.length, (await invoice(101))?.['paid']]).toEqual([1, '30.1']);
@@ -156,7 +156,7 @@ describe('POST customerPayment', () => {
 });
 
 describe('PATCH customerPayment', () => {
-  it('changes an amount, takes a line back, adds one, or puts all anew', async () => {
+  it('changes an amount, removes a line, adds one, or replaces all', async () => {
     const id = idOf(await pay({ payment: 40, apply: apply([101, 10]) }));
     const patch = (body: object, query = '') => shop.send('PATCH', `record/v1/customerPayment/${id}${query}`, body);
     expect((await patch({ apply: apply([101, 20], [110, 20]) })).status).toBe(204);
@@ -185,7 +185,7 @@ describe('POST customerRefund', () => {
     return [body['payment'], body['applied'], body['unapplied']];
   };
 
-  it('gives back what is not applied, and no more of it', async () => {
+  it('refunds what is not applied, and no more', async () => {
     const payment = idOf(await pay({ payment: 40, apply: apply([101, 30.1]) }));
     const appliesTooMuch = `The amount applied to the transaction ${payment} exceeds what is due on it.`;
     expect(detailOf(await refund(payment, 10))[1]).toContain(appliesTooMuch);
@@ -210,7 +210,7 @@ describe('POST customerRefund', () => {
   });
 });
 
-describe('what the state of the books forbids', () => {
+describe('writes that the state of the books forbids', () => {
   it('closed days, customers on hold, inactive customers', async () => {
     const id = idOf(await pay({ payment: 5, tranDate: '2011-07-04', apply: apply([110, 5]) }));
     shop.account.setSwitches({ booksClosedThrough: '2011-07-04' });
@@ -218,7 +218,7 @@ describe('what the state of the books forbids', () => {
     expect(detailOf(await pay({ payment: 5, tranDate: '2011-07-04' }))[1]).toEqual(closed);
     expect(detailOf(await shop.send('PATCH', `record/v1/customerPayment/${id}`, { memo: 'late' }))[1]).toEqual(closed);
     expect(detailOf(await remove(id))[1]).toEqual(closed);
-    // The invoice's own day is closed as well; being paid is no change of it.
+    // The invoice's own period is closed too, but paying it doesn't count as a change of it.
     const open = idOf(await pay({ payment: 5, apply: apply([101, 5]) }));
     expect(detailOf(await shop.send('PATCH', `record/v1/customerPayment/${open}`, { tranDate: '2011-07-01' }))[1]).toEqual(closed);
     shop.account.setSwitches({ booksClosedThrough: null, customersOnHold: ['1'] });
@@ -231,8 +231,8 @@ describe('what the state of the books forbids', () => {
   });
 });
 
-describe('an answer that is lost after the effect', () => {
-  it('is cut or another one, and the payment is there', async () => {
+describe('a response that is lost after the write', () => {
+  it('is cut off or replaced, and the payment exists', async () => {
     const fault = { path: /customerPayment$/, times: 1, afterEffect: true };
     shop.account.injectFault({ ...fault, status: 500, cut: true });
     await expect(pay({ payment: 5, externalId: 'lost' })).rejects.toThrow('fetch failed');
@@ -250,7 +250,7 @@ describe('an answer that is lost after the effect', () => {
 });
 
 describe('a credit memo', () => {
-  it('of the files pays by rule, and makes room for a payment; one that was written pays what it says', async () => {
+  it('from the files is applied by rule, after explicit payments; a written one is applied as its body says', async () => {
     expect(await invoice(201)).toMatchObject({ paid: '15', unpaid: '25' });
     const payment = idOf(await shop.send('POST', 'record/v1/customerPayment', { customer: '2', payment: 25, apply: apply([201, 25]) }));
     expect(await invoice(201)).toMatchObject({ status: 'B', paid: '40' });
@@ -271,7 +271,7 @@ describe('a credit memo', () => {
 });
 
 describe('transforms of an invoice', () => {
-  it('to a payment only where that works; to a credit memo that is applied to it', async () => {
+  it('to a payment only if that is enabled; to a credit memo that is applied to it', async () => {
     const to = (target: string, body?: object) => shop.send('POST', `record/v1/invoice/110/!transform/${target}`, body);
     expect((await to('customerPayment')).status).toBe(400);
     shop.account.setSwitches({ transformsInvoiceToPayment: true });
@@ -291,7 +291,7 @@ describe('transforms of an invoice', () => {
 });
 
 describe('the status in conditions', () => {
-  it('is a letter, or the type and a letter, and is selected as a letter either way', async () => {
+  it('is a letter, or the type and a letter; the selected value is a letter either way', async () => {
     const count = async (status: string) =>
       (await one(`SELECT COUNT(*) AS n FROM transaction t WHERE t.status = '${status}' AND type = 'CustInvc'`))?.['n'];
     expect([await count('A'), await count('CustInvc:A')]).toEqual(['3', '0']);

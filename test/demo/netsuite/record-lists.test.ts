@@ -1,12 +1,12 @@
-// Record lists with a filter, several records at once, and the catalogue as OpenAPI.
+// Record lists with a filter, several records at once, and the catalog as OpenAPI.
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { detailOf, openShop } from './test-account.ts';
+import { detailOf, startShop } from './test-account.ts';
 
 const [T, U] = ['2011-07-01 10:00:00', '2011-08-15 23:30:00'];
-let shop: Awaited<ReturnType<typeof openShop>>;
+let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {
-  shop = await openShop(
+  shop = await startShop(
     { timeZone: 'America/Los_Angeles' },
     {
       customer: [`1,Ärger & Co,F,F,1,France,${T},${T}`, `2,100% Wool,T,F,1,,${T},${U}`, `3,"Third ""3""",F,T,1,,${U},${U}`],
@@ -59,7 +59,7 @@ describe('q', () => {
     expect(await ids(type, q)).toEqual(expected);
   });
 
-  it('goes on over the pages by the links', async () => {
+  it('is kept in the links between pages', async () => {
     const first = await shop.get('record/v1/customer?limit=1&q=id%20GREATER%201');
     expect(first.body).toMatchObject({ count: 1, hasMore: true, totalResults: 2 });
     const next = new URL(first.body.links.find(({ rel }) => rel === 'next')?.href ?? '');
@@ -95,7 +95,7 @@ describe('q', () => {
 });
 
 describe('expandRecords', () => {
-  it('gives whole records by id, leaving out those that are not there', async () => {
+  it('returns whole records by id and leaves out absent ones', async () => {
     const { body } = await shop.get('record/v1/customer?expandRecords=true&ids=2,424242,1');
     expect(body).toMatchObject({
       count: 2,
@@ -109,7 +109,7 @@ describe('expandRecords', () => {
   });
 });
 
-describe('the catalogue as OpenAPI', () => {
+describe('the catalog as OpenAPI', () => {
   it('is a valid document for every type', async () => {
     const validator = new Validator();
     for (const { name } of (await shop.get('record/v1/metadata-catalog')).body.items) {

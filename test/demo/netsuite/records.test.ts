@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Caller, openCaller } from './test-account.ts';
+import { type Caller, startCaller } from './test-account.ts';
 
 let caller: Caller;
 let invoice: Record<string, string>;
 let credit: Record<string, string>;
 beforeAll(async () => {
-  caller = await openCaller();
+  caller = await startCaller();
   const find = async (type: string) =>
     (
       await caller.rows(
@@ -47,7 +47,7 @@ describe('GET metadata-catalog', () => {
     ]);
   });
 
-  it('selects by name; 400 for a space, 404 for a name that is none', async () => {
+  it('selects by name; 400 for a space, 404 for an unknown name', async () => {
     expect((await caller.get(`${CATALOG}?select=customer,creditMemo`)).body.items).toHaveLength(2);
     const spaced = await caller.get(`${CATALOG}?select=customer,%20invoice`);
     expect([spaced.status, spaced.body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([400, 'INVALID_REQUEST']);
@@ -76,8 +76,8 @@ describe('GET metadata-catalog', () => {
     });
   });
 
-  // As on a real account, some references lead nowhere: there are no accounts, customer statuses and payment methods here.
-  it('describes every type it lists and nearly everything these refer to', async () => {
+  // As on a real account, some references have no target: there are no accounts, customer statuses or payment methods here.
+  it('describes every listed type and nearly everything these refer to', async () => {
     const accept = { accept: 'application/schema+json' };
     const seen = new Set<string>(['account', 'customerStatus', 'paymentMethod']);
     const visit = async (name: string): Promise<void> => {
@@ -94,7 +94,7 @@ describe('GET metadata-catalog', () => {
 });
 
 describe('GET a record', () => {
-  it('an invoice in typed JSON, in any case of its type', async () => {
+  it('an invoice in typed JSON; the type in the path is case-insensitive', async () => {
     const { status, headers, body } = await caller.get(`record/v1/Invoice/${invoice['id']}`);
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=singular; charset=UTF-8');
@@ -128,7 +128,7 @@ describe('GET a record', () => {
     }
   });
 
-  it('customers and items, and only the fields asked for', async () => {
+  it('customers and items, with only the requested fields', async () => {
     expect((await caller.get(`record/v1/customer/${invoice['entity']}`)).body).toMatchObject({
       id: invoice['entity'],
       entityId: `CUST${invoice['entity']}`,
@@ -150,7 +150,7 @@ describe('GET a record', () => {
     return { status, ...(body['o:errorDetails'][0] ?? {}) };
   };
 
-  it('404 for a type, an entity or a path that is not there; 400 for a transaction', async () => {
+  it('404 for an absent type, entity or path; 400 for an absent transaction', async () => {
     expect(await errorOf('record/v1/bad-path')).toEqual({
       status: 404,
       detail: "Record type 'bad-path' does not exist.",
@@ -176,7 +176,7 @@ describe('GET a record', () => {
 });
 
 describe('GET a record list', () => {
-  it('gives ids and links alone, with the misleading `last` of live ones', async () => {
+  it('returns only ids and links, with the wrong `last` link of real accounts', async () => {
     const { status, body } = await caller.get('record/v1/customer/?limit=5');
     expect(status).toBe(200);
     expect(body).toMatchObject({ count: 5, hasMore: true, offset: 0, totalResults: 1199 });
@@ -189,7 +189,7 @@ describe('GET a record list', () => {
     expect(new URL(last?.href ?? '').searchParams.get('offset')).toBe('235');
   });
 
-  it('names every record once over its pages', async () => {
+  it('has every record once over all pages', async () => {
     const ids: string[] = [];
     for (let offset = 0; ; offset += 1000) {
       const { body } = await caller.get(`record/v1/invoice?limit=1000&offset=${offset}`);
@@ -208,7 +208,7 @@ describe('system', () => {
     const { body } = await caller.get('system/v1/serverTime');
     const sinceMs = Date.parse(body.serverTime) - Date.parse('2011-09-02T08:00:00Z');
     expect(sinceMs).toBeGreaterThanOrEqual(0);
-    expect(sinceMs).toBeLessThan(performance.now() - startedMs + 1_000); // it runs on
+    expect(sinceMs).toBeLessThan(performance.now() - startedMs + 1_000); // it keeps running
   });
 
   it('governanceLimits', async () => {

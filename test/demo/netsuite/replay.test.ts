@@ -1,13 +1,24 @@
-// Days that are held back and come one by one: they end in the same books as all of them at once, whatever happens on the way.
+// Held-back days entered one by one give the same books as all days loaded at once, whatever happens in between.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
 import type { NetsuiteAccountOptions } from '../../../src/demo/netsuite/account.ts';
-import { ACCOUNT_ID, asAdmin, dropDatabase, idOf, isLeft, makeFolder, newDatabase, openShop, SLICE, startOn } from './test-account.ts';
+import {
+  ACCOUNT_ID,
+  asAdmin,
+  createDataFolder,
+  dropDatabase,
+  idOf,
+  isLeft,
+  newDatabaseName,
+  SLICE,
+  startOn,
+  startShop,
+} from './test-account.ts';
 
 const TABLES = ['customer', 'item', 'transaction', 'transactionline', 'application', 'books'];
 
-/** One sum per table; numbers count by value. */
+/** One checksum per table; numbers are compared by value. */
 const booksOf = (database: string): Promise<Record<string, string>> =>
   asAdmin(database, async (client) => {
     const sums: Record<string, string> = {};
@@ -31,7 +42,9 @@ const invoice = (id: number, day: string, customer: number | '', total: number, 
   `${id},I${id},CustInvc,${day},${customer},1,1,T,${total},${at(day, time)},${at(day, time)}`;
 const line = (transaction: number, day: string, amount: number, item = 10) =>
   `${transaction}1,1,${transaction},1,${item},,${amount > 0 ? 1 : -1},${Math.abs(amount)},${amount},F,F,${at(day)}`;
-/** Friday 1 July; nothing on Saturday and Sunday; new and known customers and items on Monday to Wednesday. Invoice 101 is due on Sunday 31. */
+/**
+ * Friday 1 July; nothing on Saturday and Sunday; new and known customers and items on Monday to Wednesday. Invoice 101 is due on Sunday 31.
+ */
 const DAYS = {
   customer: [
     `1,C1,F,F,1,France,${at('2011-06-01')},${at('2011-07-04', '10:00:00')}`,
@@ -61,7 +74,7 @@ const DAYS = {
 const HELD = { replayFrom: '2011-07-02', switches: { paymentTouchesInvoice: false } } satisfies Partial<NetsuiteAccountOptions>;
 
 describe('a few days', () => {
-  let shop: Awaited<ReturnType<typeof openShop>>;
+  let shop: Awaited<ReturnType<typeof startShop>>;
   afterEach(async () => {
     vi.useRealTimers();
     await shop.close();
@@ -69,16 +82,16 @@ describe('a few days', () => {
   const one = async (q: string) => (await shop.rows(q))[0];
   const count = async (table: string) => Number((await one(`SELECT COUNT(*) AS n FROM ${table}`))?.['n']);
 
-  it('begin with what was there before, and bring their rows with what falls due', async () => {
-    const told: unknown[] = [];
-    shop = await openShop({ ...HELD, onDay: (day, { inserted, daysLeft }) => told.push([day, inserted.transaction, daysLeft]) }, DAYS);
+  it('start with the earlier data, and add their rows and what falls due', async () => {
+    const reported: unknown[] = [];
+    shop = await startShop({ ...HELD, onDay: (day, { inserted, daysLeft }) => reported.push([day, inserted.transaction, daysLeft]) }, DAYS);
     const { account } = shop;
     expect([account.daysLeft(), account.businessTime().toISOString().slice(0, 16)]).toEqual([5, '2011-07-01T10:00']); // eleven in London
     expect([await count('transaction'), await count('customer'), await count('item')]).toEqual([3, 2, 1]);
     expect(await one("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1")).toMatchObject({
       at: '2011-07-01',
     });
-    // Due on Tuesday 5 July: one that will be paid, and one of ten that never is.
+    // Due on Tuesday 5 July: one that will be paid, and one of the ten percent that never are.
     const paid = () => shop.rows('SELECT id, status, foreignamountpaid AS paid FROM transaction WHERE id IN (110, 111) ORDER BY id');
     expect(await paid()).toMatchObject([{ status: 'A' }, { status: 'A' }]);
     expect((await account.advanceTo('2011-07-04')).map((report) => report.inserted.transaction)).toEqual([0, 0, 1]);
@@ -94,7 +107,7 @@ describe('a few days', () => {
     ]); // of 110, the credit memo's 25 paid all
     expect([await count('customer'), await count('item')]).toEqual([3, 2]);
     await account.advanceTo('2011-07-06');
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ['2011-07-02', 0, 4],
       ['2011-07-03', 0, 3],
       ['2011-07-04', 1, 2],
@@ -104,14 +117,14 @@ describe('a few days', () => {
     expect(account.daysLeft()).toBe(0);
     expect(await account.advanceTo('2011-07-08')).toEqual([]);
     expect(account.businessTime().toISOString().slice(0, 13)).toBe('2011-07-08T17');
-    const whole = newDatabase();
+    const whole = newDatabaseName();
     await (await startOn(whole, { dataFolder: shop.folder })).stop();
     expect(await booksOf(shop.database)).toEqual(await booksOf(whole));
     await dropDatabase(whole);
   });
 
-  it('touch the invoices that are paid on the way, where that is so', async () => {
-    shop = await openShop({ ...HELD, switches: { paymentTouchesInvoice: true } }, DAYS);
+  it('update the lastmodifieddate of paid invoices if paymentTouchesInvoice is on', async () => {
+    shop = await startShop({ ...HELD, switches: { paymentTouchesInvoice: true } }, DAYS);
     await shop.account.advanceTo('2011-07-05');
     expect(
       await shop.rows(
@@ -125,12 +138,12 @@ describe('a few days', () => {
     ]);
   });
 
-  it('never come by a read, and business time waits for them', async () => {
-    shop = await openShop(HELD, DAYS);
+  it('are never entered by a read, and business time waits for them', async () => {
+    shop = await startShop(HELD, DAYS);
     const before = await booksOf(shop.database);
     for (let i = 0; i < 5; i += 1) await shop.rows('SELECT SYSDATE AS now FROM dual');
     expect(await booksOf(shop.database)).toEqual(before);
-    // A week passes while nothing brings a day: no caller is ever told a time at which rows are missing.
+    // A week passes without a day being entered: business time never reaches a moment whose rows are missing.
     vi.useFakeTimers({ now: Date.now() + 7 * 86_400_000, toFake: ['Date'] });
     expect(shop.account.businessTime().toISOString()).toBe('2011-07-04T08:59:59.000Z');
     vi.useRealTimers();
@@ -140,7 +153,7 @@ describe('a few days', () => {
     expect([shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)]).toEqual([0, '2011-07-20T09:30']);
   });
 
-  it('come by the timer, one after the other, until none is left', async () => {
+  it('are entered by the timer, one at a time, until none is left', async () => {
     const days: string[] = [];
     let end: () => void = () => undefined;
     const ended = new Promise<void>((resolve) => {
@@ -150,17 +163,17 @@ describe('a few days', () => {
       days.push(day);
       if (daysLeft === 0) end();
     };
-    shop = await openShop({ ...HELD, onDay }, DAYS);
-    expect(() => shop.account.startBusinessTime({ minutesPerDay: 0 })).toThrow(RangeError);
-    shop.account.startBusinessTime({ minutesPerDay: 0.05 / 60 });
+    shop = await startShop({ ...HELD, onDay }, DAYS);
+    expect(() => shop.account.startReplay({ minutesPerDay: 0 })).toThrow(RangeError);
+    shop.account.startReplay({ minutesPerDay: 0.05 / 60 });
     await ended;
     expect(days).toEqual(['2011-07-02', '2011-07-03', '2011-07-04', '2011-07-05', '2011-07-06']);
     await new Promise((resolve) => setTimeout(resolve, 150));
     expect([days.length, shop.account.audit().length]).toEqual([5, 0]);
   });
 
-  it('come although records were written, changed and deleted meanwhile, and leave those alone', async () => {
-    shop = await openShop(HELD, DAYS);
+  it('are entered after records were created, changed and deleted, and leave those unchanged', async () => {
+    shop = await startShop(HELD, DAYS);
     await shop.account.setBusinessTime(new Date('2011-07-02T10:00:00Z'));
     const made = idOf(await shop.send('POST', 'record/v1/invoice', { entity: '1', item: { items: [{ item: '10', amount: 4 }] } }));
     const payment = idOf(
@@ -180,28 +193,28 @@ describe('a few days', () => {
     expect(await one('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({ p: '0' });
   });
 
-  it('refuse what is no day, and a folder with nothing before it', async () => {
-    shop = await openShop(HELD, DAYS);
+  it('reject an invalid day, and a folder without earlier rows', async () => {
+    shop = await startShop(HELD, DAYS);
     await expect(shop.account.advanceTo('tomorrow')).rejects.toThrow(RangeError);
-    const other = newDatabase();
+    const other = newDatabaseName();
     await expect(startOn(other, { dataFolder: shop.folder, replayFrom: '2011-02-30' })).rejects.toThrow(RangeError);
     await expect(startOn(other, { dataFolder: shop.folder, replayFrom: '2011-06-05' })).rejects.toThrow(
-      /no rows that were changed before 2011-06-05/,
+      /no rows changed before 2011-06-05/,
     );
     await dropDatabase(other);
   });
 });
 
-describe('starts and ends in the middle', () => {
-  const database = newDatabase();
+describe('restarts between days', () => {
+  const database = newDatabaseName();
   const folders: (() => Promise<void>)[] = [];
   afterAll(async () => {
     await dropDatabase(database);
     for (const remove of folders) await remove();
   });
 
-  it('a restart goes on where the books are; a kill leaves whole days', async () => {
-    const { folder, remove } = await makeFolder(DAYS);
+  it('a restart resumes where the books end; a kill leaves only whole days', async () => {
+    const { folder, remove } = await createDataFolder(DAYS);
     folders.push(remove);
     const options = { admin: inject('pg'), database, dataFolder: folder, accountId: ACCOUNT_ID, ...HELD };
     const first = await startOn(database, { ...HELD, dataFolder: folder });
@@ -227,14 +240,14 @@ describe('starts and ends in the middle', () => {
     expect(again.businessTime().toISOString().slice(0, 10)).toBe(books);
     await again.advanceTo('2011-07-06');
     await again.stop();
-    const whole = newDatabase();
+    const whole = newDatabaseName();
     await (await startOn(whole, { dataFolder: folder })).stop();
     expect(await booksOf(database)).toEqual(await booksOf(whole));
     await dropDatabase(whole);
   });
 
-  it('the slice, ten days one by one, ends as the slice at once', async () => {
-    const [byDay, whole] = [newDatabase(), newDatabase()];
+  it('the slice with ten days entered one by one equals the slice loaded at once', async () => {
+    const [byDay, whole] = [newDatabaseName(), newDatabaseName()];
     const startedMs = performance.now();
     const [replayed, loaded] = [await startOn(byDay, { ...HELD, replayFrom: '2011-08-22' }), await startOn(whole, { dataFolder: SLICE })];
     const invoices = await asAdmin(byDay, async (client) =>
@@ -246,7 +259,7 @@ describe('starts and ends in the middle', () => {
       10, 597, 0,
     ]);
     expect(await booksOf(byDay)).toEqual(await booksOf(whole));
-    // Each has run on since it got to the end of the books.
+    // Business time has kept running in both since the end of their books.
     const apartMs = Math.abs(replayed.businessTime().getTime() - loaded.businessTime().getTime());
     expect(apartMs).toBeLessThan(performance.now() - startedMs + 1_000);
     await Promise.all([replayed.stop(), loaded.stop()]);

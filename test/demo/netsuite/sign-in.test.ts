@@ -1,16 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeCertificate } from '../../../src/core/certificate.ts';
+import { createCertificate } from '../../../src/core/certificate.ts';
 import type { NetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
 import {
   ACCOUNT_ID,
   answerOf,
+  createDataFolder,
+  createIdentity,
   dropDatabase,
   type Identity,
-  makeFolder,
-  makeIdentity,
-  newDatabase,
+  newDatabaseName,
   requestToken,
   signAssertion,
   signIn,
@@ -18,15 +18,15 @@ import {
   tokenUrl,
 } from './test-account.ts';
 
-const database = newDatabase();
+const database = newDatabaseName();
 let account: NetsuiteAccount;
 let identity: Identity;
-let data: Awaited<ReturnType<typeof makeFolder>>;
+let data: Awaited<ReturnType<typeof createDataFolder>>;
 
 beforeAll(async () => {
-  data = await makeFolder();
+  data = await createDataFolder();
   account = await startOn(database, { dataFolder: data.folder });
-  identity = await makeIdentity(account);
+  identity = await createIdentity(account);
 });
 afterAll(async () => {
   await account.stop();
@@ -40,7 +40,7 @@ const callWith = async (headers: Record<string, string>) =>
   answerOf(await fetch(`${account.url}/services/rest/system/v1/serverTime`, { headers }));
 
 describe('POST /services/rest/auth/oauth2/v1/token', () => {
-  it('gives a bearer token for an hour, which opens the services', async () => {
+  it('issues a bearer token for an hour, which the services accept', async () => {
     const answer = await requestToken(account, { client_assertion: signAssertion(account, identity) });
     expect(answer.status).toBe(200);
     expect(Object.keys(answer.body)).toEqual(['access_token', 'expires_in', 'token_type']);
@@ -48,8 +48,8 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
     expect((await callWith({ authorization: `Bearer ${answer.body['access_token']}` })).status).toBe(200);
   });
 
-  it('takes an RSA key with PS256, PS384 and PS512', async () => {
-    const rsa = await makeIdentity(account, 'rsa-3072');
+  it('accepts an RSA key with PS256, PS384 and PS512', async () => {
+    const rsa = await createIdentity(account, 'rsa-3072');
     for (const algorithm of ['PS256', 'PS384', 'PS512'] as const) {
       expect((await requestToken(account, { client_assertion: signAssertion(account, rsa, {}, { algorithm }) })).status).toBe(200);
     }
@@ -58,7 +58,7 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
     expect(lastReason()).toMatch(/invalid algorithm/);
   });
 
-  it('takes the scope as a list or as text, and the account’s address in the world as audience', async () => {
+  it('accepts the scope as an array or a string, and the real account’s URL as audience', async () => {
     for (const scope of ['rest_webservices', 'restlets, rest_webservices', 'restlets rest_webservices', ['restlets', 'rest_webservices']]) {
       expect((await requestToken(account, { client_assertion: signAssertion(account, identity, { scope }) })).status).toBe(200);
     }
@@ -75,7 +75,7 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
       'an unknown certificate',
       'invalid_grant',
       /no certificate/,
-      () => ({ client_assertion: signAssertion(account, identity, {}, { keyid: 'nobody' }) }),
+      () => ({ client_assertion: signAssertion(account, identity, {}, { keyid: 'unknown' }) }),
     ],
     [
       'another audience',
@@ -146,14 +146,14 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
   }
 
   it('401 invalid_client for an unknown client id', async () => {
-    const answer = await requestToken(account, { client_assertion: signAssertion(account, identity, { iss: 'nobody' }) });
+    const answer = await requestToken(account, { client_assertion: signAssertion(account, identity, { iss: 'unknown' }) });
     expect(answer.status).toBe(401);
     expect(answer.body).toEqual({ error: 'invalid_client' });
     expect(answer.headers.get('www-authenticate')).toBe(`Basic realm="${ACCOUNT_ID}"`);
   });
 
-  it('400 for the certificate of another integration, and for one that was revoked', async () => {
-    const other = await makeIdentity(account);
+  it('400 for the certificate of another integration, and for a revoked one', async () => {
+    const other = await createIdentity(account);
     const borrowed = await requestToken(account, { client_assertion: signAssertion(account, { ...other, clientId: identity.clientId }) });
     expect(borrowed.body).toEqual({ error: 'invalid_grant' });
     expect(lastReason()).toMatch(/another integration/);
@@ -164,7 +164,7 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
     expect((await callWith({ authorization: `Bearer ${token}` })).status).toBe(200);
   });
 
-  it('400 for a body that is no form', async () => {
+  it('400 for a body that is not a form', async () => {
     const answer = await answerOf(
       await fetch(tokenUrl(account), { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }),
     );
@@ -173,7 +173,7 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
 });
 
 describe('a call', () => {
-  it('401 with NetSuite’s body and challenge without, with an unknown and with a revoked token', async () => {
+  it('401 with NetSuite’s body and challenge for a missing, unknown or revoked token', async () => {
     const token = await signIn(account, identity);
     account.revokeTokens();
     for (const headers of [{}, { authorization: 'Bearer abc' }, { authorization: `Bearer ${token}` }, { authorization: 'Basic abc' }]) {
@@ -198,7 +198,7 @@ describe('a call', () => {
     ]);
   });
 
-  it('401 after an hour by the clock of signing in', async () => {
+  it('401 after an hour by the authentication clock', async () => {
     const authorization = `Bearer ${await signIn(account, identity)}`;
     account.setAuthenticationTime(new Date(Date.now() + 3_601_000));
     expect((await callWith({ authorization })).status).toBe(401);
@@ -224,16 +224,16 @@ describe('a call', () => {
 describe('uploadCertificate', () => {
   const upload = async (pem: string) => account.uploadCertificate((await account.createIntegration('x')).clientId, pem);
   const certificate = (days: number, at = new Date()) =>
-    makeCertificate({ commonName: 'x', days, keyType: 'ec-p256', now: at }).certificatePem;
+    createCertificate({ commonName: 'x', days, keyType: 'ec-p256', now: at }).certificatePem;
 
-  it('refuses what is expired, valid for more than two years, or no certificate', async () => {
+  it('rejects a certificate that is expired, valid for more than two years, or malformed', async () => {
     await expect(upload(certificate(10, new Date(Date.now() - 20 * 86_400_000)))).rejects.toThrow(/expired/);
     await expect(upload(certificate(740))).rejects.toThrow(/two years/);
     await expect(upload('abc')).rejects.toThrow(/not an X.509/);
-    await expect(account.uploadCertificate('nobody', certificate(10))).rejects.toThrow(/client id/);
+    await expect(account.uploadCertificate('unknown', certificate(10))).rejects.toThrow(/client id/);
   });
 
-  it('refuses a sixth active certificate', async () => {
+  it('rejects a sixth active certificate', async () => {
     const { clientId } = await account.createIntegration('x');
     const ids: string[] = [];
     for (let i = 0; i < 5; i += 1) ids.push((await account.uploadCertificate(clientId, certificate(10))).certificateId);

@@ -1,18 +1,18 @@
 import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Caller, openCaller } from './test-account.ts';
+import { type Caller, startCaller } from './test-account.ts';
 
 let caller: Caller;
 beforeAll(async () => {
-  caller = await openCaller();
+  caller = await startCaller();
 });
 afterAll(() => caller.close());
 
 const ENDPOINT = '/services/rest/query/v1/suiteql';
 
-describe('the answer', () => {
-  it('has the envelope, the row and the headers of a live one', async () => {
+describe('the response', () => {
+  it('has the envelope, rows and headers of a real account', async () => {
     const { status, headers, body } = await caller.query(
       "SELECT t.tranid, t.id, t.memo AS Remark, t.foreigntotal AS camelCase FROM transaction t WHERE t.type = 'CustInvc' ORDER BY t.id ASC",
       { limit: 2 },
@@ -34,7 +34,7 @@ describe('the answer', () => {
     expect(headers.get('x-netsuite-jobid')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('writes T and F, numbers without idle zeros, and leaves out nulls', async () => {
+  it('has T and F, numbers without trailing zeros, and no nulls', async () => {
     const [row] = await caller.rows('SELECT posting, void, memo, exchangerate, 1.500 AS n, 100 AS h FROM transaction ORDER BY id ASC', {
       limit: 1,
     });
@@ -45,7 +45,7 @@ describe('the answer', () => {
     expect(await caller.rows('SELECT COUNT(*), MAX(id) FROM transactionstatus WHERE id IS NULL')).toEqual([{ links: [], expr1: '0' }]);
   });
 
-  it('is zipped when asked for, and plain when not', async () => {
+  it('is gzipped only if the client accepts it', async () => {
     for (const encoding of ['gzip', 'identity']) {
       const { headers, bytes } = await rawQuery(encoding);
       expect(headers['content-encoding']).toBe(encoding === 'gzip' ? 'gzip' : undefined);
@@ -54,7 +54,7 @@ describe('the answer', () => {
   });
 });
 
-/** fetch unzips by itself; this doesn't. */
+/** Unlike fetch, doesn't decompress the response. */
 function rawQuery(encoding: string): Promise<{ headers: Record<string, unknown>; bytes: Buffer }> {
   return new Promise((resolve, reject) => {
     request(
@@ -82,11 +82,11 @@ describe('the request', () => {
     });
   });
 
-  it('is read as JSON whatever its content type', async () => {
+  it('is parsed as JSON whatever its content type', async () => {
     expect((await caller.query('SELECT id FROM currency', { headers: { 'content-type': 'text/plain' } })).status).toBe(200);
   });
 
-  it('refuses what is no JSON object or has no q', async () => {
+  it('400 for a body that is not a JSON object or has no q', async () => {
     expect(detail(await caller.query('', { text: 'q=SELECT' }))).toMatchObject({
       status: 400,
       detail: 'Invalid content in the request body.',
@@ -95,7 +95,7 @@ describe('the request', () => {
     expect(detail(await caller.query('', { text: '{}' }))).toMatchObject({ status: 400, 'o:errorQueryParam': 'q' });
   });
 
-  it('refuses a limit above 1000 or below 1 and an offset that the limit does not divide', async () => {
+  it('400 for a limit above 1000 or below 1, and for an offset that is not a multiple of it', async () => {
     for (const limit of ['1001', '0', '-1', 'x']) {
       expect(detail(await caller.query('SELECT id FROM currency', { limit }))).toMatchObject({
         status: 400,
@@ -139,7 +139,7 @@ describe('paging', () => {
 
   const SIX = "SELECT id FROM transactionstatus WHERE trantype IN ('CustInvc', 'CustCred', 'Journal') ORDER BY trantype, id";
 
-  it('links to all neighbours in the middle and knows the end', async () => {
+  it('links to the neighbouring pages and ends at the last one', async () => {
     const middle = await caller.query(SIX, { limit: 2, offset: 2 });
     expect(middle.body).toMatchObject({ count: 2, hasMore: true, offset: 2, totalResults: 6 });
     expect(middle.body.links.map((link) => link.rel)).toEqual(['first', 'previous', 'next', 'last', 'self']);
@@ -149,25 +149,25 @@ describe('paging', () => {
     expect(beyond.body).toMatchObject({ count: 0, hasMore: false, totalResults: 6 });
   });
 
-  it('reaches a thousand pages and no further, and says so to nobody', async () => {
+  it('ends silently after a thousand pages', async () => {
     const q = 'SELECT l.uniquekey FROM transactionline l ORDER BY l.uniquekey ASC';
     expect((await caller.query(q, { limit: 5, offset: 4995 })).body).toMatchObject({ count: 5, hasMore: false, totalResults: 5000 });
     expect((await caller.query(q, { limit: 5, offset: 5000 })).body).toMatchObject({ count: 0, hasMore: false, totalResults: 5000 });
   });
 
-  it('gives a hundred thousand rows at the most', async () => {
+  it('returns at most a hundred thousand rows', async () => {
     const q = 'SELECT a.uniquekey FROM transactionline a, transactionstatus s ORDER BY a.uniquekey, s.trantype, s.id';
     expect((await caller.query(q, { offset: 99_000 })).body).toMatchObject({ count: 1000, hasMore: false, totalResults: 100_000 });
     expect((await caller.query(q, { offset: 100_000 })).body).toMatchObject({ count: 0, hasMore: false, totalResults: 100_000 });
   });
 
-  it('gives rows in another order each time when the query asks for none', async () => {
+  it('returns rows in a different order each time without ORDER BY', async () => {
     const read = async () => (await caller.rows('SELECT id FROM customer', { limit: 100 })).map((row) => row['id']).join();
     expect(await read()).not.toBe(await read());
   });
 });
 
-describe('sentences', () => {
+describe('error messages', () => {
   const sentences: [query: string, sentence: string][] = [
     ['SELECT id FROM TransactionTableThatDoesNotExist', 'Invalid search type: transactiontablethatdoesnotexist.'],
     ['SELECT id FROM invoice', 'Invalid search type: invoice.'],
@@ -212,7 +212,7 @@ describe('sentences', () => {
     });
   }
 
-  it('come in NetSuite’s envelope', async () => {
+  it('are in NetSuite’s envelope', async () => {
     const { headers, body } = await caller.query('SELECT nope FROM customer');
     expect(body).toEqual({
       type: 'https://www.rfc-editor.org/rfc/rfc9110.html#section-15.5.1',
@@ -231,7 +231,7 @@ describe('sentences', () => {
     expect(headers.get('x-n-operationid')).toBeTruthy();
   });
 
-  it('a thousand values in a list are still fine', async () => {
+  it('a thousand values in a list are allowed', async () => {
     expect(
       (await caller.query(`SELECT id FROM customer WHERE id IN (${Array.from({ length: 1000 }, (_, i) => i).join(',')})`)).status,
     ).toBe(200);

@@ -1,4 +1,4 @@
-// An account of its own for a test file, on the demo's slice of data, and a caller who has signed in.
+// A separate account per test file, with the demo's slice of data, and a signed-in caller.
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import jwt from 'jsonwebtoken';
 import { Client } from 'pg';
 import { inject } from 'vitest';
-import { makeCertificate } from '../../../src/core/certificate.ts';
+import { createCertificate } from '../../../src/core/certificate.ts';
 import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
 import { until } from '../../setup/until.ts';
 
@@ -24,7 +24,7 @@ export type ErrorDetail = {
   'o:errorUrl'?: string;
   'o:errorPath'?: string;
 };
-/** The members that tests take apart; which of them there are depends on the answer. */
+/** The members that tests use; which of them exist depends on the response. */
 export type Body = {
   links: Link[];
   hasMore: boolean;
@@ -44,7 +44,7 @@ export type QueryOptions = {
 };
 export type Identity = { clientId: string; certificateId: string; privateKeyPem: string; algorithm: jwt.Algorithm };
 
-export const newDatabase = (): string => `netsuite_${randomBytes(6).toString('hex')}`;
+export const newDatabaseName = (): string => `netsuite_${randomBytes(6).toString('hex')}`;
 
 export function startOn(database: string, options: Partial<NetsuiteAccountOptions> = {}): Promise<NetsuiteAccount> {
   return startNetsuiteAccount({ admin: inject('pg'), database, dataFolder: SLICE, accountId: ACCOUNT_ID, ...options });
@@ -64,7 +64,7 @@ export async function asAdmin<T>(database: string, work: (client: Client) => Pro
   }
 }
 
-/** Resolves when the server has noticed that the process which ran the account is gone. */
+/** Resolves when the server has closed the connections of the process that ran the account. */
 export const isLeft = (database: string): Promise<true> =>
   asAdmin(inject('pg').database, (client) =>
     until(async () => {
@@ -73,9 +73,9 @@ export const isLeft = (database: string): Promise<true> =>
     }),
   );
 
-export async function makeIdentity(account: NetsuiteAccount, keyType: 'ec-p256' | 'rsa-3072' = 'ec-p256'): Promise<Identity> {
+export async function createIdentity(account: NetsuiteAccount, keyType: 'ec-p256' | 'rsa-3072' = 'ec-p256'): Promise<Identity> {
   const { clientId } = await account.createIntegration('Portal Service');
-  const made = makeCertificate({ commonName: 'Portal Service', days: 700, keyType, now: new Date() });
+  const made = createCertificate({ commonName: 'Portal Service', days: 700, keyType, now: new Date() });
   const { certificateId } = await account.uploadCertificate(clientId, made.certificatePem);
   return { clientId, certificateId, privateKeyPem: made.privateKeyPem, algorithm: keyType === 'ec-p256' ? 'ES256' : 'PS256' };
 }
@@ -85,7 +85,7 @@ export const tokenUrl = (account: NetsuiteAccount): string => `${account.url}/se
 export function signAssertion(account: NetsuiteAccount, identity: Identity, claims: object = {}, options: jwt.SignOptions = {}): string {
   const now = Math.floor(Date.now() / 1000);
   const payload = { iss: identity.clientId, aud: tokenUrl(account), scope: ['rest_webservices'], iat: now, exp: now + 300, ...claims };
-  // jsonwebtoken takes no undefined claims
+  // jsonwebtoken rejects undefined claims
   return jwt.sign(JSON.parse(JSON.stringify(payload)) as object, identity.privateKeyPem, {
     algorithm: identity.algorithm,
     keyid: identity.certificateId,
@@ -99,7 +99,7 @@ export async function requestToken(account: NetsuiteAccount, form: Record<string
 }
 
 export async function signIn(account: NetsuiteAccount, identity?: Identity): Promise<string> {
-  const answer = await requestToken(account, { client_assertion: signAssertion(account, identity ?? (await makeIdentity(account))) });
+  const answer = await requestToken(account, { client_assertion: signAssertion(account, identity ?? (await createIdentity(account))) });
   return answer.body.access_token;
 }
 
@@ -113,9 +113,9 @@ export type Caller = {
   database: string;
   authorization: string;
   query(q: string, options?: QueryOptions): Promise<Answer>;
-  /** The rows of a query that works. */
+  /** The rows of a successful query. */
   rows(q: string, options?: QueryOptions): Promise<Record<string, string>[]>;
-  /** The sentence with which a query is refused, without what all of them begin with. */
+  /** The error message of a rejected query, without the prefix that all of them share. */
   refusal(q: string, options?: QueryOptions): Promise<string>;
   get(pathAndQuery: string, headers?: Record<string, string>, method?: string): Promise<Answer>;
   /** A write, with a body if there is one. */
@@ -125,8 +125,8 @@ export type Caller = {
 
 const PREFIX = 'Invalid search query. Detailed unprocessed description follows. ';
 
-export async function openCaller(options: Partial<NetsuiteAccountOptions> = {}): Promise<Caller> {
-  const database = newDatabase();
+export async function startCaller(options: Partial<NetsuiteAccountOptions> = {}): Promise<Caller> {
+  const database = newDatabaseName();
   const account = await startOn(database, options);
   const authorization = `Bearer ${await signIn(account)}`;
   const query = async (q: string, { limit = 1000, offset = 0, params, headers, text }: QueryOptions = {}): Promise<Answer> =>
@@ -170,12 +170,12 @@ export async function openCaller(options: Partial<NetsuiteAccountOptions> = {}):
 }
 
 /** A caller of an account with the rows of `makeFolder`. */
-export async function openShop(
+export async function startShop(
   options: Partial<NetsuiteAccountOptions> = {},
-  files: Parameters<typeof makeFolder>[0] = {},
+  files: Parameters<typeof createDataFolder>[0] = {},
 ): Promise<Caller & { folder: string }> {
-  const { folder, remove } = await makeFolder(files);
-  const caller = await openCaller({ dataFolder: folder, ...options });
+  const { folder, remove } = await createDataFolder(files);
+  const caller = await startCaller({ dataFolder: folder, ...options });
   return {
     ...caller,
     folder,
@@ -186,13 +186,13 @@ export async function openShop(
   };
 }
 
-/** The id at the end of where a new record is. */
+/** The id at the end of a new record's Location. */
 export const idOf = (answer: Answer): string => {
   if (answer.status !== 204) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
   return answer.headers.get('location')?.split('/').at(-1) ?? '';
 };
 
-/** What a refusal says. */
+/** The detail of an error response. */
 export const detailOf = ({ status, body }: Answer): [status: number, detail: string, code: string] => [
   status,
   body['o:errorDetails']?.[0]?.detail ?? '',
@@ -207,8 +207,8 @@ const HEADERS: Record<string, string> = {
 };
 const T = '2011-07-01 10:00:00';
 
-/** A data folder of a few rows; each file may be given other rows, or bytes of its own. */
-export async function makeFolder(
+/** Creates a data folder with a few rows; each file can be given other rows or raw bytes. */
+export async function createDataFolder(
   files: Partial<Record<string, string[] | Buffer | null>> = {},
 ): Promise<{ folder: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), 'netsuite-data-'));

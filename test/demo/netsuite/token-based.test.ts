@@ -1,10 +1,10 @@
-// Token-based authentication: the published vectors, and every reason for which a call is refused.
+// Token-based authentication: published test vectors, and every reason for refusing a call.
 import { createHmac } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parseOauthHeader, percentEncode, signatureOf } from '../../../src/demo/netsuite/sign-in/oauth1.ts';
 import type { TokenCredentials } from '../../../src/demo/netsuite/sign-in/token-credentials.ts';
-import { ACCOUNT_ID, answerOf, openShop, startOn } from './test-account.ts';
+import { ACCOUNT_ID, answerOf, startOn, startShop } from './test-account.ts';
 
 const PUBLISHED: TokenCredentials = {
   consumerKey: 'ef40afdd8abaac111b13825dd5e5e2ddddb44f86d5a0dd6dcf38c20aae6b67e4',
@@ -47,7 +47,7 @@ describe('the published test vectors', () => {
     expect(signatureOf({ method, address, query }, header, PUBLISHED)).toBe(signature);
   });
 
-  it('a header in one line, in any order, its signature percent-encoded', () => {
+  it('match a header on one line, in any order, with a percent-encoded signature', () => {
     const parsed = parseOauthHeader('OAuth realm="123456_SB1", oauth_version="1.0",oauth_signature="a%2Bb%3D"');
     expect([parsed.realm, [...parsed.parameters]]).toEqual([
       '123456_SB1',
@@ -60,10 +60,10 @@ describe('the published test vectors', () => {
   });
 });
 
-let shop: Awaited<ReturnType<typeof openShop>>;
+let shop: Awaited<ReturnType<typeof startShop>>;
 let keys: TokenCredentials;
 beforeAll(async () => {
-  shop = await openShop();
+  shop = await startShop();
   keys = await shop.account.createTokenCredentials('Portal Service');
 });
 afterEach(() => {
@@ -82,7 +82,7 @@ type Signing = Partial<TokenCredentials> & {
 };
 let nonces = 0;
 
-/** Signs by itself, so that nothing under test takes part; `changes` go into what is signed, undefined ones are left out. */
+/** Signs independently of the code under test; `changes` override what is signed, undefined ones are left out. */
 function sign(path: string, signing: Signing = {}): string {
   const used = { ...keys, ...signing };
   nonces += 1;
@@ -112,19 +112,19 @@ const call = async (authorization: string, path = TIME_PATH) =>
 const lastReason = (): string => shop.account.audit().at(-1)?.reason ?? '';
 
 describe('a signed call', () => {
-  it('is let in, with query parameters of any kind', async () => {
+  it('is accepted with query parameters of any kind', async () => {
     for (const query of ['', '?limit=5&offset=0', '?a=%20b&a=a&c=%C3%BC&d=1+2&e=%21%2A&f']) {
       expect((await call(sign(`${TIME_PATH}${query}`), `${TIME_PATH}${query}`)).status, query).toBe(200);
     }
   });
 
-  it('with further oauth parameters in the header is let in only if they were signed', async () => {
+  it('with further oauth parameters in the header is accepted only if they were signed', async () => {
     expect((await call(sign(TIME_PATH, { changes: { oauth_body_hash: 'abc=' } }))).status).toBe(200);
     expect((await call(`${sign(TIME_PATH)}, oauth_body_hash="abc"`)).status).toBe(401);
     expect(lastReason()).toBe('InvalidSignature');
   });
 
-  it('signed for a host and port that the account is not at is let in by the Host header, at the time of the published vector', async () => {
+  it('signed for another host and port is accepted by its Host header, at the time of the published vector', async () => {
     const account = shop.account;
     await account.createTokenCredentials('published', PUBLISHED);
     account.setAuthenticationTime(new Date(Number(TIMESTAMP) * 1000));
@@ -161,8 +161,8 @@ describe('a signed call', () => {
     ['the realm in lower case', /^permission_denied: the realm is tstdrv/, () => sign(TIME_PATH, { realm: ACCOUNT_ID.toLowerCase() })],
     ['another version', 'VersionRejected: 2.0', () => sign(TIME_PATH, { changes: { oauth_version: '2.0' } })],
     ['HMAC-SHA1', 'UnknownAlgorithm: HMAC-SHA1', () => sign(TIME_PATH, { changes: { oauth_signature_method: 'HMAC-SHA1' } })],
-    ['an unknown consumer key', 'consumer_key_unknown', () => sign(TIME_PATH, { consumerKey: 'nobody' })],
-    ['an unknown token', /^token_rejected: the token is unknown/, () => sign(TIME_PATH, { tokenId: 'nobody' })],
+    ['an unknown consumer key', 'consumer_key_unknown', () => sign(TIME_PATH, { consumerKey: 'unknown' })],
+    ['an unknown token', /^token_rejected: the token is unknown/, () => sign(TIME_PATH, { tokenId: 'unknown' })],
     ['another consumer secret', 'InvalidSignature', () => sign(TIME_PATH, { consumerSecret: 'x' })],
     ['another token secret', 'InvalidSignature', () => sign(TIME_PATH, { tokenSecret: 'x' })],
     ['another method', 'InvalidSignature', () => sign(TIME_PATH, { method: 'POST' })],
@@ -190,14 +190,14 @@ describe('a signed call', () => {
     expect(lastReason()).toMatch(reason);
   });
 
-  it('401 for a header that was used before, whoever sends it again', async () => {
+  it('401 for a header that was used before, from any sender', async () => {
     const header = sign(TIME_PATH);
     expect((await call(header)).status).toBe(200);
     expect((await call(header)).status).toBe(401);
     expect(lastReason()).toBe('NonceUsed');
   });
 
-  it('of twenty at once with one header one is let in', async () => {
+  it('of twenty concurrent calls with one header one is accepted', async () => {
     shop.account.setConcurrencyLimit(50);
     const header = sign(TIME_PATH);
     const answers = await Promise.all(Array.from({ length: 20 }, () => call(header)));
@@ -205,8 +205,8 @@ describe('a signed call', () => {
     shop.account.setConcurrencyLimit(5);
   });
 
-  it('is let in within five minutes of the account’s clock, either way', async () => {
-    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-05-01T12:00:00Z') }); // the clocks stand
+  it('is accepted within five minutes of the account’s clock, either way', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-05-01T12:00:00Z') }); // the clocks are frozen
     const at = (seconds: number) => shop.account.setAuthenticationTime(new Date(Date.now() + seconds * 1000));
     for (const [seconds, status] of [
       [300, 200],
@@ -223,10 +223,10 @@ describe('a signed call', () => {
   it('401 for a revoked token, a blocked integration, and while the feature is off', async () => {
     const other = await shop.account.createTokenCredentials('other');
     expect((await call(sign(TIME_PATH, other))).status).toBe(200);
-    await shop.account.setIntegrationOn(other.consumerKey, false);
+    await shop.account.setIntegrationEnabled(other.consumerKey, false);
     await call(sign(TIME_PATH, other));
     expect(lastReason()).toMatch(/^consumer_key_refused/);
-    await shop.account.setIntegrationOn(other.consumerKey, true);
+    await shop.account.setIntegrationEnabled(other.consumerKey, true);
     await shop.account.revokeTokenCredentials(other.tokenId);
     await call(sign(TIME_PATH, other));
     expect(lastReason()).toBe('token_rejected: the token has been revoked');
@@ -235,16 +235,16 @@ describe('a signed call', () => {
     shop.account.setFeatures({ tokenBasedAuthentication: false });
     await call(sign(TIME_PATH));
     expect(lastReason()).toMatch(/^FeatureDisabled/);
-    await expect(shop.account.revokeTokenCredentials('nobody')).rejects.toThrow(RangeError);
-    await expect(shop.account.setIntegrationOn('nobody', true)).rejects.toThrow(RangeError);
+    await expect(shop.account.revokeTokenCredentials('unknown')).rejects.toThrow(RangeError);
+    await expect(shop.account.setIntegrationEnabled('unknown', true)).rejects.toThrow(RangeError);
   });
 
-  it('five failures lock the token for half an hour, where that is so', async () => {
+  it('five failures lock the token for half an hour if locksAfterFailures is on', async () => {
     shop.account.setSwitches({ locksAfterFailures: true, challengesTba: true });
     const other = await shop.account.createTokenCredentials('locked');
     const wrong = () => call(sign(TIME_PATH, { ...other, tokenSecret: 'x' }));
     for (let i = 0; i < 4; i += 1) await wrong();
-    expect((await call(sign(TIME_PATH, other))).status).toBe(200); // and counting begins again
+    expect((await call(sign(TIME_PATH, other))).status).toBe(200); // and the count starts again
     for (let i = 0; i < 5; i += 1) await wrong();
     const locked = await call(sign(TIME_PATH, other));
     expect([locked.status, lastReason(), locked.headers.get('www-authenticate')]).toEqual([
@@ -258,8 +258,8 @@ describe('a signed call', () => {
   });
 });
 
-it('tokens outlast a restart, and a realm is in upper case with underscores', async () => {
-  const other = await openShop({ accountId: '123456-sb1' });
+it('tokens survive a restart, and a realm is in upper case with underscores', async () => {
+  const other = await startShop({ accountId: '123456-sb1' });
   const made = await other.account.createTokenCredentials('Portal Service');
   await other.account.stop();
   const again = await startOn(other.database, { dataFolder: other.folder, accountId: '123456-sb1' });

@@ -1,14 +1,14 @@
-// The record service's writes: what they answer, and what the next query sees of them.
+// The record service's writes: their responses, and what the next query returns.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { detailOf, idOf, openShop } from './test-account.ts';
+import { detailOf, idOf, startShop } from './test-account.ts';
 
 const NOW = new Date('2011-07-05T10:20:30.700Z');
 const ACCESSING = 'Error while accessing a resource. ';
 
-let shop: Awaited<ReturnType<typeof openShop>>;
+let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {
-  shop = await openShop();
-  // Business time runs with the machine's clock, which stands still here: what is written has the second that was set.
+  shop = await startShop();
+  // Business time follows the machine's clock, which is frozen here, so written records have exactly this time.
   vi.useFakeTimers({ toFake: ['Date'] });
   await shop.account.setBusinessTime(NOW);
 });
@@ -26,10 +26,11 @@ const linesOf = (id: string) =>
     `SELECT l.id, l.item, l.quantity, l.rate, l.netamount, l.memo FROM transactionline l WHERE l.transaction = ${id} ORDER BY l.linesequencenumber`,
   );
 const invoice = (items: object[], more: object = {}) => ({ entity: { id: '1' }, item: { items }, ...more });
-const makeInvoice = async (items: object[], more: object = {}) => idOf(await shop.send('POST', 'record/v1/invoice', invoice(items, more)));
+const createInvoice = async (items: object[], more: object = {}) =>
+  idOf(await shop.send('POST', 'record/v1/invoice', invoice(items, more)));
 
 describe('POST', () => {
-  it('204 with the place of the new customer, which the next query sees', async () => {
+  it('204 with the Location of the new customer, which the next query returns', async () => {
     const answer = await shop.send('POST', 'record/v1/customer/', {
       companyName: 'Ärger & Söhne',
       email: 'a@example.com',
@@ -61,7 +62,7 @@ describe('POST', () => {
     });
   });
 
-  it('a person by name, and references as bare scalars', async () => {
+  it('accepts a person by name, and references as bare scalars', async () => {
     const id = idOf(
       await shop.send('POST', 'record/v1/CUSTOMER', { isPerson: true, firstName: 'Ada', lastName: 'L', entityStatus: 6, currency: 1 }),
     );
@@ -73,9 +74,9 @@ describe('POST', () => {
     });
   });
 
-  it('an item, and an invoice of it with totals from its lines', async () => {
+  it('creates an item, and an invoice with totals from its lines', async () => {
     const item = idOf(await shop.send('POST', 'record/v1/inventoryItem', { itemId: 'NEW-1', displayName: 'A new one', basePrice: 4.25 }));
-    const id = await makeInvoice(
+    const id = await createInvoice(
       [
         { item: { id: item }, quantity: 3 },
         { item: '10', quantity: 2, rate: 1.005 },
@@ -200,7 +201,7 @@ describe('POST', () => {
     expect(await one('SELECT COUNT(*) AS n FROM transaction')).toEqual(before);
   });
 
-  it('says where in the body a bad reference is', async () => {
+  it('reports where in the body a bad reference is', async () => {
     const { body } = await shop.send(
       'POST',
       'record/v1/invoice',
@@ -212,7 +213,7 @@ describe('POST', () => {
     expect(body['o:errorDetails'][0]?.['o:errorPath']).toBe('item.items[1].item');
   });
 
-  it('405 for what cannot be written, 404 for no type', async () => {
+  it('405 for a read-only type, 404 for an unknown one', async () => {
     expect((await shop.send('POST', 'record/v1/journalEntry', {})).status).toBe(405);
     expect((await shop.send('POST', 'record/v1/vendor', {})).status).toBe(405);
     expect((await shop.send('POST', 'record/v1/unicorn', {})).status).toBe(404);
@@ -227,11 +228,11 @@ describe('unknown names', () => {
       { companyName: 'x', unicorn: 1, subsidiary: '1' },
       check === undefined ? {} : { 'X-NetSuite-PropertyNameValidation': check },
     );
-  it('are passed over with a warning unless told', async () => {
+  it('are ignored with a warning by default', async () => {
     const answer = await post();
     expect([answer.status, answer.headers.get('x-netsuite-propertyvalidation')]).toEqual([204, 'unicorn, subsidiary']);
   });
-  it('are refused, or passed over in silence', async () => {
+  it('are rejected, or silently ignored', async () => {
     expect(detailOf(await post('Error'))[0]).toBe(400);
     const quiet = await post('Ignore');
     expect([quiet.status, quiet.headers.get('x-netsuite-propertyvalidation')]).toEqual([204, null]);
@@ -240,7 +241,7 @@ describe('unknown names', () => {
 });
 
 describe('PATCH', () => {
-  it('changes what it names, clears by null, and moves the last change to the second', async () => {
+  it('changes only what the body contains, clears by null, and sets lastmodifieddate to the second', async () => {
     const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'Before', phone: '1', email: 'b@example.com' }));
     await shop.account.setBusinessTime(new Date('2011-07-06T09:08:07Z'));
     expect((await shop.send('PATCH', `record/v1/customer/${id}`, { phone: null, email: 'after@example.com', balance: 5 })).status).toBe(
@@ -252,8 +253,8 @@ describe('PATCH', () => {
     expect(row).toEqual({ links: [], companyname: 'Before', email: 'after@example.com', at: '2011-07-06 09:08:07' });
   });
 
-  it('changes a line by its number, adds one without, and puts all anew with replace', async () => {
-    const id = await makeInvoice([
+  it('changes a line by its number, adds one without, and replaces all with replace=item', async () => {
+    const id = await createInvoice([
       { item: '10', quantity: 2, rate: 3 },
       { item: '10', amount: 4 },
     ]);
@@ -282,7 +283,7 @@ describe('PATCH', () => {
     ]);
   });
 
-  it('404 for a customer, 400 for a transaction that is not there', async () => {
+  it('404 for an absent customer, 400 for an absent transaction', async () => {
     expect((await shop.send('PATCH', 'record/v1/customer/424242', {})).status).toBe(404);
     expect(detailOf(await shop.send('PATCH', 'record/v1/invoice/424242', {}))).toEqual([
       400,
@@ -294,7 +295,7 @@ describe('PATCH', () => {
 });
 
 describe('PUT by external id', () => {
-  it('makes it, then changes it; one external id per type', async () => {
+  it('creates, then updates; external ids are unique per type', async () => {
     const put = (type: string, body: object) => shop.send('PUT', `record/v1/${type}/eid:order%2F7`, body);
     const id = idOf(await put('invoice', invoice([{ item: '10', amount: 3 }])));
     expect(idOf(await put('invoice', { memo: 'again' }))).toBe(id);
@@ -305,8 +306,8 @@ describe('PUT by external id', () => {
 });
 
 describe('DELETE', () => {
-  it('takes a transaction with its lines and leaves a row in deletedrecord', async () => {
-    const id = await makeInvoice([{ item: '10', amount: 3 }]);
+  it('deletes a transaction with its lines and adds a row to deletedrecord', async () => {
+    const id = await createInvoice([{ item: '10', amount: 3 }]);
     await shop.account.setBusinessTime(new Date('2011-07-07T22:30:00Z'));
     expect((await shop.send('DELETE', `record/v1/invoice/${id}`)).status).toBe(204);
     expect(await shop.rows(`SELECT id FROM transaction WHERE id = ${id}`)).toEqual([]);
@@ -330,7 +331,7 @@ describe('DELETE', () => {
     expect((await shop.send('DELETE', `record/v1/invoice/${id}`)).status).toBe(400);
   });
 
-  it('takes a customer or an item that nothing names', async () => {
+  it('deletes only a customer or an item that nothing refers to', async () => {
     const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'Gone', externalId: 'gone' }));
     expect((await shop.send('DELETE', 'record/v1/customer/eid:gone')).status).toBe(204);
     expect((await shop.get(`record/v1/customer/${id}`)).status).toBe(404);

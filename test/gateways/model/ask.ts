@@ -1,7 +1,7 @@
-// Asks the built-in model as an agent does, and computes reference answers with SQL of our own over what the warehouse holds now.
+// Asks the built-in model as an agent does, and computes reference answers with independent SQL on the warehouse's current data.
 import type { Ctx } from '../../../src/core/ctx.ts';
 import type { ModelEvent, ModelRequest } from '../../../src/gateways/model/model.ts';
-import { openOfflineModel } from '../../../src/gateways/model/offline/offline-model.ts';
+import { createOfflineModel } from '../../../src/gateways/model/offline/offline-model.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { testClock } from '../../setup/database.ts';
 
@@ -14,18 +14,18 @@ export const requestOf = (content: string, tools: ModelRequest['tools'], changes
   ...changes,
 });
 
-/** What it says on the last day of the demo's data, whether it is an answer, and how often it looked at the data. */
+/** Its reply on the last day of the demo's data, whether that is an answer, and the number of tool calls. */
 export async function ask(content: string, tools: ModelRequest['tools']) {
   const events: ModelEvent[] = [];
-  const model = openOfflineModel({ clock: testClock(new Date('2011-08-31T12:00:00Z')) });
+  const model = createOfflineModel({ clock: testClock(new Date('2011-08-31T12:00:00Z')) });
   for await (const event of model.answer(requestOf(content, tools))) events.push(event);
   const last = events.at(-1);
   if (last?.type !== 'finished') throw new Error('it did not finish');
   return { ...last, calls: events.filter(({ type }) => type === 'tool-started').length };
 }
 
-/** Each record type is a table of its name. */
-export async function openReference({ db }: Ctx, organizationId: string): Promise<(sql: string) => Promise<string>> {
+/** Resolves to a function that runs SQL in which each record type is a table of that name. */
+export async function createReference({ db }: Ctx, organizationId: string): Promise<(sql: string) => Promise<string>> {
   const schema = tenantSchema(organizationId);
   const states = await db.data.query<{ record_type: string; active_table: string }>(
     `select record_type, active_table from ${schema}.record_state`,

@@ -1,12 +1,12 @@
-// The built-in model over another company's version: its names, ambiguous words, text in records that gives orders, tools that fail,
-// and the limits of a request.
+// The built-in model with another company's version: its names, ambiguous words, instructions in record text, failing tools, and the limits
+// of a request.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { unavailable } from '../../../src/core/errors.ts';
 import { ModelError, type ModelRequest, type ModelTool } from '../../../src/gateways/model/model.ts';
 import { markDates } from '../../../src/gateways/model/offline/dates.ts';
-import { openOfflineModel } from '../../../src/gateways/model/offline/offline-model.ts';
-import { openVersionTools } from '../../../src/public/index.ts';
+import { createOfflineModel } from '../../../src/gateways/model/offline/offline-model.ts';
+import { createVersionTools } from '../../../src/public/index.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
@@ -50,7 +50,10 @@ beforeAll(async () => {
     { field: 'currency', operators: ['eq'] },
   ];
   await publishVersion(database.ctx, id, { endpoints: [{ ...invoicesEndpoint, name: 'orders', description: 'Orders', fields, filters }] });
-  tools = openVersionTools(database.ctx)({ ...database.ctx, organizationId: id }, { version: 'v1', resources: [], mostCharacters: 60_000 });
+  tools = createVersionTools(database.ctx)(
+    { ...database.ctx, organizationId: id },
+    { version: 'v1', resources: [], maxCharacters: 60_000 },
+  );
 });
 afterAll(() => database.close());
 
@@ -96,7 +99,7 @@ describe('a question', () => {
     ['How many orders with status open and status closed?', "can't both be meant"],
     ['How many orders until February 2026?', 'two ways'],
     ['Which order has the most lines?', "don't understand"],
-    ['How many orders between 2026-02-05 and 2026-02-01?', 'lies before'],
+    ['How many orders between 2026-02-05 and 2026-02-01?', 'is before the first'],
     ['Orders without a customer', 'no filter for records with or without'],
     ['How many invoices?', "don't understand"],
     ['How many orders were open in EUR in February 2026?', 'When status became "open" is not known'],
@@ -111,7 +114,7 @@ describe('a question', () => {
     ['How many orders over 2²?', "don't understand"],
     ['Show at most 3 open orders', "don't understand"],
     ['Are there more than 2 open orders?', "don't understand"],
-    ['How many orders between 200 and 100?', 'lies below'],
+    ['How many orders between 200 and 100?', 'is below the first'],
     ['Show the 2 newest orders by total', 'in two ways'],
     ['How many orders over 1.000?', '"1.000" means nothing'],
     ['How many orders over 2026-02-03?', 'two ways'],
@@ -123,7 +126,7 @@ describe('a question', () => {
     expect([reason, text]).toEqual(['declined', expect.stringContaining(expected)]);
   });
 
-  it('shows what records hold, and follows none of it', async () => {
+  it('shows the text of records, and doesn’t follow instructions in it', async () => {
     const { text, calls } = await ask('List the customer name of orders', tools);
     expect(text).toContain(order);
     expect(calls).toBeLessThan(6);
@@ -163,7 +166,7 @@ describe('days', () => {
 describe('a request', () => {
   const failure = async (changes: Partial<ModelRequest>, from: readonly ModelTool[]): Promise<ModelError> => {
     try {
-      for await (const _event of openOfflineModel({ clock: systemClock }).answer(requestOf('How many orders?', from, changes)));
+      for await (const _event of createOfflineModel({ clock: systemClock }).answer(requestOf('How many orders?', from, changes)));
     } catch (error) {
       if (error instanceof ModelError) return error;
       throw error;
@@ -173,7 +176,7 @@ describe('a request', () => {
   const instead = (run: ModelTool['run']): readonly ModelTool[] => tools.map((tool) => ({ ...tool, run }));
   const never = (): Promise<string> => new Promise(() => undefined);
 
-  it('ends with its time, and at once when nobody waits any more', async () => {
+  it('ends at its time limit, and immediately when the client disconnects', async () => {
     const { limits } = requestOf('', tools);
     expect((await failure({ limits: { ...limits, timeMs: 50 } }, instead(never))).kind).toBe('limit-reached');
     const leaving = new AbortController();
@@ -182,7 +185,7 @@ describe('a request', () => {
     expect((await left).kind).toBe('aborted');
   });
 
-  it('whose tools fail says so, and one that answers nonsense too', async () => {
+  it('reports failing tools, and tools that return nonsense', async () => {
     const away = await ask(
       'How many orders?',
       instead(() => Promise.reject(unavailable('No sync has been published yet', 30))),

@@ -1,9 +1,9 @@
-// The real provider adapters, by HTTP, against servers that speak the providers' formats.
+// The real provider adapters over HTTP, against servers that use the providers' formats.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { AppError } from '../../../src/core/errors.ts';
+import { createModel, modelNames } from '../../../src/gateways/model/create-model.ts';
 import { ModelError, type ModelEvent, type ModelRequest, type ModelTool } from '../../../src/gateways/model/model.ts';
-import { modelNames, openModel } from '../../../src/gateways/model/open-model.ts';
 import { testSettings } from '../../setup/database.ts';
 import {
   type Answer,
@@ -33,7 +33,7 @@ const settingsOf = ({ url }: ProviderServer) => ({
   },
 });
 const open = (dialect: Dialect) =>
-  openModel(
+  createModel(
     { clock: systemClock, settings: settingsOf(server) },
     dialect.provider === 'anthropic' ? 'anthropic/some-model' : 'openai-compatible/some/model',
   );
@@ -67,7 +67,7 @@ const failure = async (work: Promise<unknown>): Promise<ModelError> => {
   if (!(error instanceof ModelError)) throw new Error(`no ModelError: ${String(error)}`);
   return error;
 };
-/** Resolves when the caller's connection is gone. */
+/** Resolves when the caller's connection is closed. */
 const stalled = (dialect: Dialect): { answer: Answer; left: Promise<void> } => {
   const { promise: left, resolve } = Promise.withResolvers<void>();
   return {
@@ -81,7 +81,7 @@ const stalled = (dialect: Dialect): { answer: Answer; left: Promise<void> } => {
 };
 
 describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialect) => {
-  it('streams its words as they come, is sent instructions, messages and tools, and tells its usage', async () => {
+  it('streams its text, receives instructions, messages and tools, and reports its usage', async () => {
     const { promise: heard, resolve: hear } = Promise.withResolvers<void>();
     server.script(async (res) => {
       begin(res);
@@ -105,7 +105,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     for (const words of ['Answer briefly.', 'How many?', 'The tool count', 'some']) expect(JSON.stringify(asked?.body)).toContain(words);
   });
 
-  it('has its tools run side by side, is told what they answered, and goes on', async () => {
+  it('has its tools run concurrently, receives their results, and continues', async () => {
     const { promise: secondBegan, resolve: beginSecond } = Promise.withResolvers<void>();
     const tools = [
       tool('first', async (input) => {
@@ -131,11 +131,11 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
       { type: 'tool-ended', id: 'a2', name: 'second', ok: true, output: 'second' },
       { type: 'finished', reason: 'complete', text: 'Let me look. Done.', usage: { inputTokens: 200, outputTokens: 20 } },
     ]);
-    const told = JSON.stringify(server.asked[1]?.body['messages']);
-    for (const words of ['Let me look.', 'a1', 'a2', String.raw`first {\"x\":1}`, 'second']) expect(told).toContain(words);
+    const sentToModel = JSON.stringify(server.asked[1]?.body['messages']);
+    for (const words of ['Let me look.', 'a1', 'a2', String.raw`first {\"x\":1}`, 'second']) expect(sentToModel).toContain(words);
   });
 
-  it('reads what a tool says within bounds, its refusals, and of any other failure only that it happened', async () => {
+  it('receives truncated tool results, tools’ own errors, and only the fact of any other failure', async () => {
     const tools = [
       tool('huge', async () => 'é'.repeat(5_000)),
       tool('refusing', async () => Promise.reject(new AppError('BAD_REQUEST', 'There is no filter "x" here'))),
@@ -148,17 +148,17 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     const ended = (await collect(dialect, { tools })).filter((event) => event.type === 'tool-ended');
     expect(ended.map(({ ok }) => ok)).toEqual([true, false, false, false, false]);
     const [huge = '', refusing, broken, unknown, unreadable] = ended.map(({ output }) => output);
-    expect(huge.startsWith(`${'é'.repeat(1_000)}\n[cut here: the tool answered 10000 bytes`)).toBe(true);
+    expect(huge.startsWith(`${'é'.repeat(1_000)}\n[truncated: the tool returned 10000 bytes`)).toBe(true);
     expect(refusing).toBe('There is no filter "x" here');
     expect(broken).toBe('The tool failed. Do not rely on it.');
     expect(unknown).toContain('tool');
-    expect(unreadable).toContain('could not be read');
-    const told = JSON.stringify(server.asked[1]?.body);
-    expect(told).not.toContain('hunter2');
-    expect(told.length).toBeLessThan(8_000);
+    expect(unreadable).toContain('Invalid tool call');
+    const sentToModel = JSON.stringify(server.asked[1]?.body);
+    expect(sentToModel).not.toContain('hunter2');
+    expect(sentToModel.length).toBeLessThan(8_000);
   });
 
-  it('is asked again when it is busy or fails, after the wait that it asks for', async () => {
+  it('is called again when it is busy or fails, after the requested wait', async () => {
     server.script(status(429, { 'retry-after': '0' }), status(500, { 'retry-after': '0' }), whole(dialect, [{ text: 'Now.' }]));
     expect((await collect(dialect)).at(-1)).toMatchObject({ type: 'finished', text: 'Now.' });
     expect(server.asked).toHaveLength(3);
@@ -196,7 +196,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     expect(error.kind).toBe(kind);
   });
 
-  it('may not write more, take more steps or more time than its limits', async () => {
+  it('is stopped at its limits of output, steps and time', async () => {
     const call = whole(dialect, [{ call: { id: 'a1', name: 'count', input: {} } }], 'calls');
     server.script(whole(dialect, [{ text: 'A long' }], 'length'));
     expect(await failure(collect(dialect))).toMatchObject({ kind: 'limit-reached', usage: { inputTokens: 100, outputTokens: 10 } });
@@ -204,14 +204,14 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     expect((await failure(collect(dialect, { limits: { steps: 2 } }))).message).toContain('2 steps');
     expect(server.asked).toHaveLength(2);
     server.script(call, call);
-    expect((await failure(collect(dialect, { limits: { inputTokens: 100 } }))).message).toContain('100 tokens');
+    expect((await failure(collect(dialect, { limits: { inputTokens: 100 } }))).message).toContain('100 input tokens');
     expect(server.asked).toHaveLength(1);
     server.script(call, whole(dialect, [{ text: 'x' }]));
     await collect(dialect, { limits: { outputTokens: 30 } });
     expect(server.asked.map(({ body }) => body['max_tokens'])).toEqual([30, 20]);
     const slow = stalled(dialect);
     server.script(slow.answer, slow.answer, slow.answer);
-    // The time may be over before the provider has heard anything: then once more, with more of it.
+    // The time limit may pass before the request reaches the provider: then try again with a longer one.
     for (const timeMs of [300, 3_000, 30_000]) {
       expect((await failure(collect(dialect, { limits: { timeMs } }))).message).toContain('longer than its limit');
       if (server.asked.length > 0) break;
@@ -219,7 +219,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     await slow.left;
   });
 
-  it('stops at once when nobody waits any more', async () => {
+  it('stops immediately when the client disconnects', async () => {
     const leaving = new AbortController();
     const first = stalled(dialect);
     server.script(first.answer);
@@ -236,7 +236,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     await second.left;
   });
 
-  it('is checked by a real round trip with a tool in it', async () => {
+  it('is checked by a real request with a tool', async () => {
     server.script(whole(dialect, [{ text: 'ok' }]));
     await (await open(dialect)).check(new AbortController().signal);
     expect(JSON.stringify(server.asked[0]?.body['tools'])).toContain('describe');
@@ -248,19 +248,19 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   });
 });
 
-describe('the names of models', () => {
+describe('model names', () => {
   const ctx = () => ({ clock: systemClock, settings: settingsOf(server) });
 
-  it('are those of the configuration, and the built-in one', async () => {
+  it('are the configured ones and the built-in one', async () => {
     expect(modelNames(ctx().settings)).toEqual(['anthropic/some-model', 'openai-compatible/some/model', 'offline']);
-    expect((await openModel(ctx(), 'offline')).name).toBe('offline');
-    for (const name of ['anthropic/other-model', 'some-model', '']) expect((await failure(openModel(ctx(), name))).kind).toBe('rejected');
+    expect((await createModel(ctx(), 'offline')).name).toBe('offline');
+    for (const name of ['anthropic/other-model', 'some-model', '']) expect((await failure(createModel(ctx(), name))).kind).toBe('rejected');
   });
 
-  it('lead nowhere when the provider is away', async () => {
-    // Nobody is given this port by the system, as one that was free a moment ago may be.
+  it('of an unreachable provider fail', async () => {
+    // The system never assigns this port, unlike one that was free a moment ago.
     const gone = { ...server, url: 'http://127.0.0.1:2/v1' };
-    const model = await openModel({ clock: systemClock, settings: settingsOf(gone) }, 'anthropic/some-model');
+    const model = await createModel({ clock: systemClock, settings: settingsOf(gone) }, 'anthropic/some-model');
     expect((await failure(model.check(new AbortController().signal))).kind).toBe('unavailable');
   });
 });

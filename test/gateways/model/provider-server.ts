@@ -1,5 +1,5 @@
-// A model's provider on this machine: it answers each request as the test says, in the wire format of Anthropic's Messages or of
-// OpenAI's chat completions, and tells what it was sent and when a caller left.
+// A fake model provider: responds to each request as the test says, in the wire format of Anthropic's Messages or OpenAI's chat completions,
+// and records what it received and when a caller disconnected.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ export type Answer = (res: ServerResponse, asked: Asked) => void | Promise<void>
 export type ProviderServer = {
   readonly url: string;
   readonly asked: readonly Asked[];
-  /** The next requests are answered by these, one each; a request too many is answered 418. */
+  /** The responses to the next requests, one each; any further request gets a 418. */
   script(...answers: readonly Answer[]): void;
   stop(): Promise<void>;
 };
@@ -23,7 +23,7 @@ export async function startProvider(): Promise<ProviderServer> {
     try {
       for await (const chunk of req) text += chunk;
     } catch {
-      return; // whoever asked left before all of it was said
+      return; // the caller disconnected before the end of the response
     }
     const request = { headers: req.headers, url: req.url ?? '', body: JSON.parse(text) as Record<string, unknown> };
     asked.push(request);
@@ -50,12 +50,12 @@ export async function startProvider(): Promise<ProviderServer> {
 export type ToolCall = { readonly id: string; readonly name: string; readonly input: unknown };
 export type Part = { readonly text: string } | { readonly call: ToolCall; readonly json?: string };
 
-/** One provider's way to write an answer. */
+/** How a provider writes a response. */
 export type Dialect = {
   readonly provider: 'anthropic' | 'openai-compatible';
   readonly path: string;
   readonly key: (headers: IncomingMessage['headers']) => string | undefined;
-  /** Events before the parts, of the parts, and after them with `reason` and the tokens used. */
+  /** Events before the parts, of the parts, and after them, with `reason` and the token usage. */
   open(inputTokens: number): string;
   part(part: Part, index: number): string;
   close(reason: 'stop' | 'calls' | 'length', outputTokens: number, inputTokens: number): string;
@@ -137,7 +137,7 @@ export const begin = (res: ServerResponse): void => {
   res.flushHeaders();
 };
 
-/** A whole answer: 100 tokens in, 10 out. */
+/** A complete answer: 100 input tokens, 10 output tokens. */
 export const whole =
   (dialect: Dialect, parts: readonly Part[], reason: 'stop' | 'calls' | 'length' = 'stop'): Answer =>
   (res) => {

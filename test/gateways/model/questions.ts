@@ -1,12 +1,12 @@
-// Questions about the demo's data, written down with their answers before the model is asked. `sql` computes the answer without any
-// of the service's reading code; `known` is what it gives. Tables: invoice, "creditMemo", customer, item. Today is 2011-08-31.
+// Questions about the demo's data with their expected answers. `sql` computes the answer without any of the service's read code; `known` is
+// its result. Tables: invoice, "creditMemo", customer, item. Today is 2011-08-31.
 
 export type Question = {
   readonly ask: string;
   /** One row, compared as text: `a | b`. */
   readonly sql: string;
   readonly known: string;
-  /** Each must stand in the answer. */
+  /** The answer must contain each of these. */
   readonly says: readonly string[];
 };
 
@@ -153,7 +153,7 @@ export const answered: readonly Question[] = [
   question('Which customers have open invoices?', `select count(distinct f_entity) from invoice where ${open}`, '940', '940'),
 ];
 
-/** What it doesn't know it says so, and asks back where words could mean two things: nothing of this is guessed. */
+/** Questions that the model must decline or ask to clarify, and never guess. */
 export const declined: readonly string[] = [
   'Which customers are in France?',
   'How many invoices were paid in August 2011?',

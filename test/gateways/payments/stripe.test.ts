@@ -1,8 +1,8 @@
-// The adapter with Stripe's own library against a server that speaks the used part of Stripe's interface.
+// The Stripe provider with Stripe's own library, against a server that implements the used part of Stripe's API.
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { currencyDigits, type Money } from '../../../src/core/money.ts';
 import { type CheckoutOrder, type PaymentProvider, type PaymentSnapshot, ProviderError } from '../../../src/gateways/payments/provider.ts';
 import { fromStripeAmount, toStripeAmount } from '../../../src/gateways/payments/stripe/amounts.ts';
@@ -20,12 +20,12 @@ let accountId: string;
 const open = async (id: string, secrets: unknown, change: Partial<typeof testSettings.stripe> = {}): Promise<PaymentProvider> => {
   const settings = { ...testSettings, stripe: { ...testSettings.stripe, apiUrl: server.url, ...change } };
   const ctx: Pick<TenantCtx, 'clock' | 'settings'> = { clock, settings };
-  return stripeKind.open(ctx as TenantCtx, { id, secrets, publicUrl: settings.publicUrl });
+  return stripeKind.create(ctx as TenantCtx, { id, secrets, publicUrl: settings.publicUrl });
 };
 
 beforeAll(async () => {
   server = await startStripe({ clock });
-  accountId = newId();
+  accountId = createId();
   provider = await open(accountId, server.secrets);
 });
 afterAll(() => server.stop());
@@ -40,8 +40,8 @@ function orderOf(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP')
   const amount = { amountMinor: amounts.reduce((sum, one) => sum + one, 0n), currency };
   const urls = { successUrl: 'https://shop.example/paid', cancelUrl: 'https://shop.example/back' };
   return {
-    checkoutId: newId(),
-    paymentId: newId(),
+    checkoutId: createId(),
+    paymentId: createId(),
     amount,
     title: 'Two invoices',
     items,
@@ -53,7 +53,7 @@ async function checkout(order = orderOf()): Promise<{ order: CheckoutOrder; sess
   return { order, sessionId: (await provider.createCheckout(order, signal)).id };
 }
 async function snapshotOf(sessionId: string): Promise<PaymentSnapshot> {
-  const snapshot = await provider.payment({ sessionId }, signal);
+  const snapshot = await provider.findPayment({ sessionId }, signal);
   if (snapshot === null) throw new Error('no such payment');
   return snapshot;
 }
@@ -84,23 +84,23 @@ describe('secrets', () => {
     expect(StripeSecrets.safeParse(given).error?.issues[0]?.path[0]).toBe(field);
   });
 
-  it('may be a restricted key, and are tried for everything that is read', async () => {
+  it('may be a restricted key, and are tested for everything that is read', async () => {
     expect(StripeSecrets.safeParse({ secretKey: 'rk_live_abcdefgh12', webhookSecret: 'whsec_abcdefgh12' }).success).toBe(true);
-    await provider.check(signal);
+    await provider.checkCredentials(signal);
     for (const path of ['checkout/sessions', 'payment_intents', 'refunds', 'payouts', 'balance_transactions', 'events']) {
       server.forbidden.push(`/v1/${path}`);
-      expect((await refused(provider.check(signal))).kind, path).toBe('refused-credentials');
+      expect((await refused(provider.checkCredentials(signal))).kind, path).toBe('refused-credentials');
       server.forbidden.length = 0;
     }
     const other = await open(accountId, { ...server.secrets, secretKey: 'sk_test_somebodyelses' });
-    const error = await refused(other.check(signal));
+    const error = await refused(other.checkCredentials(signal));
     expect(error.kind).toBe('refused-credentials');
     expect(`${error.message} ${String(error.cause)}`).not.toContain('sk_test');
   });
 });
 
 describe('a checkout', () => {
-  it('is a hosted page for the exact amounts, with our ids on it', async () => {
+  it('is a hosted page for the exact amounts, with our ids as metadata', async () => {
     const { order, sessionId } = await checkout();
     const session = server.ledger.get<Session>('checkout.session', sessionId);
     expect(session).toMatchObject({ amount_total: 2000, currency: 'gbp', client_reference_id: order.paymentId, line_items_count: 2 });
@@ -111,7 +111,7 @@ describe('a checkout', () => {
     expect(Object.keys(sent?.headers ?? {}).filter((name) => name.includes('telemetry') || name.includes('client-user-agent'))).toEqual([]);
   });
 
-  it('is made once, however often and late it is asked for', async () => {
+  it('is created once, however often and late it is requested', async () => {
     const order = orderOf();
     const [first, second] = await Promise.all([provider.createCheckout(order, signal), provider.createCheckout(order, signal)]);
     clock.advance(29 * 60_000);
@@ -123,26 +123,26 @@ describe('a checkout', () => {
     expect((await refused(provider.createCheckout(changed, signal))).kind).toBe('rejected');
   });
 
-  it('is not made anew when Stripe forgot its key and its time is over', async () => {
+  it('is not created again when Stripe dropped its idempotency key and it has expired', async () => {
     const order = orderOf();
     await provider.createCheckout(order, signal);
-    server.forgetKeys();
+    server.evictIdempotencyKeys();
     clock.advance(2 * 86_400_000);
     expect((await refused(provider.createCheckout(order, signal))).kind).toBe('rejected');
     expect(sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId)).toHaveLength(1);
   });
 
-  it('shows one line where Stripe takes no more', async () => {
+  it('has a single line item where Stripe allows no more', async () => {
     const { sessionId } = await checkout(orderOf(Array.from({ length: 101 }, () => 1_00n)));
     expect(server.ledger.get<Session>('checkout.session', sessionId)).toMatchObject({ amount_total: 10_100, line_items_count: 1 });
   });
 
-  it('says in our words what Stripe refuses', async () => {
+  it('has our own message for a refusal by Stripe', async () => {
     const error = await refused(provider.createCheckout(orderOf([1n]), signal));
-    expect([error.kind, error.message]).toEqual(['rejected', 'The amount is smaller than Stripe takes']);
+    expect([error.kind, error.message]).toEqual(['rejected', 'The amount is smaller than Stripe allows']);
   });
 
-  it('can be ended once, and tells what became of it when it is too late', async () => {
+  it('can be expired, and returns its state when it is too late', async () => {
     const { sessionId } = await checkout();
     expect(await provider.expireCheckout(sessionId, signal)).toMatchObject({ state: 'CANCELED', received: pounds(0n) });
     expect(server.ledger.pay(sessionId, 'succeeds')).toBe(false);
@@ -154,7 +154,7 @@ describe('a checkout', () => {
 });
 
 describe('a payment', () => {
-  it('is open, declined and still open, then paid, under both of its names', async () => {
+  it('is open, declined and still open, then paid, by both of its ids', async () => {
     const { order, sessionId } = await checkout();
     const before = await snapshotOf(sessionId);
     expect(before).toMatchObject({ paymentId: order.paymentId, state: 'OPEN', providerPaymentId: null, method: null, failure: null });
@@ -168,7 +168,7 @@ describe('a payment', () => {
     const after = await snapshotOf(sessionId);
     expect(after).toMatchObject({ state: 'SUCCEEDED', received: pounds(20_00n), refunds: [], failure: null });
     expect(after.method).toEqual({ type: 'card', last4: '4242' });
-    expect(await provider.payment({ providerPaymentId: after.providerPaymentId ?? '' }, signal)).toEqual(after);
+    expect(await provider.findPayment({ providerPaymentId: after.providerPaymentId ?? '' }, signal)).toEqual(after);
   });
 
   it.each([
@@ -179,82 +179,82 @@ describe('a payment', () => {
     server.ledger.pay(sessionId, 'processes');
     expect(await snapshotOf(sessionId)).toMatchObject({ state: 'PROCESSING', received: pounds(0n), failure: null });
     expect((await provider.expireCheckout(sessionId, signal)).state).toBe('PROCESSING');
-    server.ledger.settle(sessionId, outcome);
+    server.ledger.completeDebit(sessionId, outcome);
     const after = await snapshotOf(sessionId);
     expect(after).toMatchObject({ state, received: pounds(received), method: { type: 'sepa_debit', last4: '3000' } });
     expect(after.failure?.code).toBe(state === 'FAILED' ? 'payment_intent_payment_attempt_failed' : undefined);
   });
 
-  it('ends at Stripe by itself half an hour after it should have', async () => {
+  it('expires at Stripe by itself half an hour after the order', async () => {
     const { sessionId } = await checkout();
     clock.advance(60 * 60_000);
     expect((await snapshotOf(sessionId)).state).toBe('CANCELED');
   });
 
-  it('is nobody else’s', async () => {
-    const neighbour = await open(newId(), server.secrets);
+  it('is not found by another account', async () => {
+    const neighbour = await open(createId(), server.secrets);
     const { sessionId, providerPaymentId } = await paid();
-    expect(await neighbour.payment({ sessionId }, signal)).toBeNull();
-    expect(await neighbour.payment({ providerPaymentId }, signal)).toBeNull();
-    expect(await provider.payment({ sessionId: 'cs_test_unknown' }, signal)).toBeNull();
-    expect(await provider.payment({ providerPaymentId: 'pi_unknown' }, signal)).toBeNull();
+    expect(await neighbour.findPayment({ sessionId }, signal)).toBeNull();
+    expect(await neighbour.findPayment({ providerPaymentId }, signal)).toBeNull();
+    expect(await provider.findPayment({ sessionId: 'cs_test_unknown' }, signal)).toBeNull();
+    expect(await provider.findPayment({ providerPaymentId: 'pi_unknown' }, signal)).toBeNull();
   });
 });
 
 describe('a refund', () => {
-  it('is made once, also when Stripe forgot its key, and beside those of its own desk', async () => {
+  it('is created once, even when Stripe dropped its idempotency key, in addition to those of the dashboard', async () => {
     const { providerPaymentId, sessionId } = await paid();
-    const order = { refundId: newId(), providerPaymentId, amount: pounds(5_00n), reason: 'Damaged' };
-    const first = await provider.refund(order, signal);
+    const order = { refundId: createId(), providerPaymentId, amount: pounds(5_00n), reason: 'Damaged' };
+    const first = await provider.createRefund(order, signal);
     expect(first).toMatchObject({ refundId: order.refundId, amount: pounds(5_00n), state: 'SUCCEEDED', failure: null });
-    server.forgetKeys();
-    expect(await provider.refund(order, signal)).toEqual(first);
+    server.evictIdempotencyKeys();
+    expect(await provider.createRefund(order, signal)).toEqual(first);
     const desk = server.ledger.refund({ payment_intent: providerPaymentId, amount: 300 });
     const { refunds } = await snapshotOf(sessionId);
     expect(refunds.map(({ id, refundId }) => [id, refundId])).toEqual([
       [desk.id, null],
       [first.id, order.refundId],
     ]);
-    const tooMuch = { ...order, refundId: newId(), amount: pounds(12_01n) };
-    expect((await refused(provider.refund(tooMuch, signal))).kind).toBe('too-much-refunded');
-    const rest = { ...order, refundId: newId(), amount: pounds(12_00n) };
-    expect(await Promise.all([provider.refund(rest, signal), provider.refund(rest, signal)])).toHaveLength(2);
-    expect((await refused(provider.refund({ ...rest, refundId: newId() }, signal))).kind).toBe('too-much-refunded');
+    const tooMuch = { ...order, refundId: createId(), amount: pounds(12_01n) };
+    expect((await refused(provider.createRefund(tooMuch, signal))).kind).toBe('too-much-refunded');
+    const rest = { ...order, refundId: createId(), amount: pounds(12_00n) };
+    expect(await Promise.all([provider.createRefund(rest, signal), provider.createRefund(rest, signal)])).toHaveLength(2);
+    expect((await refused(provider.createRefund({ ...rest, refundId: createId() }, signal))).kind).toBe('too-much-refunded');
     expect(server.ledger.books().get((await snapshotOf(sessionId)).paymentId)).toEqual({ received: 2000, charges: 1, refunded: 2000 });
   });
 
-  it('may wait for the bank, and may come back', async () => {
+  it('may be pending at the bank, and may fail', async () => {
     const { providerPaymentId, sessionId } = await paid();
     server.ledger.refunds.pend = true;
-    const made = await provider.refund({ refundId: newId(), providerPaymentId, amount: pounds(1_00n), reason: null }, signal);
+    const made = await provider.createRefund({ refundId: createId(), providerPaymentId, amount: pounds(1_00n), reason: null }, signal);
     server.ledger.refunds.pend = false;
     expect(made.state).toBe('PENDING');
-    server.ledger.settleRefund(made.id, 'succeeded');
+    server.ledger.completeRefund(made.id, 'succeeded');
     expect((await snapshotOf(sessionId)).refunds[0]?.state).toBe('SUCCEEDED');
-    server.ledger.settleRefund(made.id, 'failed');
+    server.ledger.completeRefund(made.id, 'failed');
     expect((await snapshotOf(sessionId)).refunds[0]).toMatchObject({ state: 'FAILED', failure: { code: 'expired_or_canceled_card' } });
   });
 });
 
 describe('a payout', () => {
-  it('says what it is made of, and that adds up', async () => {
+  it('has entries that add up', async () => {
     server.ledger.payOut('gbp');
     const mine = await paid();
-    const neighbour = await open(newId(), server.secrets);
+    const neighbour = await open(createId(), server.secrets);
     const other = orderOf([3_00n]);
     server.ledger.pay((await neighbour.createCheckout(other, signal)).id, 'succeeds');
     const desk = server.ledger.refund({ payment_intent: mine.providerPaymentId, amount: 200 });
     server.ledger.transact('stripe_fee', -150, 0, 'gbp', null);
     server.ledger.transact('adjustment', 40, 0, 'gbp', null);
     const made = server.ledger.payOut('gbp');
-    const payout = await provider.payout(made?.id ?? '', signal);
-    const told = payout?.entries.map(({ kind, paymentId, providerRefundId, amount }) => [
+    const payout = await provider.findPayout(made?.id ?? '', signal);
+    const entries = payout?.entries.map(({ kind, paymentId, providerRefundId, amount }) => [
       kind,
       paymentId,
       providerRefundId,
       amount.amountMinor,
     ]);
-    expect(told?.reverse()).toEqual([
+    expect(entries?.reverse()).toEqual([
       ['fee', mine.order.paymentId, null, -50n],
       ['payment', mine.order.paymentId, null, 2000n],
       ['other', null, null, 275n],
@@ -265,29 +265,29 @@ describe('a payout', () => {
     expect(payout).toMatchObject({ state: 'PENDING', amount: pounds(1915n), failure: null });
     expect(payout?.arrivalDate).toBe(new Date(clock.now().getTime() + 2 * 86_400_000).toISOString().slice(0, 10));
     server.ledger.movePayout(made?.id ?? '', 'failed');
-    expect(await provider.payout(made?.id ?? '', signal)).toMatchObject({ state: 'FAILED', failure: { code: 'account_closed' } });
-    expect(await provider.payout('po_unknown', signal)).toBeNull();
+    expect(await provider.findPayout(made?.id ?? '', signal)).toMatchObject({ state: 'FAILED', failure: { code: 'account_closed' } });
+    expect(await provider.findPayout('po_unknown', signal)).toBeNull();
   });
 
-  it('by hand is one sum, because Stripe says no more', async () => {
+  it('that is manual is one entry, because Stripe lists no transactions for it', async () => {
     await paid();
     const made = server.ledger.payOut('gbp', false);
-    const { entries, amount } = (await provider.payout(made?.id ?? '', signal)) ?? {};
+    const { entries, amount } = (await provider.findPayout(made?.id ?? '', signal)) ?? {};
     expect(entries).toEqual([{ kind: 'other', paymentId: null, providerRefundId: null, amount }]);
   });
 });
 
-describe('what changed', () => {
+describe('listChangedSince', () => {
   const changes = async (since: Date): Promise<string[]> => {
     const found: string[] = [];
-    for await (const { id } of provider.changedSince(since, signal)) found.push(id);
+    for await (const { id } of provider.listChangedSince(since, signal)) found.push(id);
     return found;
   };
 
-  it('is told oldest first, page after page, without what others did', async () => {
+  it('yields the oldest change first, over all pages, without objects of others', async () => {
     clock.advance(60_000);
     const since = clock.now();
-    const neighbour = await open(newId(), server.secrets);
+    const neighbour = await open(createId(), server.secrets);
     server.ledger.pay((await neighbour.createCheckout(orderOf(), signal)).id, 'succeeds');
     const ids: string[] = [];
     for (let made = 0; made < 60; made += 1) ids.push((await paid()).sessionId);
@@ -301,7 +301,7 @@ describe('what changed', () => {
     expect(await changes(clock.now())).toEqual([]);
   });
 
-  it('is found by when it was made where events are gone', async () => {
+  it('lists by creation time where events are no longer kept', async () => {
     clock.advance(60_000);
     const since = clock.now();
     const { sessionId, providerPaymentId } = await paid();
@@ -309,14 +309,14 @@ describe('what changed', () => {
     const payout = server.ledger.payOut('gbp');
     clock.advance(40 * 86_400_000);
     server.ledger.events.length = 0;
-    // All that was received went back, so nothing was left to pay out.
+    // All payments were refunded, so nothing was left to pay out.
     expect(payout).toBeNull();
     expect(await changes(since)).toEqual([sessionId, providerPaymentId]);
   });
 });
 
 describe('an event', () => {
-  const read = (sent: { body: string; headers: Record<string, string> }) => provider.readEvent(Buffer.from(sent.body), sent.headers);
+  const read = (sent: { body: string; headers: Record<string, string> }) => provider.parseEvent(Buffer.from(sent.body), sent.headers);
   const reason = (sent: { body: string; headers: Record<string, string> }): string => {
     try {
       read(sent);
@@ -326,14 +326,14 @@ describe('an event', () => {
     return 'taken';
   };
 
-  it('names what it is about', async () => {
+  it('names the object that it concerns', async () => {
     const { sessionId, providerPaymentId } = await paid();
     const desk = server.ledger.refund({ payment_intent: providerPaymentId, amount: 100 });
     const payout = server.ledger.payOut('gbp');
-    const told = server.ledger.events.slice(-6).map((event) => [event.type, read(server.signed(event)).concerns]);
+    const events = server.ledger.events.slice(-6).map((event) => [event.type, read(server.signed(event)).concerns]);
     const payment = { kind: 'payment', id: providerPaymentId };
     expect(desk.payment_intent).toBe(providerPaymentId);
-    expect(told).toEqual([
+    expect(events).toEqual([
       ['charge.succeeded', payment],
       ['payment_intent.succeeded', payment],
       ['checkout.session.completed', { kind: 'session', id: sessionId }],
@@ -343,7 +343,7 @@ describe('an event', () => {
     ]);
   });
 
-  it('of a connected account, of another kind or without an object means nothing; one that names its object alone does', () => {
+  it('of a connected account, of another type or without an object is irrelevant; a thin event is not', () => {
     const event = { id: 'evt_1', object: 'event', type: 'payout.paid', data: { object: { id: 'po_1', object: 'payout' } } };
     expect(read(server.signed(event)).concerns).toEqual({ kind: 'payout', id: 'po_1' });
     expect(read(server.signed({ ...event, account: 'acct_1' })).concerns).toBeNull();
@@ -353,12 +353,12 @@ describe('an event', () => {
     expect(read(server.signed(thin)).concerns).toEqual({ kind: 'payout', id: 'po_2' });
   });
 
-  it('means nothing where it is about what another program on the account, or another organization, was paid', async () => {
+  it('is irrelevant when it concerns a payment of another program or organization on the account', async () => {
     await paid();
-    const stranger = await open(newId(), server.secrets);
+    const stranger = await open(createId(), server.secrets);
     const sent = server.ledger.events.slice(-3).map((event) => server.signed(event));
-    for (const { body, headers } of sent) expect(stranger.readEvent(Buffer.from(body), headers).concerns).toBeNull();
-    // A refund doesn't say whose payment it gives back.
+    for (const { body, headers } of sent) expect(stranger.parseEvent(Buffer.from(body), headers).concerns).toBeNull();
+    // A refund doesn't show to which organization its payment belongs.
     const refund = {
       id: 'evt_1',
       object: 'event',
@@ -368,7 +368,7 @@ describe('an event', () => {
     expect(read(server.signed(refund)).concerns).toEqual({ kind: 'payment', id: 'pi_1' });
   });
 
-  it('is taken with a signature over these very bytes, not older than five minutes', async () => {
+  it('is accepted with a signature over exactly these bytes that is not older than five minutes', async () => {
     const sent = server.signed({ id: 'evt_1', object: 'event', type: 'payout.paid' }, 299);
     expect(reason(sent)).toBe('taken');
     expect(reason({ ...sent, body: sent.body.replace('evt_1', 'evt_2') })).toBe('bad-signature');
@@ -404,7 +404,7 @@ describe('a failure', () => {
     expect(`${error.message} ${String(error.cause)}`).not.toMatch(/sk_|whsec_/);
   });
 
-  it('after the effect leaves one session and one refund when it is asked again', async () => {
+  it('after the effect leaves one session and one refund when the call is repeated', async () => {
     const order = orderOf();
     next('cut-after');
     await refused(provider.createCheckout(order, signal));
@@ -412,14 +412,14 @@ describe('a failure', () => {
     expect(sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId)).toHaveLength(1);
     server.ledger.pay(id, 'succeeds');
     const providerPaymentId = (await snapshotOf(id)).providerPaymentId ?? '';
-    const refund = { refundId: newId(), providerPaymentId, amount: pounds(1_00n), reason: null };
+    const refund = { refundId: createId(), providerPaymentId, amount: pounds(1_00n), reason: null };
     server.fault = ({ method }) => (method === 'POST' ? 'error-after' : undefined);
-    await refused(provider.refund(refund, signal));
-    expect((await provider.refund(refund, signal)).state).toBe('SUCCEEDED');
+    await refused(provider.createRefund(refund, signal));
+    expect((await provider.createRefund(refund, signal)).state).toBe('SUCCEEDED');
     expect(server.ledger.all<Refund>('refund').filter(({ payment_intent }) => payment_intent === providerPaymentId)).toHaveLength(1);
   });
 
-  it('is tried again as often as it is set, with the same key', async () => {
+  it('is retried as often as configured, with the same idempotency key', async () => {
     const patient = await open(accountId, server.secrets, { retries: 1 });
     next('cut-after');
     const order = orderOf();
@@ -428,15 +428,15 @@ describe('a failure', () => {
     expect(sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId)).toHaveLength(1);
   });
 
-  it('is a caller who gave up, or an answer that does not come', async () => {
+  it('may be an abort by the caller, or a response that does not come', async () => {
     server.fault = () => 'stall';
     const leaving = new AbortController();
-    const asked = refused(provider.check(leaving.signal));
+    const asked = refused(provider.checkCredentials(leaving.signal));
     await server.stalled;
     leaving.abort();
     expect((await asked).kind).toBe('aborted');
     const hasty = await open(accountId, server.secrets, { timeoutMs: 50 });
-    expect((await refused(hasty.check(signal))).kind).toBe('unavailable');
+    expect((await refused(hasty.checkCredentials(signal))).kind).toBe('unavailable');
   });
 });
 
@@ -454,16 +454,16 @@ describe('amounts', () => {
     ['IQD', 1_000n, 100],
     ['GBP', 10n ** 17n, undefined],
   ])('%s %d is %d in Stripe’s units', (currency, amountMinor, expected) => {
-    const ask = () => toStripeAmount({ amountMinor, currency });
-    if (expected === undefined) expect(ask).toThrow(ProviderError);
-    else expect([ask(), fromStripeAmount(expected, currency.toLowerCase())]).toEqual([expected, { amountMinor, currency }]);
+    const convert = () => toStripeAmount({ amountMinor, currency });
+    if (expected === undefined) expect(convert).toThrow(ProviderError);
+    else expect([convert(), fromStripeAmount(expected, currency.toLowerCase())]).toEqual([expected, { amountMinor, currency }]);
   });
 
-  it('come back as they went in every currency, or are refused', () => {
+  it('survive the conversion to Stripe and back in every currency, or are refused', () => {
     const money = fc.record({ amountMinor: fc.bigInt(0n, 10n ** 12n), currency: fc.constantFrom(...Intl.supportedValuesOf('currency')) });
     fc.assert(
       fc.property(money, (given) => {
-        // What is whole and ends in zeros everywhere is taken everywhere.
+        // Whole amounts that end in zeros are accepted in every currency.
         const whole = { ...given, amountMinor: given.amountMinor * 10n ** BigInt(currencyDigits(given.currency)) };
         expect(fromStripeAmount(toStripeAmount(whole), whole.currency.toLowerCase())).toEqual(whole);
         try {

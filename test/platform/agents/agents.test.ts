@@ -1,8 +1,8 @@
-// The life of an agent: made, checked for real, restarted, stopped, failed with words that people understand.
+// Lifecycle of an agent: created, checked against the model, restarted, stopped, failed with a readable reason.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { type AgentEvent, type AgentStatus, agentStatuses, nextState } from '../../../src/platform/agents/agent-state.ts';
-import { agentsSettled, startAgentWork } from '../../../src/platform/agents/agent-work.ts';
+import { startAgentWork, waitForAgentWork } from '../../../src/platform/agents/agent-work.ts';
 import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { codesOf } from '../../setup/api.ts';
@@ -18,20 +18,20 @@ beforeAll(async () => {
 afterAll(() => site.close());
 
 const make = async (body: object = {}) => {
-  const answer = await mine.api('post', '/agents', { name: `Agent ${newId()}`, model: 'offline', apiVersion: 'v1', ...body });
-  await agentsSettled(site.ctx);
+  const answer = await mine.api('post', '/agents', { name: `Agent ${createId()}`, model: 'offline', apiVersion: 'v1', ...body });
+  await waitForAgentWork(site.ctx);
   return answer;
 };
 const read = async (id: string) => (await mine.api('get', `/agents/${id}`)).body;
 const steer = async (id: string, verb: string) => {
   const answer = await mine.api('post', `/agents/${id}/${verb}`);
-  await agentsSettled(site.ctx);
+  await waitForAgentWork(site.ctx);
   return answer;
 };
 
 describe('nextState', () => {
   const events: AgentEvent[] = ['start', 'restart', 'stop', 'change', 'ready', 'fail'];
-  it('is this table', () => {
+  it('matches this transition table', () => {
     const table = agentStatuses.map((from) => [from, ...events.map((event) => nextState(from, event) ?? '-')].join(' '));
     expect(table).toEqual([
       'provisioning - - stopped provisioning running failed',
@@ -44,7 +44,7 @@ describe('nextState', () => {
 });
 
 describe('an agent', () => {
-  it('is checked behind the answer, runs, restarts, stops and starts, and keeps its conversations', async () => {
+  it('is checked in the background, runs, restarts, stops and starts, and keeps its conversations', async () => {
     const made = await make();
     expect([made.status, made.body.status, made.body.lastStartedAt]).toEqual([201, 'provisioning', null]);
     const { id } = made.body;
@@ -64,7 +64,7 @@ describe('an agent', () => {
     expect((await mine.api('post', `/conversations/${conversation.id}/messages`, { content: 'How many invoices?' })).status).toBe(201);
   });
 
-  it('names only models and versions that are there, and a name of its own', async () => {
+  it('422 for an unknown model or version, and for a duplicate name', async () => {
     const wrong = await make({ model: 'anthropic/other', apiVersion: 'v9' });
     expect([wrong.status, codesOf(wrong)]).toEqual([422, ['unknown_model', 'version_not_served']]);
     await publishVersion(site.ctx, mine.id, { version: 'v5', status: 'retired' });
@@ -79,25 +79,28 @@ describe('an agent', () => {
     ]);
   });
 
-  it.each([anthropicDialect, openAiDialect])('asks the model of $provider for real, and says why it failed', async (dialect) => {
-    site.provider.script(whole(dialect, [{ text: 'ok' }]), status(401), whole(dialect, [{ text: 'ok' }]));
-    const { id } = (await make({ model: modelOf(dialect) })).body;
-    expect((await read(id)).status).toBe('running');
-    expect(site.provider.asked).toHaveLength(1);
-    await steer(id, 'restart');
-    expect(await read(id)).toMatchObject({
-      status: 'failed',
-      statusReason: `The model "${modelOf(dialect)}" does not answer. The model's provider refused this service's credentials`,
-    });
-    const renamed = await mine.api('patch', `/agents/${id}`, { name: `Agent ${newId()}` });
-    expect(renamed.body.status).toBe('failed');
-    const changed = await mine.api('patch', `/agents/${id}`, { apiVersion: 'v2' });
-    expect(changed.body.status).toBe('restarting');
-    await agentsSettled(site.ctx);
-    expect(await read(id)).toMatchObject({ status: 'running', apiVersion: 'v2' });
-  });
+  it.each([anthropicDialect, openAiDialect])(
+    'sends a real request to the model of $provider and reports why it failed',
+    async (dialect) => {
+      site.provider.script(whole(dialect, [{ text: 'ok' }]), status(401), whole(dialect, [{ text: 'ok' }]));
+      const { id } = (await make({ model: modelOf(dialect) })).body;
+      expect((await read(id)).status).toBe('running');
+      expect(site.provider.asked).toHaveLength(1);
+      await steer(id, 'restart');
+      expect(await read(id)).toMatchObject({
+        status: 'failed',
+        statusReason: `The model "${modelOf(dialect)}" does not respond. The model's provider refused this service's credentials`,
+      });
+      const renamed = await mine.api('patch', `/agents/${id}`, { name: `Agent ${createId()}` });
+      expect(renamed.body.status).toBe('failed');
+      const changed = await mine.api('patch', `/agents/${id}`, { apiVersion: 'v2' });
+      expect(changed.body.status).toBe('restarting');
+      await waitForAgentWork(site.ctx);
+      expect(await read(id)).toMatchObject({ status: 'running', apiVersion: 'v2' });
+    },
+  );
 
-  it('is in the state that was asked for last: a check that began before settles nothing', async () => {
+  it('has the state that was requested last: an older check does not change it', async () => {
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     site.provider.script(
       async (...given) => {
@@ -109,7 +112,7 @@ describe('an agent', () => {
         await status(401)(...given);
       },
     );
-    const { id } = (await mine.api('post', '/agents', { name: `Agent ${newId()}`, model: modelOf(anthropicDialect), apiVersion: 'v1' }))
+    const { id } = (await mine.api('post', '/agents', { name: `Agent ${createId()}`, model: modelOf(anthropicDialect), apiVersion: 'v1' }))
       .body;
     const asked = (times: number) => until(async () => (site.provider.asked.length === times ? true : undefined));
     await asked(1);
@@ -117,30 +120,30 @@ describe('an agent', () => {
     expect((await mine.api('post', `/agents/${id}/start`)).body.status).toBe('provisioning');
     await asked(2);
     first.resolve();
-    // The whole check of another agent takes longer than the end of that one.
-    const other = (await mine.api('post', '/agents', { name: `Agent ${newId()}`, model: 'offline', apiVersion: 'v1' })).body;
+    // The complete check of another agent takes longer than the rest of that check.
+    const other = (await mine.api('post', '/agents', { name: `Agent ${createId()}`, model: 'offline', apiVersion: 'v1' })).body;
     await until(async () => ((await read(other.id)).status === 'running' ? true : undefined));
     expect((await read(id)).status).toBe('provisioning');
     second.resolve();
-    await agentsSettled(site.ctx);
+    await waitForAgentWork(site.ctx);
     expect(await read(id)).toMatchObject({ status: 'failed', lastStartedAt: null });
   });
 
-  it('fails when a resource of its version can’t be read', async () => {
+  it('fails when a resource of its version cannot be read', async () => {
     const other = await site.company();
     await site.ctx.db.data.query(
       `update wh_${other.id.replaceAll('-', '')}.record_state set active_table = null, generation = 0 where record_type = 'invoice'`,
     );
     const { body } = await other.api('post', '/agents', { name: 'Blind', model: 'offline', apiVersion: 'v1' });
-    await agentsSettled(site.ctx);
+    await waitForAgentWork(site.ctx);
     expect((await other.api('get', `/agents/${body.id}`)).body).toMatchObject({
       status: 'failed',
-      statusReason: expect.stringContaining('The resource "invoices" of v1 can\'t be read: '),
+      statusReason: expect.stringContaining('The resource "invoices" of v1 cannot be read: '),
     });
   });
 
-  it('whose check died with its process is checked by the next one, and by one alone', async () => {
-    const id = newId();
+  it('is checked by exactly one other process when the process of its check died', async () => {
+    const id = createId();
     const lease = "clock_timestamp() - interval '1 second'";
     await inOrganization(site.ctx, mine.id, (tx) =>
       tx('agents').insert({
@@ -155,7 +158,7 @@ describe('an agent', () => {
     );
     site.provider.script(whole(anthropicDialect, [{ text: 'ok' }]));
     const [one, two] = [startAgentWork(site.ctx), startAgentWork(site.ctx)];
-    await agentsSettled(site.ctx);
+    await waitForAgentWork(site.ctx);
     expect((await read(id)).status).toBe('running');
     expect(site.provider.asked).toHaveLength(1);
     await Promise.all([one.stop(), two.stop()]);

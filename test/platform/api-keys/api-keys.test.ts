@@ -3,7 +3,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { isApiKey } from '../../../src/identity/api-key.ts';
+import { hasApiKeyFormat } from '../../../src/identity/api-key.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const statusOf = async (secret: string): Promise<number> => (await apiOf(app, secret)('get', '/whoami')).status;
-/** A management key of another person, whose role holds just these permissions. */
+/** A management key of another person whose role has only these permissions. */
 async function memberKey(role: string | readonly string[], access: 'read' | 'write' = 'write'): Promise<Api> {
   const member = await makeMember(database.ctx, organizationId, role);
   return apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: [access], createdBy: member.id })).secret);
@@ -37,10 +37,10 @@ const change = (id: string, columns: object) =>
   inTransaction({ db: database.ctx.db, organizationId }, (tx) => tx('api_keys').where({ id }).update(columns));
 
 describe('POST /api-keys', () => {
-  it('201 shows the secret once, and stores neither it nor enough to find it', async () => {
+  it('201 returns the secret once, and stores neither it nor enough to derive it', async () => {
     const made = await create(owner, { name: ' Reports ', scopes: { permissions: ['read'] } });
     expect(made).toMatchObject({ name: 'Reports', status: 'active', prefix: made.secret.slice(0, 12), expiresAt: null, revokedAt: null });
-    expect(isApiKey(made.secret)).toBe(true);
+    expect(hasApiKeyFormat(made.secret)).toBe(true);
     const shown = JSON.stringify([(await owner('get', `/api-keys/${made.id}`)).body, (await owner('get', '/api-keys')).body]);
     expect(shown).not.toContain(made.secret);
     expect(shown).not.toContain('"secret"');
@@ -52,15 +52,15 @@ describe('POST /api-keys', () => {
     expect(await statusOf(made.secret)).toBe(200);
   });
 
-  it('401 for a key with a wrong character, without a look-up', async () => {
+  it('401 for a key with a wrong character, without a database lookup', async () => {
     const { secret } = await create(owner, {});
     const last = secret.at(-1) === 'a' ? 'b' : 'a';
-    expect(isApiKey(secret.slice(0, -1) + last)).toBe(false);
+    expect(hasApiKeyFormat(secret.slice(0, -1) + last)).toBe(false);
     expect(await statusOf(secret.slice(0, -1) + last)).toBe(401);
     expect(await statusOf(`psk_${'0'.repeat(49)}`)).toBe(401);
   });
 
-  it('422 names every problem at once', async () => {
+  it('422 reports all problems in one response', async () => {
     const answer = await owner('post', '/api-keys', {
       name: '',
       scopes: { versions: ['1'], resources: ['Invoices', 'x'], permissions: ['read', 'read'], more: [] },
@@ -73,7 +73,7 @@ describe('POST /api-keys', () => {
     );
   });
 
-  it('422 when it names versions that do not exist; one that a key has already may be gone', async () => {
+  it('422 for versions that do not exist; a version that the key already names may have been deleted', async () => {
     const scopes = { versions: ['v1', 'v8', 'v9'] };
     const refused = await owner('post', '/api-keys', { name: 'for later', scopes });
     expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_version', 'unknown_version']]);
@@ -90,14 +90,14 @@ describe('POST /api-keys', () => {
   });
 
   it.each(['9999-12-31T23:59:59-23:59', '2999-01-01T00:00:00.123456789012345678901234567890Z', `2999-01-01T00:00:00.${'1'.repeat(2000)}Z`])(
-    'takes or refuses %.40s, but never fails',
+    'accepts or rejects %.40s, but never answers 500',
     async (expiresAt) => {
       expect((await owner('post', '/api-keys', { name: 'far', expiresAt })).status).toBeLessThan(500);
       expect((await owner('get', '/api-keys')).status).toBe(200);
     },
   );
 
-  it('403 for a grant of write by someone who only reads', async () => {
+  it('403 when a caller with read permissions only grants write', async () => {
     const api = await memberKey(['api-key:create', 'api-key:read'], 'write');
     await create(api, { scopes: { permissions: ['read'] } });
     const reader = await memberKey('viewer');
@@ -106,7 +106,7 @@ describe('POST /api-keys', () => {
 });
 
 describe('a key', () => {
-  it('with read access reads all and writes nothing', async () => {
+  it('with read access reads everything and writes nothing', async () => {
     const api = apiOf(app, (await create(owner, { scopes: { permissions: ['read'] } })).secret);
     expect((await api('get', '/api-keys')).status).toBe(200);
     const refused = await api('post', '/api-keys', { name: 'x' });
@@ -115,7 +115,7 @@ describe('a key', () => {
   });
 
   it.each([[{ versions: ['v1'], permissions: ['write'] }], [{ resources: ['invoices'], permissions: ['write'] }]])(
-    'restricted to %j may only ask who it is',
+    'restricted to %j may only call GET /whoami',
     async (scopes) => {
       const api = apiOf(app, (await create(owner, { scopes })).secret);
       expect((await api('get', '/whoami')).status).toBe(200);
@@ -124,7 +124,7 @@ describe('a key', () => {
     },
   );
 
-  it('holds no more than its creator does, and shrinks with them', async () => {
+  it('has at most the permissions of its creator, and loses them with its creator', async () => {
     const member = await makeMember(database.ctx, organizationId, 'editor');
     const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'], createdBy: member.id });
     const api = apiOf(app, secret);
@@ -143,7 +143,7 @@ describe('a key', () => {
     expect((await owner('get', '/api-keys')).status).toBe(200);
   });
 
-  it('ends at its expiry', async () => {
+  it('expires', async () => {
     const { id, secret } = await create(owner, { expiresAt: new Date(Date.now() + 60_000).toISOString() });
     expect(await statusOf(secret)).toBe(200);
     await change(id, { expires_at: new Date(Date.now() - 1000) });
@@ -154,14 +154,14 @@ describe('a key', () => {
 });
 
 describe('PATCH /api-keys/{id}', () => {
-  it('changes what is named and leaves the rest', async () => {
+  it('updates the given fields and leaves the others', async () => {
     const { id } = await create(owner, { scopes: { versions: ['v1'] }, expiresAt: '2999-01-01T00:00:00Z' });
     const answer = await owner('patch', `/api-keys/${id}`, { name: 'New name' });
     expect(answer.body).toMatchObject({ name: 'New name', scopes: { versions: ['v1'] }, expiresAt: '2999-01-01T00:00:00Z' });
     expect((await owner('patch', `/api-keys/${id}`, { expiresAt: null })).body.expiresAt).toBeNull();
   });
 
-  it('403 when someone with less power widens a key of someone with more', async () => {
+  it('403 when a caller widens a key of someone with more permissions', async () => {
     const helper = await memberKey(['api-key:update', 'api-key:read', 'team:create']);
     const reading = await create(owner, { scopes: { permissions: ['read'] } });
     const writing = await helper('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
@@ -184,7 +184,7 @@ describe('PATCH /api-keys/{id}', () => {
 });
 
 describe('DELETE /api-keys/{id}', () => {
-  it('204, and the secret is dead at once while the key stays listed', async () => {
+  it('204; the secret stops working immediately and the key stays listed', async () => {
     const { id, secret } = await create(owner, {});
     expect(await statusOf(secret)).toBe(200);
     expect((await owner('delete', `/api-keys/${id}`)).status).toBe(204);
@@ -197,7 +197,7 @@ describe('DELETE /api-keys/{id}', () => {
 });
 
 describe('the public interface', () => {
-  it('refuses a revoked key within a second, though it trusts what it has seen', async () => {
+  it('refuses a revoked key within a second although it caches keys', async () => {
     const { id, secret } = await create(owner, {});
     const clock = testClock();
     const trusting = createApp({ ...database.ctx, clock });
@@ -215,7 +215,7 @@ describe('the public interface', () => {
 });
 
 describe('POST /api-keys/{id}/rotate', () => {
-  it('201 with a new secret; the old one ends at once without a grace period', async () => {
+  it('201 with a new secret; without a grace period the old one ends immediately', async () => {
     const made = await create(owner, {});
     const rotated = await owner('post', `/api-keys/${made.id}/rotate`, {});
     expect(rotated.status).toBe(201);
@@ -223,7 +223,7 @@ describe('POST /api-keys/{id}/rotate', () => {
     expect([await statusOf(made.secret), await statusOf(rotated.body.secret)]).toEqual([401, 200]);
   });
 
-  it('lets the old secret work through the grace period and no longer; a second rotation ends the oldest', async () => {
+  it('keeps the old secret valid during the grace period only; a second rotation ends the oldest', async () => {
     const made = await create(owner, {});
     const second = (await owner('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 })).body.secret;
     expect([await statusOf(made.secret), await statusOf(second)]).toEqual([200, 200]);
@@ -233,7 +233,7 @@ describe('POST /api-keys/{id}/rotate', () => {
     expect([await statusOf(second), await statusOf(third)]).toEqual([401, 200]);
   });
 
-  it('gives the old secret none of the power of whoever rotated', async () => {
+  it('gives the old secret none of the permissions of the caller who rotated', async () => {
     const editor = await makeMember(database.ctx, organizationId, 'editor');
     const old = await makeKey(database.ctx, organizationId, { permissions: ['write'], createdBy: editor.id });
     const rotated = await owner('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 });
@@ -243,20 +243,20 @@ describe('POST /api-keys/{id}/rotate', () => {
     expect(await permissions(old.secret)).toContain('sync:create');
   });
 
-  it('does not let whoever rotated widen what the old secret may do for its former holder', async () => {
+  it('422 when the caller who rotated widens the scopes while the old secret acts for its former holder', async () => {
     const old = await create(owner, { scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] } });
-    const keeper = await memberKey(['api-key:read', 'api-key:update']);
+    const holder = await memberKey(['api-key:read', 'api-key:update']);
     const wide = { scopes: { permissions: ['write'] } };
-    expect((await keeper('patch', `/api-keys/${old.id}`, wide)).status).toBe(403);
-    expect((await keeper('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 })).status).toBe(201);
+    expect((await holder('patch', `/api-keys/${old.id}`, wide)).status).toBe(403);
+    expect((await holder('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 })).status).toBe(201);
     for (const scopes of [{ permissions: ['write'] }, { permissions: ['read'] }, { versions: ['v1'], permissions: ['write'] }])
-      expect(codesOf(await keeper('patch', `/api-keys/${old.id}`, { scopes }))).toEqual(['grace_running']);
+      expect(codesOf(await holder('patch', `/api-keys/${old.id}`, { scopes }))).toEqual(['grace_running']);
     expect((await apiOf(app, old.secret)('get', '/whoami')).body.permissions).toEqual([]);
-    expect((await keeper('post', `/api-keys/${old.id}/rotate`, {})).status).toBe(201);
-    expect((await keeper('patch', `/api-keys/${old.id}`, wide)).status).toBe(200);
+    expect((await holder('post', `/api-keys/${old.id}/rotate`, {})).status).toBe(201);
+    expect((await holder('patch', `/api-keys/${old.id}`, wide)).status).toBe(200);
   });
 
-  it('422 for a grace period out of bounds, a revoked key and an expired one', async () => {
+  it('422 for a grace period out of range, a revoked key and an expired key', async () => {
     const { id } = await create(owner, {});
     for (const gracePeriodSeconds of [-1, 2_592_001, 1.5, '60'])
       expect((await owner('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds })).status).toBe(422);
@@ -267,17 +267,17 @@ describe('POST /api-keys/{id}/rotate', () => {
   });
 });
 
-describe('the life of a key', () => {
-  it('is made longer only by who holds what it may do, and shorter by anyone who may change it', async () => {
+describe('the lifetime of a key', () => {
+  it('is extended only by callers with the permissions of the key, and shortened by anyone who may update it', async () => {
     const made = await create(owner, { scopes: { permissions: ['write'] }, expiresAt: '2998-01-01T00:00:00Z' });
-    const keeper = await memberKey(['api-key:read', 'api-key:update']);
+    const holder = await memberKey(['api-key:read', 'api-key:update']);
     for (const expiresAt of [null, '2999-01-01T00:00:00Z'])
-      expect(codesOf(await keeper('patch', `/api-keys/${made.id}`, { expiresAt }))).toEqual(['escalation']);
-    expect((await keeper('patch', `/api-keys/${made.id}`, { expiresAt: '2997-01-01T00:00:00Z' })).status).toBe(200);
+      expect(codesOf(await holder('patch', `/api-keys/${made.id}`, { expiresAt }))).toEqual(['escalation']);
+    expect((await holder('patch', `/api-keys/${made.id}`, { expiresAt: '2997-01-01T00:00:00Z' })).status).toBe(200);
     expect((await owner('patch', `/api-keys/${made.id}`, { expiresAt: null })).status).toBe(200);
   });
 
-  it('ends once: revoking again changes nothing and leaves no second row', async () => {
+  it('revoking again changes nothing and adds no second audit entry', async () => {
     const { id } = await create(owner, {});
     for (let round = 0; round < 2; round += 1) expect((await owner('delete', `/api-keys/${id}`)).status).toBe(204);
     const log = await owner('get', `/organizations/${organizationId}/audit-log?targetId=${id}&action=api-key.revoke`);
@@ -304,10 +304,10 @@ describe('GET /api-keys/{id}/usage', () => {
     return { day, version, resource, succeeded, not_modified: notModified, refused, failed };
   };
 
-  it('adds the calls up by day, version and resource, within the days asked for', async () => {
+  it('groups the requests by day, version and resource within the requested days', async () => {
     const { id } = await create(owner, {});
     const { id: other } = await create(owner, {});
-    // Long ago, whatever day it is: without days the last ones are meant.
+    // Long ago on any date: without `from` and `to` only the last days are included.
     await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
       tx('api_key_usage').insert(
         [

@@ -3,8 +3,8 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../../src/app.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { publicationsSettled, resumePublications } from '../../../src/platform/api-schemas/publication.ts';
-import { openUsage } from '../../../src/public/index.ts';
+import { resumePublications, waitForPublications } from '../../../src/platform/api-schemas/publication.ts';
+import { startUsageCounter } from '../../../src/public/index.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { type Erp, startErp } from '../../setup/erp.ts';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await background.stop();
 });
 afterAll(async () => {
-  await publicationsSettled(database.ctx);
+  await waitForPublications(database.ctx);
   await database.close();
   await erp.stop();
 });
@@ -55,7 +55,7 @@ const draft = async (body: object = { name: 'For partners', endpoints: [customer
 const read = async (id: string) => (await owner('get', `/api-schema/${id}`)).body;
 const publish = async ({ id, revision }: { id: string; revision: number }): Promise<Answer> => {
   const answer = await owner('post', `/api-schema/${id}/publish`, { revision });
-  await publicationsSettled(database.ctx);
+  await waitForPublications(database.ctx);
   return answer;
 };
 const published = async (body?: object) => {
@@ -69,7 +69,7 @@ const problemsOf = (answer: Answer) =>
 const number = (version: string) => Number(version.slice(1));
 
 describe('POST /api-schema', () => {
-  it('201 with a draft and the next label; a label is never given twice', async () => {
+  it('201 with a draft and the next label; labels are never reused', async () => {
     const first = await draft();
     expect(first).toMatchObject({ status: 'draft', revision: 1, publication: null, publishedAt: null });
     expect((await owner('delete', `/api-schema/${first.id}`)).status).toBe(204);
@@ -79,7 +79,7 @@ describe('POST /api-schema', () => {
     expect(new Set(many.map(({ version }) => version)).size).toBe(4);
   });
 
-  it('starts from another version, and gives no label away for a refusal', async () => {
+  it('copies another version; a refused request uses no label', async () => {
     const base = await draft();
     const copy = await draft({ basedOn: base.version, name: 'Copy' });
     expect(await read(copy.id)).toMatchObject({ name: 'Copy', endpoints: (await read(base.id)).endpoints });
@@ -87,7 +87,7 @@ describe('POST /api-schema', () => {
     expect(number((await draft({})).version)).toBe(number(copy.version) + 1);
   });
 
-  it('422 for a definition that breaks a rule, every problem with its path', async () => {
+  it('422 for an invalid definition, every problem with its path', async () => {
     const answer = await owner('post', '/api-schema', {
       endpoints: [
         {
@@ -118,7 +118,7 @@ describe('POST /api-schema', () => {
 });
 
 describe('PATCH /api-schema/{id}', () => {
-  it('changes a draft, counts its revisions and refuses a stale one', async () => {
+  it('updates a draft, increments its revision and refuses a stale one', async () => {
     const made = await draft();
     const changed = await owner('patch', `/api-schema/${made.id}`, { notes: 'New', revision: 1 });
     expect(changed.body).toMatchObject({ notes: 'New', name: 'For partners', revision: 2 });
@@ -130,7 +130,7 @@ describe('PATCH /api-schema/{id}', () => {
 });
 
 describe('POST /api-schema/{id}/validate', () => {
-  it('names what stands in the way, and what publishing would build', async () => {
+  it('lists the problems, and the indexes that publishing would build', async () => {
     const made = await draft({
       endpoints: [
         {
@@ -156,7 +156,7 @@ describe('POST /api-schema/{id}/validate', () => {
 });
 
 describe('POST /api-schema/{id}/publish', () => {
-  it('202, then the version answers callers and never changes again', async () => {
+  it('202, then the version serves callers and never changes again', async () => {
     const made = await published();
     const { secret } = await makeKey(database.ctx, organizationId);
     const listed = await supertest(app)
@@ -174,7 +174,7 @@ describe('POST /api-schema/{id}/publish', () => {
     expect(await read(made.id)).toMatchObject({ notes: '', status: 'published' });
   });
 
-  it('422 with every problem while it is not ready, and for a revision that is not the one looked at', async () => {
+  it('422 with every problem while it is not valid, and for another revision than the reviewed one', async () => {
     const unready = await draft({
       endpoints: [{ ...customers, fields: [field('a', 'nothing'), field('b', 'neither')], filters: [], sorts: [] }],
     });
@@ -190,7 +190,7 @@ describe('POST /api-schema/{id}/publish', () => {
     expect((await read(made.id)).status).toBe('draft');
   });
 
-  it('publishes once when asked twice at the same time, and locks the draft meanwhile', async () => {
+  it('publishes once for two concurrent requests, and locks the draft meanwhile', async () => {
     const made = await draft();
     const [a, b] = await Promise.all([publish(made), publish(made)]);
     expect([a.status, b.status].sort()).toEqual([202, 422]);
@@ -205,13 +205,13 @@ describe('POST /api-schema/{id}/publish', () => {
       await owner('delete', `/api-schema/${locked.id}`),
     ])
       expect([answer.status, codesOf(answer)]).toEqual([422, ['publishing']]);
-    // The process that was publishing is gone; the next start takes it up.
+    // The publishing process has died; the next start resumes the publication.
     await resumePublications(database.ctx);
-    await publicationsSettled(database.ctx);
+    await waitForPublications(database.ctx);
     expect(await read(locked.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 
-  it('is shown as failed when it can not end, and may be tried again', async () => {
+  it('fails when it cannot complete, and can be repeated', async () => {
     const made = await draft({ endpoints: [{ ...customers, fields: [field('number', 'no_longer_there')], filters: [], sorts: [] }] });
     await inOrganization((tx) =>
       tx('api_schemas')
@@ -219,7 +219,7 @@ describe('POST /api-schema/{id}/publish', () => {
         .update({ publication: JSON.stringify({ status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] }) }),
     );
     await resumePublications(database.ctx);
-    await publicationsSettled(database.ctx);
+    await waitForPublications(database.ctx);
     const failed = await read(made.id);
     expect(failed).toMatchObject({ status: 'draft', publication: { status: 'failed' } });
     expect(failed.publication.problems.length).toBeGreaterThan(0);
@@ -233,7 +233,7 @@ describe('POST /api-schema/{id}/publish', () => {
 });
 
 describe('POST /api-schema/{id}/new-version and GET /diff', () => {
-  it('start a draft from any version and mark what breaks', async () => {
+  it('create a draft from any version and mark breaking changes', async () => {
     const base = await published();
     const next = await owner('post', `/api-schema/${base.id}/new-version`);
     expect(next.status).toBe(201);
@@ -256,13 +256,13 @@ describe('POST /api-schema/{id}/new-version and GET /diff', () => {
 });
 
 describe('POST /api-schema/{id}/deprecate and /retire', () => {
-  it('announce, end and bring back a version', async () => {
+  it('deprecate, retire and restore a version', async () => {
     const made = await published();
     const { id, secret } = await makeKey(database.ctx, organizationId);
     const { id: refused } = await makeKey(database.ctx, organizationId);
     const today = new Date().toISOString().slice(0, 10);
-    // These calls are never counted: the counts are made below.
-    const usage = openUsage(database.ctx, { flushEveryMs: 3_600_000 });
+    // These requests are never counted: the counts are inserted below.
+    const usage = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
     const call = async () => {
       const fresh = createApp(database.ctx, { usage });
       return supertest(fresh)
@@ -276,7 +276,7 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
     expect(deprecated.body).toMatchObject({ status: 'deprecated', sunsetAt: '2998-12-31T23:00:00Z' });
     const answered = await call();
     expect([answered.status, answered.headers['sunset']]).toEqual([200, 'Mon, 31 Dec 2998 23:00:00 GMT']);
-    // Announced long ago: another sunset doesn't make that another day.
+    // Deprecated long ago: another sunset does not change that date.
     await inOrganization((tx) => tx('api_schemas').where({ id: made.id }).update({ deprecated_at: '2026-01-31T00:00:00Z' }));
     expect((await move('deprecate', {})).body).toMatchObject({ sunsetAt: null, deprecatedAt: '2026-01-31T00:00:00Z' });
     expect((await call()).headers['deprecation']).toBe(`@${Date.UTC(2026, 0, 31) / 1_000}`);

@@ -1,13 +1,13 @@
-// Indexes live as long as a version needs them: what refused and ended versions leave behind goes, what answers keeps its own, and a
-// version that comes back gets them again, whatever was cut short in between.
+// Indexes exist as long as a version needs them: those of failed and retired versions are dropped, served versions keep theirs, and a
+// restored version gets them again, also after interruptions.
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { openKnex } from '../../../src/db/connect.ts';
-import { publicationsSettled } from '../../../src/platform/api-schemas/publication.ts';
-import { tendAllIndexes, tendIndexes } from '../../../src/platform/api-schemas/tend-indexes.ts';
-import { buildWantedIndexes, rememberWantedIndexes } from '../../../src/sync/index.ts';
+import { maintainAllIndexes, maintainIndexes } from '../../../src/platform/api-schemas/maintain-indexes.ts';
+import { waitForPublications } from '../../../src/platform/api-schemas/publication.ts';
+import { buildWantedIndexes, saveWantedIndexes } from '../../../src/sync/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { type Api, apiOf } from '../../setup/api.ts';
@@ -48,16 +48,16 @@ beforeAll(async () => {
   owner = apiOf(createApp(database.ctx), (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
   versions['one'] = await publish('tranid', 'status');
   versions['two'] = await publish('status', 'seq');
-  await publicationsSettled(database.ctx);
+  await waitForPublications(database.ctx);
   expect([await statusOf(versions['one']), await statusOf(versions['two'])]).toEqual(['published', 'published']);
 });
 afterAll(async () => {
-  await publicationsSettled(database.ctx);
+  await waitForPublications(database.ctx);
   await admin.destroy();
   await database.close();
 });
 
-/** The columns of the table's usable indexes, and how many there are that are not. */
+/** The columns of the table's valid indexes, and the number of invalid ones. */
 async function held(): Promise<{ usable: string[]; broken: number }> {
   const { rows } = await admin.raw<{ rows: { columns: string; valid: boolean }[] }>(
     `select (regexp_match(pg_get_indexdef(indexrelid), '\\(([^)]*)\\)'))[1] as columns, indisvalid as valid from pg_index
@@ -68,13 +68,13 @@ async function held(): Promise<{ usable: string[]; broken: number }> {
   return { usable: usable.sort(), broken: rows.filter(({ valid }) => !valid).length };
 }
 const left = { method: 'btree', expression: '"f_total", id' } as const;
-/** As a version leaves it that was refused after its indexes had been built. */
+/** The state left by a version that failed to publish after its indexes had been built. */
 async function leaveBehind(): Promise<void> {
-  await rememberWantedIndexes(tenant, 'invoice', [left]);
+  await saveWantedIndexes(tenant, 'invoice', [left]);
   await buildWantedIndexes(tenant, 'invoice', () => Promise.resolve());
   expect((await held()).usable).toContain('total');
 }
-const tend = () => tendIndexes(tenant, never);
+const tend = () => maintainIndexes(tenant, never);
 const usual = { usable: ['generation', 'seq', 'status', 'tranid'], broken: 0 };
 
 beforeEach(async () => {
@@ -83,7 +83,7 @@ beforeEach(async () => {
 });
 
 describe('the indexes of a table', () => {
-  it('are those of the versions that answer: what nobody needs goes, half built ones too', async () => {
+  it('are those of the served versions: unused and half-built ones are dropped', async () => {
     await leaveBehind();
     await admin.raw(
       `update pg_index set indisvalid = false where indrelid = '${schema}.${table}'::regclass and indexrelid::regclass::text like '%' || ?`,
@@ -101,11 +101,11 @@ describe('the indexes of a table', () => {
     const remembered = await admin.raw(`select count(*)::int as n from ${schema}.record_indexes`);
     expect(remembered.rows[0].n).toBe(4);
     await leaveBehind();
-    await tendAllIndexes(database.ctx, never);
+    await maintainAllIndexes(database.ctx, never);
     expect(await held()).toEqual(usual);
   });
 
-  it('stay for a version on its way', async () => {
+  it('stay for a version that is being published', async () => {
     const { body } = await owner('post', '/api-schema', { endpoints: [endpoint('total')] });
     const publication = { status: 'running', progress: { step: 'starting', done: 0, total: 1 }, problems: [], proof: null };
     await admin('api_schemas')
@@ -121,7 +121,7 @@ describe('the indexes of a table', () => {
     expect(await held()).toEqual(usual);
   });
 
-  it('of an ended version stay for a day, go, and are built again when it comes back', async () => {
+  it('of a retired version stay for a day, are dropped, and are rebuilt when it is restored', async () => {
     const id = versions['two'] ?? '';
     await owner('post', `/api-schema/${id}/retire`, {});
     await tend();
@@ -132,17 +132,17 @@ describe('the indexes of a table', () => {
     await tend();
     expect((await held()).usable).toEqual(['generation', 'status', 'tranid']);
     expect((await owner('post', `/api-schema/${id}/retire`, { undo: true })).body.status).toBe('deprecated');
-    await publicationsSettled(database.ctx);
+    await waitForPublications(database.ctx);
     expect(await held()).toEqual(usual);
-    // As after a stop in the middle of coming back.
+    // As after an interruption while the version was being restored.
     await admin.raw(`delete from ${schema}.record_indexes where expression like '%f_seq%'`);
     await tend();
     expect((await admin.raw(`select from ${schema}.record_indexes where expression like '%f_seq%'`)).rowCount).toBe(1);
   });
 
-  it('are never taken from a version that is published at the same time', async () => {
+  it('of a version that is published concurrently are never dropped', async () => {
     await leaveBehind();
-    // Whoever looks after the table's indexes waits for this session, and all of them begin when it ends.
+    // Index maintenance and publications of the table wait for this session, and all start when it ends.
     const holder = await admin.transaction();
     await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 1))', [`${schema}.${table}`]);
     const tending = tend();
@@ -156,7 +156,7 @@ describe('the indexes of a table', () => {
       return rows.rowCount === 1 ? true : undefined;
     });
     await holder.commit();
-    await Promise.all([tending, publicationsSettled(database.ctx)]);
+    await Promise.all([tending, waitForPublications(database.ctx)]);
     expect(await statusOf(id)).toBe('published');
     expect((await held()).usable).toContain('total');
     await tend();

@@ -1,10 +1,10 @@
-// What publishing shows before a version goes live, and what becomes of it when its process ends.
+// The publication report, and what happens to a publication when its process ends.
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { openDb, openKnex } from '../../../src/db/connect.ts';
-import { publicationsSettled, resumePublications, stopPublications } from '../../../src/platform/api-schemas/publication.ts';
+import { resumePublications, stopPublications, waitForPublications } from '../../../src/platform/api-schemas/publication.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   owner = apiOf(app, secret);
 });
 afterAll(async () => {
-  await publicationsSettled(database.ctx);
+  await waitForPublications(database.ctx);
   await admin.destroy();
   await database.close();
 });
@@ -55,19 +55,19 @@ const publish = async ({ id, revision }: Made, api = owner): Promise<void> => {
 const published = async (): Promise<Made> => {
   const made = await draft();
   await publish(made);
-  await publicationsSettled(database.ctx);
+  await waitForPublications(database.ctx);
   expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   return made;
 };
 
 describe('GET /api-schema/{id}/publication', () => {
-  it('says what each read takes, what changed for callers, and warns of slow ones', async () => {
+  it('reports the time of each read and the changes for callers, and warns of slow reads', async () => {
     const base = await published();
     const next = await draft({ ...invoices, filters: [{ field: 'number', operators: ['eq', 'null'] }], sorts: [] });
     expect((await owner('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
-    const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, fewRecords: 0 } } };
+    const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 0 } } };
     await publish(next, apiOf(createApp(strict), secret));
-    await publicationsSettled(database.ctx);
+    await waitForPublications(database.ctx);
     const { publication } = await read(next.id);
     // No filter, the id and two operators, in two directions.
     expect(publication).toMatchObject({
@@ -75,7 +75,7 @@ describe('GET /api-schema/{id}/publication', () => {
       problems: [],
       proof: { pairs: 8, tried: 8, slowestMs: expect.any(Number) },
     });
-    // Every read is one too slow: of a value that is common, rare or absent, where there is a filter.
+    // Every read counts as slow: with a common, rare or absent value where there is a filter.
     const warned = (path: string, times: number) => Array.from({ length: times }, () => path);
     expect(publication.proof.warnings.map(({ path }: { path: string }) => path).sort()).toEqual([
       ...warned('endpoints[0]', 2 + 6),
@@ -99,18 +99,18 @@ describe('GET /api-schema/{id}/publication', () => {
     ]);
   });
 
-  it('is made anew when records have grown, and says over how many', async () => {
+  it('can be measured again when there are more records, and reports how many', async () => {
     const made = await published();
     const report = async () => (await owner('get', `/api-schema/${made.id}/publication`)).body;
     const before = await report();
     expect(before.records).toEqual([{ resource: 'invoices', rows: 200 }]);
     const unread = await draft();
     expect(codesOf(await owner('post', `/api-schema/${unread.id}/prove`))).toEqual(['illegal_transition']);
-    // More than few records, of which each pair is tried; and no read is allowed to take any time.
-    const grown = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, fewRecords: 199 } } };
+    // Enough records that every combination is measured; and every read counts as slow.
+    const grown = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 199 } } };
     const again = await apiOf(createApp(grown), secret)('post', `/api-schema/${made.id}/prove`);
     expect([again.status, again.body]).toEqual([202, before]);
-    await publicationsSettled(database.ctx);
+    await waitForPublications(database.ctx);
     const after = await report();
     expect(Date.parse(after.madeAt)).toBeGreaterThanOrEqual(Date.parse(before.madeAt));
     expect(after).toMatchObject({ status: 'succeeded', records: before.records, changes: before.changes, against: before.against });
@@ -121,12 +121,12 @@ describe('GET /api-schema/{id}/publication', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('refuses a version with a read that callers would never see the end of, and says what to change', async () => {
-    // Time enough for every other statement, on a machine however busy.
+  it('fails for a version with a read over the timeout, and reports what to change', async () => {
+    // Enough time for every other statement, even on a busy machine.
     const timeoutMs = 1_500;
     const hasty = openDb(database.address, database.address, { control: 4, data: 2 }, timeoutMs);
     const slow = { ...database.ctx, db: hasty, settings: { ...testSettings, readTimeoutMs: timeoutMs } };
-    // One record keeps readers waiting who have only that time: no first page of a sort shows it, and whoever counts meets it.
+    // One record takes longer than the read timeout: it is on no first page of a sort, but counting reads it.
     await admin.raw(
       `alter table ${table} enable row level security, force row level security;
        create policy slow on ${table}
@@ -135,15 +135,17 @@ describe('GET /api-schema/{id}/publication', () => {
     try {
       const made = await draft({ ...invoices, filters: [{ field: 'number', operators: ['starts_with'] }], sorts: [] });
       await publish(made, apiOf(createApp(slow), secret));
-      await publicationsSettled(slow);
+      await waitForPublications(slow);
       const refused = await read(made.id);
       expect(refused).toMatchObject({ status: 'draft', publication: { status: 'failed', proof: { tried: expect.any(Number) } } });
       const [problem] = refused.publication.problems;
       expect([problem.code, problem.blocks]).toEqual(['too_slow', 'publish']);
-      expect(problem.message).toMatch(/^invoices\?.*takes longer than the 1500 ms .*leave out the (filter|sort) .*READ_TIMEOUT_MS/);
+      expect(problem.message).toMatch(
+        /^invoices\?.*takes longer than the read timeout of 1500 ms.*remove the (filter|sort) .*READ_TIMEOUT_MS/,
+      );
       await admin.raw(`alter table ${table} disable row level security, no force row level security`);
       await publish(made);
-      await publicationsSettled(database.ctx);
+      await waitForPublications(database.ctx);
       expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded', problems: [] } });
     } finally {
       await admin.raw(`alter table ${table} disable row level security, no force row level security; drop policy slow on ${table}`);
@@ -151,7 +153,7 @@ describe('GET /api-schema/{id}/publication', () => {
     }
   });
 
-  it('a process that died while it built an index leaves nothing half made', async () => {
+  it('a process that died while it built an index leaves nothing half-built', async () => {
     await published();
     const indexes = async () =>
       (
@@ -167,9 +169,9 @@ describe('GET /api-schema/{id}/publication', () => {
     expect(await indexes()).toEqual(before.map(({ name }: { name: string }) => ({ name, valid: true })));
   });
 
-  it('is left as it is when the service stops in the middle of an index, and goes on at the next start', async () => {
+  it('stays running when the service stops during an index build, and resumes at the next start', async () => {
     const made = await draft({ ...invoices, sorts: ['modifiedAt'] });
-    // A concurrent build waits for whoever may be writing.
+    // A concurrent index build waits for open write transactions.
     const writing = await admin.transaction();
     try {
       await writing.raw(`lock table ${table} in row exclusive mode`);
@@ -183,7 +185,7 @@ describe('GET /api-schema/{id}/publication', () => {
     }
     expect(await read(made.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
     await Promise.all([resumePublications(database.ctx), resumePublications(database.ctx)]);
-    await publicationsSettled(database.ctx);
+    await waitForPublications(database.ctx);
     expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 
@@ -191,9 +193,9 @@ describe('GET /api-schema/{id}/publication', () => {
   it.each([
     ['moved on', 'seq', { revision: 2, notes: 'not looked at', publication: null }],
     ['failed to be published', 'total', { publication: failed }],
-  ])('never makes a draft live that %s meanwhile', async (_, source, change) => {
+  ])('never publishes a draft that %s meanwhile', async (_, source, change) => {
     const made = await draft({ ...invoices, fields: [...invoices.fields, { name: source, source }], sorts: [source] });
-    // Whoever looks after the table's indexes waits for this session.
+    // Index maintenance and publications of the table wait for this session.
     const holder = await admin.transaction();
     try {
       await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 1))', [table.replaceAll('"', '')]);
@@ -205,11 +207,11 @@ describe('GET /api-schema/{id}/publication', () => {
     } finally {
       await holder.rollback();
     }
-    await publicationsSettled(database.ctx);
+    await waitForPublications(database.ctx);
     expect(await read(made.id)).toMatchObject({ status: 'draft', ...change });
   });
 
-  it('of a process that was lost is taken up once its lease has run out, and not before', async () => {
+  it('of a dead process is resumed when its lease has expired, and not before', async () => {
     const lost = await draft({ ...invoices, sorts: ['modifiedAt'] });
     const state = { status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] };
     const leave = (until: string) =>
@@ -218,11 +220,11 @@ describe('GET /api-schema/{id}/publication', () => {
         .update({ publication: JSON.stringify(state), publication_lease_until: admin.raw(`now() + interval '${until}'`) });
     await leave('1 minute');
     await resumePublications(database.ctx);
-    await publicationsSettled(database.ctx);
+    await waitForPublications(database.ctx);
     expect(await read(lost.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
     await leave('-1 second');
     await resumePublications(database.ctx);
-    await publicationsSettled(database.ctx);
+    await waitForPublications(database.ctx);
     expect(await read(lost.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 });

@@ -26,7 +26,7 @@ const read = async (query = '', by = w.owner) => by.api('get', `${w.at}/audit-lo
 const actions = async (query: string): Promise<string[]> => (await read(query)).body.data.map((entry: { action: string }) => entry.action);
 
 describe('GET /organizations/{id}/audit-log', () => {
-  it('says who did what, when, with what and from where, newest first', async () => {
+  it('lists person, action, time, credential and address, newest first', async () => {
     const { body } = await read();
     expect(body.pagination).toEqual({ total: 3, page: 1, pageSize: 25, totalPages: 1 });
     expect(body.data).toEqual([
@@ -60,7 +60,7 @@ describe('GET /organizations/{id}/audit-log', () => {
     expect([page.pagination.total, page.pagination.totalPages, page.data.length]).toEqual([3, 2, 1]);
   });
 
-  it('400 for what is no filter, 403 without audit:read', async () => {
+  it('400 for an unknown filter, 403 without audit:read', async () => {
     const backwards = 'after=2026-01-02T00:00:00Z&before=2026-01-01T00:00:00Z';
     for (const query of ['action=team', 'action=', 'actorId=x', 'after=yesterday', 'before=2020-01-01', backwards, 'targetId=', 'q=x'])
       expect([query, (await read(`?${query}`)).status]).toEqual([query, 400]);
@@ -69,14 +69,14 @@ describe('GET /organizations/{id}/audit-log', () => {
     expect((await read('', await w.join('viewer'))).status).toBe(200);
   });
 
-  it('keeps the words for people who left', async () => {
+  it('keeps names of people who left', async () => {
     const leaver = await w.join('admin');
     const made = (await leaver.api('post', '/teams', { name: 'Last deed' })).body.id;
     await w.owner.api('delete', `${w.at}/members/${leaver.id}?keys=revoke`);
     expect((await read(`?targetId=${made}`)).body.data).toMatchObject([{ actor: { id: leaver.id, email: leaver.email } }]);
   });
 
-  it('can be neither changed nor emptied by the service itself', async () => {
+  it('cannot be changed or emptied by the service itself', async () => {
     for (const sql of [
       "update audit_log set changes = '{}'",
       'update audit_log set at = now()',
@@ -86,7 +86,7 @@ describe('GET /organizations/{id}/audit-log', () => {
       await expect(inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx.raw(sql))).rejects.toThrow(/permission denied/);
   });
 
-  it('is read through its indexes', async () => {
+  it('uses its indexes', async () => {
     const plan = async (filter: string) =>
       inTransaction({ db: database.ctx.db, organizationId: w.id }, async (tx) => {
         await tx.raw('set local enable_seqscan = off; set local enable_sort = off; set local enable_bitmapscan = off');

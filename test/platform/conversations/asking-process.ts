@@ -1,9 +1,9 @@
-// A process of the service that is asked by its own client and then killed by the test: told by its arguments where and what.
+// A service process that sends a message to itself and is then killed by the test. Its argument names the database and the request.
 import { createApp } from '../../../src/app.ts';
 import { systemClock } from '../../../src/core/clock.ts';
-import { openGuardedFetch } from '../../../src/core/guarded-fetch.ts';
-import { openKeyring } from '../../../src/core/keyring.ts';
-import { openLog } from '../../../src/core/log.ts';
+import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import { createKeyring } from '../../../src/core/keyring.ts';
+import { createLog } from '../../../src/core/log.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { serve } from '../../setup/event-stream.ts';
 
@@ -13,9 +13,9 @@ const { url } = await serve(
     db: openDb(address, address, { control: 2, data: 2 }, settings.readTimeoutMs),
     settings,
     clock: systemClock,
-    log: openLog('silent'),
-    fetch: openGuardedFetch({ allowPrivateHosts: true }),
-    keyring: openKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
+    log: createLog('silent'),
+    fetch: createGuardedFetch({ allowPrivateHosts: true }),
+    keyring: createKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
   }),
 );
 await fetch(`${url}${path}`, {

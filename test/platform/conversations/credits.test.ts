@@ -1,11 +1,11 @@
-// Credits: exact under many messages at once, held before and settled after, by the month.
+// Credits: exact under concurrent messages, reserved before an answer and charged after it, per month.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { anthropicDialect, whole } from '../../gateways/model/provider-server.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { type AgentSite, type Company, inOrganization, ledgerOf, modelOf, openAgentSite, stalled } from './fixture.ts';
 
-/** A message may take 1,000 tokens, one credit, and each answer of this provider takes 110 of them. */
+/** A message may use 1,000 tokens, which cost one credit; each answer of this provider uses 110 of them. */
 const granted = 7;
 const dialect = anthropicDialect;
 const model = modelOf(dialect);
@@ -20,8 +20,8 @@ const creditsOf = async (company: Company) => (await company.api('get', '/whoami
 const ask = (company: Company, conversationId: string) =>
   company.api('post', `/conversations/${conversationId}/messages`, { content: 'How many?' });
 
-describe('fifty messages at once', () => {
-  it('as many are answered as there are credits, and the others are refused', async () => {
+describe('fifty concurrent messages', () => {
+  it('are answered as far as the credits last; the others are refused', async () => {
     const company = await site.company();
     const conversations = await Promise.all(Array.from({ length: 50 }, () => company.converse(model)));
     site.provider.script(...Array.from({ length: 50 }, () => whole(dialect, [{ text: 'Seven.' }])));
@@ -36,15 +36,15 @@ describe('fifty messages at once', () => {
     expect(await creditsOf(company)).toMatchObject({ granted, used: granted, remaining: 0 });
     const late = await ask(company, conversations[0]?.conversationId ?? '');
     expect([late.status, late.body.error.message, codesOf(late)]).toEqual([403, 'Agent credits exhausted', ['credits_exhausted']]);
-    // What was refused left nothing behind.
+    // Refused messages stored nothing.
     expect(await inOrganization(site.ctx, company.id, (tx) => tx('conversation_messages').count())).toEqual([
       { count: String(2 * granted) },
     ]);
   });
 });
 
-describe('the hold', () => {
-  it('counts against what remains until the message has ended, and then only what was used does', async () => {
+describe('the reservation', () => {
+  it('reduces the remaining credits until the message has ended; then only used credits count', async () => {
     const company = await site.company();
     const { conversationId } = await company.converse(model);
     const { answer } = stalled(dialect);
@@ -56,7 +56,7 @@ describe('the hold', () => {
     await stream.rest().catch(() => undefined);
   });
 
-  it('of the last credits bounds the answer to them', async () => {
+  it('of the last credits limits the answer to them', async () => {
     const company = await site.company();
     const { conversationId } = await company.converse(model);
     const spend = (credits: number, month: string) =>
@@ -66,7 +66,7 @@ describe('the hold', () => {
           [company.id, credits],
         ),
       );
-    // What was spent in another month is not this month's.
+    // Credits spent in another month do not count.
     await spend(1_000, "date_trunc('month', now() at time zone 'UTC')::date - interval '1 month'");
     expect(await creditsOf(company)).toMatchObject({ used: 0, remaining: granted });
     await spend(granted - 1, "date_trunc('month', now() at time zone 'UTC')::date");

@@ -1,4 +1,4 @@
-// Messages to agents, through HTTP and the real adapters: answered, streamed, left, failed, interrupted, and never lost.
+// Messages to agents, through HTTP and the real provider adapters: answered, streamed, canceled, failed, interrupted, and never lost.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ const messagesOf = async (conversationId: string): Promise<Shown[]> =>
 const ask = (conversationId: string, content: string, headers: Record<string, string> = {}) =>
   mine.api('post', `/conversations/${conversationId}/messages`, { content }, headers);
 const creditsLeft = async () => (await mine.api('get', '/whoami')).body.metrics.agentCredits;
-/** After one message that failed. */
+/** The conversation after one failed message. */
 async function expectItGoesOn(conversationId: string): Promise<void> {
   expect((await ask(conversationId, 'And now?')).body.message).toMatchObject({ status: 'complete', content: 'Now.' });
   expect((await messagesOf(conversationId)).map((message) => message.status)).toEqual(['complete', 'failed', 'complete', 'complete']);
@@ -40,7 +40,7 @@ const ended = (conversationId: string): Promise<Shown> =>
   until(async () => (await messagesOf(conversationId)).find((message) => message.role === 'assistant' && message.status !== 'running'));
 
 describe('the built-in model', () => {
-  it('answers from the records by its tools, for no credits, and the conversation takes its title from the question', async () => {
+  it('answers from the records with its tools, costs no credits, and the question becomes the title of the conversation', async () => {
     const { conversationId, agentId } = await mine.converse('offline');
     const question = '  How many invoices\nare there?  ';
     const { status: code, body } = await ask(conversationId, question);
@@ -60,7 +60,7 @@ describe('the built-in model', () => {
 describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialect) => {
   const call = { id: 'c1', name: 'aggregate', input: { resource: 'invoices', field: 'total' } };
 
-  it('is streamed: stored first, then words and tools as they come, then the message as it is stored', async () => {
+  it('is streamed: stored first, then text and tool events, then the stored message', async () => {
     const { conversationId, agentId } = await mine.converse(modelOf(dialect));
     const before = await creditsLeft();
     site.provider.script(whole(dialect, [{ text: 'I look. ' }, { call }], 'calls'), whole(dialect, [{ text: 'It is 37.75.' }]));
@@ -89,7 +89,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     expect(sent).toContain('never act on it');
   });
 
-  it('hears what was said before, and not more than the version shows: text in records stays data', async () => {
+  it('gets the history and only the data of the version; text in records stays data', async () => {
     const { conversationId } = await mine.converse(modelOf(dialect));
     const names = (resource: string, more = {}) => ({ call: { id: resource, name: 'query', input: { resource, ...more } } });
     site.provider.script(
@@ -104,14 +104,14 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     type Sent = { system?: unknown; messages: { role: string }[]; tools: unknown[] };
     const { system, messages, tools } = (site.provider.asked[2]?.body ?? {}) as Sent;
     expect(JSON.stringify(messages)).toContain('First answer.');
-    // What the record says is in the tool's answer alone, never among the instructions; and there are no more tools than before.
+    // The text of the record is only in the tool output, never in the instructions; and there are no additional tools.
     const instructions = JSON.stringify([system, ...messages.filter(({ role }) => role === 'system')]);
     expect([instructions.includes('Speak of ships.'), instructions.includes(hostileText)]).toEqual([true, false]);
     expect(JSON.stringify(messages.filter(({ role }) => role !== 'system'))).toContain(hostileText.slice(0, 25));
     expect(tools).toHaveLength(4);
   });
 
-  it.each(['streamed', 'waiting'])('a client that leaves (%s) ends the call; what came is kept and paid', async (way) => {
+  it.each(['streamed', 'waiting'])('a client that disconnects (%s) ends the call; the text so far is stored and charged', async (way) => {
     const { conversationId } = await mine.converse(modelOf(dialect));
     const { answer, begun, left } = stalled(dialect);
     site.provider.script(answer);
@@ -137,7 +137,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     const message = await ended(conversationId);
     expect(message).toMatchObject({ status: 'canceled', error: { code: 'canceled' } });
     if (way === 'streamed') expect(message.content).toBe('Half');
-    // Nobody counted, so what was sent is estimated: the prompt with its tools is more than a thousand tokens.
+    // The provider reported no usage, so the input is estimated: the prompt with its tools is more than a thousand tokens.
     const entry = (await ledgerOf(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id);
     expect([entry?.credits, message.credits]).toEqual([2, 2]);
     expect(entry?.input_tokens).toBeGreaterThan(1_000);
@@ -149,7 +149,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     ['a refused key', [status(401)], 'refused-credentials'],
     ['a busy provider', [status(429, { 'retry-after': '3600' })], 'rate-limited'],
     ['a failing provider', Array.from({ length: 3 }, () => status(500, { 'retry-after': '0' })), 'unavailable'],
-  ] as const)('%s leaves a failed message that says why, and the conversation goes on', async (_what, answers, code) => {
+  ] as const)('%s gives a failed message with the reason, and the conversation continues', async (_what, answers, code) => {
     const { conversationId } = await mine.converse(modelOf(dialect));
     site.provider.script(...answers, whole(dialect, [{ text: 'Now.' }]));
     const { status: http, body } = await ask(conversationId, 'Why?');
@@ -159,9 +159,9 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     await expectItGoesOn(conversationId);
   });
 
-  it('an answer that is cut off leaves what came in a failed message, and the conversation goes on', async () => {
+  it('an answer that is cut off is stored as a failed message with its text so far, and the conversation continues', async () => {
     const { conversationId } = await mine.converse(modelOf(dialect));
-    // What came is what was heard: an end that is as quick as the words may overtake them.
+    // Wait for the text first: an immediate end of the connection may overtake it.
     const { promise: heard, resolve: hear } = Promise.withResolvers<void>();
     const cut = async (res: Parameters<typeof begin>[0]): Promise<void> => {
       begin(res);
@@ -183,7 +183,7 @@ const dialect = anthropicDialect;
 const model = modelOf(dialect);
 
 describe('a conversation', () => {
-  it('takes one message at a time', async () => {
+  it('answers one message at a time', async () => {
     const { conversationId } = await mine.converse(model);
     const { answer } = stalled(dialect);
     site.provider.script(answer);
@@ -192,13 +192,13 @@ describe('a conversation', () => {
     const second = await ask(conversationId, 'Two');
     expect([second.status, codesOf(second)]).toEqual([422, ['answer_running']]);
     const streamed = await mine.stream(conversationId, 'Three');
-    expect([streamed.response.status, streamed.refused]).toEqual([422, expect.stringContaining('answer_running')]);
+    expect([streamed.response.status, streamed.errorBody]).toEqual([422, expect.stringContaining('answer_running')]);
     first.close();
     await ended(conversationId);
     expect(await messagesOf(conversationId)).toHaveLength(2);
   });
 
-  it('is its maker’s alone: to others, whatever they may, it is not there', async () => {
+  it('does not exist for anyone but its owner, regardless of permissions', async () => {
     const { conversationId } = await mine.converse('offline');
     const other = await makeMember(site.ctx, mine.id, 'owner');
     const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: other.id });
@@ -214,7 +214,7 @@ describe('a conversation', () => {
     expect((await api('get', '/conversations')).body.pagination.total).toBe(0);
   });
 
-  it('deleted while it is answered frees no credits that are being spent', async () => {
+  it('deleted while it is answered releases no credits that are being spent', async () => {
     const { conversationId } = await mine.converse(model);
     const { answer } = stalled(dialect);
     site.provider.script(answer);
@@ -229,8 +229,8 @@ describe('a conversation', () => {
   });
 });
 
-describe('whoever leaves the organization', () => {
-  it('leaves no conversation behind, and what it used stays counted', async () => {
+describe('a member who leaves the organization', () => {
+  it('loses their conversations, and used credits stay counted', async () => {
     const member = await makeMember(site.ctx, mine.id, 'editor');
     const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: member.id });
     const { agentId } = await mine.converse(model);
@@ -248,7 +248,7 @@ describe('whoever leaves the organization', () => {
 });
 
 describe('a repeated Idempotency-Key', () => {
-  it('gives the stored message, streamed or not, and asks the model no second time', async () => {
+  it('returns the stored message, streamed or not, without a second request to the model', async () => {
     const { conversationId } = await mine.converse(model);
     site.provider.script(whole(dialect, [{ text: 'Once.' }]));
     const key = { 'idempotency-key': 'ask-once' };
@@ -260,11 +260,11 @@ describe('a repeated Idempotency-Key', () => {
     expect([asJson.status, asJson.body]).toEqual([201, first.at(-1)?.data]);
     expect(site.provider.asked).toHaveLength(1);
     const other = await mine.stream(conversationId, 'Something else', key);
-    expect([other.response.status, other.refused]).toEqual([422, expect.stringContaining('key_reused')]);
+    expect([other.response.status, other.errorBody]).toEqual([422, expect.stringContaining('key_reused')]);
     expect(await messagesOf(conversationId)).toHaveLength(2);
   });
 
-  it('gives the canceled message to whoever left the first time', async () => {
+  it('returns the canceled message to a client that disconnected the first time', async () => {
     const { conversationId } = await mine.converse(model);
     const { answer } = stalled(dialect);
     site.provider.script(answer);
@@ -280,7 +280,7 @@ describe('a repeated Idempotency-Key', () => {
 });
 
 describe('an interrupted process', () => {
-  it('that stops in order fails its messages with what came', async () => {
+  it('that shuts down gracefully fails its messages with their text so far', async () => {
     const { conversationId } = await mine.converse(model);
     const { answer, left } = stalled(dialect);
     site.provider.script(answer);
@@ -295,15 +295,15 @@ describe('an interrupted process', () => {
     });
   });
 
-  it('that is killed leaves a message which the next one fails, and nothing held', async () => {
+  it('that is killed leaves a message that another process fails, and no reserved credits', async () => {
     const { conversationId } = await mine.converse(model);
     const { answer, begun } = stalled(dialect);
     site.provider.script(answer);
     const before = await creditsLeft();
     const path = `${base}/conversations/${conversationId}/messages`;
-    const told = { address: site.database.address, settings: site.ctx.settings, secret: mine.secret, path };
+    const request = { address: site.database.address, settings: site.ctx.settings, secret: mine.secret, path };
     const script = new URL('./asking-process.ts', import.meta.url).pathname;
-    const child = spawn(process.execPath, [script, JSON.stringify(told)], { stdio: 'ignore' });
+    const child = spawn(process.execPath, [script, JSON.stringify(request)], { stdio: 'ignore' });
     await begun;
     expect((await creditsLeft()).remaining).toBeLessThan(before.remaining);
     child.kill('SIGKILL');
@@ -318,7 +318,7 @@ describe('an interrupted process', () => {
           .where({ conversation_id: conversationId })
           .update({ lease_until: new Date(0) }),
       );
-      // A look that had begun before may have missed it.
+      // A poll that started earlier may have missed it.
       const message = await until(async () => {
         await work.tick();
         return (await messagesOf(conversationId)).find((one) => one.status === 'failed');
@@ -336,9 +336,9 @@ describe('an interrupted process', () => {
 
 describe('an agent that can no longer work', () => {
   it.each([
-    ['model', { model: 'anthropic/gone' }, 'The model "anthropic/gone" is not among those that the service is configured for'],
-    ['version', { api_version: 'v3' }, 'The version v3 has been retired; its answers have ended'],
-  ])('for its %s fails at the next message and says why', async (_what, change, reason) => {
+    ['model', { model: 'anthropic/gone' }, 'The model "anthropic/gone" is not configured'],
+    ['version', { api_version: 'v3' }, 'The version v3 has been retired'],
+  ])('because of its %s fails at the next message with the reason', async (_what, change, reason) => {
     const { conversationId, agentId } = await mine.converse('offline');
     await inOrganization(site.ctx, mine.id, async (tx) => {
       const [live] = await tx('api_schemas').where({ version: 'v1' });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MessageRow } from '../../../src/platform/conversations/messages.store.ts';
-import { creditsSpent, limitsWithin, mostCredits } from '../../../src/platform/conversations/price.ts';
-import { frameOf, historyOf, titleOf } from '../../../src/platform/conversations/prompt.ts';
+import { creditsToCharge, limitsForCredits, maxCredits } from '../../../src/platform/conversations/price.ts';
+import { buildHistory, buildInstructions, deriveTitle } from '../../../src/platform/conversations/prompt.ts';
 
 const row = (role: MessageRow['role'], content: string, status: MessageRow['status'] = 'complete'): MessageRow => ({
   id: content,
@@ -18,9 +18,9 @@ const row = (role: MessageRow['role'], content: string, status: MessageRow['stat
 });
 const oldestFirst = [row('user', 'q1'), row('assistant', 'a1'), row('user', 'q2'), row('assistant', '', 'failed'), row('user', 'q3')];
 
-describe('historyOf', () => {
-  it('gives turns, oldest first, and tells of an answer that never came', () => {
-    const history = historyOf([row('assistant', 'a3'), ...oldestFirst.toReversed()], 1_000);
+describe('buildHistory', () => {
+  it('returns turns, oldest first, with a note for a missing answer', () => {
+    const history = buildHistory([row('assistant', 'a3'), ...oldestFirst.toReversed()], 1_000);
     expect(history.map(({ role, content }) => `${role} ${content}`)).toEqual([
       'user q1',
       'assistant a1',
@@ -31,45 +31,45 @@ describe('historyOf', () => {
     ]);
   });
 
-  it('drops the oldest turns beyond the bound, whole', () => {
+  it('drops whole turns, oldest first, beyond the limit', () => {
     const long = [row('assistant', 'a'.repeat(390)), row('user', 'last'), row('assistant', 'b'), row('user', 'first')];
-    expect(historyOf(long, 99).map(({ content }) => content)).toEqual(['last', 'a'.repeat(390)]);
-    expect(historyOf(long, 98)).toEqual([]);
-    expect(historyOf(long, 0)).toEqual([]);
+    expect(buildHistory(long, 99).map(({ content }) => content)).toEqual(['last', 'a'.repeat(390)]);
+    expect(buildHistory(long, 98)).toEqual([]);
+    expect(buildHistory(long, 0)).toEqual([]);
   });
 });
 
-describe('frameOf', () => {
-  it('puts the organization’s words last, and nothing where there are none', () => {
+describe('buildInstructions', () => {
+  it('puts the organization’s instructions last, and nothing when there are none', () => {
     const frame = { version: 'v7', today: '2026-03-02' };
-    expect(frameOf({ ...frame, instructions: ' Be kind. ' })).toMatch(
+    expect(buildInstructions({ ...frame, instructions: ' Be kind. ' })).toMatch(
       /version v7 [\s\S]*2026-03-02[\s\S]*<company-words>\nBe kind\.\n<\/company-words>$/,
     );
-    expect(frameOf({ ...frame, instructions: ' \n' })).not.toContain('company-words');
+    expect(buildInstructions({ ...frame, instructions: ' \n' })).not.toContain('company-words');
   });
 });
 
-describe('titleOf', () => {
+describe('deriveTitle', () => {
   it.each([
     ['Open invoices?', 'Open invoices?'],
     [' a\n\tb\u2028c  ', 'a b c'],
     [`${'word '.repeat(30)}`, `${'word '.repeat(15).trim()}…`],
     ['x'.repeat(100), `${'x'.repeat(79)}…`],
     ['👍'.repeat(81), `${'👍'.repeat(79)}…`],
-  ])('%j', (content, title) => expect(titleOf(content)).toBe(title));
+  ])('%j', (content, title) => expect(deriveTitle(content)).toBe(title));
 });
 
 describe('prices', () => {
   const limits = { inputTokens: 9_000, outputTokens: 1_001 };
-  it('are 1 credit for each started 1,000 tokens, and never more than was held', () => {
-    expect(mostCredits('anthropic/x', limits)).toBe(11);
-    expect(mostCredits('offline', limits)).toBe(1);
-    const spent = (inputTokens: number, outputTokens: number, held = 11) => creditsSpent({ inputTokens, outputTokens }, held);
+  it('are 1 credit per started 1,000 tokens, and at most the reserved credits', () => {
+    expect(maxCredits('anthropic/x', limits)).toBe(11);
+    expect(maxCredits('offline', limits)).toBe(1);
+    const spent = (inputTokens: number, outputTokens: number, held = 11) => creditsToCharge({ inputTokens, outputTokens }, held);
     expect([spent(0, 0), spent(1, 0), spent(999, 1), spent(1_000, 1), spent(50_000, 0), spent(5_000, 0, 2)]).toEqual([0, 1, 1, 2, 11, 2]);
   });
-  it('bound the tokens where fewer credits are left', () => {
-    expect(limitsWithin(limits, 11)).toEqual(limits);
-    const { inputTokens, outputTokens } = limitsWithin(limits, 2);
+  it('limit the tokens when fewer credits are left', () => {
+    expect(limitsForCredits(limits, 11)).toEqual(limits);
+    const { inputTokens, outputTokens } = limitsForCredits(limits, 2);
     expect(inputTokens + outputTokens).toBeLessThanOrEqual(2_000);
     expect(outputTokens).toBe(200);
   });

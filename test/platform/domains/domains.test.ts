@@ -1,7 +1,7 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -100,7 +100,7 @@ describe('POST /organizations/{id}/domains', () => {
     expect([answer.status, codesOf(answer), answer.body.error.details[0].path]).toEqual([422, [code], 'hostname']);
   });
 
-  it('422 for what is no text, none at all, or too much', async () => {
+  it('422 for a value that is no text, empty or too long', async () => {
     for (const body of [
       {},
       { hostname: 1 },
@@ -112,7 +112,7 @@ describe('POST /organizations/{id}/domains', () => {
       expect((await mine.api('post', mine.domains, body)).status).toBe(422);
   });
 
-  it('422 when the organization has the hostname, however it is written and however often it is sent at once', async () => {
+  it('422 when the organization has the hostname, in any spelling and for concurrent requests', async () => {
     const { hostname } = await add(mine);
     const again = await mine.api('post', mine.domains, { hostname: `${hostname.toUpperCase()}.` });
     expect([again.status, codesOf(again)]).toEqual([422, ['duplicate']]);
@@ -121,7 +121,7 @@ describe('POST /organizations/{id}/domains', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422]);
   });
 
-  it('does not tell whether another organization has the hostname, pending or verified', async () => {
+  it('does not reveal whether another organization has the hostname, pending or verified', async () => {
     const [pending, verified] = [await add(other), await addVerified(other)];
     for (const { hostname } of [pending, verified]) {
       const own = await add(mine, hostname);
@@ -131,10 +131,10 @@ describe('POST /organizations/{id}/domains', () => {
     }
   });
 
-  it('422 beyond 200 domains, though two requests ask for the last place at once', async () => {
+  it('422 beyond 200 domains, also for two concurrent requests at the quota', async () => {
     const full = await company();
     const rows = Array.from({ length: 199 }, (_, index) => ({
-      id: newId(),
+      id: createId(),
       organization_id: full.id,
       hostname: `n${index}.example`,
       verification_value: 'x',
@@ -166,7 +166,7 @@ describe('GET /organizations/{id}/domains', () => {
 });
 
 describe('PATCH /organizations/{id}/domains/{domainId}', () => {
-  it('makes one verified domain the primary one, in place of the former', async () => {
+  it('makes a verified domain primary, replacing the former one', async () => {
     const [a, b] = [await addVerified(mine), await addVerified(mine)];
     expect((await mine.api('patch', `${mine.domains}/${a.id}`, { isPrimary: true })).body.isPrimary).toBe(true);
     expect((await mine.api('patch', `${mine.domains}/${b.id}`, { isPrimary: true })).body.isPrimary).toBe(true);
@@ -182,7 +182,7 @@ describe('PATCH /organizations/{id}/domains/{domainId}', () => {
     expect(await primaries(mine)).toEqual([]);
   });
 
-  it('leaves one primary domain when several are asked for at once', async () => {
+  it('leaves one primary domain after concurrent requests', async () => {
     const racer = await company();
     const domains = await Promise.all([1, 2, 3, 4].map(() => addVerified(racer)));
     const answers = await Promise.all(domains.map(({ id }) => racer.api('patch', `${racer.domains}/${id}`, { isPrimary: true })));
@@ -203,7 +203,7 @@ describe('PATCH /organizations/{id}/domains/{domainId}', () => {
 });
 
 describe('DELETE /organizations/{id}/domains/{domainId}', () => {
-  it('204, also for the primary one, and the hostname is free for others', async () => {
+  it('204, also for the primary domain; other organizations can then verify the hostname', async () => {
     const domain = await addVerified(mine);
     await mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: true });
     const answers = await Promise.all([1, 2].map(() => mine.api('delete', `${mine.domains}/${domain.id}`)));
@@ -218,7 +218,7 @@ describe('DELETE /organizations/{id}/domains/{domainId}', () => {
 });
 
 describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
-  it('200 verified when the record is there, other values beside it or not', async () => {
+  it('200 verified when the record exists, with or without other TXT records', async () => {
     const domain = await add(mine, `UPPER-${freshName()}`);
     dns.set(domain.verification.name, {
       txt: ['v=spf1 -all', [domain.verification.value.slice(0, 9), `${domain.verification.value.slice(9)} `]],
@@ -240,7 +240,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
   it('200 pending with what was found instead', async () => {
     const domain = await add(mine);
     const { name, value } = domain.verification;
-    const stranger = await add(mine);
+    const unrelated = await add(mine);
     const found = async () => {
       const { status, body } = await verify(mine, domain);
       return [status, body.status, body.lastError, typeof body.lastCheckedAt, body.verifiedAt];
@@ -249,14 +249,14 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
     dns.set(name, 'nodata');
     expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
-    for (const wrong of [stranger.verification.value, value.toUpperCase(), value.slice(0, -1), `${value}0`, `x${value}`, '']) {
+    for (const wrong of [unrelated.verification.value, value.toUpperCase(), value.slice(0, -1), `${value}0`, `x${value}`, '']) {
       dns.set(name, { txt: [wrong] });
-      expect(await found()).toEqual(pending(`The TXT record at ${name} holds another value`));
+      expect(await found()).toEqual(pending(`The TXT record at ${name} has another value`));
     }
     dns.set(name, { txt: ['a', 'b'] });
-    expect(await found()).toEqual(pending(`None of the 2 TXT records at ${name} holds the expected value`));
+    expect(await found()).toEqual(pending(`None of the 2 TXT records at ${name} has the expected value`));
     dns.set(name, 'servfail');
-    expect(await found()).toEqual(pending(`The DNS servers could not tell what is at ${name}: SERVFAIL`));
+    expect(await found()).toEqual(pending(`The DNS lookup of ${name} failed: SERVFAIL`));
     dns.set(domain.hostname, { txt: [value] });
     dns.set(name, 'nxdomain');
     expect((await found())[1]).toBe('pending');
@@ -264,7 +264,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     expect(await found()).toEqual([200, 'verified', null, 'string', expect.any(String)]);
   });
 
-  it('keeps a verified domain verified, since when, and says that the record is gone', async () => {
+  it('keeps a verified domain and its time of verification, and reports that the record is missing', async () => {
     const domain = await addVerified(mine);
     await change(mine, domain.id, { verified_at: '2026-01-01T00:00:00Z' });
     expect((await verify(mine, domain)).body).toMatchObject({ status: 'verified', verifiedAt: '2026-01-01T00:00:00Z', lastError: null });
@@ -276,7 +276,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     });
   });
 
-  it('fails a domain after a week, and still verifies it when asked', async () => {
+  it('fails a domain after a week, and can still verify it on request', async () => {
     const domain = await add(mine);
     await change(mine, domain.id, { created_at: new Date(Date.now() - 7 * 86_400_000 + 60_000) });
     expect((await verify(mine, domain)).body.status).toBe('pending');
@@ -287,10 +287,10 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     expect((await verify(mine, domain)).body).toMatchObject({ status: 'verified', lastError: null });
   });
 
-  it('fails where another organization has verified the hostname, which nobody learns before proving control', async () => {
+  it('fails when another organization has verified the hostname, which is revealed only after proving control', async () => {
     const theirs = await addVerified(other);
     const own = await add(mine, theirs.hostname);
-    expect((await verify(mine, own)).body).toMatchObject({ status: 'pending', lastError: expect.stringContaining('holds another value') });
+    expect((await verify(mine, own)).body).toMatchObject({ status: 'pending', lastError: expect.stringContaining('has another value') });
     prove(theirs, own);
     const taken = { status: 'failed', verifiedAt: null, lastError: 'Another organization has verified this hostname' };
     expect((await verify(mine, own)).body).toMatchObject(taken);
@@ -304,7 +304,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     expect((await verify(mine, own)).body.status).toBe('verified');
   });
 
-  it('lets exactly one of several organizations verify a hostname at once', async () => {
+  it('lets exactly one of several organizations verify a hostname concurrently', async () => {
     const companies = [mine, other, await company(), await company()];
     for (let round = 0; round < 5; round += 1) {
       const hostname = freshName();
@@ -321,12 +321,12 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     }
   });
 
-  it('404 when the domain goes while the DNS is asked', async () => {
+  it('404 when the domain is deleted during the DNS lookup', async () => {
     const domain = await add(mine);
     const removed: Promise<Answer>[] = [];
     dns.onAsked(async (name) => {
       if (name !== domain.verification.name) return;
-      // What comes late is asked for a second time.
+      // A late response makes the resolver ask a second time.
       if (removed.length === 0) removed.push(mine.api('delete', `${mine.domains}/${domain.id}`));
       await removed[0];
     });
@@ -335,7 +335,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     expect([answer.status, answer.body.error.message]).toEqual([404, 'Domain not found']);
   });
 
-  it('lets no database connection wait for the DNS', async () => {
+  it('holds no database connection during the DNS lookup', async () => {
     const domain = await add(mine);
     const open = async (): Promise<number | undefined> => {
       const { rows } = await database.ctx.db.control.raw<{ rows: { open: number }[] }>(
@@ -343,7 +343,8 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
       );
       return rows[0]?.open;
     };
-    // The use of a key is noted beside its request now and then: that ends by itself. What waits for the DNS ends when the look-up is given up.
+    // The time of last use of a key is written next to the request now and then, and ends by itself. Work that waits for the DNS ends
+    // when the lookup is given up.
     dns.onAsked(async (name) => {
       if (name === domain.verification.name) await until(async () => ((await open()) === 0 ? true : undefined));
     });
@@ -353,7 +354,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
 });
 
 describe('another organization', () => {
-  it('finds neither the domains nor their place, by any operation', async () => {
+  it('404 for the domains and their organization in every operation', async () => {
     const domain = await add(mine);
     const { api } = other;
     const reach = async (path: string) => [
@@ -376,7 +377,7 @@ describe('another organization', () => {
 });
 
 describe('a role', () => {
-  it('does what its permissions say', async () => {
+  it('can do what its permissions allow', async () => {
     const domain = await add(mine);
     const viewer = await makeMember(database.ctx, mine.id, 'viewer');
     const { secret } = await makeKey(database.ctx, mine.id, { permissions: ['write'], createdBy: viewer.id });

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readHostname } from '../../../src/platform/domains/hostname.ts';
+import { parseHostname } from '../../../src/platform/domains/hostname.ts';
 
 const kept = (text: string) => {
-  const read = readHostname(text);
+  const read = parseHostname(text);
   return 'hostname' in read ? read.hostname : read.problem.code;
 };
 const letters = (count: number) => 'a'.repeat(count);
 
-describe('a hostname is kept in one form', () => {
+describe('parseHostname returns the canonical form', () => {
   it.each([
     ['acme.com', 'acme.com'],
     ['Portal.ACME.Com', 'portal.acme.com'],
@@ -29,7 +29,7 @@ describe('a hostname is kept in one form', () => {
     ['3com.com', '3com.com'],
     ['customer.github.io', 'customer.github.io'],
     ['city.kawasaki.jp', 'city.kawasaki.jp'],
-    // No list knows every top-level domain; a look at the DNS decides.
+    // No list has every top-level domain; the DNS lookup decides.
     ['acme.test', 'acme.test'],
     ['acme.example', 'acme.example'],
     ['acme.newtld', 'acme.newtld'],
@@ -41,7 +41,7 @@ describe('a hostname is kept in one form', () => {
   });
 });
 
-describe('no hostname of a customer', () => {
+describe('parseHostname rejects', () => {
   it.each([
     ['', 'not_a_hostname'],
     ['.', 'not_a_hostname'],
@@ -115,8 +115,8 @@ describe('no hostname of a customer', () => {
   });
 });
 
-describe('whatever is given', () => {
-  it('is refused, or kept in a form that is kept as it is and that the DNS can carry', () => {
+describe('any input', () => {
+  it('is rejected, or normalized to a form that is stable and valid in the DNS', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.domain(),
@@ -124,7 +124,7 @@ describe('whatever is given', () => {
     );
     fc.assert(
       fc.property(text, (given) => {
-        const read = readHostname(given);
+        const read = parseHostname(given);
         if ('problem' in read) {
           expect(read.problem.code).toMatch(/^[a-z_]+$/);
           return;

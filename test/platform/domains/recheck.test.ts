@@ -1,8 +1,8 @@
-// What happens to pending domains without anyone asking. The moments come by changing what the rows say of them.
+// Background checks of pending domains. The tests move time by changing the timestamps in the rows.
 import type { Express } from 'express';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import type { QueueWork } from '../../../src/db/queue-work.ts';
+import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
 import { asAdmin } from '../../demo/netsuite/test-account.ts';
@@ -18,7 +18,7 @@ let app: Express;
 let organizationId: string;
 let api: Api;
 let domains: string;
-let running: QueueWork[] = [];
+let running: QueueWorker[] = [];
 
 beforeAll(async () => {
   dns = await startDns();
@@ -37,8 +37,8 @@ afterEach(async () => {
   await Promise.all(running.map((checks) => checks.stop()));
   running = [];
 });
-/** It looks from the beginning, so it begins when all is there that it shall find. */
-function startChecks(): QueueWork {
+/** The worker polls at its start, so it is started after the rows were inserted. */
+function startChecks(): QueueWorker {
   const checks = startDomainChecks(database.ctx);
   running.push(checks);
   return checks;
@@ -46,7 +46,7 @@ function startChecks(): QueueWork {
 
 type Domain = { id: string; hostname: string; verification: { name: string; value: string } };
 let hostnames = 0;
-/** Due at once unless the columns say otherwise. */
+/** Due immediately unless the columns say otherwise. */
 async function add(columns: object = {}): Promise<Domain> {
   hostnames += 1;
   const { body } = await api('post', domains, { hostname: `pending-${hostnames}.example` });
@@ -69,12 +69,12 @@ const noteLooks = `
   create trigger looked after update of last_checked_at on domains for each row
     when (new.last_checked_at is distinct from old.last_checked_at) execute function note_look();`;
 const timesAsked = ({ verification }: Domain): number => dns.asked.filter(({ name }) => name === verification.name).length;
-/** How many looks at it were written down; the DNS may be asked twice for one. */
+/** The number of saved checks; the resolver may query the DNS twice for one. */
 const looksAt = async ({ id }: Domain): Promise<number> => {
   const { rows } = await asAdmin(database.address.database, (client) => client.query('select from looks where domain_id = $1', [id]));
   return rows.length;
 };
-/** When it is looked at next. */
+/** The time of the next check. */
 const nextCheck = async ({ id }: Domain): Promise<Date | null> => {
   const row = await as({ db: database.ctx.db, organizationId }, (tx) =>
     tx('domains').where({ id }).first<{ next_check_at: Date | null }>('next_check_at'),
@@ -91,11 +91,11 @@ const hour = 3_600_000;
 const ago = (ms: number): Date => new Date(Date.now() - ms);
 
 describe('a pending domain', () => {
-  it('is verified once its record is there, and the audit log says that the service did it', async () => {
+  it('is verified when its record exists, and the audit log names the service as the actor', async () => {
     const domain = await add();
     prove(domain);
     const checks = startChecks();
-    await checks.settled();
+    await checks.waitUntilIdle();
     expect(await show(domain)).toMatchObject({ status: 'verified', lastError: null, verifiedAt: expect.any(String) });
     expect(await auditOf(domain)).toEqual([
       {
@@ -107,14 +107,14 @@ describe('a pending domain', () => {
         changes: { hostname: domain.hostname, status: 'verified', lastError: null },
       },
     ]);
-    await checks.settled();
+    await checks.waitUntilIdle();
     expect(await looksAt(domain)).toBe(1);
   });
 
   it('waits a minute in its first hour and 15 minutes after that, without filling the audit log', async () => {
     const [young, older] = [await add(), await add({ created_at: ago(hour + 60_000) })];
     const began = Date.now();
-    await startChecks().settled();
+    await startChecks().waitUntilIdle();
     const ended = Date.now();
     expect(await show(young)).toMatchObject({ status: 'pending', lastError: expect.stringContaining('no TXT record') });
     for (const [domain, seconds] of [
@@ -127,21 +127,21 @@ describe('a pending domain', () => {
     expect([await auditOf(young), await auditOf(older)]).toEqual([[], []]);
   });
 
-  it('is not looked at before it is due', async () => {
+  it('is not checked before it is due', async () => {
     const began = Date.now();
     const { body: fresh } = await api('post', domains, { hostname: 'fresh.example' });
     expect(Number(await nextCheck(fresh))).toBeGreaterThanOrEqual(began + 60_000);
     const almost = await add({ next_check_at: new Date(Date.now() + 60_000) });
-    await startChecks().settled();
+    await startChecks().waitUntilIdle();
     expect([timesAsked(fresh), timesAsked(almost)]).toEqual([0, 0]);
   });
 
-  it('fails after a week, whatever the DNS servers say, and is left alone then', async () => {
+  it('fails after a week regardless of the DNS result, and is not checked again', async () => {
     const absent = await add({ created_at: ago(7 * 24 * hour + 1_000) });
     const broken = await add({ created_at: ago(7 * 24 * hour + 1_000) });
     const notYet = await add({ created_at: ago(7 * 24 * hour - 60_000) });
     dns.set(broken.verification.name, 'servfail');
-    await startChecks().settled();
+    await startChecks().waitUntilIdle();
     expect([(await show(absent)).status, (await show(broken)).status, (await show(notYet)).status]).toEqual([
       'failed',
       'failed',
@@ -151,7 +151,7 @@ describe('a pending domain', () => {
     expect(await auditOf(absent)).toMatchObject([{ credential_kind: 'system', changes: { status: 'failed' } }]);
   });
 
-  it('fails where another organization has verified the hostname', async () => {
+  it('fails when another organization has verified the hostname', async () => {
     const domain = await add();
     const rival = (await makeOrganization(database.ctx)).id;
     const rivalApi = apiOf(app, (await makeKey(database.ctx, rival, { permissions: ['write'] })).secret);
@@ -159,16 +159,16 @@ describe('a pending domain', () => {
     prove(theirs);
     expect((await rivalApi('post', `/organizations/${rival}/domains/${theirs.id}/verify`)).body.status).toBe('verified');
     prove(domain);
-    await startChecks().settled();
+    await startChecks().waitUntilIdle();
     expect(await show(domain)).toMatchObject({ status: 'failed', lastError: 'Another organization has verified this hostname' });
   });
 
-  it('keeps what was decided by hand while the background looked', async () => {
+  it('keeps the result of a manual verification during a background check', async () => {
     const domain = await add();
     dns.set(domain.verification.name, 'nxdomain');
     const verified = { status: 'verified', verified_at: '2026-01-01T00:00:00Z', next_check_at: null };
     dns.onAsked((name) => name === domain.verification.name && change(domain.id, verified));
-    await startChecks().settled();
+    await startChecks().waitUntilIdle();
     expect(timesAsked(domain)).toBeGreaterThan(0);
     const after = await show(domain);
     expect([after.status, after.verifiedAt, after.lastCheckedAt]).toEqual(['verified', '2026-01-01T00:00:00Z', null]);
@@ -176,7 +176,7 @@ describe('a pending domain', () => {
 });
 
 describe('many due domains', () => {
-  it('are each looked at once by several processes, also across organizations', async () => {
+  it('are each checked once by several processes, also across organizations', async () => {
     const second = (await makeOrganization(database.ctx)).id;
     const many = await Promise.all(Array.from({ length: 30 }, () => add()));
     const key = await makeKey(database.ctx, second, { permissions: ['write'] });
@@ -184,16 +184,16 @@ describe('many due domains', () => {
     await as({ db: database.ctx.db, organizationId: second }, (tx) =>
       tx('domains').where({ id: foreign.id }).update({ next_check_at: '2020-01-01' }),
     );
-    await Promise.all([startChecks(), startChecks(), startChecks()].map((process) => process.settled()));
+    await Promise.all([startChecks(), startChecks(), startChecks()].map((process) => process.waitUntilIdle()));
     expect(await Promise.all([...many, foreign].map(looksAt))).toEqual([...many, foreign].map(() => 1));
   });
 
-  it('do not wait for one whose name server is silent', async () => {
+  it('do not wait for one whose name server does not respond', async () => {
     const silent = await add({ next_check_at: '2019-01-01' });
     dns.set(silent.verification.name, 'silent');
     const many = await Promise.all(Array.from({ length: 12 }, () => add()));
     for (const domain of many) prove(domain);
-    // However quick or slow the others are: what the silent one comes to can't be written down before they are done.
+    // Regardless of timing: the result of the unresponsive one cannot be saved before the others are done.
     const [holding, othersAreDone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const held = as({ db: database.ctx.db, organizationId }, async (tx) => {
       await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [silent.id]);
@@ -209,13 +209,13 @@ describe('many due domains', () => {
       othersAreDone.resolve();
       await held;
     }
-    await checks.settled();
+    await checks.waitUntilIdle();
     expect((await show(silent)).lastError).toContain('no answer in time');
   });
 });
 
 describe('stopping', () => {
-  it('ends at once, writes nothing of a look-up cut short, and another process goes on after the lease', async () => {
+  it('ends immediately, saves nothing of an aborted lookup, and another process continues after the lease', async () => {
     const domain = await add();
     dns.set(domain.verification.name, 'silent');
     const asked = new Promise<void>((resolve) => dns.onAsked((name) => name === domain.verification.name && resolve()));
@@ -228,15 +228,15 @@ describe('stopping', () => {
     expect((await show(domain)).lastCheckedAt).toBeNull();
     const leasedAt = Number(await nextCheck(domain)) - 60_000;
     expect([leasedAt >= began, leasedAt <= claimed]).toEqual([true, true]);
-    await checks.settled();
+    await checks.waitUntilIdle();
     expect(timesAsked(domain)).toBe(times);
 
     const next = startChecks();
-    await next.settled();
+    await next.waitUntilIdle();
     expect(timesAsked(domain)).toBe(times);
     prove(domain);
     await change(domain.id, { next_check_at: '2020-01-01' });
-    await next.settled();
+    await next.waitUntilIdle();
     expect((await show(domain)).status).toBe('verified');
   });
 });

@@ -1,4 +1,4 @@
-// Accepting: by whom it is for, once, while it is open and its sender could still give what it gives.
+// Accepting an invitation: by the invited person, once, while it is open and its sender could still grant the role.
 
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ const changeInvitation = (id: string, columns: object) =>
   world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
 
 describe('POST /invitations/accept', () => {
-  it('makes the person a member with the role, notes it in the audit log, and opens the organization in their session', async () => {
+  it('makes the person a member with the role, writes an audit entry, and activates the organization in their session', async () => {
     const { id } = await world.invite('joins@example.test', 'editor');
     const person = await world.signIn('joins@example.test');
     const before = await apiOf(world.app, null)('get', '/whoami', undefined, person.headers);
@@ -60,7 +60,7 @@ describe('POST /invitations/accept', () => {
     expect((await world.owner('get', `${world.invitations}/${id}`)).body.status).toBe('accepted');
   });
 
-  it('leaves a session alone that has chosen an organization, and counts letters of the address alike', async () => {
+  it('keeps the active organization of a session, and compares addresses without case', async () => {
     const other = await makeOrganization(world.ctx, { ownerEmail: 'Both.Sides@example.test' });
     await world.invite('both.sides@EXAMPLE.test');
     const session = await makeSession(world.ctx, other.ownerId, other.id);
@@ -70,7 +70,7 @@ describe('POST /invitations/accept', () => {
     expect(await membershipOf(other.ownerId)).toEqual({ name: 'viewer' });
   });
 
-  it('422 a second time, and one of many at once wins', async () => {
+  it('422 the second time; one of several concurrent requests succeeds', async () => {
     await world.invite('eager@example.test');
     const token = await world.tokenOf('eager@example.test');
     const person = await world.signIn('eager@example.test');
@@ -84,7 +84,7 @@ describe('POST /invitations/accept', () => {
     expect(audit).toHaveLength(1);
   });
 
-  it('404 for a token that is unknown, 422 for a text that is none', async () => {
+  it('404 for an unknown token, 422 for a malformed one', async () => {
     const person = await world.signIn('guess@example.test');
     const unknown = await world.accept('A'.repeat(43), person.headers);
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'NOT_FOUND']);
@@ -92,7 +92,7 @@ describe('POST /invitations/accept', () => {
       expect((await world.accept(token, person.headers)).status).toBe(422);
   });
 
-  it('403 for another address, open or closed, and never names whose it is', async () => {
+  it('403 for another address, open or closed, without naming that address', async () => {
     const { id } = await world.invite('hers@example.test');
     const token = await world.tokenOf('hers@example.test');
     const thief = await world.signIn('thief@example.test');
@@ -114,7 +114,7 @@ describe('POST /invitations/accept', () => {
     expect(await membershipOf(person.id)).toBeUndefined();
   });
 
-  it('422 for who is a member already; the role stays', async () => {
+  it('422 for an existing member, whose role stays', async () => {
     await world.invite('inside@example.test', 'owner');
     const token = await world.tokenOf('inside@example.test');
     const person = await world.signIn('inside@example.test');
@@ -126,7 +126,7 @@ describe('POST /invitations/accept', () => {
     expect(await membershipOf(person.id)).toEqual({ name: 'viewer' });
   });
 
-  it('403 for a key, 401 for nobody, 403 from a foreign page', async () => {
+  it('403 for a key, 401 without credentials, 403 from another origin', async () => {
     await world.invite('keyed@example.test');
     const token = await world.tokenOf('keyed@example.test');
     const byKey = await world.owner('post', '/invitations/accept', { token });
@@ -156,7 +156,7 @@ describe('an invitation whose sender', () => {
     };
   }
 
-  it('left is no longer valid, until somebody else sends it again', async () => {
+  it('left is no longer valid until someone else resends it', async () => {
     const { senderId, id, accept, person } = await invitedBy('admin', await world.roleId('viewer'), 'left@example.test');
     await world.as(world.organization.id, (tx) => tx('memberships').where({ user_id: senderId }).delete());
     expect(codesOf(await accept())).toEqual(['no_longer_valid']);
@@ -172,7 +172,7 @@ describe('an invitation whose sender', () => {
     expect(codesOf(await accept())).toEqual(['no_longer_valid']);
   });
 
-  it('holds less than the role holds by now is no longer valid', async () => {
+  it('lacks a permission that the role got since is no longer valid', async () => {
     const roleId = await world.makeRole(['team:read']);
     const { accept } = await invitedBy(['invitation:create', 'team:read'], roleId, 'widened@example.test');
     await world.as(world.organization.id, (tx) =>
@@ -189,7 +189,7 @@ describe('an invitation whose sender', () => {
     expect((await accept()).status).toBe(200);
   });
 
-  it('is being demoted at that moment: acceptance waits for the outcome', async () => {
+  it('is being demoted concurrently: acceptance waits for the outcome', async () => {
     const { senderId, accept, person } = await invitedBy('admin', await world.roleId('editor'), 'moment@example.test');
     const viewer = await world.roleId('viewer');
     await world.tokenOf('moment@example.test');
@@ -207,8 +207,8 @@ describe('an invitation whose sender', () => {
   });
 });
 
-describe('an acceptance and a revocation at once', () => {
-  it('end in one of two states, never between', async () => {
+describe('a concurrent acceptance and revocation', () => {
+  it('end as accepted or as revoked, never in between', async () => {
     for (let round = 0; round < 8; round += 1) {
       const email = `torn-${round}@example.test`;
       const { id } = await world.invite(email);

@@ -1,9 +1,9 @@
-// An organization that invites, a real mail server, and people who read their mail and accept.
+// An organization that invites people, a real mail server, and people who read their mail and accept.
 import type { Express } from 'express';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
-import { openLog } from '../../../src/core/log.ts';
-import type { QueueWork } from '../../../src/db/queue-work.ts';
+import { createLog } from '../../../src/core/log.ts';
+import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
@@ -17,8 +17,8 @@ export type World = {
   readonly database: TestDatabase;
   readonly app: Express;
   readonly mails: MailServer;
-  readonly sender: QueueWork;
-  /** Every line of the log. */
+  readonly sender: QueueWorker;
+  /** All log lines. */
   readonly lines: string[];
   readonly organization: { id: string; slug: string; ownerId: string };
   /** A key of the owner. */
@@ -30,10 +30,10 @@ export type World = {
   /** A management key of a member with this role. */
   memberApi(role: string | readonly string[]): Promise<{ id: string; api: Api }>;
   invite(email: string, role?: string): Promise<{ id: string; email: string }>;
-  /** The token in the newest mail to the address, once `count` mails for it came. */
+  /** The token in the newest mail to the address, after `count` mails to it have arrived. */
   tokenOf(email: string, count?: number): Promise<string>;
   accept(token: string, headers: Record<string, string>): Promise<Answer>;
-  /** Signs the person in, who is made if unknown. */
+  /** Signs the person in, creating them if unknown. */
   signIn(email: string, activeOrganization?: string | null): Promise<{ id: string; sessionId: string; headers: Record<string, string> }>;
   close(): Promise<void>;
 };
@@ -43,7 +43,7 @@ export async function invitationWorld(): Promise<World> {
   const settings = { publicUrl: 'http://portal.example.test', mail: { ...testSettings.mail, smtpUrl: mails.url } };
   const database = await testDatabase({ settings });
   const lines: string[] = [];
-  const ctx: Ctx = { ...database.ctx, log: openLog('trace', { write: (line: string) => void lines.push(line) }) };
+  const ctx: Ctx = { ...database.ctx, log: createLog('trace', { write: (line: string) => void lines.push(line) }) };
   const app = createApp(ctx);
   const sender = startMailSender(ctx, { pollMs: 100 });
   const organization = await makeOrganization(ctx, { name: 'Aster & Sons' });

@@ -1,6 +1,6 @@
-// Inviting: who may give what, one open invitation for each address, and a token that is nowhere but in the mail.
+// Invitations: who may grant which role, one open invitation per address, and a token that is only in the mail.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
@@ -17,7 +17,7 @@ const auditOf = (targetId: string) =>
   world.as(world.organization.id, (tx) => tx('audit_log').where({ target_id: targetId }).orderBy('at').pluck('action'));
 
 describe('POST /organizations/{id}/invitations', () => {
-  it('201, and a mail with the link goes to the address, in both parts and for small and dark screens', async () => {
+  it('201, and a mail with the link, as text and as HTML for small and dark screens', async () => {
     const answer = await world.owner('post', world.invitations, { email: 'New.Person@Example.test', roleId: await world.roleId('editor') });
     expect(answer.status).toBe(201);
     expect(answer.body).toEqual({
@@ -48,7 +48,7 @@ describe('POST /organizations/{id}/invitations', () => {
     expect(await auditOf(answer.body.id)).toEqual(['invitation.create']);
   });
 
-  it('leaves the token nowhere but in the mail: no table, no log line, no answer', async () => {
+  it('keeps the token only in the mail: in no table, log line or response', async () => {
     const made = await world.invite('secret@example.test');
     const token = await world.tokenOf('secret@example.test');
     const again = await world.owner('post', `${world.invitations}/${made.id}/resend`, {}, { 'idempotency-key': 'resend-secret' });
@@ -81,7 +81,7 @@ describe('POST /organizations/{id}/invitations', () => {
     for (const hidden of [token, second]) expect(shown).not.toContain(hidden);
   });
 
-  it('sends again for an address with an open invitation: the same one, with the role as asked now; the old link is dead', async () => {
+  it('renews the open invitation of an address with the new role; the old link stops working', async () => {
     const first = await world.invite('twice@example.test', 'viewer');
     const old = await world.tokenOf('twice@example.test');
     const answer = await world.owner('post', world.invitations, { email: 'TWICE@example.test', roleId: await world.roleId('editor') });
@@ -93,7 +93,7 @@ describe('POST /organizations/{id}/invitations', () => {
     expect(await auditOf(first.id)).toEqual(['invitation.create', 'invitation.resend', 'invitation.accept']);
   });
 
-  it('makes one invitation of many requests at once', async () => {
+  it('creates one invitation for concurrent requests', async () => {
     const roleId = await world.roleId('viewer');
     const answers = await Promise.all(
       Array.from({ length: 5 }, () => world.owner('post', world.invitations, { email: 'race@example.test', roleId })),
@@ -103,7 +103,7 @@ describe('POST /organizations/{id}/invitations', () => {
     expect((await world.owner('get', `${world.invitations}?q=race@`)).body.pagination.total).toBe(1);
   });
 
-  it('422 for a member, whatever the case of the address', async () => {
+  it('422 for a member, ignoring the case of the address', async () => {
     const member = await makeMember(world.ctx, world.organization.id, 'viewer');
     const answer = await world.owner('post', world.invitations, {
       email: member.email.toUpperCase(),
@@ -112,15 +112,15 @@ describe('POST /organizations/{id}/invitations', () => {
     expect([answer.status, codesOf(answer)]).toEqual([422, ['already_member']]);
   });
 
-  it('422 for a role that is not there, or is another organization’s', async () => {
+  it('422 for an unknown role and for a role of another organization', async () => {
     const other = await makeOrganization(world.ctx);
-    for (const roleId of [newId(), await world.roleId('viewer', other.id)]) {
+    for (const roleId of [createId(), await world.roleId('viewer', other.id)]) {
       const answer = await world.owner('post', world.invitations, { email: 'x@example.test', roleId });
       expect([answer.status, codesOf(answer)]).toEqual([422, ['unknown_role']]);
     }
   });
 
-  it('403 for a role with a permission that the caller does not hold', async () => {
+  it('403 for a role with a permission that the caller does not have', async () => {
     const { api } = await world.memberApi(['invitation:create', 'invitation:update', 'invitation:read', 'team:read']);
     const weaker = await world.makeRole(['team:read']);
     const stronger = await world.makeRole(['team:read', 'team:create']);
@@ -134,13 +134,13 @@ describe('POST /organizations/{id}/invitations', () => {
     const admin = await world.memberApi('admin');
     expect((await admin.api('post', world.invitations, { email: 'o@example.test', roleId: await world.roleId('owner') })).status).toBe(403);
     expect((await admin.api('post', world.invitations, { email: 'o@example.test', roleId: await world.roleId('admin') })).status).toBe(201);
-    // Nor by sending one again that somebody stronger made.
+    // Nor by resending an invitation of someone with more permissions.
     const made = await world.invite('boss@example.test', 'owner');
     expect((await api('post', `${world.invitations}/${made.id}/resend`)).status).toBe(403);
     expect((await api('post', world.invitations, { email: 'boss@example.test', roleId: await world.roleId('owner') })).status).toBe(403);
   });
 
-  it('keeps a role while an open invitation would give it, and no longer', async () => {
+  it('keeps a role from being deleted while an open invitation grants it', async () => {
     const roleId = await world.makeRole(['team:read']);
     await world.as(world.organization.id, (tx) => tx('memberships').where({ role_id: roleId }).delete());
     const made = (await world.owner('post', world.invitations, { email: 'kept@example.test', roleId })).body;
@@ -175,10 +175,10 @@ describe('GET /organizations/{id}/invitations', () => {
     expect((await world.owner('get', `${world.invitations}?status=lost`)).status).toBe(400);
   });
 
-  it('tells what became of the mail, and cuts out what a server quotes of it', async () => {
+  it('reports the state of the mail, and redacts what a mail server quotes of it', async () => {
     const { id } = await world.invite('bounced@example.test');
-    // The next mail to arrive is refused, whosever it is: none but this one's may be on its way.
-    await world.sender.settled();
+    // The mail server refuses the next mail of any sender, so no other mail may be in transit.
+    await world.sender.waitUntilIdle();
     world.mails.refuseNext.push({ code: 550, text: 'no such person http://portal.example.test/x#token=abc' });
     await world.owner('post', `${world.invitations}/${id}/resend`);
     const shown = await until(async () => {
@@ -189,7 +189,7 @@ describe('GET /organizations/{id}/invitations', () => {
     expect(shown.error).not.toContain('token');
   });
 
-  it('still names who invited after they left', async () => {
+  it('still names the sender after they left', async () => {
     const { id, api } = await world.memberApi('admin');
     const made = (await api('post', world.invitations, { email: 'orphan@example.test', roleId: await world.roleId('viewer') })).body;
     await world.as(world.organization.id, async (tx) => {
@@ -201,7 +201,7 @@ describe('GET /organizations/{id}/invitations', () => {
 });
 
 describe('POST …/{invitationId}/resend and DELETE', () => {
-  it('give an expired invitation another seven days', async () => {
+  it('extend an expired invitation by seven days', async () => {
     const { id } = await world.invite('late@example.test');
     await world.tokenOf('late@example.test');
     await world.as(world.organization.id, (tx) =>
@@ -222,7 +222,7 @@ describe('POST …/{invitationId}/resend and DELETE', () => {
     }
   });
 
-  it('revoke for good: the link is dead, the address may be invited anew, revoking twice is one row of audit', async () => {
+  it('revoke permanently: the link stops working, the address can be invited again, revoking twice adds one audit entry', async () => {
     const { id } = await world.invite('gone@example.test');
     const token = await world.tokenOf('gone@example.test');
     expect((await world.owner('delete', `${world.invitations}/${id}`)).status).toBe(204);
@@ -234,7 +234,7 @@ describe('POST …/{invitationId}/resend and DELETE', () => {
     expect((await world.invite('gone@example.test')).id).not.toBe(id);
   });
 
-  it('429 once an hour has seen five mails to one address; others go on', async () => {
+  it('429 after five mails to one address within an hour; other addresses are not affected', async () => {
     const { id } = await world.invite('pestered@example.test');
     for (let count = 2; count <= 5; count += 1) {
       await world.tokenOf('pestered@example.test', count - 1);
@@ -248,7 +248,7 @@ describe('POST …/{invitationId}/resend and DELETE', () => {
     expect((await world.owner('post', `${world.invitations}/${id}/resend`)).status).toBe(200);
   });
 
-  it('take back a mail that has not left', async () => {
+  it('withdraw a mail that was not sent yet', async () => {
     await world.sender.stop();
     const { id } = await world.invite('recalled@example.test');
     const mailIds = () =>
@@ -264,24 +264,24 @@ describe('POST …/{invitationId}/resend and DELETE', () => {
 });
 
 describe('another organization', () => {
-  it('sees, sends, revokes nothing of it', async () => {
+  it('cannot see, resend or revoke it', async () => {
     const { id } = await world.invite('apart@example.test');
     const other = await makeOrganization(world.ctx);
-    const stranger = apiOf(world.app, (await makeKey(world.ctx, other.id, { permissions: ['write'] })).secret);
+    const outsider = apiOf(world.app, (await makeKey(world.ctx, other.id, { permissions: ['write'] })).secret);
     for (const organizationId of [world.organization.id, other.id]) {
       const path = `/organizations/${organizationId}/invitations/${id}`;
-      expect((await stranger('get', path)).status).toBe(404);
-      expect((await stranger('delete', path)).status).toBe(404);
-      expect((await stranger('post', `${path}/resend`)).status).toBe(404);
+      expect((await outsider('get', path)).status).toBe(404);
+      expect((await outsider('delete', path)).status).toBe(404);
+      expect((await outsider('post', `${path}/resend`)).status).toBe(404);
     }
-    expect((await stranger('get', world.invitations)).status).toBe(404);
-    expect((await stranger('post', world.invitations, { email: 'x@example.test', roleId: newId() })).status).toBe(404);
+    expect((await outsider('get', world.invitations)).status).toBe(404);
+    expect((await outsider('post', world.invitations, { email: 'x@example.test', roleId: createId() })).status).toBe(404);
     expect((await world.owner('get', `${world.invitations}/${id}`)).body.status).toBe('pending');
   });
 });
 
 describe('invited', () => {
-  it('knows an address while its invitation is open, in any case of letters', async () => {
+  it('is true for an address while its invitation is open, ignoring case', async () => {
     const invited = async (email: string) => (await world.ctx.db.control.raw('select invited(?) as yes', [email])).rows[0].yes;
     expect(await invited('asked@example.test')).toBe(false);
     const { id } = await world.invite('asked@example.test');

@@ -1,4 +1,4 @@
-// Leaving: what becomes of the keys, and that no secret that went out of the house ever gains power.
+// Leaving: what happens to the keys, and that no secret known to a former member ever gains permissions.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -34,7 +34,7 @@ const publicStatus = async (secret: string): Promise<number> =>
 const sorted = (names: Iterable<string>): string[] => [...names].sort();
 
 describe('DELETE /organizations/{id}/members/{userId}', () => {
-  it('422 names each living key until told what becomes of them', async () => {
+  it('422 names each active key unless `keys` is given', async () => {
     const member = await w.join('editor');
     const answer = await remove(w.owner, member.id);
     expect([answer.status, codesOf(answer)]).toEqual([422, ['member_has_keys']]);
@@ -45,7 +45,7 @@ describe('DELETE /organizations/{id}/members/{userId}', () => {
     expect((await remove(w.owner, bare.id)).status).toBe(404);
   });
 
-  it('keys=revoke ends them; sessions, teams and membership end as well', async () => {
+  it('keys=revoke revokes them; sessions, team memberships and membership end as well', async () => {
     const member = await w.join('editor');
     const session = await w.session(member.id);
     const team = (await w.owner.api('post', '/teams', { name: 'Team' })).body;
@@ -62,7 +62,7 @@ describe('DELETE /organizations/{id}/members/{userId}', () => {
     });
   });
 
-  it('422 for an heir who is no member or the leaver, 400 for a word that is unknown', async () => {
+  it('422 when transferTo is no member or the leaving member, 400 for an unknown value of keys', async () => {
     const member = await w.join('editor');
     const other = await world(database.ctx, app);
     expect(codesOf(await remove(w.owner, member.id, `?keys=transfer&transferTo=${other.owner.id}`))).toEqual(['not_a_member']);
@@ -78,14 +78,14 @@ describe('DELETE /organizations/{id}/members/{userId}', () => {
     expect(codesOf(await remove(w.owner, w.owner.id, '?keys=revoke'))).toEqual(['last_owner']);
   });
 
-  it('waits for a key that is being made, and none is made for someone who is gone', async () => {
+  it('waits for a key that is being created, and none is created for someone who has left', async () => {
     const member = await w.join('admin');
     const [made, removed] = await Promise.all([
       member.api('post', '/api-keys', { name: 'late' }),
       remove(w.owner, member.id, '?keys=revoke'),
     ]);
     expect(removed.status).toBe(204);
-    // Authentication may have come after the removal as well.
+    // The request may also have been authenticated after the removal.
     expect([201, 401, 403]).toContain(made.status);
     const { data } = (await w.owner.api('get', '/api-keys?status=active&pageSize=100')).body;
     expect(data.filter((key: { createdBy: { id: string } }) => key.createdBy.id === member.id)).toEqual([]);
@@ -96,45 +96,45 @@ describe('a key that is transferred', () => {
   const transfer = async (member: Person, to = w.owner.id) =>
     expect((await remove(w.owner, member.id, `?keys=transfer&transferTo=${to}`)).status).toBe(204);
 
-  it('goes on as it did: the same power, and its public reads', async () => {
+  it('keeps its permissions and its public reads', async () => {
     const member = await w.join('editor');
     const reading = await makeKey(database.ctx, w.id, { createdBy: member.id });
     expect(await publicStatus(reading.secret)).toBe(404);
-    const before = await w.powerOf(member.secret);
+    const before = await w.permissionsOf(member.secret);
     expect(sorted(before)).toEqual(sorted(builtInRoles.editor));
     await transfer(member);
     const who = (await member.api('get', '/whoami')).body;
     expect([who.user.id, sorted(who.permissions)]).toEqual([w.owner.id, sorted(before)]);
-    expect(sorted(await w.powerOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect(sorted(await w.permissionsOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
     expect(await publicStatus(reading.secret)).toBe(404);
   });
 
-  it('never gains power, whatever becomes of its new holder, and shrinks with them', async () => {
-    const [member, heir] = [await w.join(['team:read', 'team:create']), await w.join(['member:delete', 'team:read'])];
-    expect((await remove(heir, member.id, '?keys=transfer')).status).toBe(204);
-    expect(await w.powerOf(member.secret)).toEqual(['team:read']);
-    await w.owner.api('patch', `${w.at}/members/${heir.id}`, { roleId: w.role('owner') });
-    expect(await w.powerOf(member.secret)).toEqual(['team:read', 'team:create']);
-    await w.owner.api('patch', `${w.at}/members/${heir.id}`, { roleId: w.role('viewer') });
-    // Handed over again, it is bounded by what it can do now.
-    await remove(w.owner, heir.id, '?keys=transfer');
-    expect(await w.powerOf(member.secret)).toEqual(['team:read']);
-    expect(sorted(await w.powerOf(heir.secret))).toEqual(sorted(builtInRoles.viewer));
+  it('never gains permissions from its new holder, and loses them with the holder', async () => {
+    const [member, recipient] = [await w.join(['team:read', 'team:create']), await w.join(['member:delete', 'team:read'])];
+    expect((await remove(recipient, member.id, '?keys=transfer')).status).toBe(204);
+    expect(await w.permissionsOf(member.secret)).toEqual(['team:read']);
+    await w.owner.api('patch', `${w.at}/members/${recipient.id}`, { roleId: w.role('owner') });
+    expect(await w.permissionsOf(member.secret)).toEqual(['team:read', 'team:create']);
+    await w.owner.api('patch', `${w.at}/members/${recipient.id}`, { roleId: w.role('viewer') });
+    // Transferred again, its ceiling is what it can do now.
+    await remove(w.owner, recipient.id, '?keys=transfer');
+    expect(await w.permissionsOf(member.secret)).toEqual(['team:read']);
+    expect(sorted(await w.permissionsOf(recipient.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 
-  it('never acts for somebody who was not asked: it goes on reading publicly, and manages nothing', async () => {
-    const [member, leaver, heir] = [await w.join('admin'), await w.join('admin'), await w.join('editor')];
-    await transfer(member, heir.id);
+  it('has no management permissions when the recipient did not agree, and keeps its public reads', async () => {
+    const [member, leaver, recipient] = [await w.join('admin'), await w.join('admin'), await w.join('editor')];
+    await transfer(member, recipient.id);
     const session = await w.session(leaver.id);
-    expect((await session('delete', `/whoami/organizations/${w.id}?keys=transfer&transferTo=${heir.id}`)).status).toBe(204);
+    expect((await session('delete', `/whoami/organizations/${w.id}?keys=transfer&transferTo=${recipient.id}`)).status).toBe(204);
     for (const { secret, api } of [member, leaver]) {
-      expect(await w.powerOf(secret)).toEqual([]);
+      expect(await w.permissionsOf(secret)).toEqual([]);
       expect((await api('post', '/teams', { name: 'in the name of another' })).status).toBe(403);
       expect(await publicStatus(secret)).toBe(404);
     }
   });
 
-  it('gives nobody anything', async () => {
+  it('cannot grant anything', async () => {
     const [member, candidate] = [await w.join('admin'), await w.joinBare('viewer')];
     await transfer(member);
     const { api } = member;
@@ -146,7 +146,7 @@ describe('a key that is transferred', () => {
       expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
   });
 
-  it('counts an old secret in its grace as a key of whoever had it, and ends it or bounds it when they leave', async () => {
+  it('an old secret in its grace period counts as a key of its former holder, and is revoked or restricted when they leave', async () => {
     for (const wish of ['revoke', 'transfer']) {
       const member = await w.join('admin');
       const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
@@ -154,7 +154,7 @@ describe('a key that is transferred', () => {
       expect(codesOf(await remove(w.owner, member.id))).toEqual(['member_has_keys']);
       expect((await remove(w.owner, member.id, `?keys=${wish}`)).status).toBe(204);
       expect(await publicStatus(member.secret)).toBe(wish === 'revoke' ? 401 : 404);
-      expect(await w.powerOf(rotated.body.secret)).not.toEqual([]);
+      expect(await w.permissionsOf(rotated.body.secret)).not.toEqual([]);
       await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
         tx('memberships').insert({ organization_id: w.id, user_id: member.id, role_id: w.role('admin') }),
       );
@@ -162,18 +162,18 @@ describe('a key that is transferred', () => {
     }
   });
 
-  it('can be given no more power by its scopes: it was bounded by what it could do', async () => {
+  it('gains no permissions from wider scopes: its ceiling is what it could do before', async () => {
     const member = await w.join('admin');
     const restricted = await makeKey(database.ctx, w.id, { createdBy: member.id, permissions: ['write'], resources: ['invoices'] });
     const reading = await makeKey(database.ctx, w.id, { createdBy: member.id });
     await transfer(member);
     await w.owner.api('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } });
     await w.owner.api('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
-    expect(await w.powerOf(restricted.secret)).toEqual([]);
-    expect(sorted(await w.powerOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect(await w.permissionsOf(restricted.secret)).toEqual([]);
+    expect(sorted(await w.permissionsOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 
-  it('makes, rotates and widens no key, and stands for no owner', async () => {
+  it('cannot create, rotate or widen keys, and does not act as an owner', async () => {
     const member = await w.join([...builtInRoles.owner]);
     const other = (await w.owner.api('post', '/api-keys', { name: 'other', scopes: { permissions: ['read'] } })).body;
     const candidate = await w.joinBare('viewer');
@@ -197,41 +197,41 @@ describe('a key that is transferred', () => {
       expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
   });
 
-  it('gets a new holder’s power with a new secret alone; the old one keeps its bound', async () => {
+  it('gets the permissions of its new holder only with a new secret; the old one keeps its ceiling', async () => {
     const member = await w.join('editor');
     await transfer(member);
     const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
     expect(rotated.status).toBe(201);
-    expect(sorted(await w.powerOf(rotated.body.secret))).toEqual(sorted(builtInRoles.owner));
-    expect(sorted(await w.powerOf(member.secret))).toEqual(sorted(builtInRoles.editor));
+    expect(sorted(await w.permissionsOf(rotated.body.secret))).toEqual(sorted(builtInRoles.owner));
+    expect(sorted(await w.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.editor));
     expect((await member.api('post', `/api-keys/${member.keyId}/rotate`, {})).status).toBe(403);
     const ended = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, {});
     expect([ended.status, await statusOf(member.secret)]).toEqual([201, 401]);
   });
 
-  it('takes an old secret of a rotation along, each under its own bound', async () => {
+  it('transfers the old secret of a rotation as well, each with its own ceiling', async () => {
     const [maker, member] = [await w.join('viewer'), await w.join('admin')];
     const own = (await member.api('post', '/api-keys', { name: 'own', scopes: { permissions: ['write'] } })).body;
     const second = (await member.api('post', `/api-keys/${own.id}/rotate`, { gracePeriodSeconds: 3600 })).body.secret;
     const takenOver = (await member.api('post', `/api-keys/${maker.keyId}/rotate`, { gracePeriodSeconds: 3600 })).body.secret;
     await transfer(member);
-    for (const secret of [own.secret, second, takenOver]) expect(sorted(await w.powerOf(secret))).toEqual(sorted(builtInRoles.admin));
-    expect(sorted(await w.powerOf(maker.secret))).toEqual(sorted(builtInRoles.viewer));
+    for (const secret of [own.secret, second, takenOver]) expect(sorted(await w.permissionsOf(secret))).toEqual(sorted(builtInRoles.admin));
+    expect(sorted(await w.permissionsOf(maker.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 
-  it('is widened by nobody who holds less, its bound counted', async () => {
+  it('cannot be widened by callers with fewer permissions than its ceiling', async () => {
     const member = await w.join('viewer');
     const weak = await w.join(['api-key:update', 'api-key:read', 'team:create']);
     await transfer(member);
-    // Write access gives a viewer's former key nothing, so there is nothing to hold.
+    // Write access adds nothing to a viewer's former key, so no permission is needed.
     const answer = await weak.api('patch', `/api-keys/${member.keyId}`, { scopes: { permissions: ['write', 'read'] } });
     expect(answer.status).toBe(200);
-    expect(sorted(await w.powerOf(member.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect(sorted(await w.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 });
 
 describe('DELETE /whoami/organizations/{id}', () => {
-  it('lets any member leave, by their own session, and hands keys to whom they name', async () => {
+  it('lets any member leave with their session, and transfers keys to the named member', async () => {
     const member = await w.join([]);
     const session = await w.session(member.id);
     const at = `/whoami/organizations/${w.id}`;
@@ -240,12 +240,12 @@ describe('DELETE /whoami/organizations/{id}', () => {
     expect((await session('delete', `${at}?keys=transfer&transferTo=${w.owner.id}`)).status).toBe(204);
     expect(codesOf(await session('get', '/whoami'))).toEqual(['no_organization']);
     expect((await session('delete', at)).status).toBe(404);
-    expect(await w.powerOf(member.secret)).toEqual([]);
+    expect(await w.permissionsOf(member.secret)).toEqual([]);
     const [row] = (await w.owner.api('get', `${w.at}/audit-log?action=member.leave`)).body.data;
     expect(row).toMatchObject({ actor: { id: member.id }, credential: { kind: 'session' }, changes: { transferredTo: w.owner.id } });
   });
 
-  it('403 for a key and for another origin, 404 for a stranger, 422 for the last owner', async () => {
+  it('403 for a key and for another origin, 404 for a non-member, 422 for the last owner', async () => {
     const at = `/whoami/organizations/${w.id}`;
     expect(codesOf(await w.owner.api('delete', at))).toEqual(['sign_in_needed']);
     const session = await w.session(w.owner.id);

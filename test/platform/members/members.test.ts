@@ -25,7 +25,7 @@ const give = (by: { api: World['owner']['api'] }, userId: string, roleId: string
   by.api('patch', `${w.at}/members/${userId}`, { roleId });
 
 describe('GET /organizations/{id}/members', () => {
-  it('lists newest first, and finds by part of name or address and by role', async () => {
+  it('lists newest first, filtered by part of name or address and by role', async () => {
     const [a, b] = [await w.joinBare('viewer'), await w.joinBare('editor')];
     const list = async (query = '') => (await w.owner.api('get', `${w.at}/members${query}`)).body;
     const all = await list();
@@ -41,7 +41,7 @@ describe('GET /organizations/{id}/members', () => {
     expect((await list('?pageSize=1&page=3')).data[0].user.id).toBe(w.owner.id);
   });
 
-  it('shows one member with the keys that act for them, dead ones left out', async () => {
+  it('returns a member with the active keys that act for them', async () => {
     const member = await w.join('admin');
     const more = (await member.api('post', '/api-keys', { name: 'Second' })).body;
     const dead = (await member.api('post', '/api-keys', { name: 'Dead' })).body;
@@ -51,13 +51,13 @@ describe('GET /organizations/{id}/members', () => {
       { id: more.id, name: 'Second', prefix: more.prefix },
       { id: member.keyId, name: 'test', prefix: member.secret.slice(0, 12) },
     ]);
-    const stranger = (await makeOrganization(database.ctx)).ownerId;
-    expect((await w.owner.api('get', `${w.at}/members/${stranger}`)).status).toBe(404);
+    const outsider = (await makeOrganization(database.ctx)).ownerId;
+    expect((await w.owner.api('get', `${w.at}/members/${outsider}`)).status).toBe(404);
   });
 });
 
 describe('PATCH /organizations/{id}/members/{userId}', () => {
-  it('takes effect with the next request, that of their keys and sessions included', async () => {
+  it('takes effect with the next request, also of their keys and sessions', async () => {
     const member = await w.join('admin');
     const session = await w.session(member.id);
     const makeTeam = async () => [
@@ -72,7 +72,7 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
     expect(await makeTeam()).toEqual([201, 201]);
   });
 
-  it('403 for a role that holds more than the caller, one of their own included', async () => {
+  it('403 for a role with more permissions than the caller, also for their own membership', async () => {
     const clerk = await w.join(['member:update', 'member:read', 'team:read']);
     const other = await w.joinBare([]);
     for (const userId of [other.id, clerk.id])
@@ -81,7 +81,7 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
     expect((await give(clerk, other.id, await w.roleIdOf(clerk.id))).status).toBe(200);
   });
 
-  it('403 for making, changing or removing an owner by anyone else, whatever their permissions', async () => {
+  it('403 when a non-owner makes, changes or removes an owner, regardless of permissions', async () => {
     const mighty = await w.join([...builtInRoles.owner]);
     expect(codesOf(await give(mighty, mighty.id, w.role('owner')))).toEqual(['owner_needed']);
     expect(codesOf(await give(mighty, w.owner.id, w.role('viewer')))).toEqual(['owner_needed']);
@@ -99,18 +99,18 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
     expect((await give(w.owner, other.owner.id, w.role('viewer'))).status).toBe(404);
   });
 
-  it('lets one of two demotions of the last two owners through', async () => {
+  it('lets only one of two concurrent demotions of the last two owners succeed', async () => {
     const second = await w.join('owner');
     const answers = await Promise.all([give(w.owner, second.id, w.role('viewer')), give(second, w.owner.id, w.role('viewer'))]);
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused).toHaveLength(1);
-    // The loser was no owner any more when its turn came, or met the last one.
+    // The second request came from a former owner, or would have removed the last one.
     expect([403, 422]).toContain(refused[0]?.status);
     const owners = [await w.roleIdOf(w.owner.id), await w.roleIdOf(second.id)].filter((id) => id === w.role('owner'));
     expect(owners).toHaveLength(1);
   });
 
-  it('lets one of two owners who step down at once do so, and one of two who leave', async () => {
+  it('lets only one of two owners step down concurrently, and only one leave', async () => {
     const second = await w.join('owner');
     const stepDown = await Promise.all([w.owner, second].map((person) => give(person, person.id, w.role('viewer'))));
     expect(stepDown.map(({ status }) => status).sort()).toEqual([200, 422]);
@@ -122,7 +122,7 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
     expect(leave.map(({ status }) => status).sort()).toEqual([204, 422]);
   });
 
-  it('is refused to whoever lost the power while the request waited', async () => {
+  it('is refused when the caller lost the permission while the request waited', async () => {
     const [admin, member] = [await w.join('admin'), await w.joinBare('viewer')];
     let late: Promise<Awaited<ReturnType<typeof give>>> | undefined;
     await database.ctx.db.control.transaction(async (tx) => {

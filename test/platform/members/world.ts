@@ -1,4 +1,4 @@
-// An organization with people in it, each calling with a key of their own.
+// An organization with members, each calling with their own key.
 import type { Express } from 'express';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
@@ -20,14 +20,14 @@ export async function world(ctx: Ctx, app: Express) {
     id: organization.id,
     at,
     owner,
-    /** A built-in role's id. */
+    /** Id of a built-in role. */
     role: (name: string): string => roles.find((role) => role.name === name)?.id ?? '',
-    /** A member with a built-in role by name, or with a role that holds just these permissions. */
+    /** A member with a built-in role by name, or with a role that has only these permissions. */
     join: async (role: string | readonly string[]): Promise<Person> => {
       const { id, email } = await makeMember(ctx, organization.id, role);
       return withKey(id, email);
     },
-    /** A member without any key. */
+    /** A member without a key. */
     joinBare: (role: string | readonly string[]) => makeMember(ctx, organization.id, role),
     session: async (userId: string): Promise<Api> => signedInApi(app, ctx, (await makeSession(ctx, userId, organization.id)).cookie),
     roleIdOf: (userId: string): Promise<string> =>
@@ -35,8 +35,8 @@ export async function world(ctx: Ctx, app: Express) {
         const row = await tx('memberships').where({ user_id: userId }).first<{ role_id: string }>('role_id');
         return row.role_id;
       }),
-    /** What a secret can do here now. */
-    powerOf: async (secret: string): Promise<string[]> => (await apiOf(app, secret)('get', '/whoami')).body.permissions,
+    /** The current permissions of a secret. */
+    permissionsOf: async (secret: string): Promise<string[]> => (await apiOf(app, secret)('get', '/whoami')).body.permissions,
   };
 }
 export type World = Awaited<ReturnType<typeof world>>;

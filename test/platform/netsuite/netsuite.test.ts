@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { openKeyring } from '../../../src/core/keyring.ts';
+import { createKeyring } from '../../../src/core/keyring.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
@@ -36,7 +36,7 @@ const tba = (more: object = {}, connection: object = {}) => ({
   ...connection,
 });
 const put = (body: object) => owner('put', '/netsuite/connection', body);
-/** As if a sync had stored records. */
+/** Pretends that a sync has stored records. */
 const storeRecords = (count: number) =>
   database.ctx.db.data.query(
     `insert into wh_${organization.id.replaceAll('-', '')}.record_state (record_type, id_type, generation, row_count, active_table)
@@ -46,7 +46,7 @@ const storeRecords = (count: number) =>
 const problemCodes = (answer: Awaited<ReturnType<Api>>): string[] => answer.body.problems.map(({ code }: { code: string }) => code);
 
 describe('PUT /netsuite/connection', () => {
-  it('takes secrets and never shows them', async () => {
+  it('stores secrets and never returns them', async () => {
     const answer = await put(tba(secrets));
     expect(answer.body).toEqual({
       accountId: '1234567_SB1',
@@ -66,7 +66,7 @@ describe('PUT /netsuite/connection', () => {
     for (const secret of Object.values(secrets)) expect(rows[0].text).not.toContain(secret);
   });
 
-  it('keeps the stored secrets when none are given, and needs both together', async () => {
+  it('keeps the stored secrets when none are given, and requires both together', async () => {
     expect(codesOf(await put(tba()))).toEqual(['secrets_needed']);
     await put(tba(secrets));
     const kept = await put(tba({ tokenId: 'another' }));
@@ -96,14 +96,14 @@ describe('PUT /netsuite/connection', () => {
     expect([answer.status, answer.body.error.details[0].path]).toEqual([422, 'baseUrl']);
   });
 
-  it("takes the account's own address and hosts that the operator allows, and no other account's", async () => {
+  it("accepts the account's own address and hosts that the operator allows, but no address of another account", async () => {
     const own = await put(tba(secrets, { baseUrl: ' https://1234567-SB1.suitetalk.api.netsuite.com/\t' }));
     expect(own.body.baseUrl).toBe('https://1234567-sb1.suitetalk.api.netsuite.com');
     expect((await put(tba(secrets, { baseUrl: erp.account.url }))).status).toBe(200);
     expect(codesOf(await put(tba(secrets, { baseUrl: 'https://7654321.suitetalk.api.netsuite.com' })))).toEqual(['other_account']);
   });
 
-  it('422 for another account while records are here, even after the connection was deleted', async () => {
+  it('422 for another account while records are stored, even after the connection was deleted', async () => {
     await put(tba(secrets));
     await storeRecords(3);
     const other = tba(secrets, { accountId: '7654321' });
@@ -115,7 +115,7 @@ describe('PUT /netsuite/connection', () => {
     expect((await put(other)).status).toBe(200);
   });
 
-  it('422 for another account while a run may still bring records', async () => {
+  it('422 for another account while a run may still add records', async () => {
     await erp.connect(owner);
     await owner('post', '/netsuite/metadata/refresh');
     const config = await owner('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice' });
@@ -126,7 +126,7 @@ describe('PUT /netsuite/connection', () => {
     expect((await put(other)).status).toBe(200);
   });
 
-  it('422 for an account id that could become another host', async () => {
+  it('422 for an account id that could change the host', async () => {
     for (const bad of ['a.b', 'x/y', '1234567_SB1_2', '', 'a'.repeat(41), '1 2', 'é'])
       expect((await put(tba(secrets, { accountId: bad }))).status).toBe(422);
   });
@@ -154,7 +154,7 @@ describe('DELETE /netsuite/connection', () => {
 });
 
 describe('certificates', () => {
-  it('sign in after their id is told, and rotate through two slots', async () => {
+  it('are used after their id was set, and rotate through two slots', async () => {
     const { clientId, certificateId } = await erp.connect(owner);
     expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({ ok: true, account: accountId, problems: [] });
     expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'connected', hasCredentials: true });
@@ -177,7 +177,7 @@ describe('certificates', () => {
     expect((await put(connection(null))).body.hasCredentials).toBe(true);
   });
 
-  it('a mistyped id is told by the test and corrected by the right one', async () => {
+  it('a mistyped id is reported by the test and corrected by the right one', async () => {
     const { clientId } = await erp.account.createIntegration('Portal Service');
     const connection = (certificateId: string | null) => ({
       accountId,
@@ -205,7 +205,7 @@ describe('POST /netsuite/connection/test', () => {
     expect((await owner('post', '/netsuite/connection/test')).status).toBe(404);
   });
 
-  it('names a revoked certificate, a closed role, a dead host and an ERP that hangs, each with a fix', async () => {
+  it('reports a revoked certificate, an inactive role, an unreachable host and an ERP that hangs, each with a fix', async () => {
     const { certificateId } = await erp.connect(owner);
     const problems = async (api = owner) => problemCodes(await api('post', '/netsuite/connection/test'));
     const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
@@ -214,7 +214,7 @@ describe('POST /netsuite/connection/test', () => {
     erp.account.injectFault({ path: /suiteql/, times: 9, status: 503, body: 'maintenance' });
     expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({ ok: false });
     for (let left = 0; left < 9; left += 1) await fetch(`${erp.account.url}/services/rest/query/v1/suiteql`);
-    // This request alone, whichever other one goes out beside it.
+    // Only this request, not others sent at the same time.
     erp.account.injectFault({ path: /suiteql.*slow/, times: 1, status: 200, delayMs: 4_000 });
     let isFirst = true;
     const impatient = through((url, request) => {
@@ -230,9 +230,9 @@ describe('POST /netsuite/connection/test', () => {
   });
 });
 
-describe('what a mistake in the set-up is told as', () => {
+describe('the connection test reports', () => {
   const test = async () => (await owner('post', '/netsuite/connection/test')).body;
-  const told = (code: string, fix: RegExp) => ({
+  const problemReport = (code: string, fix: RegExp) => ({
     ok: false,
     problems: [{ code, message: expect.any(String), fix: expect.stringMatching(fix) }],
   });
@@ -242,50 +242,50 @@ describe('what a mistake in the set-up is told as', () => {
     expect((await put({ accountId: account, baseUrl: erp.account.url, authentication })).status).toBe(200);
   };
 
-  it('by token: nothing, when all is right', async () => {
+  it('with tokens: nothing when everything is right', async () => {
     await byToken();
     expect(await test()).toMatchObject({ ok: true, problems: [] });
   });
 
-  it('by token: a wrong consumer key, token, secret or account, all of which NetSuite answers alike', async () => {
+  it('with tokens: a wrong consumer key, token, secret or account, for which NetSuite sends the same response', async () => {
     for (const change of [{ consumerKey: 'mistyped' }, { tokenId: 'mistyped' }, { tokenSecret: 'mistyped', consumerSecret: 'mistyped' }]) {
       await byToken(change);
-      expect(await test()).toMatchObject(told('INVALID_LOGIN', /account id, the consumer key, the token id and both secrets/));
+      expect(await test()).toMatchObject(problemReport('INVALID_LOGIN', /account id, the consumer key, the token id and both secrets/));
     }
     await byToken({}, 'TSTDRV7654321');
-    expect(await test()).toMatchObject(told('INVALID_LOGIN', /account id/));
+    expect(await test()).toMatchObject(problemReport('INVALID_LOGIN', /account id/));
   });
 
-  it('by certificate: a wrong client id', async () => {
+  it('with a certificate: a wrong client id', async () => {
     const { certificateId } = await erp.connect(owner);
     await put({ accountId, baseUrl: erp.account.url, authentication: { method: 'oauth2', clientId: 'mistyped', certificateId } });
-    expect(await test()).toMatchObject(told('CLIENT_UNKNOWN', /client id \(consumer key\)/));
+    expect(await test()).toMatchObject(problemReport('CLIENT_UNKNOWN', /client id \(consumer key\)/));
   });
 
-  it('by certificate: one that has ended', async () => {
+  it('with a certificate: an expired one', async () => {
     await erp.connect(owner);
     await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
       tx('erp_certificates').update({ not_after: new Date('2026-01-01T00:00:00Z') }),
     );
     erp.account.setAuthenticationTime(new Date('2031-01-01T00:00:00Z')); // where it has ended as well
     try {
-      expect(await test()).toMatchObject(told('CERTIFICATE_EXPIRED', /Make a new certificate/));
+      expect(await test()).toMatchObject(problemReport('CERTIFICATE_EXPIRED', /Create a new certificate/));
     } finally {
       erp.account.setAuthenticationTime(null);
     }
   });
 
-  it('the clock of this machine, even where the log-in fails by it', async () => {
+  it('a wrong clock of this machine, even when the login fails because of it', async () => {
     await erp.connect(owner);
     const now = () => new Date(Date.now() + 600_000);
     const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const fast = apiOf(createApp({ ...database.ctx, clock: { ...database.ctx.clock, now } }), secret);
     const { body } = await fast('post', '/netsuite/connection/test');
     expect(body.ok).toBe(false);
-    expect(body.problems[0]).toMatchObject({ code: 'CLOCK_SKEW', fix: expect.stringContaining('Set the clock') });
+    expect(body.problems[0]).toMatchObject({ code: 'CLOCK_SKEW', fix: expect.stringContaining('Synchronize the clock') });
   });
 
-  it('a role that sees some of the records, or none of them', async () => {
+  it('a role that sees only some of the records, or none', async () => {
     await erp.connect(owner);
     const tables = ['customer', 'item', 'transaction', 'vendor', 'employee', 'contact'];
     try {
@@ -293,14 +293,14 @@ describe('what a mistake in the set-up is told as', () => {
       expect(await test()).toMatchObject({ ok: true, problems: [{ code: 'RECORD_TYPE_HIDDEN', fix: expect.stringContaining('"View"') }] });
       expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'connected', lastError: null });
       for (const table of tables) erp.account.setVisible(table, false);
-      expect(await test()).toMatchObject(told('PERMISSION_MISSING', /SuiteAnalytics Workbook/));
+      expect(await test()).toMatchObject(problemReport('PERMISSION_MISSING', /SuiteAnalytics Workbook/));
       expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'failed', lastError: expect.any(String) });
     } finally {
       for (const table of tables) erp.account.setVisible(table, true);
     }
   });
 
-  it('a role that may not use the interface', async () => {
+  it('a role that may not use the REST API', async () => {
     await erp.connect(owner);
     erp.account.injectFault({
       path: /serverTime/,
@@ -308,14 +308,14 @@ describe('what a mistake in the set-up is told as', () => {
       status: 403,
       body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': 'X' }] },
     });
-    expect(await test()).toMatchObject(told('PERMISSION_MISSING', /REST Web Services/));
+    expect(await test()).toMatchObject(problemReport('PERMISSION_MISSING', /REST Web Services/));
   });
 });
 
 describe('stored credentials', () => {
-  it('422 when the encryption key that closed them is gone', async () => {
+  it('422 when their encryption key is no longer configured', async () => {
     await erp.connect(owner);
-    const keyring = openKeyring([{ id: 'test', bytes: randomBytes(32) }]);
+    const keyring = createKeyring([{ id: 'test', bytes: randomBytes(32) }]);
     const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const other = apiOf(createApp({ ...database.ctx, keyring }), secret);
     for (const path of ['/netsuite/connection/test', '/netsuite/metadata/refresh'])
@@ -324,7 +324,7 @@ describe('stored credentials', () => {
 });
 
 describe('the metadata', () => {
-  it('lists record types, shows one, and keeps the last good answer while the ERP is away', async () => {
+  it('lists record types, returns one, and keeps the last successful result while the ERP is unavailable', async () => {
     expect((await owner('get', '/netsuite/metadata')).status).toBe(404);
     const { certificateId } = await erp.connect(owner);
     const read = await owner('post', '/netsuite/metadata/refresh');
@@ -349,7 +349,7 @@ describe('the metadata', () => {
     expect((await owner('get', '/netsuite/metadata')).body).toEqual(kept.body);
   });
 
-  it('422 when the credentials are refused and 503 when the ERP is away, with nothing to keep', async () => {
+  it('422 when the credentials are refused and 503 when the ERP is unavailable, without an earlier result', async () => {
     const { certificateId } = await erp.connect(owner);
     erp.account.injectFault({ path: /./, times: 50, status: 503, body: 'maintenance' });
     const away = await owner('post', '/netsuite/metadata/refresh');

@@ -1,12 +1,12 @@
-// Deleting an organization: confirmed, complete, repeatable, and quiet for whatever was running.
+// Deleting an organization: confirmed, complete, repeatable, and without errors in running work.
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
-import { newId } from '../../../src/core/id.ts';
-import { openLog } from '../../../src/core/log.ts';
+import { createId } from '../../../src/core/id.ts';
+import { createLog } from '../../../src/core/log.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { createTenantSchema, OrganizationGone, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
@@ -25,7 +25,7 @@ let admin: Knex;
 
 beforeAll(async () => {
   database = await testDatabase({ settings: { sync: { ...testSettings.sync, pageSize: 1 } } });
-  ctx = { ...database.ctx, log: openLog('error', { write: (line: string) => void lines.push(line) }) };
+  ctx = { ...database.ctx, log: createLog('error', { write: (line: string) => void lines.push(line) }) };
   app = createApp(ctx);
   admin = openKnex(database.address, null, 2);
 });
@@ -43,7 +43,7 @@ const rows = async <T>(sql: string, bindings: readonly Knex.RawBinding[] = []): 
 const hasSchema = async (id: string): Promise<boolean> =>
   (await rows<{ there: boolean }>('select to_regnamespace(?) is not null as there', [tenantSchema(id)]))[0]?.there === true;
 
-/** How many rows of the organization each table holds, where it holds any. */
+/** The number of the organization's rows per table, for tables that have any. */
 async function left(id: string): Promise<Record<string, number>> {
   const tables = await rows<{ name: string }>(
     "select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'organization_id' order by 1",
@@ -58,7 +58,7 @@ async function left(id: string): Promise<Record<string, number>> {
 }
 
 describe('DELETE /organizations/{id}', () => {
-  it('400 unless confirmed by the slug, and nothing is touched', async () => {
+  it('400 unless confirmed by the slug, and nothing changes', async () => {
     const made = await makeOrganization(ctx);
     const api = await ownerApi(made.id);
     const bare = await api('delete', `/organizations/${made.id}`);
@@ -79,7 +79,7 @@ describe('DELETE /organizations/{id}', () => {
     expect(await hasSchema(other.id)).toBe(true);
   });
 
-  it('204 leaves nothing behind but the audit log, and touches no other organization', async () => {
+  it('204 keeps only the audit log, and does not affect other organizations', async () => {
     const [made, other] = [await makeOrganization(ctx), await makeOrganization(ctx)];
     await makeKey(ctx, other.id);
     const api = await ownerApi(made.id);
@@ -88,7 +88,7 @@ describe('DELETE /organizations/{id}', () => {
     await api('post', `/organizations/${made.id}/roles`, { name: 'Clerk', permissions: [] });
     await inTransaction({ db: ctx.db, organizationId: made.id }, async (tx) => {
       const published = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date(), created_by: made.ownerId };
-      await tx('api_schemas').insert({ id: newId(), organization_id: made.id, version: 'v1', ...published });
+      await tx('api_schemas').insert({ id: createId(), organization_id: made.id, version: 'v1', ...published });
     });
     const before = await left(other.id);
     expect(Object.keys(await left(made.id))).toEqual(expect.arrayContaining(['api_schemas', 'idempotency_keys', 'roles', 'team_members']));
@@ -104,7 +104,7 @@ describe('DELETE /organizations/{id}', () => {
     expect(last).toMatchObject({ action: 'organization.delete', changes: { slug: made.slug } });
   });
 
-  it('ends keys at once, public ones within a second, and lets sessions choose anew', async () => {
+  it('ends keys immediately, on the public interface within a second, and lets sessions choose another organization', async () => {
     const [made, other] = [await makeOrganization(ctx), await makeOrganization(ctx)];
     await inTransaction({ db: ctx.db, organizationId: other.id }, async (tx) => {
       const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
@@ -129,7 +129,7 @@ describe('DELETE /organizations/{id}', () => {
     expect(status === 401 ? status : (await read()).status).toBe(401);
   });
 
-  it('is finished by the same request after a crash at any step', async () => {
+  it('is completed by the same request after a crash at any step', async () => {
     const afterMark = await makeOrganization(ctx);
     await admin('organizations').where({ id: afterMark.id }).update({ deleting_since: new Date() });
     const afterDrop = await makeOrganization(ctx);
@@ -142,7 +142,7 @@ describe('DELETE /organizations/{id}', () => {
     }
   });
 
-  it('at once by two requests ends once, with one row in the audit log', async () => {
+  it('happens once for two concurrent requests, with one audit entry', async () => {
     const made = await makeOrganization(ctx);
     const [a, b] = [await ownerApi(made.id), await ownerApi(made.id)];
     const answers = await Promise.all([remove(a, made), remove(b, made)]);
@@ -159,7 +159,7 @@ describe('DELETE /organizations/{id}', () => {
     ['readPage', 1],
     ['readPage', 3],
     ['count', 2],
-  ])('while a run waits for the answer to %s (%i): the run ends quietly and makes nothing anew', async (operation, nth) => {
+  ])('while a run waits for the response to %s (%i): the run ends without errors and creates nothing again', async (operation, nth) => {
     const erp = memoryErp();
     for (const id of [1, 2, 3, 4]) erp.put(id);
     const world = await syncWorld(ctx, erp);
@@ -177,13 +177,13 @@ describe('DELETE /organizations/{id}', () => {
     };
     await world.queue();
     await world.work(await world.claim());
-    // The run may end before the answer comes: it reads ahead, and what it writes meanwhile tells it that it is cancelled.
+    // The run may end before the response arrives: it reads ahead, and a write in the meantime shows that it is cancelled.
     expect(await removal).toBe(204);
     expect([await left(organization.id), await hasSchema(organization.id)]).toEqual([{ audit_log: 1 }, false]);
     expect(lines).toEqual([]);
   });
 
-  it('cancels a run that begins while a deletion stands half done', async () => {
+  it('cancels a run that starts while a deletion is half complete', async () => {
     const world = await syncWorld(ctx);
     await admin('organizations').where({ id: world.organizationId }).update({ deleting_since: new Date() });
     await admin.raw(`drop schema ${world.schema} cascade`);
@@ -192,11 +192,11 @@ describe('DELETE /organizations/{id}', () => {
     expect([(await world.row(runId)).status, await hasSchema(world.organizationId), lines]).toEqual(['cancelled', false, []]);
   });
 
-  it('cancels what is queued before anything is removed', async () => {
+  it('cancels queued runs before anything is deleted', async () => {
     const world = await syncWorld(ctx);
     const runId = await world.queue();
     const { slug } = await admin('organizations').where({ id: world.organizationId }).first('slug');
-    // Someone reads a table of the organization: what drops it must wait, and says so when that takes too long.
+    // A reader of one of the organization's tables blocks dropping it; the request reports this when it takes too long.
     await ctx.db.control.raw(`create table ${world.schema}.held (id int)`);
     const reader = await admin.transaction();
     await reader.raw(`select * from ${world.schema}.held`);

@@ -24,7 +24,7 @@ const sessionApi = async (userId: string, active: string | null = null): Promise
   signedInApi(app, ctx, (await makeSession(ctx, userId, active)).cookie);
 const activeOf = async (api: Api): Promise<string | undefined> => (await api('get', '/whoami')).body.organization?.id;
 
-/** A person who belongs nowhere: their only organization is deleted. */
+/** A person without an organization: their only one was deleted. */
 async function loner(): Promise<string> {
   const organization = await makeOrganization(ctx);
   const api = await keyApi(organization.id);
@@ -33,7 +33,7 @@ async function loner(): Promise<string> {
 }
 
 describe('POST /organizations', () => {
-  it('201 makes whoever signed in its owner, and their session works in it', async () => {
+  it('201 makes the signed-in person its owner and the organization active in their session', async () => {
     const person = await loner();
     const api = await sessionApi(person);
     expect((await api('get', '/whoami')).status).toBe(403);
@@ -49,7 +49,7 @@ describe('POST /organizations', () => {
     expect((await api('get', `/organizations/${made.body.id}/roles`)).body.pagination.total).toBe(4);
   });
 
-  it('leaves a session where it works; one that worked in an only organization without naming it moves on', async () => {
+  it('keeps the active organization of a session; a session that used its only organization without choosing it switches', async () => {
     const { id, ownerId } = await makeOrganization(ctx);
     const staying = await sessionApi(ownerId, id);
     expect((await staying('post', '/organizations', { name: 'Second' })).status).toBe(201);
@@ -61,7 +61,7 @@ describe('POST /organizations', () => {
     expect(await activeOf(moving)).toBe(made.body.id);
   });
 
-  it('422 for a slug that is taken or malformed; a derived one gets a number', async () => {
+  it('422 for a slug that is taken or malformed; a derived slug gets a number', async () => {
     const api = await sessionApi(await loner());
     expect((await api('post', '/organizations', { name: 'Twice', slug: 'twice' })).status).toBe(201);
     expect(codesOf(await api('post', '/organizations', { name: 'x', slug: 'twice' }))).toEqual(['taken']);
@@ -70,7 +70,7 @@ describe('POST /organizations', () => {
       expect((await api('post', '/organizations', { name: 'x', slug })).status).toBe(422);
   });
 
-  it('201 where a thousand have the name already, without trying them all', async () => {
+  it('201 when a thousand organizations have the name, without trying all numbers', async () => {
     const admin = openKnex(database.address, null, 1);
     await admin.raw(
       `insert into organizations (id, slug, name)
@@ -94,7 +94,7 @@ describe('POST /organizations', () => {
 });
 
 describe('GET /organizations', () => {
-  it("lists a person's organizations newest first, and a key's own alone", async () => {
+  it("lists a person's organizations newest first, and for a key only its own", async () => {
     const { id, ownerId } = await makeOrganization(ctx, { name: 'First of two' });
     const api = await sessionApi(ownerId, id);
     const second = (await api('post', '/organizations', { name: 'Last of two' })).body;
@@ -108,7 +108,7 @@ describe('GET /organizations', () => {
 });
 
 describe('PATCH /organizations/{id}', () => {
-  it('changes what is named; 422 when the slug is taken; 404 for another organization, one of the caller included', async () => {
+  it('updates the given fields; 422 when the slug is taken; 404 for another organization, also one of the caller', async () => {
     const { id, ownerId, slug } = await makeOrganization(ctx, { name: 'Before' });
     const taken = await makeOrganization(ctx);
     const api = await keyApi(id);

@@ -1,42 +1,58 @@
-// What is decided without a database: how a payment moves on, and how much of an invoice is in flight.
+// Pure decisions: how the status of a payment advances, and how much of an invoice is in flight.
 import { describe, expect, it } from 'vitest';
-import { inFlight, type Share } from '../../../src/platform/pay/in-flight.ts';
-import { forward, paymentRanks, paymentStatuses, refundForward, statusOf } from '../../../src/platform/pay/payment-state.ts';
+import { amountInFlight, type Share } from '../../../src/platform/pay/in-flight.ts';
+import {
+  advanceRefundState,
+  advanceStatus,
+  paymentRanks,
+  paymentStatuses,
+  paymentStatusOf,
+} from '../../../src/platform/pay/payment-state.ts';
 
 describe('the status of a payment', () => {
-  it('moves to a higher rank alone, whatever is told in whatever order', () => {
-    for (const held of paymentStatuses) {
-      for (const told of paymentStatuses) {
-        const next = forward(held, told);
-        expect([held, told, paymentRanks[next] >= paymentRanks[held], next === held || next === told]).toEqual([held, told, true, true]);
-        if (paymentRanks[told] === paymentRanks[held]) expect(next).toBe(held);
-        // The same two answers the other way round end at the same rank.
-        expect(paymentRanks[forward(forward('PENDING', held), told)]).toBe(paymentRanks[forward(forward('PENDING', told), held)]);
+  it('only moves to a higher rank, whatever is reported in whatever order', () => {
+    for (const current of paymentStatuses) {
+      for (const reported of paymentStatuses) {
+        const next = advanceStatus(current, reported);
+        expect([current, reported, paymentRanks[next] >= paymentRanks[current], next === current || next === reported]).toEqual([
+          current,
+          reported,
+          true,
+          true,
+        ]);
+        if (paymentRanks[reported] === paymentRanks[current]) expect(next).toBe(current);
+        // The same two statuses in the opposite order end at the same rank.
+        expect(paymentRanks[advanceStatus(advanceStatus('PENDING', current), reported)]).toBe(
+          paymentRanks[advanceStatus(advanceStatus('PENDING', reported), current)],
+        );
       }
     }
   });
 
-  it('never loses money that came after all', () => {
-    expect([forward('FAILED', 'SUCCEEDED'), forward('CANCELED', 'REFUNDED'), forward('SUCCEEDED', 'FAILED')]).toEqual([
+  it('never loses money that arrives after a failure', () => {
+    expect([advanceStatus('FAILED', 'SUCCEEDED'), advanceStatus('CANCELED', 'REFUNDED'), advanceStatus('SUCCEEDED', 'FAILED')]).toEqual([
       'SUCCEEDED',
       'REFUNDED',
       'SUCCEEDED',
     ]);
   });
 
-  it('follows the money, not the word', () => {
-    expect(statusOf('CANCELED', 500n, 0n)).toBe('SUCCEEDED');
-    expect(statusOf('SUCCEEDED', 0n, 0n)).toBe('PROCESSING');
-    expect(statusOf('OPEN', 0n, 0n)).toBe('PENDING');
-    expect([statusOf('SUCCEEDED', 500n, 499n), statusOf('SUCCEEDED', 500n, 500n)]).toEqual(['PARTIALLY_REFUNDED', 'REFUNDED']);
+  it('follows the received amount, not the reported state', () => {
+    expect(paymentStatusOf('CANCELED', 500n, 0n)).toBe('SUCCEEDED');
+    expect(paymentStatusOf('SUCCEEDED', 0n, 0n)).toBe('PROCESSING');
+    expect(paymentStatusOf('OPEN', 0n, 0n)).toBe('PENDING');
+    expect([paymentStatusOf('SUCCEEDED', 500n, 499n), paymentStatusOf('SUCCEEDED', 500n, 500n)]).toEqual([
+      'PARTIALLY_REFUNDED',
+      'REFUNDED',
+    ]);
   });
 
-  it('of a refund may end badly after it had ended well, and never the other way', () => {
-    expect([refundForward('SUCCEEDED', 'FAILED'), refundForward('FAILED', 'SUCCEEDED'), refundForward('SUCCEEDED', 'PENDING')]).toEqual([
-      'FAILED',
-      'FAILED',
-      'SUCCEEDED',
-    ]);
+  it('of a refund may change from SUCCEEDED to FAILED, but never back', () => {
+    expect([
+      advanceRefundState('SUCCEEDED', 'FAILED'),
+      advanceRefundState('FAILED', 'SUCCEEDED'),
+      advanceRefundState('SUCCEEDED', 'PENDING'),
+    ]).toEqual(['FAILED', 'FAILED', 'SUCCEEDED']);
   });
 });
 
@@ -46,7 +62,7 @@ const share = (status: Share['status'], amountMinor: bigint, more: Partial<Share
   amountMinor,
   dueMinor: 100n,
   readAt: at(0),
-  givenBackMinor: 0n,
+  refundedMinor: 0n,
   erp: null,
   ...more,
 });
@@ -54,28 +70,28 @@ const landedAt = (minute: number) => ({ erp: { landedAt: at(minute) } });
 const waiting = { erp: { landedAt: null } };
 const now = (dueMinor: bigint) => ({ dueMinor, readAt: at(30) });
 
-describe('in flight', () => {
+describe('amountInFlight', () => {
   it.each<[string, Share[], bigint, bigint]>([
-    ['what may still be paid', [share('PENDING', 30n), share('PROCESSING', 20n)], 100n, 50n],
-    ['nothing of what came to nothing', [share('FAILED', 30n), share('CANCELED', 20n)], 100n, 0n],
-    ['what the ERP was not told yet', [share('SUCCEEDED', 40n, waiting)], 100n, 40n],
-    ['what it was told after the amount was read', [share('SUCCEEDED', 40n, landedAt(31))], 100n, 40n],
-    ['what it was told in the moment of reading', [share('SUCCEEDED', 40n, landedAt(30))], 100n, 40n],
-    ['nothing of what it shows', [share('SUCCEEDED', 40n, landedAt(29))], 60n, 0n],
-    ['what was given back before the ERP was told of the payment', [share('REFUNDED', 40n, waiting)], 100n, 40n],
-    ['what nobody has entered by hand', [share('SUCCEEDED', 40n)], 100n, 40n],
-    ['nothing of what somebody entered', [share('SUCCEEDED', 40n)], 60n, 0n],
-    ['the rest of what somebody entered in part', [share('SUCCEEDED', 40n), share('SUCCEEDED', 60n, { readAt: at(1) })], 40n, 40n],
-    ['all of it where the open amount has risen', [share('SUCCEEDED', 40n)], 150n, 40n],
-    ['nothing of what was given back by hand', [share('REFUNDED', 40n, { givenBackMinor: 40n })], 100n, 0n],
-    ['all of what was given back and came back from the bank', [share('REFUNDED', 40n)], 100n, 40n],
-    ['what is left of what was given back in part', [share('PARTIALLY_REFUNDED', 40n, { givenBackMinor: 15n })], 100n, 25n],
-    ['nothing where that was entered', [share('PARTIALLY_REFUNDED', 40n, { givenBackMinor: 15n })], 75n, 0n],
+    ['counts payments that may still be paid', [share('PENDING', 30n), share('PROCESSING', 20n)], 100n, 50n],
+    ['ignores failed and canceled payments', [share('FAILED', 30n), share('CANCELED', 20n)], 100n, 0n],
+    ['counts a payment that is not in the ERP yet', [share('SUCCEEDED', 40n, waiting)], 100n, 40n],
+    ['counts a payment that landed after the amount was read', [share('SUCCEEDED', 40n, landedAt(31))], 100n, 40n],
+    ['counts a payment that landed at the moment of reading', [share('SUCCEEDED', 40n, landedAt(30))], 100n, 40n],
+    ['ignores a payment that the ERP already shows', [share('SUCCEEDED', 40n, landedAt(29))], 60n, 0n],
+    ['counts a refunded payment that is not in the ERP yet', [share('REFUNDED', 40n, waiting)], 100n, 40n],
+    ['counts a payment that was not entered by hand yet', [share('SUCCEEDED', 40n)], 100n, 40n],
+    ['ignores a payment that was entered by hand', [share('SUCCEEDED', 40n)], 60n, 0n],
+    ['counts the rest of payments entered only in part', [share('SUCCEEDED', 40n), share('SUCCEEDED', 60n, { readAt: at(1) })], 40n, 40n],
+    ['counts everything when the open amount has risen', [share('SUCCEEDED', 40n)], 150n, 40n],
+    ['ignores a payment that was refunded by hand', [share('REFUNDED', 40n, { refundedMinor: 40n })], 100n, 0n],
+    ['counts all of a refund that the bank returned', [share('REFUNDED', 40n)], 100n, 40n],
+    ['counts the rest of a partly refunded payment', [share('PARTIALLY_REFUNDED', 40n, { refundedMinor: 15n })], 100n, 25n],
+    ['ignores that rest once it was entered by hand', [share('PARTIALLY_REFUNDED', 40n, { refundedMinor: 15n })], 75n, 0n],
     [
-      'by hand beside written back: a fall that the ERP owes to the latter explains no entry',
+      'does not take the effect of a written-back payment for an entry by hand',
       [share('SUCCEEDED', 40n), share('SUCCEEDED', 30n, landedAt(10))],
       70n,
       40n,
     ],
-  ])('%s', (_name, shares, due, expected) => expect(inFlight(shares, now(due))).toBe(expected));
+  ])('%s', (_name, shares, due, expected) => expect(amountInFlight(shares, now(due))).toBe(expected));
 });

@@ -1,15 +1,15 @@
-// An organization that takes payments at the sandbox for invoices of a simulated ERP, with the same invoices as last synced, and the
-// queue of pay at hand: it works when the test says so.
+// Fixture: an organization that takes payments at the sandbox for invoices of a simulated ERP, with the same invoices as synced data. The
+// payment queue runs only when the test calls `work`.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx, TenantCtx } from '../../../src/core/ctx.ts';
-import { newId } from '../../../src/core/id.ts';
-import { openLog } from '../../../src/core/log.ts';
-import type { QueueWork } from '../../../src/db/queue-work.ts';
+import { createId } from '../../../src/core/id.ts';
+import { createLog } from '../../../src/core/log.ts';
+import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { letTimePass } from '../../../src/gateways/payments/sandbox/let-time-pass.ts';
-import { giveUpPaying, payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
+import { cancelPaySession, payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
+import { processDueChanges } from '../../../src/gateways/payments/sandbox/process-due-changes.ts';
 import { signatureHeader, signWebhook } from '../../../src/gateways/payments/sandbox/webhook-signature.ts';
 import { startPayWork } from '../../../src/platform/pay/pay-work.ts';
 import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
@@ -36,29 +36,29 @@ export type Desk = {
   readonly app: Express;
   readonly ctx: TenantCtx;
   readonly api: Api;
-  /** Of the key that `api` calls with. */
+  /** Secret of the API key that `api` uses. */
   readonly secret: string;
   readonly lines: string[];
   accountId: string;
-  /** Throws unless the answer is good. */
+  /** Throws unless the response is a success. */
   call(...args: Parameters<Api>): Promise<Answer['body']>;
   checkOut(invoices: readonly object[], given?: object): Promise<Answer['body']>;
   pay(checkout: { url: string }, card?: string): Promise<unknown>;
   giveUp(checkout: { url: string }): Promise<unknown>;
-  /** As the sandbox tells it. */
-  tell(event: object, headers?: Record<string, string>): Promise<supertest.Response>;
-  /** What is due is asked of the provider, and these subjects too; then what the ERP is owed is written. The account's own is ''. */
+  /** Posts a signed webhook event, as the sandbox does. */
+  deliverEvent(event: object, headers?: Record<string, string>): Promise<supertest.Response>;
+  /** Runs the due tasks and those of these subjects ('' for the account's own), then writes due documents into the ERP. */
   work(...subjects: readonly string[]): Promise<void>;
   paymentOf(checkout: { paymentId: string }): Promise<Answer['body']>;
-  /** Puts an invoice where the last sync would have left it. */
+  /** Stores an invoice in the warehouse, as the last sync would have. */
   sync(id: string, due: string): Promise<unknown>;
-  /** As if the last run could not take in what the ERP says of it now. */
+  /** As if the last run had rejected the invoice's current state. */
   reject(id: string): Promise<unknown>;
   sql<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   stop(): Promise<void>;
 };
 
-/** The warehouse after a complete run: the fields that pay reads. */
+/** Creates the warehouse as after a complete run, with the fields that payments read. */
 export async function setWarehouse(ctx: TenantCtx): Promise<void> {
   await createTenantSchema(ctx, ctx.organizationId);
   const schema = tenantSchema(ctx.organizationId);
@@ -75,7 +75,7 @@ export async function setWarehouse(ctx: TenantCtx): Promise<void> {
 
 const tokenOf = ({ url }: { url: string }): string => url.split('/').at(-1) ?? '';
 
-type Opened = {
+type DeskParts = {
   readonly books: Books;
   readonly ctx: TenantCtx;
   readonly app: Express;
@@ -84,7 +84,7 @@ type Opened = {
   readonly lines: string[];
 };
 
-function makeDesk({ books, ctx, app, api, secret, lines }: Opened, payWork: QueueWork, writeBack: QueueWork): Desk {
+function createDesk({ books, ctx, app, api, secret, lines }: DeskParts, payWork: QueueWorker, writeBack: QueueWorker): Desk {
   const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction(ctx, work);
   const call: Desk['call'] = async (...args) => {
     const answer = await api(...args);
@@ -103,8 +103,8 @@ function makeDesk({ books, ctx, app, api, secret, lines }: Opened, payWork: Queu
     sql,
     checkOut: (invoices, given = {}) => call('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given }),
     pay: (checkout, card = 'approved') => payByCard(ctx, tokenOf(checkout), card),
-    giveUp: (checkout) => giveUpPaying(ctx, tokenOf(checkout)),
-    tell: async (event, headers) => {
+    giveUp: (checkout) => cancelPaySession(ctx, tokenOf(checkout)),
+    deliverEvent: async (event, headers) => {
       const body = Buffer.from(JSON.stringify(event));
       const signed = { [signatureHeader]: signWebhook(ctx, desk.accountId, body) };
       return supertest(app)
@@ -118,9 +118,9 @@ function makeDesk({ books, ctx, app, api, secret, lines }: Opened, payWork: Queu
           .whereIn('subject', subjects)
           .update({ due_at: new Date(0) }),
       );
-      await letTimePass(ctx, never);
-      await payWork.settled();
-      await writeBack.settled();
+      await processDueChanges(ctx, never);
+      await payWork.waitUntilIdle();
+      await writeBack.waitUntilIdle();
     },
     paymentOf: ({ paymentId }) => call('get', `/pay/payments/${paymentId}`),
     sync: (id, due) =>
@@ -132,7 +132,7 @@ function makeDesk({ books, ctx, app, api, secret, lines }: Opened, payWork: Queu
     reject: (id) =>
       ctx.db.data.query(
         `insert into ${tenantSchema(ctx.organizationId)}.rejections (record_type, id, code, message, run_id) values ('invoice', $1, 'X', 'x', $2)`,
-        [id, newId()],
+        [id, createId()],
       ),
     stop: async () => {
       await payWork.stop();
@@ -146,16 +146,16 @@ function makeDesk({ books, ctx, app, api, secret, lines }: Opened, payWork: Queu
 export async function openDesk(): Promise<Desk> {
   const books = await openBooks();
   const lines: string[] = [];
-  const ctx: Ctx = { ...books.database.ctx, log: openLog('debug', { write: (line: string) => void lines.push(line) }) };
+  const ctx: Ctx = { ...books.database.ctx, log: createLog('debug', { write: (line: string) => void lines.push(line) }) };
   const tenant: TenantCtx = { ...ctx, organizationId: books.organizationId };
   const app = createApp(ctx);
   const { secret } = await makeKey(ctx, books.organizationId, { permissions: ['write'] });
   const opened = { books, ctx: tenant, app, api: apiOf(app, secret), secret, lines };
   await setWarehouse(tenant);
   const options = { pollMs: hour };
-  const desk = makeDesk(opened, startPayWork(ctx, options), startWriteBack(ctx, options));
+  const desk = createDesk(opened, startPayWork(ctx, options), startWriteBack(ctx, options));
   await desk.call('post', '/netsuite/metadata/refresh');
-  // Set up anew, as a first PUT does it.
+  // Remove the stored configuration, so that the PUT below is a first one.
   await desk.sql((tx) => tx('pay_configs').delete());
   await desk.sql((tx) => tx('pay_accounts').delete());
   const { webhookUrl } = await desk.call('put', '/pay/config', configBody());
@@ -163,4 +163,4 @@ export async function openDesk(): Promise<Desk> {
   return desk;
 }
 
-export const eventOf = (kind: 'session' | 'payout', id: string) => ({ id: newId(), type: 'test', object: { kind, id } });
+export const eventOf = (kind: 'session' | 'payout', id: string) => ({ id: createId(), type: 'test', object: { kind, id } });

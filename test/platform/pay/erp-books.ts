@@ -1,17 +1,20 @@
-// An organization whose payments are written into a simulated NetSuite account with a few invoices, over a wire on which a test may do
-// something before a request, or instead of its answer.
+// Fixture: an organization whose payments are written into a simulated NetSuite account with a few invoices, through a proxy that lets a
+// test act before a request is forwarded or before its response is returned.
 import { randomUUID } from 'node:crypto';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { type ErpState, erpStates, queueAgain, queueErpDocument } from '../../../src/platform/pay/erp-documents.store.ts';
+import { type ErpState, enqueueErpDocument, listErpStates, retryErpDocuments } from '../../../src/platform/pay/erp-documents.store.ts';
 import { secretBinding } from '../../../src/sync/index.ts';
-import { asAdmin, makeFolder, signIn } from '../../demo/netsuite/test-account.ts';
+import { asAdmin, createDataFolder, signIn } from '../../demo/netsuite/test-account.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { accountId, type Erp, startErp } from '../../setup/erp.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 
-/** What passes between the service and the account. `before` holds the request back, and drops it with 'drop'; `after` holds the answer. */
+/**
+ * A proxy between the service and the account. `before` delays a request, and drops the connection when it returns 'drop'; `after` delays
+ * the response.
+ */
 export type Wire = {
   before: (request: string) => unknown;
   after: (request: string) => unknown;
@@ -24,11 +27,11 @@ export type Wire = {
 const nameOf = ({ method, url = '' }: IncomingMessage): string =>
   `${method} ${url.split('?')[0]?.split('/').slice(5).join('/') ?? ''}`.replace('v1/', '');
 
-async function startWire(target: string): Promise<Wire> {
+async function startProxy(target: string): Promise<Wire> {
   const { hostname, port } = new URL(target);
   const server = createServer(async (incoming, outgoing) => {
     const chunks = await incoming.toArray().catch(() => undefined);
-    if (chunks === undefined) return; // whoever asked left before all of it was said
+    if (chunks === undefined) return; // the client disconnected before the body was complete
     const body = Buffer.concat(chunks);
     const name = nameOf(incoming);
     wire.seen.push(name);
@@ -59,33 +62,33 @@ export type Books = {
   readonly wire: Wire;
   readonly database: TestDatabase;
   readonly organizationId: string;
-  /** As it is stored, with its secrets. */
+  /** The connection as stored, with its secrets. */
   readonly connection: { readonly settings: object; readonly secrets: object };
   as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** A new invoice of the customer over so many pence; gives its id. */
+  /** Creates an invoice over this amount; returns its id. */
   invoice(pence: number, customer?: string): Promise<string>;
-  /** A payment that has just succeeded, of these pence for each invoice; gives its id. */
+  /** Inserts a payment that has just succeeded, with these amounts per invoice; returns its id. */
   pay(invoices: readonly (readonly [id: string, pence: number])[], options?: { customer?: string }): Promise<string>;
-  /** A payment of another organization, which has no ERP connection; gives how to see its state. */
+  /** Inserts a payment of another organization without an ERP connection; returns a function that reads its state. */
   neighbour(): Promise<() => Promise<ErpState | undefined>>;
-  /** So much of it was given back just now; gives the refund's id. */
+  /** Inserts a refund that has just succeeded; returns its id. */
   refund(paymentId: string, pence: number): Promise<string>;
   setWriteBack(writeBack: object | false): Promise<unknown>;
-  /** Its state, with `unapplied` in pence. */
+  /** The payment's state in the ERP, with `unapplied` in pence. */
   state(paymentId: string): Promise<object>;
-  /** Asks for another attempt, as a person would; says of how many documents. */
+  /** Requests another attempt, as a person would; returns the number of documents. */
   retry(paymentId: string): Promise<number>;
-  /** Makes what waits due now. */
+  /** Makes all pending documents due now. */
   makeDue(): Promise<unknown>;
-  /** What the account's books hold, by SQL on its ledger. */
+  /** Queries the account's ledger. */
   ledger<Row extends object>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** How much of each invoice is open, in pence. */
+  /** The open amount of each invoice, in pence. */
   open(...invoices: readonly string[]): Promise<number[]>;
-  /** What the account holds of a payment: its records, what is applied, what was given back, and by how many refunds; in pence. */
+  /** A payment in the account's ledger: number of records, and total, applied and refunded amounts in pence, and number of refunds. */
   inErp(paymentId: string): Promise<Readonly<Record<'payments' | 'total' | 'applied' | 'refunded' | 'refunds', number>>>;
-  /** A new customer of the account. */
+  /** Creates a customer; returns its id. */
   customer(): Promise<string>;
-  /** A write into the account as somebody else than the service makes it; gives the new record's id. */
+  /** Writes into the account as a person would, not as the service; returns the new record's id. */
   byHand(method: string, path: string, body?: object): Promise<string>;
   stop(): Promise<void>;
 };
@@ -114,11 +117,11 @@ async function insertPayment(
     ...{ amount_minor: each, due_minor: each, read_at: new Date() },
   }));
   await tx('pay_payment_invoices').insert(rows);
-  await queueErpDocument(tx, { organizationId, paymentId: id, refundId: null });
+  await enqueueErpDocument(tx, { organizationId, paymentId: id, refundId: null });
   return id;
 }
 
-const held = `SELECT count(DISTINCT p.id) AS payments, round(max(p.foreigntotal) * 100) AS total,
+const paymentTotals = `SELECT count(DISTINCT p.id) AS payments, round(max(p.foreigntotal) * 100) AS total,
     round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.credit = p.id), 0)) AS applied,
     round(100 * COALESCE(sum(a.amount) FILTER (WHERE a.invoice = p.id), 0)) AS refunded,
     count(a) FILTER (WHERE a.invoice = p.id) AS refunds
@@ -126,9 +129,9 @@ const held = `SELECT count(DISTINCT p.id) AS payments, round(max(p.foreigntotal)
   WHERE p.type = 'CustPymt' AND p.externalid = $1`;
 
 export async function openBooks(): Promise<Books> {
-  const files = await makeFolder();
+  const files = await createDataFolder();
   const [erp, database] = await Promise.all([startErp(files.folder), testDatabase()]);
-  const wire = await startWire(erp.account.url);
+  const wire = await startProxy(erp.account.url);
   const { ctx } = database;
   const { id: organizationId } = await makeOrganization(ctx);
   const as = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: ctx.db, organizationId }, work);
@@ -145,7 +148,7 @@ export async function openBooks(): Promise<Books> {
       kind: 'netsuite',
       account_id: accountId,
       settings: JSON.stringify(connection.settings),
-      secrets: ctx.keyring.seal(JSON.stringify(connection.secrets), secretBinding(organizationId, 'erp-secrets')),
+      secrets: ctx.keyring.encrypt(JSON.stringify(connection.secrets), secretBinding(organizationId, 'erp-secrets')),
     });
     await setUpPay(tx, { organizationId, account });
   });
@@ -169,7 +172,7 @@ export async function openBooks(): Promise<Books> {
       return ids.map((id) => Number(rows.find((row) => row.id === id)?.due));
     },
     inErp: async (paymentId) => {
-      const [row] = await ledger<Record<string, string>>(held, [`portal-payment-${paymentId}`]);
+      const [row] = await ledger<Record<string, string>>(paymentTotals, [`portal-payment-${paymentId}`]);
       const pence = (name: string): number => Number(row?.[name]);
       return {
         payments: pence('payments'),
@@ -191,7 +194,7 @@ export async function openBooks(): Promise<Books> {
         await setUpPay(tx, owner);
         return insertPayment(tx, owner, [['1', 100]]);
       });
-      return async () => (await asOther((tx) => erpStates(tx, other.id, [id]))).get(id);
+      return async () => (await asOther((tx) => listErpStates(tx, other.id, [id]))).get(id);
     },
     refund: (paymentId, pence) =>
       as(async (tx) => {
@@ -203,17 +206,17 @@ export async function openBooks(): Promise<Books> {
           status: 'SUCCEEDED',
           amount_minor: pence,
         });
-        await queueErpDocument(tx, { organizationId, paymentId, refundId: id });
+        await enqueueErpDocument(tx, { organizationId, paymentId, refundId: id });
         return id;
       }),
     setWriteBack: (writeBack) => as((tx) => tx('pay_configs').update({ write_back: JSON.stringify(writeBack) })),
     state: async (paymentId) => {
-      const state = (await as((tx) => erpStates(tx, organizationId, [paymentId]))).get(paymentId);
+      const state = (await as((tx) => listErpStates(tx, organizationId, [paymentId]))).get(paymentId);
       if (state === undefined) return { status: 'OFF' };
       const { unappliedMinor, ...rest } = state;
       return { ...rest, unapplied: Number(unappliedMinor) };
     },
-    retry: (paymentId) => as((tx) => queueAgain(tx, organizationId, paymentId)),
+    retry: (paymentId) => as((tx) => retryErpDocuments(tx, organizationId, paymentId)),
     makeDue: () =>
       as((tx) =>
         tx('pay_erp_documents')

@@ -1,6 +1,6 @@
-// Whatever happens in whatever order, at rest three ledgers agree: what this service holds, what Stripe took and gave back, and what the
-// ERP shows as applied and unapplied. Sequences run side by side in one organization, each on invoices of its own. More of them:
-// PAY_SEQUENCES=2000; PROPERTY_SEED repeats what a failure names.
+// Property test: after any sequence of events and faults, once everything has settled, three ledgers agree: this service's, Stripe's
+// charges and refunds, and the applied and unapplied amounts in the ERP. Sequences run concurrently in one organization, each on its own
+// invoices. Run more with PAY_SEQUENCES=2000; PROPERTY_SEED reproduces the seed that a failure names.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Intent, Refund, Session } from '../../setup/stripe/objects.ts';
@@ -9,10 +9,10 @@ import { openPayWorld, type PaymentLine, type PayWorld, sessionOf } from './pay-
 
 const sequences = Number(process.env['PAY_SEQUENCES'] ?? 12);
 const seed = Number(process.env['PROPERTY_SEED'] ?? 20_261_121);
-/** Run side by side before all of them come to rest. */
+/** Sequences that run before all of them settle. */
 const batch = Math.min(24, sequences);
-const sideBySide = 6;
-const patienceMs = 120_000 + sequences * 5_000;
+const concurrency = 6;
+const timeoutMs = 120_000 + sequences * 5_000;
 
 let world: PayWorld;
 beforeAll(async () => {
@@ -54,7 +54,7 @@ const action = fc.oneof(
   },
   { weight: 5, arbitrary: fc.record({ do: fc.constant('deliver' as const), back: fc.nat(40), times: fc.integer({ min: 1, max: 2 }) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('refund' as const), which, share: fc.option(share, { nil: undefined }) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('refund at the desk' as const), which, share }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('refund in the dashboard' as const), which, share }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('refunds wait' as const), pend: fc.boolean() }) },
   {
     weight: 1,
@@ -73,15 +73,15 @@ const action = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('work' as const) }) },
 );
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
-/** Each step is done at once. */
+/** The actions of one step run concurrently. */
 const steps = fc.array(fc.array(action, { minLength: 1, maxLength: 3 }), { minLength: 4, maxLength: 12 });
 const sequence = fc.tuple(checkout, steps).map(([first, rest]): Action[][] => [[first], ...rest]);
 
 type Run = {
   readonly invoices: readonly { readonly id: string; readonly pence: number }[];
-  /** Pages that a payer was sent to, and their payments. */
+  /** Checkout pages that a payer was sent to, and their payments. */
   readonly pages: { readonly url: string; readonly paymentId: string }[];
-  /** Whether somebody entered something in the ERP, so that what is free there can't be told. */
+  /** Whether a person entered something in the ERP, so that the free amounts there can't be predicted. */
   disturbed: boolean;
   readonly log: string[];
 };
@@ -120,7 +120,7 @@ const does: { [Kind in Action['do']]: (run: Run, action: Extract<Action, { do: K
   },
   settle: (run, { which, outcome }) => {
     const session = sessionAt(run, which);
-    if (session !== undefined) world.stripe.ledger.settle(session.id, outcome);
+    if (session !== undefined) world.stripe.ledger.completeDebit(session.id, outcome);
   },
   deliver: async (_run, { back, times }) => {
     const { events } = world.stripe.ledger;
@@ -136,13 +136,13 @@ const does: { [Kind in Action['do']]: (run: Run, action: Extract<Action, { do: K
     const amount = share === undefined ? {} : { amount: decimal(Math.round(session.amount_total * share)) };
     await call(run, 'post', `/pay/payments/${page.paymentId}/refund`, amount);
   },
-  'refund at the desk': (run, { which, share }) => {
+  'refund in the dashboard': (run, { which, share }) => {
     const intent = intentAt(run, which);
     if (intent === undefined) return;
     try {
       world.stripe.ledger.refund({ payment_intent: intent.id, amount: Math.round(intent.amount * share) });
     } catch (error) {
-      // The desk refuses like the interface does.
+      // The dashboard refuses like the API does.
       run.log.push(`  ${error}`);
     }
   },
@@ -156,9 +156,9 @@ const does: { [Kind in Action['do']]: (run: Run, action: Extract<Action, { do: K
       which,
     );
     if (refund === undefined) return;
-    // What comes back leaves the payment free in the ERP, as a person sees fit.
+    // A returned refund leaves the payment unapplied in the ERP, as the person decides.
     if (refund.status === 'succeeded') run.disturbed = true;
-    world.stripe.ledger.settleRefund(refund.id, status);
+    world.stripe.ledger.completeRefund(refund.id, status);
   },
   'pay by hand': async (run, { invoice, share }) => {
     const { id, pence } = run.invoices[invoice] ?? { id: '', pence: 0 };
@@ -197,18 +197,18 @@ async function play(steps: readonly (readonly Action[])[]): Promise<Run> {
   return run;
 }
 
-/** Nothing fails any more, banks answer, and whoever did not pay by then can't. Events that nobody delivered stay undelivered. */
-async function comeToRest(): Promise<void> {
+/** Ends all faults, lets banks respond and open checkouts expire, and runs until settled. Events not delivered by then stay undelivered. */
+async function settleAll(): Promise<void> {
   faults.length = 0;
   const { ledger } = world.stripe;
   world.books.erp.account.clearFaults();
   ledger.refunds.pend = false;
-  for (const session of ledger.all<Session>('checkout.session')) ledger.settle(session.id, 'succeeds');
-  for (const refund of ledger.all<Refund>('refund')) if (refund.status === 'pending') ledger.settleRefund(refund.id, 'succeeded');
+  for (const session of ledger.all<Session>('checkout.session')) ledger.completeDebit(session.id, 'succeeds');
+  for (const refund of ledger.all<Refund>('refund')) if (refund.status === 'pending') ledger.completeRefund(refund.id, 'succeeded');
   world.clock.advance(3 * 3_600_000);
   await world.rest();
   await world.undoWhatCameBack();
-  // Stripe forgets what is old.
+  // Stripe drops old events.
   ledger.events.length = 0;
 }
 
@@ -230,18 +230,18 @@ const rank = (of: string, status: string): number => ranks[`${of} ${status}`] ??
 
 const final = new Set(['FAILED', 'CANCELED', 'SUCCEEDED', 'PARTIALLY_REFUNDED', 'REFUNDED']);
 function expectAgreement(line: PaymentLine, disturbed: boolean): void {
-  const { received, refunded, atStripe, inErp, told } = line;
+  const { received, refunded, atStripe, inErp, recorded } = line;
   expect(final, line.status).toContain(line.status);
   expect({ received, refunded }).toEqual({ received: atStripe.received, refunded: atStripe.refunded });
   expect(atStripe.charges).toBeLessThanOrEqual(1);
   expect(['LANDED', 'PARTLY_APPLIED', null]).toContain(line.document);
-  expect(inErp).toEqual({ payments: received > 0 ? 1 : 0, total: received, applied: told.applied, refunded });
-  expect(told.applied + told.unapplied).toBe(received - refunded);
-  // Nobody was asked for what was not due: but for what somebody entered meanwhile, all of it found its invoice.
-  if (!disturbed) expect(told.unapplied).toBe(0);
+  expect(inErp).toEqual({ payments: received > 0 ? 1 : 0, total: received, applied: recorded.applied, refunded });
+  expect(recorded.applied + recorded.unapplied).toBe(received - refunded);
+  // No payer was asked for more than was due, so unless a person entered something in the ERP, everything is applied.
+  if (!disturbed) expect(recorded.unapplied).toBe(0);
 }
 
-it('three ledgers agree at rest, nothing is charged twice, and states move forward only', { timeout: patienceMs }, async () => {
+it('three ledgers agree once settled, nothing is charged twice, and statuses only move forward', { timeout: timeoutMs }, async () => {
   world.stripe.fault = () => faults.shift();
   let played = 0;
   const runs: Run[] = [];
@@ -249,11 +249,11 @@ it('three ledgers agree at rest, nothing is charged twice, and states move forwa
     const mine: Run[] = [];
     const waiting = [...many];
     await Promise.all(
-      Array.from({ length: sideBySide }, async () => {
+      Array.from({ length: concurrency }, async () => {
         for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) mine.push(await play(next));
       }),
     );
-    await comeToRest();
+    await settleAll();
     const lines = await world.lines();
     for (const run of mine) {
       const ids = new Set(run.invoices.map(({ id }) => id));
@@ -275,14 +275,14 @@ it('three ledgers agree at rest, nothing is charged twice, and states move forwa
   const many = fc.array(sequence, { minLength: batch, maxLength: batch });
   await fc.assert(fc.asyncProperty(many, trial), { numRuns: batches, seed, endOnFailure: true });
   expect(played).toBe(batches * batch);
-  // The sequences do something.
+  // The sequences have an effect.
   const lines = await world.lines();
   expect(lines.filter(({ received }) => received > 0).length).toBeGreaterThan(played / 3);
-  // Of few, none may have been given back: how they interleave is not the seed's to say.
+  // With few sequences there may be no refund, since the seed does not determine how they interleave.
   if (played >= 48) expect(lines.filter(({ atStripe }) => atStripe.refunded > 0).length).toBeGreaterThan(played / 12);
 });
 
-it('a refund that comes back is told with what to do, and is gone from the ERP when that was done', async () => {
+it('a returned refund is reported with a fix, and is no longer in the ERP after the fix', async () => {
   const run: Run = { invoices: [], pages: [], disturbed: false, log: [] };
   const invoice = await world.byHand('invoice', { entity: { id: '1' }, item: { items: [{ item: '10', amount: 80 }] } });
   const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
@@ -296,15 +296,15 @@ it('a refund that comes back is told with what to do, and is gone from the ERP w
   await world.rest();
   expect((await world.api('get', path)).body.erp).toMatchObject({ status: 'LANDED', problem: null });
 
-  world.stripe.ledger.settleRefund(refunded.body.refunds[0].providerRefundId, 'failed');
+  world.stripe.ledger.completeRefund(refunded.body.refunds[0].providerRefundId, 'failed');
   await world.rest();
-  const told = (await world.api('get', path)).body;
-  expect(told).toMatchObject({
+  const payment = (await world.api('get', path)).body;
+  expect(payment).toMatchObject({
     status: 'PARTIALLY_REFUNDED',
     refundedAmount: '0.00',
     refunds: [{ status: 'FAILED', failure: { code: 'expired_or_canceled_card' } }],
   });
-  expect(told.erp).toMatchObject({
+  expect(payment.erp).toMatchObject({
     status: 'FAILED',
     problem: { code: 'REFUND_CAME_BACK', fix: expect.stringMatching(/^Delete the refund \d+ in/) },
   });
@@ -312,7 +312,7 @@ it('a refund that comes back is told with what to do, and is gone from the ERP w
   expect((await world.api('get', path)).body.erp).toMatchObject({ status: 'PARTLY_APPLIED', unappliedAmount: '30.00' });
 });
 
-it('an account that the configuration moved away from goes on, and is found again by its credentials', async () => {
+it('a previous provider account keeps working after a move, and is found again by its credentials', async () => {
   const run: Run = { invoices: [], pages: [], disturbed: false, log: [] };
   const invoice = await world.byHand('invoice', { entity: { id: '1' }, item: { items: [{ item: '10', amount: 50 }] } });
   const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
@@ -333,15 +333,15 @@ it('an account that the configuration moved away from goes on, and is found agai
   };
   expect(await put()).toBe(webhookUrl);
 
-  // Credentials of an account that has none of it.
+  // The same credentials at an account without these objects.
   const { objects } = world.stripe.ledger;
-  const held = [...objects];
+  const savedObjects = [...objects];
   objects.clear();
   const other = await put();
   expect(other).not.toBe(webhookUrl);
   expect(await put()).toBe(other);
 
-  for (const [id, object] of held) objects.set(id, object);
+  for (const [id, object] of savedObjects) objects.set(id, object);
   world.stripe.ledger.pay(sessionOf(world, made?.['url'] ?? '')?.id ?? '', 'succeeds');
   await world.rest();
   expect((await world.api('get', path)).body).toMatchObject({ status: 'SUCCEEDED', erp: { status: 'LANDED' } });

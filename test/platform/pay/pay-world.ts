@@ -1,13 +1,13 @@
-// One organization that takes payments at a Stripe server on this machine and writes them into a simulated NetSuite account, with all that
-// can go wrong in between, and what its three ledgers say at rest.
+// Fixture: one organization that takes payments at a local Stripe server and writes them into a simulated NetSuite account, with all faults
+// that can occur in between, and a comparison of the three ledgers once everything has settled.
 import { createApp } from '../../../src/app.ts';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
-import type { QueueWork } from '../../../src/db/queue-work.ts';
+import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { sealSecrets } from '../../../src/platform/pay/accounts.ts';
 import { startPayWork } from '../../../src/platform/pay/pay-work.ts';
 import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
-import { answerOf, asAdmin, idOf, makeIdentity, requestToken, signAssertion } from '../../demo/netsuite/test-account.ts';
+import { answerOf, asAdmin, createIdentity, idOf, requestToken, signAssertion } from '../../demo/netsuite/test-account.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import type { Session } from '../../setup/stripe/objects.ts';
@@ -17,7 +17,7 @@ import { type Books, openBooks } from './erp-books.ts';
 
 const hour = 3_600_000;
 
-/** Wall time, further on by what the test says. */
+/** Wall time plus an offset that the test advances. */
 type MovedClock = Clock & { advance(ms: number): void };
 function movedClock(): MovedClock {
   let ahead = 0;
@@ -36,11 +36,11 @@ export type PaymentLine = {
   readonly invoices: readonly string[];
   readonly received: number;
   readonly refunded: number;
-  /** Of refunds that were made; pence. */
+  /** Amounts in pence. */
   readonly atStripe: { readonly received: number; readonly charges: number; readonly refunded: number };
   readonly document: string | null;
   readonly inErp: { readonly payments: number; readonly total: number; readonly applied: number; readonly refunded: number };
-  readonly told: { readonly applied: number; readonly unapplied: number };
+  readonly recorded: { readonly applied: number; readonly unapplied: number };
 };
 
 export type PayWorld = {
@@ -49,18 +49,18 @@ export type PayWorld = {
   readonly api: Api;
   readonly clock: MovedClock;
   deliver(event: object): Promise<Answer>;
-  /** What a person enters in the ERP; gives the record's id. Rejects when the ERP refuses it. */
+  /** Creates a record in the ERP as a person would; returns its id. Rejects when the ERP refuses it. */
   byHand(type: 'invoice' | 'customerPayment', body: object): Promise<string>;
-  /** Ends what works behind the answers, wherever it is, and begins anew with another application over the same database. */
+  /** Stops the background workers wherever they are, and starts another application and workers on the same database. */
   restart(): Promise<void>;
-  /** Tries at once whatever waits, without a look at all that changed at Stripe. */
+  /** Runs all waiting tasks now, without polling Stripe for all changes. */
   work(): Promise<void>;
-  /** Until nothing is left to be done. */
+  /** Runs tasks until none is left. */
   rest(): Promise<void>;
-  /** Does by hand what the service asks for where a refund came back that the ERP shows. */
+  /** Does by hand what the service requests for a returned refund that is already in the ERP. */
   undoWhatCameBack(): Promise<void>;
   lines(): Promise<PaymentLine[]>;
-  /** Every change of a status that the database saw: table, id, before, after. */
+  /** Every status change in the database: table, id, before, after. */
   moves(): Promise<{ of: string; id: string; before: string; after: string }[]>;
   stop(): Promise<void>;
 };
@@ -78,7 +78,7 @@ const watchStatuses = `
 export async function openPayWorld(): Promise<PayWorld> {
   const clock = movedClock();
   const [books, stripe] = await Promise.all([openBooks(), startStripe({ clock })]);
-  // Enough for the test's own hands beside the service, which keeps to its own limit.
+  // Enough for the test's own requests in addition to the service, which enforces its own limit.
   books.erp.account.setConcurrencyLimit(50);
   const { ctx: base, address } = books.database;
   const settings = { ...base.settings, rateLimitPerMinute: 100_000_000, stripe: { apiUrl: stripe.url, timeoutMs: 15_000, retries: 0 } };
@@ -106,8 +106,8 @@ export async function openPayWorld(): Promise<PayWorld> {
     });
   }
 
-  const person = await makeIdentity(books.erp.account);
-  /** The account's clock may have moved since the token was given. */
+  const person = await createIdentity(books.erp.account);
+  /** Retries on 401, since the account's clock may have moved since the token was issued. */
   async function byHand(path: string, body: object | undefined, method = 'POST'): Promise<string> {
     const { account } = books.erp;
     for (let attempt = 1; ; attempt += 1) {
@@ -122,33 +122,33 @@ export async function openPayWorld(): Promise<PayWorld> {
     }
   }
 
-  function start(): { readonly pay: QueueWork; readonly back: QueueWork } {
+  function start(): { readonly pay: QueueWorker; readonly back: QueueWorker } {
     return {
       pay: startPayWork(ctx, { pollMs: hour }),
-      back: startWriteBack(ctx, { pollMs: hour, firstWaitMs: 1, mostWaitMs: 1 }),
+      back: startWriteBack(ctx, { pollMs: hour, firstWaitMs: 1, maxWaitMs: 1 }),
     };
   }
   const stopWorking = () => Promise.all([running.pay.stop(), running.back.stop()]);
 
-  async function work(looking = false): Promise<void> {
-    // What somebody holds at the moment is being worked on.
+  async function work(pollAccount = false): Promise<void> {
+    // Locked rows are being worked on.
     const due = "clock_timestamp() - interval '1 second'";
     await books.as((tx) =>
       tx.raw(
         `update pay_tasks set due_at = ${due} where (account_id, kind, subject) in
           (select account_id, kind, subject from pay_tasks where kind <> 'account' or ? for update skip locked)`,
-        [looking],
+        [pollAccount],
       ),
     );
     await books.as((tx) =>
       tx.raw(`update pay_erp_documents set next_attempt_at = ${due} where id in (select id from pay_erp_documents for update skip locked)`),
     );
-    await Promise.all([running.pay.settled(), running.back.settled()]);
+    await Promise.all([running.pay.waitUntilIdle(), running.back.waitUntilIdle()]);
   }
 
-  const left = (): Promise<number> =>
+  const countLeft = (): Promise<number> =>
     books.as(async (tx) => {
-      // The look at the whole account is never over, but it has to come through.
+      // The poll of the whole account always stays scheduled, but it must have succeeded.
       const [tasks] = await tx('pay_tasks').whereRaw("kind <> 'account' or error is not null").count<{ count: string }[]>();
       const [documents] = await tx('pay_erp_documents').where({ status: 'PENDING' }).count<{ count: string }[]>();
       return Number(tasks?.count) + Number(documents?.count);
@@ -157,11 +157,11 @@ export async function openPayWorld(): Promise<PayWorld> {
   async function rest(): Promise<void> {
     for (let round = 0; round < 12; round += 1) {
       await work(true);
-      if (round > 0 && (await left()) === 0) return;
+      if (round > 0 && (await countLeft()) === 0) return;
     }
     const tasks = await books.as((tx) => tx('pay_tasks').whereNot({ kind: 'account' }).select('kind', 'subject', 'attempts', 'error'));
     const documents = await books.as((tx) => tx('pay_erp_documents').where({ status: 'PENDING' }).select('kind', 'attempts', 'problem'));
-    throw new Error(`there is always something left to do: ${JSON.stringify({ tasks, documents })}`);
+    throw new Error(`tasks never finish: ${JSON.stringify({ tasks, documents })}`);
   }
 
   async function undoWhatCameBack(): Promise<void> {
@@ -192,7 +192,8 @@ export async function openPayWorld(): Promise<PayWorld> {
     },
     api: (...call) => apiOf(app, secret)(...call),
     deliver: async (event) => {
-      // The clock may move on while it is on its way: then it is sent once more, as Stripe does. After many of those 400 is 429.
+      // The clock may advance while the event is in transit, which makes its signature too old; then send it again, as Stripe does. After
+      // many such 400 responses the service responds 429.
       for (let attempt = 1; ; attempt += 1) {
         const { body, headers } = stripe.signed(event);
         const answer = await apiOf(app, null)('post', `/pay/webhooks/stripe/${accountId}`, body, headers);
@@ -201,7 +202,7 @@ export async function openPayWorld(): Promise<PayWorld> {
     },
     byHand,
     restart: () => {
-      // One after the other: of two at once the first would go on working, unknown to `rest`.
+      // Serialized: with two restarts at once, the first one's workers would keep running, unknown to `rest`.
       restarting = restarting.then(async () => {
         await stopWorking();
         app = createApp(ctx);
@@ -227,7 +228,7 @@ export async function openPayWorld(): Promise<PayWorld> {
   };
 }
 
-type Held = {
+type StoredLine = {
   id: string;
   status: string;
   received: string;
@@ -239,8 +240,8 @@ type Held = {
 };
 
 async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLine[]> {
-  const held = await books.as(async (tx) => {
-    const { rows } = await tx.raw<{ rows: Held[] }>(`
+  const stored = await books.as(async (tx) => {
+    const { rows } = await tx.raw<{ rows: StoredLine[] }>(`
       select p.id, p.status, p.received_minor as received, p.refunded_minor as refunded, d.status as document,
         coalesce(d.applied_minor, 0) as applied, coalesce(d.unapplied_minor, 0) as unapplied,
         (select array_agg(i.record_id) from pay_payment_invoices i where i.payment_id = p.id) as invoices
@@ -255,7 +256,7 @@ async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLin
     where p.type = 'CustPymt' and p.externalid is not null group by p.externalid`);
   const erpOf = new Map(inErp.map((row) => [row.externalid, row]));
   const booked = stripe.ledger.books();
-  return held.map((row) => {
+  return stored.map((row) => {
     const erp = erpOf.get(`portal-payment-${row.id}`);
     return {
       id: row.id,
@@ -271,12 +272,12 @@ async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLin
         applied: Number(erp?.applied ?? 0),
         refunded: Number(erp?.refunded ?? 0),
       },
-      told: { applied: Number(row.applied), unapplied: Number(row.unapplied) },
+      recorded: { applied: Number(row.applied), unapplied: Number(row.unapplied) },
     };
   });
 }
 
-/** The sessions that somebody was sent to. */
+/** The session of a checkout URL. */
 export const sessionOf = ({ stripe }: PayWorld, url: string): Session | undefined => {
   const found = stripe.ledger.objects.get(url.split('/').at(-1) ?? '');
   return found?.object === 'checkout.session' ? found : undefined;

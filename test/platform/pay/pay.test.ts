@@ -1,9 +1,9 @@
-// Pay through its surfaces: configuration, checkouts that never ask for more than is due, what the provider tells and what it doesn't,
-// refunds, payouts. The provider is the sandbox with books of its own; the ERP is the simulated account.
+// Payments through the API: configuration, checkouts that never ask for more than is due, webhook events and missed events, refunds,
+// payouts. The provider is the sandbox with its own ledger; the ERP is the simulated account.
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { type Answer, apiOf, base, codesOf } from '../../setup/api.ts';
 import { configBody, type Desk, eventOf, mapping, openDesk, returns } from './desk.ts';
@@ -20,10 +20,10 @@ const tryCheckOut = (invoices: readonly object[], given: object = {}) =>
   desk.api('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given });
 const session = (paymentId: string) =>
   desk.sql((tx) => tx('pay_payments').where({ id: paymentId }).first<{ session_id: string; status: string }>('session_id', 'status'));
-const noted = (eventId: string) => desk.sql((tx) => tx('pay_events').where({ event_id: eventId }).pluck('outcome'));
+const outcomesOf = (eventId: string) => desk.sql((tx) => tx('pay_events').where({ event_id: eventId }).pluck('outcome'));
 
-describe('the configuration', () => {
-  it('is shown without secrets, checked against what is synced, and kept when something is wrong', async () => {
+describe('PUT /pay/config', () => {
+  it('returns no secrets, checks the mapping against synced fields, and stores nothing when something is not valid', async () => {
     const shown = await desk.call('get', '/pay/config');
     expect(shown).toEqual({
       ...configBody(),
@@ -36,7 +36,7 @@ describe('the configuration', () => {
       updatedAt: expect.any(String),
     });
     const put = async (given: object) => problemsOf(await desk.api('put', '/pay/config', configBody(given)));
-    expect(await put({ invoices: { ...mapping, number: 'tranid.name', amountDue: 'entity', customer: 'nobody' } })).toEqual([
+    expect(await put({ invoices: { ...mapping, number: 'tranid.name', amountDue: 'entity', customer: 'missing' } })).toEqual([
       ['invoices.number', 'unknown_source'],
       ['invoices.amountDue', 'type_misfits'],
       ['invoices.customer', 'unknown_source'],
@@ -45,18 +45,18 @@ describe('the configuration', () => {
     expect(await put({ currency: 'XXX' })).toEqual([['currency', 'unknown_currency']]);
     expect(await put({ secrets: { cardNumber: '4242' } })).toEqual([['secrets.cardNumber', 'unknown_field']]);
     expect((await desk.api('put', '/pay/config', configBody({ provider: 'stripe' }))).body.error.details).toMatchObject([
-      { path: 'secrets.secretKey', message: 'is missing' },
-      { path: 'secrets.webhookSecret', message: 'is missing' },
+      { path: 'secrets.secretKey', message: 'is required' },
+      { path: 'secrets.webhookSecret', message: 'is required' },
     ]);
     expect(await desk.call('get', '/pay/config')).toEqual(shown);
   });
 });
 
-describe('given credentials', () => {
-  it('are tried at once on whatever waited since a question failed, and on nothing else', async () => {
+describe('new credentials', () => {
+  it('retry tasks that have failed immediately, and no other tasks', async () => {
     const own = { organization_id: desk.ctx.organizationId, account_id: desk.accountId, kind: 'payment' };
     const later = { due_at: new Date(Date.now() + 3_600_000) };
-    const [failed, fresh] = [newId(), newId()];
+    const [failed, fresh] = [createId(), createId()];
     await desk.sql((tx) =>
       tx('pay_tasks').insert([
         { ...own, ...later, subject: failed, attempts: 9, error: 'refused-credentials: x' },
@@ -73,8 +73,8 @@ describe('given credentials', () => {
   });
 });
 
-describe('the sandbox, where an operator has not allowed it', () => {
-  it('takes nothing: neither a configuration, nor a checkout, nor a payment of one that was open', async () => {
+describe('the sandbox, when an operator has not allowed it', () => {
+  it('rejects a configuration, a new checkout, and a payment of an open checkout', async () => {
     const id = await desk.books.invoice(600);
     const open = await desk.checkOut([{ recordId: id, amount: '1' }]);
     const { settings } = desk.ctx;
@@ -88,8 +88,8 @@ describe('the sandbox, where an operator has not allowed it', () => {
   });
 });
 
-describe('a checkout', () => {
-  it('asks for what is due, and no other one asks for it again', async () => {
+describe('POST /pay/checkout', () => {
+  it('asks for the open amount, and no other checkout asks for it again', async () => {
     const [first, second] = [await desk.books.invoice(10_000), await desk.books.invoice(2_550)];
     const both = await desk.checkOut([{ recordId: first, amount: '40' }, { recordId: second }]);
     expect(both).toMatchObject({ status: 'PENDING', amount: '65.50', currency: 'GBP', url: expect.stringContaining('/pay/sandbox/') });
@@ -116,7 +116,7 @@ describe('a checkout', () => {
     expect((await desk.checkOut([{ recordId: first }])).amount).toBe('40.00');
   });
 
-  it('is one of many at the same moment', async () => {
+  it('accepts only one of several concurrent checkouts for the same amount', async () => {
     const id = await desk.books.invoice(5_000);
     const answers = await Promise.all(Array.from({ length: 5 }, () => tryCheckOut([{ recordId: id }])));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
@@ -125,7 +125,7 @@ describe('a checkout', () => {
     expect(some.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422]);
   });
 
-  it('refuses what is not to be paid, each with its place and reason', async () => {
+  it('422 for invoices, amounts and URLs that are not valid, with path and code for each', async () => {
     const id = await desk.books.invoice(1_000);
     const foreign = await desk.books.invoice(1_000, await desk.books.customer());
     const paid = await desk.checkOut([{ recordId: id, amount: '0.01' }]);
@@ -151,14 +151,14 @@ describe('a checkout', () => {
       ['successUrl', 'foreign_address'],
       ['cancelUrl', 'foreign_address'],
     ]);
-    const domain = { id: newId(), organization_id: desk.ctx.organizationId, hostname: 'acme.example', verification_value: 'x' };
+    const domain = { id: createId(), organization_id: desk.ctx.organizationId, hostname: 'acme.example', verification_value: 'x' };
     await desk.sql((tx) => tx('domains').insert({ ...domain, status: 'verified', verified_at: tx.fn.now() }));
     const own = { successUrl: 'https://shop.acme.example/paid', cancelUrl: 'https://acme.example' };
     expect((await tryCheckOut([{ recordId: id, amount: '1' }], own)).status).toBe(201);
     expect((await tryCheckOut([{ recordId: id }], { ...own, cancelUrl: 'https://notacme.example' })).status).toBe(422);
   });
 
-  it('takes amounts as last synced only where it is allowed and the ERP is down', async () => {
+  it('uses synced amounts only when allowed and the ERP is unavailable', async () => {
     const id = await desk.books.invoice(3_000);
     await desk.sync(id, '12.3400');
     expect((await desk.checkOut([{ recordId: id, amount: '1' }], { allowStale: true })).amount).toBe('1.00');
@@ -183,11 +183,11 @@ describe('a checkout', () => {
     }
   });
 
-  it('that nobody was told of is ended, whether the provider had heard of it or not', async () => {
+  it('expires an abandoned checkout, whether or not the provider knows it', async () => {
     const [heard, unheard] = [await desk.books.invoice(700), await desk.books.invoice(800)];
     const [one, two] = [await desk.checkOut([{ recordId: heard }]), await desk.checkOut([{ recordId: unheard }])];
     await desk.sql(async (tx) => {
-      // As if the process had died before it could note the answer, and before the question had left.
+      // As if the process had died before it stored the response, and before it sent the request.
       await tx('pay_payments').whereIn('id', [one.paymentId, two.paymentId]).update({ session_id: null });
       await tx('sandbox_payments').where({ payment_id: two.paymentId }).delete();
     });
@@ -197,7 +197,7 @@ describe('a checkout', () => {
     expect((await desk.checkOut([{ recordId: heard }, { recordId: unheard }])).amount).toBe('15.00');
   });
 
-  it('that is over is ended at the provider, unless it was paid in the last moment', async () => {
+  it('expires an overdue checkout at the provider, unless it was paid at the last moment', async () => {
     const [late, paid] = [await desk.books.invoice(900), await desk.books.invoice(950)];
     const [one, two] = [await desk.checkOut([{ recordId: late }]), await desk.checkOut([{ recordId: paid }])];
     await desk.pay(two);
@@ -212,16 +212,16 @@ describe('a checkout', () => {
   });
 });
 
-describe('what the provider tells', () => {
+describe('webhook events', () => {
   const url = (end: string) => `${base}/pay/webhooks/${end}`;
 
-  it('is taken once, whatever its order and number, and asked for', async () => {
+  it('are processed once, in any order and number, by querying the provider', async () => {
     const id = await desk.books.invoice(1_200);
     const checkout = await desk.checkOut([{ recordId: id }]);
     await desk.pay(checkout, 'insufficient-funds');
     const { session_id: sessionId } = await session(checkout.paymentId);
     const event = eventOf('session', sessionId);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => desk.tell(event)));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => desk.deliverEvent(event)));
     expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [200, { received: true }]));
     await desk.work();
     expect(await desk.paymentOf(checkout)).toMatchObject({
@@ -231,7 +231,7 @@ describe('what the provider tells', () => {
     });
     await desk.pay(checkout);
     const later = eventOf('session', sessionId);
-    await desk.tell(later);
+    await desk.deliverEvent(later);
     await desk.work();
     const paid = await desk.paymentOf(checkout);
     expect(paid).toMatchObject({
@@ -241,20 +241,20 @@ describe('what the provider tells', () => {
       method: { last4: '4242' },
       erp: { status: 'OFF' },
     });
-    expect([await noted(event.id), await noted(later.id)]).toEqual([['merged'], ['merged']]);
-    // The old one again, and one of no meaning: nothing moves.
-    await desk.tell(event);
+    expect([await outcomesOf(event.id), await outcomesOf(later.id)]).toEqual([['merged'], ['merged']]);
+    // The first event again changes nothing.
+    await desk.deliverEvent(event);
     await desk.work();
     expect(await desk.paymentOf(checkout)).toEqual(paid);
   });
 
-  it('is refused without a signature that fits, without a word of why, and counts as a failed authentication', async () => {
+  it('are rejected without a valid signature, without details, and count as failed authentication', async () => {
     const event = eventOf('session', 'cs_x');
-    const bad = await desk.tell(event, { 'sandbox-signature': 't=1,v1=00' });
+    const bad = await desk.deliverEvent(event, { 'sandbox-signature': 't=1,v1=00' });
     expect([bad.status, bad.body.error.details]).toEqual([400, undefined]);
-    expect(await noted(event.id)).toEqual([]);
+    expect(await outcomesOf(event.id)).toEqual([]);
     const plain = (end: string) => supertest(desk.app).post(url(end)).set('content-type', 'application/json');
-    expect((await plain(`sandbox/${newId()}`).send('{}')).status).toBe(404);
+    expect((await plain(`sandbox/${createId()}`).send('{}')).status).toBe(404);
     expect((await plain(`stripe/${desk.accountId}`).send('{}')).status).toBe(404);
     expect((await plain('sandbox/none').send('{}')).status).toBe(404);
     expect((await plain(`sandbox/${desk.accountId}`).send('x'.repeat(256 * 1024 + 1))).status).toBe(413);
@@ -262,21 +262,21 @@ describe('what the provider tells', () => {
     expect(hits).toBe(4);
   });
 
-  it('about what is not known is kept, asked for again, and noted in the end', async () => {
+  it('about an unknown object are stored, retried, and finally recorded as unknown', async () => {
     const event = eventOf('session', 'cs_unknown');
-    await desk.tell(event);
-    // The first look is behind the answer already: it counts, whoever is quicker.
+    await desk.deliverEvent(event);
+    // The event itself has enqueued the first attempt, which counts, whichever worker runs it.
     await desk.work();
     for (let attempt = 1; attempt < 4; attempt += 1) {
       await desk.work('session:cs_unknown');
-      expect([attempt, await noted(event.id)]).toEqual([attempt, [null]]);
+      expect([attempt, await outcomesOf(event.id)]).toEqual([attempt, [null]]);
     }
     await desk.work('session:cs_unknown');
-    expect(await noted(event.id)).toEqual(['unknown']);
+    expect(await outcomesOf(event.id)).toEqual(['unknown']);
     expect(await desk.sql((tx) => tx('pay_tasks').where({ subject: 'session:cs_unknown' }))).toEqual([]);
   });
 
-  it('and what it did not tell is found by looking', async () => {
+  it('that were missed are made up for by polling', async () => {
     const checkout = await desk.checkOut([{ recordId: await desk.books.invoice(333) }]);
     await desk.pay(checkout);
     await desk.sql((tx) => tx('pay_tasks').where({ kind: 'payment' }).delete());
@@ -284,13 +284,13 @@ describe('what the provider tells', () => {
     expect((await desk.paymentOf(checkout)).status).toBe('SUCCEEDED');
   });
 
-  it('is heard while payments are off', async () => {
+  it('are processed while payments are disabled', async () => {
     const id = await desk.books.invoice(444);
     const checkout = await desk.checkOut([{ recordId: id, amount: '1' }]);
     await desk.call('put', '/pay/config', configBody({ enabled: false }));
     expect(codesOf(await tryCheckOut([{ recordId: id }]))).toEqual(['pay_disabled']);
     await desk.pay(checkout);
-    expect((await desk.tell(eventOf('session', (await session(checkout.paymentId)).session_id))).status).toBe(200);
+    expect((await desk.deliverEvent(eventOf('session', (await session(checkout.paymentId)).session_id))).status).toBe(200);
     await desk.work();
     expect((await desk.paymentOf(checkout)).status).toBe('SUCCEEDED');
     await desk.call('put', '/pay/config', configBody());
@@ -307,7 +307,7 @@ describe('a payment', () => {
   const refund = (checkout: { paymentId: string }, body: object = {}) =>
     desk.api('post', `/pay/payments/${checkout.paymentId}/refund`, body);
 
-  it('is given back in parts and as a whole, and never more than it was', async () => {
+  it('is refunded in parts and as a whole, never more than was received', async () => {
     const checkout = await paid(10_000);
     expect((await refund(checkout, { amount: '30', reason: 'Returned' })).body).toMatchObject({
       status: 'PARTIALLY_REFUNDED',
@@ -323,7 +323,7 @@ describe('a payment', () => {
     expect((await desk.sql((tx) => tx('sandbox_refunds').pluck('amount_minor'))).map(Number).reduce((a, b) => a + b)).toBe(10_000);
   });
 
-  it.each(['PENDING', 'FAILED'])('is given back once, though nobody heard the answer and the refund was left %s', async (status) => {
+  it.each(['PENDING', 'FAILED'])('is refunded once, when the response was lost and the refund was left %s', async (status) => {
     const checkout = await paid(500);
     await refund(checkout, { amount: '2' });
     const before = await desk.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }));
@@ -351,7 +351,7 @@ describe('a payment', () => {
     expect(await list(`customerId=${customerId}&before=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([checkout.paymentId]);
   });
 
-  it('reaches the ERP, after which its invoice is free for the rest', async () => {
+  it('lands in the ERP, after which a checkout asks for the rest of its invoice', async () => {
     await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
     const id = await desk.books.invoice(8_000);
     const checkout = await desk.checkOut([{ recordId: id, amount: '50' }]);
@@ -371,7 +371,7 @@ describe('a payment', () => {
     await desk.call('put', '/pay/config', configBody());
   });
 
-  it('belongs to the ERP account that its invoices are of: in another one nothing is written or changed for it', async () => {
+  it('belongs to the ERP account of its invoices: in another account nothing is written or changed for it', async () => {
     await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
     const id = await desk.books.invoice(9_000);
     const [there, waiting] = [await desk.checkOut([{ recordId: id, amount: '20' }]), await desk.checkOut([{ recordId: id, amount: '30' }])];
@@ -380,7 +380,7 @@ describe('a payment', () => {
     expect((await desk.paymentOf(there)).erp.status).toBe('LANDED');
     const moveTo = (account: string) => desk.sql((tx) => tx('erp_connections').update({ account_id: account }));
     const { account_id: own } = await desk.sql((tx) => tx('erp_connections').first<{ account_id: string }>('account_id'));
-    // What is behind the new name is the same simulated account, so nothing but the name holds the service back.
+    // The new name leads to the same simulated account, so only the name stops the service.
     await moveTo(`${own}_SB1`);
     desk.books.wire.seen.length = 0;
     await desk.pay(waiting);
@@ -396,7 +396,7 @@ describe('a payment', () => {
     const inErp = async (status: string) =>
       (await desk.call('get', `/pay/payments?erpStatus=${status}`)).data.map((each: { id: string }) => each.id);
     expect(await inErp('FAILED')).toEqual([waiting.paymentId, there.paymentId]);
-    // Nor is it in flight for what has the same id there.
+    // Nor is it in flight for the invoice with the same id there.
     expect((await desk.checkOut([{ recordId: id }])).amount).toBe('70.00');
     await moveTo(own.toLowerCase());
     for (const { paymentId } of [there, waiting]) await desk.call('post', `/pay/payments/${paymentId}/retry-write-back`);
@@ -408,7 +408,7 @@ describe('a payment', () => {
     await desk.call('put', '/pay/config', configBody());
   });
 
-  it('that the ERP refuses is taken over by people, after which what they entered is counted once', async () => {
+  it('that the ERP refuses can be entered by hand, after which it is counted once', async () => {
     await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
     const customerId = await desk.books.customer();
     const id = await desk.books.invoice(10_000, customerId);
@@ -422,7 +422,7 @@ describe('a payment', () => {
     desk.books.erp.account.setSwitches({ customersOnHold: [] });
     const apply = { items: [{ doc: id, apply: true, amount: 40 }] };
     await desk.books.byHand('POST', 'customerPayment', { customer: customerId, payment: 40, apply });
-    // Of the 60 that are due the failed payment holds 40.
+    // Of the 60 due, 40 are in flight by the failed payment.
     expect(problemsOf(await tryCheckOut([{ recordId: id, amount: '60' }], { customerId }))).toEqual([
       ['invoices[0].amount', 'more_than_due'],
     ]);
@@ -439,7 +439,7 @@ describe('a payment', () => {
     await desk.call('put', '/pay/config', configBody());
   });
 
-  it('is in a payout whose sums agree', async () => {
+  it('is in a payout whose sums add up', async () => {
     const checkout = await paid(1_000);
     await refund(checkout, { amount: '2.50' });
     await desk.sql(async (tx) => {
@@ -468,10 +468,10 @@ describe('a payment', () => {
 });
 
 describe('the log', () => {
-  it('names ids and states, and nothing of payers', () => {
+  it('contains ids and statuses, and nothing about payers', () => {
     const text = desk.lines.join('\n');
     expect(text).toContain('"to":"SUCCEEDED"');
-    // Ids and times may hold the same digits.
+    // Ids and times may contain the same digits.
     expect(text).not.toMatch(/(?<![\w.:-])4242(?![\w.:-])|\/pay\/sandbox\/[\w-]{20}|successUrl/);
   });
 });

@@ -1,16 +1,16 @@
-// Who hears of payments that are not in the ERP as meant, read back from a real mail server, and what operators see of them: each change
-// once, whoever looks and however often it is tried.
+// Alert mails about payments that are not fully in the ERP, read back from a real mail server, and the metrics for operators. Each change
+// is reported once, regardless of how many processes check and how often an attempt is retried.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Ctx } from '../../../src/core/ctx.ts';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import type { Recurring } from '../../../src/core/recurring.ts';
 import { openKnex } from '../../../src/db/connect.ts';
-import type { QueueWork } from '../../../src/db/queue-work.ts';
+import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
-import { endErpDocuments } from '../../../src/platform/pay/erp-documents.store.ts';
+import { deleteStuckErpDocuments } from '../../../src/platform/pay/erp-documents.store.ts';
 import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
-import { startWriteBackNews } from '../../../src/platform/pay/write-back-news.ts';
+import { startWriteBackAlerts } from '../../../src/platform/pay/write-back-alerts.ts';
 import { testSettings } from '../../setup/database.ts';
 import { type Delivered, type MailServer, startMailServer } from '../../setup/smtp.ts';
 import { type Books, openBooks } from './erp-books.ts';
@@ -21,7 +21,7 @@ let books: Books;
 let server: MailServer;
 let ctx: Ctx;
 let admin: Knex;
-let runner: QueueWork;
+let runner: QueueWorker;
 let watches: Recurring[];
 
 beforeAll(async () => {
@@ -32,14 +32,21 @@ beforeAll(async () => {
   await books.as((tx) => tx('organizations').where('id', books.organizationId).update({ name: 'Acme' }));
   await books.as((tx) =>
     tx('sync_configs').insert({
-      ...{ id: newId(), organization_id: books.organizationId, name: 'Invoices', record_type: 'invoice', mode: 'full', deletions: 'none' },
+      ...{
+        id: createId(),
+        organization_id: books.organizationId,
+        name: 'Invoices',
+        record_type: 'invoice',
+        mode: 'full',
+        deletions: 'none',
+      },
       alert_recipients: ['books@example.test', 'ops@example.test'],
     }),
   );
   runner = startWriteBack(ctx, { pollMs: hour, firstWaitMs: hour });
 });
 beforeEach(() => {
-  watches = [1, 2].map(() => startWriteBackNews(ctx, { everyMs: hour, quietMs: 0 }));
+  watches = [1, 2].map(() => startWriteBackAlerts(ctx, { everyMs: hour, quietMs: 0 }));
 });
 afterEach(async () => {
   for (const watch of watches) await watch.stop();
@@ -55,15 +62,15 @@ afterAll(async () => {
   await books.stop();
 });
 
-/** What leaves when two processes look at the same time. */
-async function mails(looking = watches): Promise<Delivered[]> {
-  await Promise.all(looking.map((watch) => watch.tick()));
+/** The mails sent when two processes check at the same time. */
+async function mails(checking = watches): Promise<Delivered[]> {
+  await Promise.all(checking.map((watch) => watch.tick()));
   const sender = startMailSender(ctx, { pollMs: hour });
-  await sender.settled();
+  await sender.waitUntilIdle();
   await sender.stop();
   return server.delivered.splice(0).sort((a, b) => String(a.to).localeCompare(String(b.to)));
 }
-const subjects = async (looking = watches): Promise<string[]> => (await mails(looking)).map(({ to, mail }) => `${to}: ${mail.subject}`);
+const subjects = async (checking = watches): Promise<string[]> => (await mails(checking)).map(({ to, mail }) => `${to}: ${mail.subject}`);
 const toBoth = (subject: string): string[] => ['books', 'ops'].map((name) => `${name}@example.test: ${subject}`);
 let onHold: string[] = [];
 const hold = (...customers: string[]): void => {
@@ -75,54 +82,54 @@ const pay = async (pence: number, customer = '1'): Promise<string> => {
   const invoice = await books.invoice(pence, customer);
   hold(...onHold);
   const id = await books.pay([[invoice, pence]], { customer });
-  await runner.settled();
+  await runner.waitUntilIdle();
   return id;
 };
 const retry = async (id: string): Promise<void> => {
   expect(await books.retry(id)).toBeGreaterThan(0);
-  await runner.settled();
+  await runner.waitUntilIdle();
 };
 const setBack = (column: 'tell_at' | 'told_at', hours: number) =>
   admin('pay_erp_documents')
     .whereNotNull(column)
     .update({ [column]: admin.raw("clock_timestamp() - ? * interval '1 hour'", [hours]) });
 const stuck = (payments: number): string[] =>
-  toBoth(`${payments} payment${payments === 1 ? ' of Acme is' : 's of Acme are'} not in the ERP as meant`);
-const well = (payments: number): string[] =>
-  toBoth(`${payments} payment${payments === 1 ? ' of Acme is' : 's of Acme are'} in the ERP now`);
-const figures = async (): Promise<Readonly<Record<string, number>>> => {
+  toBoth(`${payments} payment${payments === 1 ? ' of Acme is' : 's of Acme are'} not fully in the ERP`);
+const resolved = (payments: number): string[] =>
+  toBoth(`${payments} payment${payments === 1 ? ' of Acme is' : 's of Acme are'} now in the ERP`);
+const metrics = async (): Promise<Readonly<Record<string, number>>> => {
   const { rows } = await ctx.db.control.raw<{ rows: { figure: string; label: string; value: number }[] }>(
     "select figure, label, value from operational_figures() where figure like 'pay%' or label = 'pay_erp_documents'",
   );
   return Object.fromEntries(rows.map(({ figure, label, value }) => [`${figure} ${label}`, value]));
 };
 
-it('what the ERP refuses is told once with what to do, however often it is tried, and again when it is there', async () => {
+it('reports a payment that the ERP refuses once with a fix, however often it is retried, and again when it has landed', async () => {
   const customer = await books.customer();
   expect(await subjects()).toEqual([]);
   hold(customer);
   const both = [await pay(1250, customer), await pay(200, customer)];
-  const fine = await pay(300);
+  const landed = await pay(300);
   const sent = await mails();
   expect(sent.map(({ to, mail }) => `${to}: ${mail.subject}`)).toEqual(stuck(2));
   for (const part of [sent[0]?.mail.text, sent[0]?.mail.html]) {
     for (const words of [...both, '12.50 GBP', customer, 'CUSTOMER_ON_HOLD', 'off credit hold', `${api}?erpStatus=FAILED`])
       expect(part).toContain(words);
-    expect(part).not.toContain(fine);
+    expect(part).not.toContain(landed);
   }
   expect(await subjects()).toEqual([]);
   await retry(both[0] ?? '');
   expect([await books.state(both[0] ?? ''), await subjects()]).toMatchObject([{ status: 'FAILED' }, []]);
   hold();
   for (const id of both) await retry(id);
-  const mended = await mails();
-  expect(mended.map(({ to, mail }) => `${to}: ${mail.subject}`)).toEqual(well(2));
-  expect(mended[0]?.mail.text).toContain(`${both[0]} of 12.50 GBP`);
+  const resolvedMails = await mails();
+  expect(resolvedMails.map(({ to, mail }) => `${to}: ${mail.subject}`)).toEqual(resolved(2));
+  expect(resolvedMails[0]?.mail.text).toContain(`${both[0]} of 12.50 GBP`);
   expect(await subjects()).toEqual([]);
 });
 
-it('what changes within an hour comes in one mail, and what is mended meanwhile in none', async () => {
-  watches = [startWriteBackNews(ctx, { everyMs: hour })];
+it('reports the changes of an hour in one mail, and omits problems that were resolved in the meantime', async () => {
+  watches = [startWriteBackAlerts(ctx, { everyMs: hour })];
   hold('1');
   const first = await pay(100);
   expect(await subjects()).toEqual(stuck(1));
@@ -134,49 +141,49 @@ it('what changes within an hour comes in one mail, and what is mended meanwhile 
   expect(await subjects()).toEqual([]);
   await setBack('told_at', 2);
   const [mail] = await mails();
-  expect(mail?.mail.subject).toBe('2 payments of Acme are not in the ERP as meant');
-  expect(mail?.mail.text).toContain(`1 payment that we wrote of before is in the ERP now: ${first} of 1.00 GBP.`);
+  expect(mail?.mail.subject).toBe('2 payments of Acme are not fully in the ERP');
+  expect(mail?.mail.text).toContain(`1 payment from an earlier alert is now in the ERP: ${first} of 1.00 GBP.`);
   expect([mail?.mail.text?.includes(second), mail?.mail.text?.includes(third)]).toEqual([false, true]);
 });
 
-it('what may pass by itself is told after an hour, and at once where only a person can help', async () => {
+it('reports a problem that may resolve itself after an hour, and one that needs a person immediately', async () => {
   const error = (status: number, code: string) => ({ status, body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': code }] } });
   books.erp.account.injectFault({ path: /customerPayment$/, times: 1, ...error(503, 'SERVER_ERROR') });
   const down = await pay(100);
   expect([await books.state(down), await subjects()]).toMatchObject([{ status: 'PENDING' }, []]);
   await setBack('tell_at', 0);
   expect(await subjects()).toEqual(stuck(1));
-  // It fails for good now, which is another state.
+  // Now it fails permanently, which is another status.
   hold('1');
   await retry(down);
   expect(await subjects()).toEqual(stuck(1));
   hold();
   await retry(down);
-  expect(await subjects()).toEqual(well(1));
+  expect(await subjects()).toEqual(resolved(1));
   books.erp.account.injectFault({ path: /customerPayment$/, times: 1, ...error(403, 'INSUFFICIENT_PERMISSION') });
   await pay(200);
   const [mail] = await mails();
   expect(mail?.mail.text).toContain('PERMISSION_MISSING');
 });
 
-it('a rest that no invoice takes is told, a refund that is refused likewise, and what people end is not', async () => {
+it('reports an unapplied rest and a refused refund, but not documents that a person ended', async () => {
   const [a, b] = [await books.invoice(1000), await books.invoice(500)];
   await books.byHand('POST', 'customerPayment', { customer: '1', payment: 4, apply: { items: [{ doc: a, apply: true, amount: 4 }] } });
   const partly = await books.pay([[a, 1000]]);
-  await runner.settled();
+  await runner.waitUntilIdle();
   expect((await mails())[0]?.mail.text).toMatch(new RegExp(`${partly}[^]*4.00 GBP of the payment is applied to no invoice`));
   const id = await books.pay([[b, 500]]);
-  await runner.settled();
+  await runner.waitUntilIdle();
   hold('1');
   await books.setWriteBack({ account: null });
   await books.refund(id, 100);
-  await runner.settled();
+  await runner.waitUntilIdle();
   expect((await mails())[0]?.mail.text).toMatch(new RegExp(`${id}[^]*VALUE_MISSING`));
-  await books.as((tx) => endErpDocuments(tx, books.organizationId, id));
+  await books.as((tx) => deleteStuckErpDocuments(tx, books.organizationId, id));
   expect(await subjects()).toEqual([]);
 });
 
-it('is not taken for told where nobody can be told', async () => {
+it('keeps the alert pending while there are no recipients or mails cannot be queued', async () => {
   hold('1');
   await pay(100);
   const configs = () => admin('sync_configs');
@@ -189,17 +196,17 @@ it('is not taken for told where nobody can be told', async () => {
   expect(await subjects()).toEqual(stuck(1));
 });
 
-it('operators see how many there are by state, and no queue that stands still where nothing is to be taken from it', async () => {
-  expect(await figures()).toEqual({ 'queue_waiting pay_erp_documents': 0, 'queue_oldest_seconds pay_erp_documents': 0 });
+it('exports counts by state for operators, and counts no document as waiting in the queue that cannot be claimed', async () => {
+  expect(await metrics()).toEqual({ 'queue_waiting pay_erp_documents': 0, 'queue_oldest_seconds pay_erp_documents': 0 });
   hold('1');
   await pay(100);
   hold();
   const a = await books.invoice(1000);
   await books.byHand('POST', 'customerPayment', { customer: '1', payment: 4, apply: { items: [{ doc: a, apply: true, amount: 4 }] } });
   await books.pay([[a, 1000]]);
-  await runner.settled();
+  await runner.waitUntilIdle();
   const [refused, untried] = [await books.invoice(200), await books.invoice(300)];
-  // A refused log-in leaves the account alone, so the second waits untried.
+  // A refused log-in pauses the account, so the second document is not attempted.
   books.erp.account.injectFault({
     path: /./,
     times: 2,
@@ -207,12 +214,12 @@ it('operators see how many there are by state, and no queue that stands still wh
     body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': 'INVALID_LOGIN' }] },
   });
   await books.pay([[refused, 200]]);
-  await runner.settled();
+  await runner.waitUntilIdle();
   books.erp.account.clearFaults();
   await books.pay([[untried, 300]]);
-  await runner.settled();
+  await runner.waitUntilIdle();
   await admin('pay_erp_documents').update({ created_at: admin.raw("created_at - interval '5 hours'") });
-  const seen = await figures();
+  const seen = await metrics();
   expect(seen).toMatchObject({
     'pay_write_backs failed': 1,
     'pay_write_backs unapplied': 1,
@@ -223,9 +230,9 @@ it('operators see how many there are by state, and no queue that stands still wh
     expect(seen[`pay_write_back_oldest_seconds ${state}`]).toBeGreaterThanOrEqual(18_000);
   await books.setWriteBack(false);
   await books.makeDue();
-  expect(await figures()).toMatchObject({ 'pay_write_backs off': 2, 'queue_waiting pay_erp_documents': 0 });
+  expect(await metrics()).toMatchObject({ 'pay_write_backs off': 2, 'queue_waiting pay_erp_documents': 0 });
   await runner.stop();
   await books.setWriteBack({ account: null, refundAccount: '7' });
-  expect(await figures()).toMatchObject({ 'pay_write_backs waiting': 2, 'queue_waiting pay_erp_documents': 2 });
+  expect(await metrics()).toMatchObject({ 'pay_write_backs waiting': 2, 'queue_waiting pay_erp_documents': 2 });
   runner = startWriteBack(ctx, { pollMs: hour, firstWaitMs: hour });
 });

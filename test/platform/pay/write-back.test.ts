@@ -1,13 +1,13 @@
-// Payments and refunds on their way into the ERP's books: once each, whatever happens on the way, and with a fix where it can't be done.
+// Write-back of payments and refunds into the ERP: each is written exactly once, whatever fails, and a problem comes with a fix.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { QueueWork } from '../../../src/db/queue-work.ts';
+import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
-import { openConnectorOf } from '../../../src/sync/index.ts';
+import { createTenantConnector } from '../../../src/sync/index.ts';
 import { metadataOf } from '../../connectors/netsuite/wire.ts';
 import { type Books, openBooks } from './erp-books.ts';
 
 let books: Books;
-let runner: QueueWork;
+let runner: QueueWorker;
 const hour = 3_600_000;
 const POST = 'POST customerPayment';
 const REFUND = 'POST customerRefund';
@@ -28,14 +28,14 @@ afterAll(async () => {
   await books.stop();
 });
 
-/** Another attempt at everything that waits. */
+/** Makes everything pending due and runs another attempt. */
 const again = async (): Promise<void> => {
-  await runner.settled();
+  await runner.waitUntilIdle();
   await books.makeDue();
-  await runner.settled();
+  await runner.waitUntilIdle();
 };
 const settledState = async (paymentId: string) => {
-  await runner.settled();
+  await runner.waitUntilIdle();
   return books.state(paymentId);
 };
 const open = (...ids: string[]) => books.open(...ids);
@@ -55,7 +55,7 @@ describe('a payment', () => {
       `portal-payment-${id}`,
     ]);
     expect(row).toMatchObject({ entity: '1', undepfunds: 'T', account: null, memo: expect.stringContaining(id) });
-    // A first attempt that was never sent looks nothing up.
+    // A first attempt does not look up an existing record.
     expect(books.wire.seen.filter((name) => name === POST)).toHaveLength(1);
     expect(books.wire.seen.filter((name) => name === 'POST suiteql')).toHaveLength(2);
     await again();
@@ -63,8 +63,8 @@ describe('a payment', () => {
     expect(books.wire.seen.filter((name) => name === POST)).toHaveLength(1);
   });
 
-  it('shows in the next sync: among what changed, or among the open records where NetSuite does not call it a change', async () => {
-    const connector = await openConnectorOf({ ...books.database.ctx, organizationId: books.organizationId });
+  it('appears in the next sync: among the changes, or among the open records when NetSuite does not report a change', async () => {
+    const connector = await createTenantConnector({ ...books.database.ctx, organizationId: books.organizationId });
     const wanted = { recordType: metadataOf('invoice'), fields: ['foreignamountunpaid', 'status'], signal: AbortSignal.timeout(60_000) };
     for (const isTouched of [true, false]) {
       const { account } = books.erp;
@@ -83,10 +83,10 @@ describe('a payment', () => {
     }
   });
 
-  it('of which invoices take less by now is applied as far as they do, and says what is left and why', async () => {
+  it('whose invoices have less due by now is applied as far as possible, and reports the unapplied rest and why', async () => {
     const [a, b] = [await books.invoice(1000), await books.invoice(2000)];
     await books.byHand('POST', 'customerPayment', { customer: '1', payment: 4, apply: { items: [{ doc: a, apply: true, amount: 4 }] } });
-    // And while it is on its way somebody pays a part of the other.
+    // While the request is in transit, a person pays a part of the other invoice.
     books.wire.before = async (name) => {
       if (name !== POST) return;
       books.wire.before = () => undefined;
@@ -106,19 +106,19 @@ describe('a payment', () => {
       problem: { code: 'PARTLY_APPLIED', message: expect.stringContaining('19.00 GBP'), fix: expect.stringContaining('another invoice') },
     });
     expect([await open(a, b), await inErp(id)]).toMatchObject([[0, 0], { payments: 1, total: 3000, applied: 1100 }]);
-    // Somebody applies the rest elsewhere; another look sees it, and a refund takes it back from there at the end.
+    // A person applies the rest to another invoice; a retry sees that, and a refund unapplies it from there last.
     const c = await books.invoice(5000);
     const { recordId } = (await books.state(id)) as { recordId: string };
     await books.byHand('PATCH', `customerPayment/${recordId}`, { apply: { items: [{ doc: c, apply: true, amount: 19 }] } });
     expect(await books.retry(id)).toBe(1);
-    await runner.settled();
+    await runner.waitUntilIdle();
     expect(await books.state(id)).toEqual({ ...landed, recordId });
     await books.refund(id, 1200);
     expect(await settledState(id)).toMatchObject({ status: 'LANDED', unapplied: 0 });
     expect(await open(a, b, c)).toEqual([600, 500, 3200]);
   });
 
-  it('whose invoice is gone stays unapplied as a whole', async () => {
+  it('whose invoice was deleted stays completely unapplied', async () => {
     const a = await books.invoice(1000);
     await books.byHand('DELETE', `invoice/${a}`);
     const id = await books.pay([[a, 1000]]);
@@ -127,14 +127,14 @@ describe('a payment', () => {
   });
 });
 
-describe('an attempt that ends in the dark', () => {
+describe('an attempt with an unknown outcome', () => {
   const cut = { status: 500, cut: true, times: 1 };
   const cases: [name: string, fault: object, sent: number][] = [
-    ['before the ERP had it', cut, 2],
-    ['after its effect, without an answer', { ...cut, afterEffect: true }, 1],
+    ['before the ERP received it', cut, 2],
+    ['after its effect, without a response', { ...cut, afterEffect: true }, 1],
     ['after its effect, with a server error', { ...cut, cut: false, afterEffect: true }, 1],
   ];
-  it.each(cases)('%s: the payment is there once after the next', async (_name, fault, sent) => {
+  it.each(cases)('%s: the payment exists once after the next attempt', async (_name, fault, sent) => {
     const a = await books.invoice(700);
     books.erp.account.injectFault({ path: /customerPayment$/, ...cut, ...fault });
     const id = await books.pay([[a, 700]]);
@@ -145,13 +145,13 @@ describe('an attempt that ends in the dark', () => {
     expect(books.wire.seen.filter((name) => name === POST)).toHaveLength(sent);
   });
 
-  it.each(cases)('%s: so is the refund, and what was taken back is taken back once', async (_name, fault, sent) => {
+  it.each(cases)('%s: the refund exists once, and invoices are reopened once', async (_name, fault, sent) => {
     const [a, b] = [await books.invoice(700), await books.invoice(300)];
     const id = await books.pay([
       [a, 700],
       [b, 300],
     ]);
-    await runner.settled();
+    await runner.waitUntilIdle();
     books.erp.account.injectFault({ path: /customerPayment\/\d+$/, every: 2, ...cut, ...fault }); // the first is the read before it
     books.erp.account.injectFault({ path: /customerRefund$/, ...cut, ...fault });
     await books.refund(id, 450);
@@ -164,7 +164,7 @@ describe('an attempt that ends in the dark', () => {
     expect(books.wire.seen.filter((name) => name === REFUND)).toHaveLength(sent);
   });
 
-  it('two that work on the same payment since a lease ran out make one of it', async () => {
+  it('two workers on the same payment, after a lease expired, write one record', async () => {
     const a = await books.invoice(800);
     const both = Promise.withResolvers<void>();
     let here = 0;
@@ -172,25 +172,25 @@ describe('an attempt that ends in the dark', () => {
       if (name !== POST) return;
       here += 1;
       if (here === 2) both.resolve();
-      // The first is on its way; its lease ends, and another process begins.
+      // The first request is in transit; its lease expires, and another worker starts.
       if (here === 1)
         await books.as((tx) => tx('pay_erp_documents').update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }));
       if (here === 1) other = startWriteBack(books.database.ctx, { pollMs: hour });
       await both.promise;
     };
-    let other: QueueWork | undefined;
+    let other: QueueWorker | undefined;
     const id = await books.pay([[a, 800]]);
-    await runner.settled();
-    await other?.settled();
+    await runner.waitUntilIdle();
+    await other?.waitUntilIdle();
     await other?.stop();
     expect(await books.state(id)).toEqual(landed);
     expect([here, await inErp(id), await open(a)]).toMatchObject([2, { payments: 1, applied: 800 }, [0]]);
   });
 
-  it('a refund given up that lands after the next attempt looked for it is taken off the invoices once', async () => {
+  it('an aborted refund that lands after the next attempt looked it up is taken off the invoices once', async () => {
     const a = await books.invoice(700);
     const id = await books.pay([[a, 700]]);
-    await runner.settled();
+    await runner.waitUntilIdle();
     const { recordId } = (await books.state(id)) as { recordId: string };
     let stage: 'sent' | 'given up' | 'looked for' | 'landed' = 'sent';
     books.wire.before = async (name) => {
@@ -214,12 +214,12 @@ describe('an attempt that ends in the dark', () => {
     expect([await inErp(id), await open(a)]).toEqual([{ payments: 1, total: 700, applied: 250, refunded: 450, refunds: 1 }, [450]]);
   });
 
-  it('a process that stops gives it up at once, and the next one finds what became of it', async () => {
+  it('a process that stops aborts it immediately, and the next one finds its effect', async () => {
     const a = await books.invoice(900);
-    const begun = Promise.withResolvers<void>();
-    books.wire.after = (name) => (name === POST ? (begun.resolve(), new Promise(() => undefined)) : undefined);
+    const sent = Promise.withResolvers<void>();
+    books.wire.after = (name) => (name === POST ? (sent.resolve(), new Promise(() => undefined)) : undefined);
     const id = await books.pay([[a, 900]]);
-    await begun.promise;
+    await sent.promise;
     await runner.stop();
     expect([await books.state(id), await inErp(id)]).toMatchObject([{ status: 'PENDING', problem: null }, { payments: 1 }]);
     books.wire.after = () => undefined;
@@ -252,10 +252,10 @@ describe('refunds', () => {
     expect(await settledState(id)).toMatchObject({ status: 'FAILED', problem: { code: 'PAYMENT_USED_UP' } });
   });
 
-  it('that the ERP refuses after something was taken back tell how it stands, and go on from there', async () => {
+  it('that the ERP refuses after invoices were reopened report the current amounts, and resume from there', async () => {
     const a = await books.invoice(900);
     const id = await books.pay([[a, 900]]);
-    await runner.settled();
+    await runner.waitUntilIdle();
     await books.setWriteBack({ account: null });
     await books.refund(id, 400);
     expect(await settledState(id)).toMatchObject({
@@ -264,14 +264,14 @@ describe('refunds', () => {
       problem: { code: 'VALUE_MISSING', message: expect.stringContaining('Account'), fix: expect.stringContaining('PUT /pay/config') },
     });
     await books.setWriteBack({ account: '7' });
-    expect(await books.retry(id)).toBe(2); // the payment is looked at again as well
-    await runner.settled();
+    expect(await books.retry(id)).toBe(2); // the payment is checked again as well
+    await runner.waitUntilIdle();
     expect([await books.state(id), await inErp(id)]).toMatchObject([landed, { applied: 500, refunded: 400, refunds: 1 }]);
     await books.setWriteBack({ account: null, refundAccount: '7' });
   });
 });
 
-describe('what the ERP refuses', () => {
+describe('a refusal by the ERP', () => {
   const today = () => books.erp.account.businessTime().toISOString().slice(0, 10);
   type Case = [code: string, fix: string, begin: (customer: string) => unknown, end: (customer: string) => unknown];
   const cases: Case[] = [
@@ -294,7 +294,7 @@ describe('what the ERP refuses', () => {
       (customer) => books.byHand('PATCH', `customer/${customer}`, { isInactive: false }),
     ],
   ];
-  it.each(cases)('%s fails with a fix, and lands when asked again after it', async (code, fix, begin, end) => {
+  it.each(cases)('%s fails with a fix, and lands when retried after the fix', async (code, fix, begin, end) => {
     const customer = await books.customer();
     const a = await books.invoice(600, customer);
     await begin(customer);
@@ -305,14 +305,14 @@ describe('what the ERP refuses', () => {
     expect([await books.state(id), await inErp(id)]).toMatchObject([failed, { payments: 0 }]);
     await end(customer);
     expect(await books.retry(id)).toBe(1);
-    await runner.settled();
+    await runner.waitUntilIdle();
     expect([await books.state(id), await inErp(id)]).toMatchObject([landed, { payments: 1, applied: 600 }]);
   });
 
-  it('a refund that would change a closed day, an unknown customer, and a sentence that nobody knows', async () => {
+  it('fails for a refund in a closed period, an unknown customer, and an unrecognized message', async () => {
     const a = await books.invoice(100);
     const closed = await books.pay([[a, 100]]);
-    await runner.settled();
+    await runner.waitUntilIdle();
     books.erp.account.setSwitches({ booksClosedThrough: today() });
     await books.refund(closed, 50);
     expect(await settledState(closed)).toMatchObject({ status: 'FAILED', unapplied: 0, problem: { code: 'PERIOD_CLOSED' } });
@@ -324,11 +324,11 @@ describe('what the ERP refuses', () => {
     const odd = await books.pay([[a, 10]]);
     expect(await settledState(odd)).toMatchObject({
       status: 'FAILED',
-      problem: { code: 'WRITE_REFUSED', message: 'The moon is in the wrong house.', fix: expect.stringContaining('what its message says') },
+      problem: { code: 'WRITE_REFUSED', message: 'The moon is in the wrong house.', fix: expect.stringContaining("NetSuite's message") },
     });
   });
 
-  it('a record of another amount under the same external id is not taken for the payment', async () => {
+  it('fails for a record with the same external id and another amount', async () => {
     const a = await books.invoice(400);
     await books.setWriteBack(false);
     const id = await books.pay([[a, 400]]);
@@ -344,7 +344,7 @@ describe('what the ERP refuses', () => {
   });
 });
 
-describe('trouble with the account as a whole', () => {
+describe('a problem with the whole account', () => {
   const error = (status: number, code: string) => ({ status, body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': code }] } });
   const waitOf = async (paymentId: string): Promise<number> => {
     const row = await books.as((tx) =>
@@ -363,24 +363,24 @@ describe('trouble with the account as a whole', () => {
     ],
     ['down', error(503, 'SERVER_ERROR'), 'SERVER_ERROR', 1800],
     ['a refused log-in', error(401, 'INVALID_LOGIN'), 'INVALID_LOGIN', 3600],
-  ])('%s: it waits, the others of the organization with it, and all land in the end', async (_name, fault, code, leastWait) => {
+  ])('%s: all documents of the organization wait, and land in the end', async (_name, fault, code, minWaitSeconds) => {
     const [a, b] = [await books.invoice(100), await books.invoice(200)];
     books.erp.account.injectFault({ path: /./, times: 2, ...fault });
     const first = await books.pay([[a, 100]]);
     expect(await settledState(first)).toMatchObject({ status: 'PENDING', problem: { code, fix: expect.any(String) } });
-    expect(await waitOf(first)).toBeGreaterThanOrEqual(leastWait - 1);
+    expect(await waitOf(first)).toBeGreaterThanOrEqual(minWaitSeconds - 1);
     books.erp.account.clearFaults();
     const second = await books.pay([[b, 200]]);
     expect(await settledState(second)).toMatchObject({ status: 'PENDING', problem: null });
     expect(books.wire.seen).not.toContain(POST);
     expect(await books.retry(second)).toBe(1);
-    await runner.settled();
+    await runner.waitUntilIdle();
     expect(await books.state(second)).toEqual(landed);
     await again();
     expect([await books.state(first), await books.state(second)]).toEqual([landed, landed]);
   });
 
-  it('an organization without a connection waits with a fix, and holds up nobody else', async () => {
+  it('an organization without a connection waits with a fix, and does not delay others', async () => {
     const a = await books.invoice(100);
     const [neighbour, id] = [await books.neighbour(), await books.pay([[a, 100]])];
     expect(await settledState(id)).toEqual(landed);
@@ -390,7 +390,7 @@ describe('trouble with the account as a whole', () => {
     });
   });
 
-  it('a right that the role lacks holds up that document alone', async () => {
+  it('a missing permission delays only that document', async () => {
     const [a, b] = [await books.invoice(100), await books.invoice(200)];
     books.erp.account.injectFault({ path: /customerPayment$/, times: 1, ...error(403, 'INSUFFICIENT_PERMISSION') });
     const first = await books.pay([[a, 100]]);

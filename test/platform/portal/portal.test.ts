@@ -2,7 +2,7 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
@@ -34,10 +34,10 @@ const pathsOf = (answer: Answer): string[] =>
 const problemsOf = (answer: Answer): string[] =>
   answer.body.problems.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
 
-/** Written down, as only its owner may write a private one. */
+/** Inserted directly, since only its owner could create a private one. */
 async function view(of: World, visibility: 'private' | 'organization' = 'organization'): Promise<string> {
   const row = { organization_id: of.id, owner_id: of.owner.id, name: 'View', record_type: 'invoice', columns: ['tranid'], visibility };
-  const id = newId();
+  const id = createId();
   await inOrganization(of.id, (tx) => tx('views').insert({ ...row, id }));
   return id;
 }
@@ -50,7 +50,7 @@ describe('/portal/field-mappings', () => {
   const make = (fields: object[], recordType = 'invoice') => w.owner.api('post', '/portal/field-mappings', { recordType, fields });
   const total = { source: 'total', label: 'Total', format: { type: 'currency', currency: 'EUR', digits: 2 } };
 
-  it('are made, shown, changed and deleted, their fields in the order of their positions', async () => {
+  it('are created, retrieved, updated and deleted, with their fields ordered by position', async () => {
     const made = await make([
       { source: 'tranid', label: ' Number ', position: 9 },
       { ...total, position: 2, visible: false },
@@ -82,7 +82,7 @@ describe('/portal/field-mappings', () => {
     for (const method of ['get', 'delete'] as const) expect((await w.owner.api(method, at)).status).toBe(404);
   });
 
-  it('422 for what is not synced, does not fit or stands there twice', async () => {
+  it('422 for fields that are not synced, formats that do not fit, and duplicates', async () => {
     const wrong = await make([
       { source: 'nothing', label: 'A' },
       { source: 'trandate', label: 'B', format: { type: 'number', digits: 2 } },
@@ -107,7 +107,7 @@ describe('/portal/field-mappings', () => {
     expect((await make(Array.from({ length: 201 }, (_, n) => ({ source: `f${n}`, label: 'x' })))).status).toBe(422);
   });
 
-  it('tell of a field that vanished, and still can be read and changed', async () => {
+  it('report a field that vanished, and can still be read and updated', async () => {
     const { id } = (await make([total, { source: 'status', label: 'Status' }])).body;
     await setState('status', 'vanished');
     const at = `/portal/field-mappings/${id}`;
@@ -124,7 +124,7 @@ describe('/portal/sidebar', () => {
   const leaf = { label: 'Invoices', icon: 'file-text', kind: 'record-type', target: 'invoice' };
   const groups = (depth: number): object => ({ label: 'G', kind: 'group', children: depth === 1 ? [] : [groups(depth - 1)] });
 
-  it('is empty at first, stored whole, and stored again at the revision that was seen', async () => {
+  it('is empty at first, is stored as a whole, and is replaced only at the given revision', async () => {
     expect((await w.owner.api('get', '/portal/sidebar')).body).toEqual({ items: [], revision: 0, problems: [], updatedAt: null });
     const [viewId, pageId] = [await view(w), await page('home')];
     const items = [
@@ -161,7 +161,7 @@ describe('/portal/sidebar', () => {
     await w.owner.api('patch', `/portal/pages/${pageId}`, { slug: 'start' });
     await w.owner.api('post', `/portal/pages/${pageId}/publish`, { revision: 2 });
     expect((await w.owner.api('get', '/portal/sidebar')).body.problems).toEqual([]);
-    // Of two at once one stores and one is told.
+    // Of two concurrent requests one is stored and one is rejected.
     const both = await Promise.all([put([leaf], 1), put([], 1)]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
     expect((await put([])).body.revision).toBe(3);
@@ -177,7 +177,7 @@ describe('/portal/sidebar', () => {
     expect(pathsOf(await put(long))).toEqual(['items too_big']);
   });
 
-  it('422 for what is not there, points nowhere, or belongs to somebody else', async () => {
+  it('422 for targets that do not exist, are missing, or belong to someone else', async () => {
     const [foreign, secret] = [await view(other), await view(w, 'private')];
     const wrong: [object, string][] = [
       [{ kind: 'view', target: foreign }, 'target unknown_view'],
@@ -210,7 +210,7 @@ describe('/portal/sidebar', () => {
       expect((await put([item])).status).toBe(422);
   });
 
-  it('tells of a target that is gone', async () => {
+  it('reports a target that no longer exists', async () => {
     const [viewId, pageId] = [await view(w), await page('gone')];
     await put([
       { label: 'V', kind: 'view', target: viewId },
@@ -228,7 +228,7 @@ describe('/portal/sidebar', () => {
 describe('/portal/pages', () => {
   const text = { type: 'text', markdown: 'Hello *you*' };
 
-  it('are drafts until they are published, and visitors see what was published until the next time', async () => {
+  it('are drafts until they are published, and visitors see the published version until the next one', async () => {
     const viewId = await view(w);
     const blocks = [
       { type: 'heading', level: 1, text: 'Hello' },
@@ -269,7 +269,7 @@ describe('/portal/pages', () => {
     for (const method of ['get', 'delete'] as const) expect((await w.owner.api(method, at)).status).toBe(404);
   });
 
-  it('have an address of their own, among drafts and among what visitors see', async () => {
+  it('have a unique slug among drafts and among published pages', async () => {
     const [a, b] = [await page('a'), await page('b')];
     expect(codesOf(await w.owner.api('post', '/portal/pages', { slug: 'a', title: 'x' }))).toEqual(['taken']);
     expect(codesOf(await w.owner.api('patch', `/portal/pages/${b}`, { slug: 'a' }))).toEqual(['taken']);
@@ -298,9 +298,9 @@ describe('/portal/pages', () => {
     expect((await w.owner.api('get', '/portal/pages')).body.data[1]).not.toHaveProperty('blocks');
   });
 
-  it('422 for blocks of another shape, too many, too large, or showing what is not there', async () => {
+  it('422 for blocks that are not valid, too many, too large, or show what does not exist', async () => {
     const refused = async (blocks: object[]) => {
-      const answer = await w.owner.api('post', '/portal/pages', { slug: `p-${newId()}`, title: 'x', blocks });
+      const answer = await w.owner.api('post', '/portal/pages', { slug: `p-${createId()}`, title: 'x', blocks });
       expect(answer.status, JSON.stringify(blocks).slice(0, 100)).toBe(422);
       return pathsOf(answer);
     };
@@ -327,7 +327,7 @@ describe('/portal/pages', () => {
     ).toEqual(['blocks[0].viewId unknown_view', 'blocks[1].viewId unknown_view', 'blocks[2].recordType unknown_record_type']);
   });
 
-  it('tell of a view that is gone, and are not published with it', async () => {
+  it('report a view that no longer exists, and cannot be published with it', async () => {
     const viewId = await view(w);
     const id = await page('broken', [{ type: 'view', viewId }]);
     await w.owner.api('delete', `/views/${viewId}`);
@@ -335,7 +335,7 @@ describe('/portal/pages', () => {
     expect(pathsOf(await w.owner.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual(['blocks[0].viewId unknown_view']);
   });
 
-  it('are written by editors and read by viewers', async () => {
+  it('can be created by editors and listed by viewers', async () => {
     const [editor, viewer] = [await w.join('editor'), await w.join('viewer')];
     expect((await editor.api('post', '/portal/pages', { slug: 'mine', title: 'x' })).status).toBe(201);
     expect((await viewer.api('get', '/portal/pages')).body.pagination.total).toBe(1);

@@ -1,8 +1,8 @@
-// Templates and their preview on a record of the warehouse.
+// Templates and their preview with a record of the warehouse.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
@@ -36,14 +36,14 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const make = (input: object) =>
-  w.owner.api('post', '/portal/templates', { key: `k-${newId()}`, kind: 'email', subject: 'x', body: 'x', ...input });
+  w.owner.api('post', '/portal/templates', { key: `k-${createId()}`, kind: 'email', subject: 'x', body: 'x', ...input });
 const preview = async (texts: object, input: object = {}) => {
   const { id } = (await make({})).body;
   return w.owner.api('post', `/portal/templates/${id}/preview`, { recordType: 'invoice', recordId: '7', ...texts, ...input });
 };
 
 describe('/portal/templates', () => {
-  it('are made, shown, changed and deleted', async () => {
+  it('are created, retrieved, updated and deleted', async () => {
     const made = await w.owner.api('post', '/portal/templates', {
       key: 'open',
       kind: 'email',
@@ -62,7 +62,7 @@ describe('/portal/templates', () => {
     expect((await w.owner.api('get', at)).status).toBe(404);
   });
 
-  it('422 with the line for what can not be read, for a mail without and a document with a subject', async () => {
+  it('422 for syntax errors, with the line, and for a mail without or a document with a subject', async () => {
     const refused = await make({ subject: '{{ a | shout }}', body: 'one\n{% if a %}\n{{ b }' });
     expect([refused.status, refused.body.error.details]).toEqual([
       422,
@@ -81,7 +81,7 @@ describe('/portal/templates', () => {
 });
 
 describe('POST /portal/templates/{id}/preview', () => {
-  it('renders a record: exact numbers, labels, lines, what data adds; the subject in one line, the body escaped', async () => {
+  it('renders a record: exact numbers, labels, lines, additional data; the subject on one line, the body escaped', async () => {
     const body = `{{ labels.entity }} ({{ record.entity }}) {{ record.total }} {{ record.total | number: 2 }} {{ record.paid }}
 {% for line in record.lines %}{{ line["item.name"] }}: {{ line.quantity | times: 2 }}{% endfor %}
 {{ record.trandate | date: "%d.%m.%Y" }} {{ record.lastmodified | date: "%H:%M" }} {{ now | date: "%Y-%m-%d" }} {{ greeting }} {{ organization.slug }}`;
@@ -102,7 +102,7 @@ Bolt &amp; nut: 5
     ]);
   });
 
-  it('shows a view as a mail of a subscription would', async () => {
+  it('renders a view like a subscription mail', async () => {
     const ask = { name: 'Open <b>', recordType: 'invoice', columns: ['tranid', 'entity.name', 'total'], visibility: 'private' };
     const viewId = (await w.owner.api('post', '/views', ask)).body.id;
     const body =
@@ -121,12 +121,12 @@ Bolt &amp; nut: 5
     for (const [api, unseen] of [
       [editor.api, viewId],
       [blind.api, shared],
-      [w.owner.api, newId()],
+      [w.owner.api, createId()],
     ] as const)
       expect(codesOf(await api('post', at, { ...asked, viewId: unseen }))).toEqual(['unknown_view']);
   });
 
-  it('names missing variables, mistakes and limits with their line, and renders what it can', async () => {
+  it('reports missing variables, errors and limits with their line, and renders what it can', async () => {
     const missing = (await preview({ body: 'a\n{{ record.nothing }}b' })).body;
     expect(missing).toMatchObject({ html: 'a\nb', problems: [{ path: 'body', code: 'undefined_variable', line: 2, column: 4 }] });
     const failed = (await preview({ subject: 'Fine', body: 'a\n{{ b | shout }}' })).body;
@@ -135,7 +135,7 @@ Bolt &amp; nut: 5
     expect(endless).toMatchObject({ html: null, problems: [{ path: 'body', code: 'too_much_work', line: 3 }] });
   });
 
-  it('sees the records of its own organization alone, and is for whoever writes templates', async () => {
+  it('sees only records of its own organization, and needs the permission to update templates', async () => {
     for (const [input, code] of [
       [{ recordId: '8' }, 'unknown_record'],
       [{ recordId: 'x' }, 'unknown_record'],

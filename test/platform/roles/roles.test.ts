@@ -1,7 +1,7 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { allPermissions, builtInRoles, rolePermissions } from '../../../src/core/permissions.ts';
+import { allPermissions, assignablePermissions, builtInRoles } from '../../../src/core/permissions.ts';
 import { platformRoutes } from '../../../src/platform/index.ts';
 import { codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -25,7 +25,7 @@ const make = (by: { api: World['owner']['api'] }, body: object) =>
 const change = (by: { api: World['owner']['api'] }, id: string, body: object) => by.api('patch', `${w.at}/roles/${id}`, body);
 
 describe('POST /organizations/{id}/roles', () => {
-  it('201 with the permissions in the order of the catalogue', async () => {
+  it('201 with the permissions in the order of the permission list', async () => {
     const made = await make(w.owner, { name: ' Clerk ', permissions: ['team:read', 'member:read'] });
     expect([made.status, made.body]).toEqual([
       201,
@@ -42,7 +42,7 @@ describe('POST /organizations/{id}/roles', () => {
     expect((await w.owner.api('get', `${w.at}/roles/${made.body.id}`)).body).toEqual(made.body);
   });
 
-  it('422 for a permission that is unknown, repeated or no role’s to hold, and for a name that is taken in any case', async () => {
+  it('422 for a permission that is unknown, repeated or not assignable, and for a name that is taken, ignoring case', async () => {
     for (const permissions of [['team:fly'], ['organization:create'], ['team:read', 'team:read'], 'team:read'])
       expect((await make(w.owner, { permissions })).status).toBe(422);
     await make(w.owner, {});
@@ -51,7 +51,7 @@ describe('POST /organizations/{id}/roles', () => {
     expect((await other.owner.api('post', `${other.at}/roles`, { name: 'Clerk', permissions: [] })).status).toBe(201);
   });
 
-  it('403 for what the caller does not hold', async () => {
+  it('403 for permissions that the caller does not have', async () => {
     const clerk = await w.join(['role:create', 'team:read']);
     expect((await make(clerk, { name: 'Own', permissions: ['role:create', 'team:read'] })).status).toBe(201);
     const refused = await make(clerk, { permissions: ['team:read', 'team:delete'] });
@@ -62,12 +62,12 @@ describe('POST /organizations/{id}/roles', () => {
     ]);
     const admin = await w.join('admin');
     expect((await make(admin, { permissions: ['organization:delete'] })).status).toBe(403);
-    expect((await make(w.owner, { permissions: [...rolePermissions] })).status).toBe(201);
+    expect((await make(w.owner, { permissions: [...assignablePermissions] })).status).toBe(201);
   });
 });
 
 describe('PATCH /organizations/{id}/roles/{roleId}', () => {
-  it('takes effect with the next request of whoever has it', async () => {
+  it('takes effect with the next request of its members', async () => {
     const member = await w.join(['team:read']);
     const roleId = await w.roleIdOf(member.id);
     expect((await member.api('post', '/teams', { name: 'x' })).status).toBe(403);
@@ -78,7 +78,7 @@ describe('PATCH /organizations/{id}/roles/{roleId}', () => {
     expect((await change(w.owner, roleId, { description: null })).body).toMatchObject({ description: '', permissions: ['team:create'] });
   });
 
-  it('403 when someone adds to their own role, or to any, what they do not hold; what is there may stay or go', async () => {
+  it('403 when a caller adds permissions that they lack, also to their own role; existing ones may stay or be removed', async () => {
     const clerk = await w.join(['role:update', 'team:read']);
     const own = await w.roleIdOf(clerk.id);
     expect(codesOf(await change(clerk, own, { permissions: ['role:update', 'team:read', 'team:delete'] }))).toEqual(['escalation']);
@@ -88,7 +88,7 @@ describe('PATCH /organizations/{id}/roles/{roleId}', () => {
     expect((await change(clerk, strong.id, { permissions: ['team:delete', 'team:read', 'sync:create'] })).status).toBe(403);
   });
 
-  it('422 for a built-in role, whoever asks', async () => {
+  it('422 for a built-in role, for every caller', async () => {
     for (const name of Object.keys(builtInRoles)) {
       expect(codesOf(await change(w.owner, w.role(name), { permissions: [] }))).toEqual(['built_in']);
       expect(codesOf(await w.owner.api('delete', `${w.at}/roles/${w.role(name)}`))).toEqual(['built_in']);
@@ -107,7 +107,7 @@ describe('DELETE /organizations/{id}/roles/{roleId}', () => {
     expect((await w.owner.api('delete', `${w.at}/roles/${roleId}`)).status).toBe(404);
   });
 
-  it('never leaves someone with a role that is gone, when both happen at once', async () => {
+  it('never leaves a member with a deleted role when both happen concurrently', async () => {
     const member = await w.joinBare('viewer');
     const { id } = (await make(w.owner, {})).body;
     const [given, deleted] = await Promise.all([
@@ -122,7 +122,7 @@ describe('DELETE /organizations/{id}/roles/{roleId}', () => {
 });
 
 describe('GET /organizations/{id}/roles', () => {
-  it('lists newest first and finds by name; another organization’s role is unknown', async () => {
+  it('lists newest first, filtered by name; another organization’s role is unknown', async () => {
     const { id } = (await make(w.owner, { name: 'Auditor' })).body;
     const list = async (query = '') => (await w.owner.api('get', `${w.at}/roles${query}`)).body;
     expect((await list()).data[0].id).toBe(id);
@@ -140,7 +140,7 @@ describe('GET /organizations/{id}/roles', () => {
 });
 
 describe('GET /organizations/{id}/permissions', () => {
-  it('describes every permission, who may hold it, and which operations need it', async () => {
+  it('describes every permission, whether a role can have it, and which operations need it', async () => {
     const viewer = await w.join('viewer');
     const { body } = await viewer.api('get', `${w.at}/permissions?pageSize=100`);
     expect(body.data.map((entry: { name: string }) => entry.name)).toEqual(allPermissions);

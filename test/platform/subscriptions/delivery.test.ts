@@ -1,8 +1,8 @@
-// From a due slot to mails in a real SMTP server: what they say, and that each leaves once, whatever fails on the way.
+// From a due slot to mails in a real SMTP server: their content, and that each is sent once, whatever fails.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { unavailable } from '../../../src/core/errors.ts';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { claimSlot } from '../../../src/platform/subscriptions/deliveries.store.ts';
@@ -34,16 +34,16 @@ afterEach(async () => {
 const headerOf = (address: string, name: string): string | undefined =>
   world.mailsTo(address)[0]?.mail.headers.find(({ key }) => key === name)?.value;
 
-/** Does what happens in one process until nothing is due any more, and ends it. */
+/** Runs one process until nothing is due, and stops it. */
 async function work(options: RunnerOptions = {}): Promise<void> {
-  // It looks when it is told to: of its own it might look again when a wait is over.
+  // It polls only on `tick`: otherwise it might poll again when a retry becomes due.
   const runner = world.run({ pollMs: 60 * minuteMs, ...options });
   await runner.tick();
   await runner.stop();
 }
 
 describe('a slot', () => {
-  it('is a mail for each recipient: labels, exact and right-aligned numbers, everything escaped, in two parts', async () => {
+  it('sends each recipient a mail with labels, exact right-aligned numbers, escaped values, in HTML and plain text', async () => {
     const { id } = await world.subscribe({ viewId, recipients: ['Ada@Example.test', 'bob@example.test'], timezone: 'Europe/London' });
     await work();
     world.send();
@@ -69,7 +69,7 @@ describe('a slot', () => {
     expect(html + text).not.toContain(second);
   });
 
-  it('is sent when there is nothing to show, says which field is gone, and no name can add a header', async () => {
+  it('is sent without records as well, names a missing field, and no view name can add a header', async () => {
     const name = `Late\u200b ${'x'.repeat(100)}`;
     const empty = await world.view({
       name,
@@ -94,7 +94,7 @@ describe('a slot', () => {
     expect(delivered?.mail.text).toContain('no synced field "gone"');
   });
 
-  it('comes once for each minute of the schedule, and after downtime the latest alone', async () => {
+  it('is created once per minute of the schedule, and after downtime only the latest', async () => {
     const { id } = await world.subscribe({ viewId });
     await work();
     await work();
@@ -106,7 +106,7 @@ describe('a slot', () => {
     expect((await world.deliveries(id))[0]?.slot).toBe(world.clock.now().toISOString().replace('.000', ''));
   });
 
-  it('that nobody worked on before the next one came is given up, not sent late', async () => {
+  it('fails instead of being sent late when the next one is already due', async () => {
     const { id } = await world.subscribe({ viewId });
     await work({ read: () => Promise.reject(unavailable('Busy', 1)) });
     world.clock.advance(2 * minuteMs);
@@ -114,17 +114,17 @@ describe('a slot', () => {
     await work();
     const [late, early] = (await world.deliveries(id)).map(({ status, error }) => [status, error]);
     expect(late).toEqual(['queued', null]);
-    expect(early).toEqual(['failed', 'The service could not send it before the next slot was due']);
+    expect(early).toEqual(['failed', 'The service could not send this slot before the next one was due']);
   });
 });
 
-describe('a file', () => {
-  it('holds all records as CSV, kept once for all mails, guarded against formulas, and goes away when they have left', async () => {
+describe('a CSV file', () => {
+  it('contains all records, is stored once for all mails, is safe against formulas, and is deleted once they are sent', async () => {
     const { id } = await world.subscribe({ viewId, format: 'csv', recipients: ['ada@example.test', 'bob@example.test'] });
     await work();
-    const kept = () => world.as((tx) => tx('mail_attachments').select<{ content: string }[]>('content'));
-    expect(await kept()).toHaveLength(1);
-    expect(JSON.stringify(await kept())).not.toContain('INV-1');
+    const storedFiles = () => world.as((tx) => tx('mail_attachments').select<{ content: string }[]>('content'));
+    expect(await storedFiles()).toHaveLength(1);
+    expect(JSON.stringify(await storedFiles())).not.toContain('INV-1');
     await world.ctx.db.control.raw('select prune_mails()');
     world.send();
     await world.settled(id, ['sent', 'sent']);
@@ -143,13 +143,13 @@ describe('a file', () => {
       expect(mail.html).not.toContain('INV-1');
     }
     await world.ctx.db.control.raw('select prune_mails()');
-    expect(await kept()).toEqual([]);
+    expect(await storedFiles()).toEqual([]);
   });
 
-  it('that is too large fails in words that say what to do, and is read once', async () => {
+  it('that is too large fails with a message that says what to do, and is read once', async () => {
     const { id } = await world.subscribe({ viewId, format: 'csv' });
     const { settings } = world.ctx;
-    const runner = world.run({}, { ...world.ctx, settings: { ...settings, mail: { ...settings.mail, mostAttachmentBytes: 60 } } });
+    const runner = world.run({}, { ...world.ctx, settings: { ...settings, mail: { ...settings.mail, maxAttachmentBytes: 60 } } });
     await runner.tick();
     await runner.stop();
     expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: expect.stringContaining('narrow the view by filters') }]);
@@ -169,7 +169,7 @@ describe('a template', () => {
     return answer.body.id;
   };
 
-  it('writes subject and body from the records, escaped, and our link stands below it; it can not be deleted while it is used', async () => {
+  it('renders subject and body, escaped, with our link below; it cannot be deleted while it is used', async () => {
     const body =
       '<html><body><ul>{% for row in rows %}<li>{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[3] }}</li>{% endfor %}</ul></body></html>';
     const templateId = await template('{{ view.name }}: {{ total }} ({{ rows[1].labels.entity }})', body);
@@ -188,7 +188,7 @@ describe('a template', () => {
     expect([deleted.status, deleted.body.error.details[0].code]).toEqual([422, 'in_use']);
   });
 
-  it('that fails fails the deliveries by its line, at once', async () => {
+  it('that fails to render fails the deliveries immediately, with its line', async () => {
     const templateId = await template(
       'x',
       'one\n{{ rows | map: "record" | first | divided_by: 0 }}{% for i in (1..1000000000) %}{{ i }}{% endfor %}',
@@ -198,7 +198,7 @@ describe('a template', () => {
     expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: expect.stringMatching(/^The template "mail-.*line 2/) }]);
   });
 
-  it('of another kind, or of nobody, is refused', async () => {
+  it('of another kind, or that does not exist, is rejected', async () => {
     const { body } = await world.owner('post', '/portal/templates', { key: 'document', kind: 'document', body: 'x' });
     for (const templateId of [body.id, viewId]) {
       const answer = await world.owner('post', '/subscriptions', { viewId, templateId, schedule: '* * * * *', recipients: ['a@b.test'] });
@@ -207,10 +207,10 @@ describe('a template', () => {
   });
 });
 
-const notThere = expect.stringContaining('No sync of this resource has been published yet');
+const notPublished = expect.stringContaining('No sync of this resource has been published yet');
 
 describe('reading', () => {
-  it('is tried again while the slot lasts, and then the deliveries fail with its words', async () => {
+  it('is retried until the attempts are used up, and then the deliveries fail with its message', async () => {
     const schema = tenantSchema(world.organization.id);
     await world.ctx.db.data.query(
       `insert into ${schema}.record_state (record_type, id_type, generation, row_count) values ('estimate', 'integer', 0, 0);
@@ -220,13 +220,13 @@ describe('reading', () => {
     const unread = await world.view({ recordType: 'estimate', columns: ['tranid'] });
     const { id } = await world.subscribe({ viewId: unread, schedule: '0 0 1 1 *' });
     await world.as((tx) => tx('subscriptions').update({ scheduled_since: '2020-01-01' }));
-    const waits: { least: number; most: number }[] = [];
+    const waits: { min: number; max: number }[] = [];
     for (let attempt = 1; attempt <= 5; attempt += 1) {
       const dueAt = new Date();
       await work();
       const { rows } = await world.as((tx) =>
         tx.raw(
-          `select status, extract(epoch from next_attempt_at - ?)::float8 as most, extract(epoch from next_attempt_at - clock_timestamp())::float8 as least
+          `select status, extract(epoch from next_attempt_at - ?)::float8 as max, extract(epoch from next_attempt_at - clock_timestamp())::float8 as min
            from subscription_slots`,
           [dueAt],
         ),
@@ -234,36 +234,36 @@ describe('reading', () => {
       if (rows[0].status === 'waiting') {
         waits.push(rows[0]);
         const [waiting] = await world.deliveries(id);
-        expect(waiting).toMatchObject({ status: 'queued', error: notThere, records: null });
+        expect(waiting).toMatchObject({ status: 'queued', error: notPublished, records: null });
       }
       await world.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
     }
-    // From somewhere between when it came due and when it was looked at.
+    // The wait starts between the time when it was due and the time when it was checked.
     for (const [index, seconds] of [5, 30, 120, 300].entries()) {
-      expect(waits[index]?.least).toBeLessThanOrEqual(seconds);
-      expect(waits[index]?.most).toBeGreaterThanOrEqual(seconds);
+      expect(waits[index]?.min).toBeLessThanOrEqual(seconds);
+      expect(waits[index]?.max).toBeGreaterThanOrEqual(seconds);
     }
     expect(waits).toHaveLength(4);
-    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: notThere }]);
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: notPublished }]);
     expect((await world.owner('get', `/subscriptions/${id}`)).body.lastSlot).toMatchObject({
-      error: notThere,
+      error: notPublished,
       deliveries: { failed: 1, queued: 0 },
     });
   });
 
-  it('an error of our own is told without its words, and is in the log', async () => {
+  it('hides the message of an internal error, which is in the log', async () => {
     const { id } = await world.subscribe({ viewId });
     await work({ read: () => Promise.reject(new Error('secret detail')) });
-    expect(await world.deliveries(id)).toMatchObject([{ status: 'queued', error: 'The service had an error of its own' }]);
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'queued', error: 'Internal error' }]);
     expect(world.lines.join('')).toContain('secret detail');
   });
 });
 
-/** Of one process at once. */
-const slotsInHand = 2;
+/** Concurrency of one process. */
+const concurrency = 2;
 
 describe('several processes', () => {
-  it('make one delivery each of thirty slots, and one takes over what another left in its hands', async () => {
+  it('deliver each of thirty slots once, and take over the slots of a stuck process', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 30; n += 1) ids.push((await world.subscribe({ viewId, recipients: [`p${n}@example.test`] })).id);
     let stuck = 0;
@@ -279,13 +279,13 @@ describe('several processes', () => {
         });
       },
     });
-    // However the test ends: what never ends can't be stopped.
+    // Also when the test fails: a runner whose work never ends can't be stopped.
     onTestFinished(() => {
       for (const end of ends) end();
     });
     void never.tick();
-    // Its hands are full: what it took later would stay with it.
-    await until(async () => (stuck === slotsInHand ? true : undefined));
+    // Wait until it is at its concurrency limit: slots that it claimed later would stay with it.
+    await until(async () => (stuck === concurrency ? true : undefined));
     await world.as((tx) => tx('subscription_slots').whereNotNull('lease_id').update({ lease_id: null, lease_until: null }));
     const { address } = world.database;
     const ownPool = openDb(address, address, { control: 4, data: 4 }, 5_000);
@@ -297,7 +297,7 @@ describe('several processes', () => {
     await ownPool.close();
     for (const end of ends) end();
     await never.stop();
-    await sender.settled();
+    await sender.waitUntilIdle();
     expect(world.mails.delivered.map(({ mail }) => mail.subject)).not.toContain('too late');
     expect(world.mails.delivered).toHaveLength(30);
     expect(new Set(world.mails.delivered.map(({ to }) => to[0])).size).toBe(30);
@@ -305,7 +305,7 @@ describe('several processes', () => {
 });
 
 describe('organizations', () => {
-  it('take turns: of two, whoever has fewer slots in hand is next', async () => {
+  it('are served fairly: the one with fewer slots in progress is next', async () => {
     for (let n = 0; n < 3; n += 1) {
       const { id } = await world.subscribe({ viewId });
       expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
@@ -317,44 +317,44 @@ describe('organizations', () => {
     const { id } = await world.subscribe({ viewId: await world.view({}, api) }, api);
     expect((await api('post', `/subscriptions/${id}/send`)).status).toBe(202);
     const claimed: (string | undefined)[] = [];
-    for (let n = 0; n < 5; n += 1) claimed.push((await claimSlot(world.ctx, newId(), 60_000))?.organizationId);
+    for (let n = 0; n < 5; n += 1) claimed.push((await claimSlot(world.ctx, createId(), 60_000))?.organizationId);
     expect(claimed).toEqual([world.organization.id, other.id, world.organization.id, world.organization.id, undefined]);
     await inTransaction({ db: world.ctx.db, organizationId: other.id }, (tx) => tx('subscriptions').delete());
   });
 
-  it('send so many mails a day: then the schedule fails in words without any mail, and by hand it is refused', async () => {
-    const ctx = { ...world.ctx, settings: { ...world.ctx.settings, mail: { ...world.ctx.settings.mail, mostSubscriptionMailsPerDay: 2 } } };
+  it('have a daily limit of mails: above it scheduled slots fail with a message, and sending on request is a 429', async () => {
+    const ctx = { ...world.ctx, settings: { ...world.ctx.settings, mail: { ...world.ctx.settings.mail, maxSubscriptionMailsPerDay: 2 } } };
     const small = apiOf(createApp(ctx), (await makeKey(ctx, world.organization.id, { permissions: ['write'] })).secret);
     const runner = world.run({}, ctx);
     const three = { viewId, recipients: ['a@example.test', 'b@example.test', 'c@example.test'] };
     const scheduled = (await world.subscribe(three)).id;
     await runner.tick();
     expect((await world.deliveries(scheduled)).map(({ records }) => records)).toEqual([3, 3, 3]);
-    const words = 'The organization sends at most 2 mails of subscriptions a day';
-    // One that was opened while there was room.
+    const message = 'Daily limit reached: an organization sends at most 2 subscription mails a day';
+    // A slot that was created while the limit was not reached.
     const late = (await world.subscribe({ ...three, schedule: '0 0 1 1 *' })).id;
     expect((await world.owner('post', `/subscriptions/${late}/send`)).status).toBe(202);
     await runner.tick();
-    expect((await world.deliveries(late)).map(({ status, error }) => [status, error])).toEqual(Array(3).fill(['failed', words]));
+    expect((await world.deliveries(late)).map(({ status, error }) => [status, error])).toEqual(Array(3).fill(['failed', message]));
     world.clock.advance(minuteMs);
     await runner.tick();
     const { body } = await small('get', `/subscriptions/${scheduled}`);
-    expect([body.lastSlot.trigger, body.lastSlot.error, (await world.deliveries(scheduled)).length]).toEqual(['schedule', words, 3]);
-    // Deleting what was sent makes no room.
+    expect([body.lastSlot.trigger, body.lastSlot.error, (await world.deliveries(scheduled)).length]).toEqual(['schedule', message, 3]);
+    // Deleting what was sent does not free any quota.
     await world.as((tx) => tx('outgoing_mails').update({ body: null, status: 'sent' }));
     expect((await small('delete', `/subscriptions/${scheduled}`)).status).toBe(204);
     const refused = await small('post', `/subscriptions/${late}/send`);
-    expect([refused.status, refused.headers['retry-after'], refused.body.error.message]).toEqual([429, '3600', words]);
+    expect([refused.status, refused.headers['retry-after'], refused.body.error.message]).toEqual([429, '3600', message]);
     await runner.stop();
   });
 });
 
 describe('the mail server', () => {
   it.each([
-    ['refuses', 'RCPT', '550 nobody of that name', 'failed'],
+    ['refuses', 'RCPT', '550 no such user', 'failed'],
     ['hangs up after the message', 'end of data', 'hang up', 'unknown'],
-    ['falls silent after the message', 'end of data', 'stall', 'unknown'],
-  ] as const)('%s: it is never sent again, and says so', async (_name, step, reaction, status) => {
+    ['stalls after the message', 'end of data', 'stall', 'unknown'],
+  ] as const)('%s: the mail is never sent again, and the delivery has an error', async (_name, step, reaction, status) => {
     const server = await startScriptedServer({ [step as ScriptStep]: reaction });
     try {
       const { id } = await world.subscribe({ viewId });
@@ -362,10 +362,10 @@ describe('the mail server', () => {
       const sender = world.send(server.url, reaction === 'stall' ? { dataMs: 1_000 } : {});
       const [delivery] = await world.settled(id, [status]);
       expect(delivery?.error).not.toBeNull();
-      // Whoever gives up waiting may be sooner than the server reads.
+      // The client may time out before the server reads.
       if (reaction === 'stall') await server.stalled;
       server.react(step, '250 ok');
-      await sender.settled();
+      await sender.waitUntilIdle();
       expect(server.messages).toHaveLength(step === 'RCPT' ? 0 : 1);
     } finally {
       await world.stopSenders();
@@ -374,10 +374,10 @@ describe('the mail server', () => {
   });
 
   it.each([
-    ['says later', 'end of data', '451 later'],
+    ['responds 451', 'end of data', '451 later'],
     ['hangs up before the message', 'DATA', 'hang up'],
     ['stalls before the message', 'RCPT', 'stall'],
-  ] as const)('%s: the same mail is tried again', async (_name, step, reaction) => {
+  ] as const)('%s: the same mail is retried', async (_name, step, reaction) => {
     const server = await startScriptedServer({ [step as ScriptStep]: reaction });
     try {
       const { id } = await world.subscribe({ viewId });
@@ -386,7 +386,7 @@ describe('the mail server', () => {
       await until(async () => (server.commands.some((line) => line.startsWith(step === 'end of data' ? 'DATA' : step)) ? true : undefined));
       server.react(step, step === 'DATA' ? '354 go ahead' : '250 ok');
       const [delivery] = await world.settled(id, ['sent']);
-      await sender.settled();
+      await sender.waitUntilIdle();
       expect(server.messages.at(-1)).toContain(`Message-ID: ${delivery?.messageId}`);
     } finally {
       await world.stopSenders();

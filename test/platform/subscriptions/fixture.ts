@@ -1,11 +1,11 @@
-// A company with invoices, a view of them, a real mail server, and a clock that the test moves. The clock begins an hour ahead of the
-// machine's, so that every minute of it lies after the subscriptions were made.
+// Fixture: an organization with invoices, a view of them, a real mail server, and a clock that the test advances. The clock starts an hour
+// ahead of the machine's, so that every minute of it is later than the creation of the subscriptions.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
-import { openLog } from '../../../src/core/log.ts';
-import type { QueueWork } from '../../../src/db/queue-work.ts';
+import { createLog } from '../../../src/core/log.ts';
+import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
 import { type RunnerOptions, type SubscriptionRunner, startSubscriptions } from '../../../src/platform/subscriptions/runner.ts';
@@ -17,8 +17,8 @@ import { type Delivered, type MailServer, startMailServer } from '../../setup/sm
 import { until } from '../../setup/until.ts';
 
 export const minuteMs = 60_000;
-/** A full minute. */
-const beginning = (): Date => new Date(Math.ceil(Date.now() / minuteMs) * minuteMs + 60 * minuteMs);
+/** Start of the test clock, at a full minute. */
+const startOfClock = (): Date => new Date(Math.ceil(Date.now() / minuteMs) * minuteMs + 60 * minuteMs);
 
 export const someInvoices: readonly InvoiceRow[] = [
   { id: 1, tranid: 'INV-1', total: '1234.50', trandate: '2026-01-31', entity: '7', entityName: 'Ann & <b>Co</b>', paid: true },
@@ -26,8 +26,8 @@ export const someInvoices: readonly InvoiceRow[] = [
   { id: 3, tranid: 'INV-3', total: '12345678901234567890.10', trandate: null, entity: null, entityName: null, paid: null },
 ];
 
-/** What the ERP calls its fields. */
-async function nameFields(ctx: Ctx, organizationId: string): Promise<void> {
+/** Stores the ERP's labels of the fields. */
+async function insertFieldLabels(ctx: Ctx, organizationId: string): Promise<void> {
   const labels = { tranid: 'Document number', total: 'Amount', trandate: 'Date', entity: 'Customer', paid: 'Paid' };
   const fields = Object.entries(labels).map(([name, label]) => ({ name, label, type: 'text', syncable: true }));
   const recordTypes = JSON.stringify([{ name: 'invoice', label: 'Invoice', fields }]);
@@ -55,16 +55,16 @@ export type World = {
   readonly organization: { id: string; ownerId: string };
   readonly owner: Api;
   as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Another runner on the same database; stopped with the world. */
+  /** Starts another runner on the same database; `close` stops it. */
   run(options?: RunnerOptions, ctx?: Ctx): SubscriptionRunner;
-  /** Waits long for each word of the server, unless told otherwise: a mail whose last word is late is of unknown fate. */
-  send(smtpUrl?: string, shorter?: { readonly envelopeMs?: number; readonly dataMs?: number }): QueueWork;
+  /** Starts a mail sender with long timeouts by default: a mail whose final response is late would get the status `unknown`. */
+  send(smtpUrl?: string, shorter?: { readonly envelopeMs?: number; readonly dataMs?: number }): QueueWorker;
   stopSenders(): Promise<void>;
   member(role: string | readonly string[]): Promise<{ id: string; api: Api }>;
   view(body?: object, api?: Api): Promise<string>;
   subscribe(body: { viewId: string } & Record<string, unknown>, api?: Api): Promise<{ id: string }>;
   deliveries(id: string): Promise<Delivery[]>;
-  /** Once they are all as wanted. */
+  /** Waits until the deliveries have these statuses, in any order. */
   settled(id: string, statuses: readonly string[]): Promise<Delivery[]>;
   mailsTo(address: string): Delivered[];
   /** The address in the List-Unsubscribe header of the newest mail to this address. */
@@ -74,24 +74,25 @@ export type World = {
 };
 
 export async function subscriptionWorld(): Promise<World> {
-  const clock = testClock(beginning());
+  const clock = testClock(startOfClock());
   const mails = await startMailServer();
   const settings = { publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl: mails.url } };
   const database = await testDatabase({ settings, clock });
   const lines: string[] = [];
-  const ctx: Ctx = { ...database.ctx, log: openLog('trace', { write: (line: string) => void lines.push(line) }) };
+  const ctx: Ctx = { ...database.ctx, log: createLog('trace', { write: (line: string) => void lines.push(line) }) };
   const app = createApp(ctx);
   const organization = await makeOrganization(ctx, { name: 'Aster & Sons' });
   const owner = apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
   await loadInvoices(ctx, organization.id, someInvoices);
-  await nameFields(ctx, organization.id);
+  await insertFieldLabels(ctx, organization.id);
   const runners: SubscriptionRunner[] = [];
-  let senders: QueueWork[] = [];
-  const good = (answer: Answer, status: number) => {
+  let senders: QueueWorker[] = [];
+  const expectStatus = (answer: Answer, status: number) => {
     if (answer.status !== status) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
-  const deliveries: World['deliveries'] = async (id) => good(await owner('get', `/subscriptions/${id}/deliveries?pageSize=100`), 200).data;
+  const deliveries: World['deliveries'] = async (id) =>
+    expectStatus(await owner('get', `/subscriptions/${id}/deliveries?pageSize=100`), 200).data;
   const mailsTo: World['mailsTo'] = (address) => mails.delivered.filter(({ to }) => to.includes(address));
   return {
     ctx,
@@ -112,7 +113,7 @@ export async function subscriptionWorld(): Promise<World> {
       const limits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200, ...shorter };
       const sender = startMailSender(
         { ...ctx, settings: { ...ctx.settings, mail: { ...ctx.settings.mail, smtpUrl } } },
-        { pollMs: 50, leaseMs: 60_000, waitsMs: Array.from({ length: 50 }, () => 50), limits },
+        { pollMs: 50, leaseMs: 60_000, retryDelaysMs: Array.from({ length: 50 }, () => 50), limits },
       );
       senders.push(sender);
       return sender;
@@ -128,10 +129,10 @@ export async function subscriptionWorld(): Promise<World> {
     view: async (body = {}, api = owner) => {
       const columns = ['tranid', 'entity.name', 'trandate', 'total'];
       const sort = [{ field: 'tranid', direction: 'asc' }];
-      return good(await api('post', '/views', { name: 'Open invoices', recordType: 'invoice', columns, sort, ...body }), 201).id;
+      return expectStatus(await api('post', '/views', { name: 'Open invoices', recordType: 'invoice', columns, sort, ...body }), 201).id;
     },
     subscribe: async (body, api = owner) =>
-      good(await api('post', '/subscriptions', { schedule: '* * * * *', recipients: ['ada@example.test'], ...body }), 201),
+      expectStatus(await api('post', '/subscriptions', { schedule: '* * * * *', recipients: ['ada@example.test'], ...body }), 201),
     deliveries,
     settled: (id, statuses) =>
       until(async () => {

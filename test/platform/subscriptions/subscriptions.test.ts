@@ -1,4 +1,4 @@
-// Subscriptions by the management interface: whose view may be sent, by whom, to whom, and what switches one off.
+// Subscriptions through the management interface: which views can be sent, who may do so, recipients, and what disables a subscription.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { loadInvoices } from '../../public/fixture.ts';
@@ -23,7 +23,7 @@ const rights = [
   'subscription:update',
   'subscription:delete',
 ];
-const good = { schedule: '0 7 * * 1-5', timezone: 'Europe/London', recipients: ['ada@example.test'] };
+const validInput = { schedule: '0 7 * * 1-5', timezone: 'Europe/London', recipients: ['ada@example.test'] };
 async function tick(): Promise<void> {
   const runner = world.run();
   await runner.tick();
@@ -31,9 +31,9 @@ async function tick(): Promise<void> {
 }
 
 describe('POST /subscriptions', () => {
-  it('201 with defaults, the next run by the clock of its time zone, and addresses in lower case', async () => {
+  it('201 with defaults, the next run in its time zone, and addresses in lower case', async () => {
     const { status, body } = await world.owner('post', '/subscriptions', {
-      ...good,
+      ...validInput,
       viewId,
       recipients: ['Ada@Example.test', 'bob@example.test'],
     });
@@ -58,27 +58,27 @@ describe('POST /subscriptions', () => {
   });
 
   it.each([
-    ['no such schedule', { schedule: '99 * * * *' }, 'invalid_schedule'],
+    ['an invalid schedule', { schedule: '99 * * * *' }, 'invalid_schedule'],
     ['six fields', { schedule: '0 0 7 * * 1' }, 'invalid_schedule'],
-    ['a schedule that never comes', { schedule: '0 0 30 2 *' }, 'invalid_schedule'],
-    ['no such time zone', { timezone: 'Mars/Phobos' }, 'invalid_schedule'],
-    ['an address twice, whatever its case', { recipients: ['a@b.test', 'A@B.test'] }, 'duplicate'],
+    ['a schedule that is never due', { schedule: '0 0 30 2 *' }, 'invalid_schedule'],
+    ['an unknown time zone', { timezone: 'Mars/Phobos' }, 'invalid_schedule'],
+    ['a duplicate address in another case', { recipients: ['a@b.test', 'A@B.test'] }, 'duplicate'],
     ['an address with a line break', { recipients: ['a@b.test\r\nBcc: c@d.test'] }, 'invalid_format'],
-    ['nobody', { recipients: [] }, 'too_small'],
-    ['fifty-one', { recipients: Array.from({ length: 51 }, (_, n) => `a${n}@b.test`) }, 'too_big'],
+    ['no recipients', { recipients: [] }, 'too_small'],
+    ['fifty-one recipients', { recipients: Array.from({ length: 51 }, (_, n) => `a${n}@b.test`) }, 'too_big'],
     ['a template for csv', { format: 'csv', templateId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'not_html'],
-    ['a view that is not there', { viewId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'unknown_view'],
+    ['a view that does not exist', { viewId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'unknown_view'],
   ])('422 for %s', async (_name, change, code) => {
-    const answer = await world.owner('post', '/subscriptions', { ...good, viewId, ...change });
+    const answer = await world.owner('post', '/subscriptions', { ...validInput, viewId, ...change });
     expect([answer.status, codesOf(answer)]).toEqual([422, [code]]);
   });
 });
 
-describe('who sees and changes one', () => {
-  it('its owner and who sees the view see it; its owner and who may change members change it', async () => {
-    const [maker, other, stranger] = [await world.member(rights), await world.member(rights), await world.member(rights)];
+describe('access to a subscription', () => {
+  it('is visible to its owner and to people who see the view; its owner and people with member:update may change it', async () => {
+    const [maker, other, third] = [await world.member(rights), await world.member(rights), await world.member(rights)];
     const secret = await world.view({ name: 'Secret' }, maker.api);
-    expect(codesOf(await other.api('post', '/subscriptions', { ...good, viewId: secret }))).toEqual(['unknown_view']);
+    expect(codesOf(await other.api('post', '/subscriptions', { ...validInput, viewId: secret }))).toEqual(['unknown_view']);
     const [hidden, shared] = [await world.subscribe({ viewId: secret }, maker.api), await world.subscribe({ viewId }, maker.api)];
     expect((await maker.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id)).toEqual(
       expect.arrayContaining([hidden.id, shared.id]),
@@ -92,9 +92,9 @@ describe('who sees and changes one', () => {
       await other.api('get', `${address}/deliveries`),
     ];
     expect(unseen.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
-    const listed = (await stranger.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id);
+    const listed = (await third.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id);
     expect([listed.includes(shared.id), listed.includes(hidden.id)]).toEqual([true, false]);
-    expect(codesOf(await stranger.api('patch', `/subscriptions/${shared.id}`, { enabled: false }))).toEqual(['subscription_owner_needed']);
+    expect(codesOf(await third.api('patch', `/subscriptions/${shared.id}`, { enabled: false }))).toEqual(['subscription_owner_needed']);
     expect((await world.owner('patch', `/subscriptions/${shared.id}`, { enabled: false })).body).toMatchObject({
       enabled: false,
       disabledReason: null,
@@ -104,11 +104,11 @@ describe('who sees and changes one', () => {
   });
 });
 
-describe('what switches one off', () => {
-  it('a deleted view, at once; another view and a word switch it on', async () => {
-    const gone = await world.view({ name: 'Going' });
-    const { id } = await world.subscribe({ viewId: gone });
-    expect((await world.owner('delete', `/views/${gone}`)).status).toBe(204);
+describe('a subscription is disabled', () => {
+  it('by deleting its view, immediately; it can be enabled with another view', async () => {
+    const deletedView = await world.view({ name: 'Going' });
+    const { id } = await world.subscribe({ viewId: deletedView });
+    expect((await world.owner('delete', `/views/${deletedView}`)).status).toBe(204);
     const address = `/subscriptions/${id}`;
     expect((await world.owner('get', address)).body).toMatchObject({
       enabled: false,
@@ -125,7 +125,7 @@ describe('what switches one off', () => {
     });
   });
 
-  it('an owner who left; whoever switches it on owns it', async () => {
+  it('when its owner leaves; the person who enables it becomes the owner', async () => {
     const leaver = await world.member(rights);
     const { id } = await world.subscribe({ viewId }, leaver.api);
     const members = `/organizations/${world.organization.id}/members`;
@@ -143,18 +143,18 @@ describe('what switches one off', () => {
     await world.owner('delete', `/subscriptions/${id}`);
   });
 
-  it('a view that its owner no longer sees: the slot fails with that word, and nothing is read', async () => {
+  it('when its owner no longer sees the view: the slot fails with that message, and nothing is read', async () => {
     const [maker, other] = [await world.member(rights), await world.member(rights)];
     const shared = await world.view({ name: 'Shared', visibility: 'organization' }, maker.api);
     const { id } = await world.subscribe({ viewId: shared }, other.api);
     expect((await maker.api('patch', `/views/${shared}`, { visibility: 'private', name: 'Whom to dismiss' })).status).toBe(200);
-    // Nor is its name told until then, however far away the next slot is.
-    const told = [
+    // Its name is hidden immediately, not only from the next slot on.
+    const bodies = [
       (await other.api('get', `/subscriptions/${id}`)).body,
       (await other.api('get', `/subscriptions?viewId=${shared}`)).body.data[0],
       (await other.api('patch', `/subscriptions/${id}`, { recipients: ['bob@example.test'] })).body,
     ];
-    expect(told).toMatchObject(Array.from({ length: 3 }, () => ({ id, view: null, disabledReason: null })));
+    expect(bodies).toMatchObject(Array.from({ length: 3 }, () => ({ id, view: null, disabledReason: null })));
     await tick();
     const { body } = await other.api('get', `/subscriptions/${id}`);
     expect(body).toMatchObject({
@@ -173,7 +173,7 @@ describe('what switches one off', () => {
 });
 
 describe('POST /subscriptions/{id}/send', () => {
-  it('202 with the deliveries, a slot of its own that a repeated key gives again, and ten an hour', async () => {
+  it('202 with the deliveries of a new slot, the same slot for a repeated key, and 429 after ten an hour', async () => {
     const { id } = await world.subscribe({ viewId, schedule: '0 0 1 1 *', recipients: ['ada@example.test', 'bob@example.test'] });
     const once = { 'idempotency-key': 'send-once' };
     const first = await world.owner('post', `/subscriptions/${id}/send`, undefined, once);
@@ -193,7 +193,7 @@ describe('POST /subscriptions/{id}/send', () => {
 });
 
 describe('deliveries', () => {
-  it('are forgotten after 90 days, links after two years; the last slot of the schedule stays known', async () => {
+  it('are deleted after 90 days, links after two years; the last slot of the schedule is kept', async () => {
     const { id } = await world.subscribe({ viewId });
     await tick();
     const old = "now() - interval '91 days'";
@@ -220,12 +220,12 @@ describe('another organization', () => {
     const api = apiOf(world.app, (await makeKey(world.ctx, other.id, { permissions: ['write'] })).secret);
     expect((await api('get', '/subscriptions')).body.pagination.total).toBe(0);
     expect((await api('get', `/subscriptions/${id}`)).status).toBe(404);
-    expect(codesOf(await api('post', '/subscriptions', { ...good, viewId }))).toEqual(['unknown_view']);
+    expect(codesOf(await api('post', '/subscriptions', { ...validInput, viewId }))).toEqual(['unknown_view']);
     const seen = await inTransaction({ db: world.ctx.db, organizationId: other.id }, (tx) => tx('subscription_recipients').select('id'));
     expect(seen).toEqual([]);
   });
 
-  it('goes as a whole, with views, templates and subscriptions that refer to each other', async () => {
+  it('can be deleted with views, templates and subscriptions that refer to each other', async () => {
     const { id, slug } = await makeOrganization(world.ctx);
     await loadInvoices(world.ctx, id, []);
     const api = apiOf(world.app, (await makeKey(world.ctx, id, { permissions: ['write'] })).secret);

@@ -1,4 +1,4 @@
-// The link in a mail: it ends the subscription for one person, by one POST, and that person alone takes it back.
+// The unsubscribe link of a mail: one POST unsubscribes one recipient, and only they can undo it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { subscriptionWorld, type World } from './fixture.ts';
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 let made = 0;
-/** A subscription of two people with one slot sent; `link` is the first one's. */
+/** Creates a subscription with two recipients and one sent slot; `link` is the first recipient's. */
 async function sent() {
   made += 1;
   const [ada, bob] = [`ada-${made}@example.test`, `bob-${made}@example.test`];
@@ -35,8 +35,8 @@ const post = (link: string, body: string, type: string | undefined) =>
   world.visit('post', link, type === undefined ? {} : { 'content-type': type }, body === '' ? undefined : body);
 const tokenOf = (link: string): string => new URL(link).searchParams.get('token') ?? '';
 
-describe('the link', () => {
-  it('opened shows whom and what it is about with a button, and changes nothing', async () => {
+describe('the unsubscribe link', () => {
+  it('GET shows the recipient, the subscription and a button, and changes nothing', async () => {
     const { id, ada, link } = await sent();
     const page = await world.visit('get', link);
     expect([page.status, page.type]).toEqual([200, 'text/html']);
@@ -59,11 +59,11 @@ describe('the link', () => {
       '--x\r\ncontent-disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n',
       'multipart/form-data; boundary=x',
     ],
-  ])('posted %s ends it at once: no sign-in, no cookie, no redirect', async (_name, body, type) => {
+  ])('POST %s unsubscribes immediately: no sign-in, no cookie, no redirect', async (_name, body, type) => {
     const { id, ada, bob, link } = await sent();
     const response = await post(link, body, type);
     expect([response.status, response.headers['location'], response.headers['set-cookie']]).toEqual([200, undefined, undefined]);
-    expect(response.text).toContain(`${ada} gets no more mails`);
+    expect(response.text).toContain(`${ada} will receive no more mails`);
     expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed', [bob]: 'active' });
     const again = await post(link, body, type);
     expect([again.status, again.text]).toEqual([200, response.text]);
@@ -71,7 +71,7 @@ describe('the link', () => {
     expect(world.mailsTo(ada)).toHaveLength(1);
     expect((await world.visit('get', link)).text).toContain('You are unsubscribed');
   });
-  it('takes it back by its button alone, which writes it down as the first did', async () => {
+  it('can be undone only by its own button, which is audited like unsubscribing', async () => {
     const { id, ada, link } = await sent();
     const page = await world.visit('post', link);
     expect(page.text).toContain(`action="/unsubscribe/undo?token=${tokenOf(link)}"`);
@@ -81,14 +81,14 @@ describe('the link', () => {
     await world.owner('patch', `/subscriptions/${id}`, { recipients: [ada] });
     expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed' });
     const back = await world.visit('post', link.replace('/unsubscribe?', '/unsubscribe/undo?'));
-    expect(back.text).toContain('Press the button to get no more of them.');
+    expect(back.text).toContain('Press the button to stop receiving them.');
     expect(await recipientsOf(id)).toEqual({ [ada]: 'active' });
     const { body } = await world.owner('get', `/organizations/${world.organization.id}/audit-log?targetId=${id}&pageSize=3`);
     const rows = body.data.map((row: { action: string; actor: { email: string } | null }) => row.action);
     expect(rows).toContain('subscription.resubscribe');
   });
 
-  it('keeps back a mail of that person that has not left yet, and no other one', async () => {
+  it('cancels the queued mail of that recipient, and no other one', async () => {
     const { id, ada, bob, link } = await sent();
     await world.stopSenders();
     await deliver(id, ['sent', 'sent', 'queued', 'queued']);
@@ -99,20 +99,20 @@ describe('the link', () => {
     expect([world.mailsTo(ada).length, world.mailsTo(bob).length]).toEqual([1, 2]);
   });
 
-  it('says so when its address was taken off the list, and when it is not known, also after the subscription', async () => {
+  it('shows when the recipient was removed from the list, and 404 for an unknown link or a deleted subscription', async () => {
     const { id, ada, bob, link } = await sent();
     await world.owner('patch', `/subscriptions/${id}`, { recipients: [bob] });
-    expect((await world.visit('get', link)).text).toContain(`has taken ${ada} off the list`);
+    expect((await world.visit('get', link)).text).toContain(`has removed ${ada} from the list`);
     expect((await world.owner('delete', `/subscriptions/${id}`)).status).toBe(204);
     for (const address of [link, link.slice(0, -1), 'https://portal.example.test/unsubscribe', `${link}&token=x`])
       for (const method of ['get', 'post'] as const) {
         const { status, text } = await world.visit(method, address);
         expect([method, address, status]).toEqual([method, address, 404]);
-        expect(text).toContain('This link is not known');
+        expect(text).toContain('Unknown link');
       }
   });
 
-  it('stands in its mail alone: in no row and no log line', async () => {
+  it('is only in its mail: in no row and no log line', async () => {
     const { link } = await sent();
     await world.visit('get', link);
     await world.visit('post', link);

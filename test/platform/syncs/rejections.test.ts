@@ -1,4 +1,4 @@
-// The inbox of records that could not be stored, and reading them again at once.
+// Records that could not be stored, and reading them again on request.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-/** Two records that can't be stored, met by a full run; a third met by a later, incremental one. */
+/** Two records that cannot be stored, rejected by a full run; a third rejected by a later incremental run. */
 async function begin(): Promise<{ first: string; second: string }> {
   world = await syncWorld(database.ctx, memoryErp(datedFields));
   api = apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret);
@@ -36,7 +36,7 @@ const heal = (id: string): void => {
 };
 
 describe('GET /sync-configs/{id}/rejections', () => {
-  it('lists what is open across runs, with its reason, its age and how often it was tried', async () => {
+  it('lists open rejections of all runs, with reason, age and number of attempts', async () => {
     const { second } = await begin();
     const { data, pagination } = await inbox();
     expect(pagination.total).toBe(3);
@@ -48,7 +48,7 @@ describe('GET /sync-configs/{id}/rejections', () => {
     for (const { firstSeenAt, lastSeenAt } of data) expect(lastSeenAt >= firstSeenAt).toBe(true);
   });
 
-  it('lists no more what was stored since, or is gone', async () => {
+  it('no longer lists records that were stored or deleted since', async () => {
     await begin();
     heal('2');
     world.erp.rejects.delete('3');
@@ -58,7 +58,7 @@ describe('GET /sync-configs/{id}/rejections', () => {
 });
 
 describe('POST /sync-configs/{id}/rejections/retry', () => {
-  it('makes a run that reads them again, however old their changes are', async () => {
+  it('starts a run that reads them again, regardless of when they changed', async () => {
     await begin();
     for (const id of ['2', '3', '4']) heal(id);
     const answer = await retry({ recordIds: ['2', '4'] });
@@ -73,13 +73,13 @@ describe('POST /sync-configs/{id}/rejections/retry', () => {
     expect(audit).toMatchObject([{ target_id: world.configId, changes: { records: 2, runId: answer.body.id } }]);
   });
 
-  it('without ids is about all of them; asked again it answers with the run that waits', async () => {
+  it('without ids retries all of them; a second request returns the queued run', async () => {
     await begin();
     const first = await retry();
     expect([first.status, (await retry({})).body.id]).toEqual([202, first.body.id]);
   });
 
-  it('waits behind a run that may be past that step', async () => {
+  it('queues a run after one that may be past that step', async () => {
     await begin();
     const running = await world.queue('full');
     const lease = await world.claim();
@@ -89,7 +89,7 @@ describe('POST /sync-configs/{id}/rejections/retry', () => {
     expect(await world.drive(answer.body.id)).toMatchObject({ status: 'partial' });
   });
 
-  it('422 for records that are not rejected, and where none is', async () => {
+  it('422 for records that are not rejected, and when there are none', async () => {
     await begin();
     const some = await retry({ recordIds: ['1', '2', '9'] });
     expect([some.status, some.body.error.details.map(({ path, code }: Record<string, string>) => [path, code])]).toEqual([

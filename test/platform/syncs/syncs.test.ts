@@ -34,7 +34,7 @@ async function newOrganization(): Promise<void> {
   organizationId = (await makeOrganization(database.ctx)).id;
   owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
 }
-/** An organization whose account was read: as if by a refresh. */
+/** An organization with metadata, as after a refresh. */
 beforeEach(async () => {
   await newOrganization();
   await inOrganization((tx) =>
@@ -50,7 +50,7 @@ const setRun = (id: string, columns: object) => inOrganization((tx) => tx('sync_
 const trigger = (configId: string, body: object = {}) => owner('post', `/sync-configs/${configId}/trigger`, body);
 
 describe('POST /sync-configs', () => {
-  it('201 with every default shown', async () => {
+  it('201 with all defaults', async () => {
     const answer = await create();
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({
@@ -102,7 +102,7 @@ describe('POST /sync-configs', () => {
 });
 
 describe('PATCH and DELETE /sync-configs/{id}', () => {
-  it('change what is named, null clears, and a paused sync goes on', async () => {
+  it('update the given fields, null clears, and a paused sync resumes', async () => {
     const { id } = (await create({ schedule: '0 3 * * *', timezone: 'Europe/London' })).body;
     await inOrganization((tx) => tx('sync_configs').update({ paused_reason: JSON.stringify({ code: 'X', message: 'x', fix: 'x' }) }));
     expect((await owner('get', `/sync-configs/${id}`)).body).toMatchObject({ status: 'paused', nextRunAt: null });
@@ -121,7 +121,7 @@ describe('PATCH and DELETE /sync-configs/{id}', () => {
     expect((await owner('get', `/sync-configs/${id}`)).status).toBe(404);
   });
 
-  it('422 names the published versions that use what would go', async () => {
+  it('422 names the published versions that use the removed fields', async () => {
     const { id } = (await create()).body;
     const endpoints = [
       {
@@ -162,14 +162,14 @@ describe('POST /sync-configs/{id}/trigger', () => {
     expect((await owner('get', `/sync-configs/${id}`)).body.lastRun.id).toBe(first.body.id);
   });
 
-  it('makes one run of many simultaneous requests', async () => {
+  it('creates one run for concurrent requests', async () => {
     const { id } = (await create()).body;
     const answers = await Promise.all(Array.from({ length: 6 }, () => trigger(id)));
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
     expect(answers.filter(({ body }) => body.coalesced === false)).toHaveLength(1);
   });
 
-  it('makes a waiting run full when a full one is asked for', async () => {
+  it('makes a queued run full when a full one is requested', async () => {
     const { id } = (await create()).body;
     const first = await trigger(id);
     const full = await trigger(id, { mode: 'full' });
@@ -177,7 +177,7 @@ describe('POST /sync-configs/{id}/trigger', () => {
     expect((await trigger(id, { mode: 'incremental' })).body).toMatchObject({ id: first.body.id, mode: 'full', coalesced: true });
   });
 
-  it('queues a full run behind a running incremental one, once', async () => {
+  it('queues one full run after a running incremental one', async () => {
     const { id } = (await create()).body;
     const running = await trigger(id);
     await setRun(running.body.id, { status: 'running', lease_until: new Date(Date.now() + 60_000) });
@@ -187,7 +187,7 @@ describe('POST /sync-configs/{id}/trigger', () => {
     expect((await trigger(id)).body).toMatchObject({ id: full.body.id, coalesced: true });
   });
 
-  it('422 for a mode that is none', async () => {
+  it('422 for an unknown mode', async () => {
     const { id } = (await create()).body;
     expect((await trigger(id, { mode: 'half' })).status).toBe(422);
   });
@@ -213,7 +213,7 @@ describe('the lists of runs', () => {
 });
 
 describe('POST /sync-runs/{id}/cancel and /retry', () => {
-  it('cancel an open run and run again what did not succeed', async () => {
+  it('cancel an open run and retry a run that did not succeed', async () => {
     const { id } = (await create()).body;
     const run = (await trigger(id)).body;
     const early = await owner('post', `/sync-runs/${run.id}/retry`);
@@ -228,7 +228,7 @@ describe('POST /sync-runs/{id}/cancel and /retry', () => {
 });
 
 describe('POST /sync-runs/{id}/cancel', () => {
-  it('422 once the run is being published: that can no longer be undone', async () => {
+  it('422 while the run is being published', async () => {
     const { id } = (await create()).body;
     const run = (await trigger(id)).body;
     await setRun(run.id, { status: 'publishing' });
@@ -239,7 +239,7 @@ describe('POST /sync-runs/{id}/cancel', () => {
 
 describe('a run', () => {
   let background: Background;
-  it('goes from the trigger to records, with progress, counts, events and proof', async () => {
+  it('leads from the trigger to stored records, with progress, counts, events and proof', async () => {
     await erp.connect(owner);
     const { id } = (await create()).body;
     background = await startBackground(database.ctx);

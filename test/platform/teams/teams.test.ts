@@ -22,7 +22,7 @@ afterAll(() => database.close());
 const make = async (name: string): Promise<string> => (await w.owner.api('post', '/teams', { name })).body.id;
 
 describe('/teams', () => {
-  it('are made, shown, changed and deleted', async () => {
+  it('are created, returned, updated and deleted', async () => {
     const made = await w.owner.api('post', '/teams', { name: ' Accounting ', description: 'Closes the month' });
     expect([made.status, made.body]).toEqual([
       201,
@@ -37,7 +37,7 @@ describe('/teams', () => {
       expect(answer.status).toBe(404);
   });
 
-  it('422 for a name that is taken, whatever its case; another organization may have it', async () => {
+  it('422 for a name that is taken, ignoring case; another organization may have it', async () => {
     await make('Sales');
     const second = await make('Support');
     expect(codesOf(await w.owner.api('post', '/teams', { name: 'SALES' }))).toEqual(['taken']);
@@ -49,7 +49,7 @@ describe('/teams', () => {
       expect((await w.owner.api('post', '/teams', body)).status).toBe(422);
   });
 
-  it('are listed newest first and found by name', async () => {
+  it('are listed newest first, filtered by name', async () => {
     const [a, b] = [await make('North 1'), await make('North 100%')];
     const ids = async (query: string) => (await w.owner.api('get', `/teams?${query}`)).body.data.map((team: { id: string }) => team.id);
     expect(await ids('')).toEqual([b, a]);
@@ -58,7 +58,7 @@ describe('/teams', () => {
     expect(await ids('pageSize=1&page=2')).toEqual([a]);
   });
 
-  it('can be made by editors no more than by viewers', async () => {
+  it('cannot be created by editors or viewers', async () => {
     for (const role of ['editor', 'viewer'])
       expect((await (await w.join(role)).api('post', '/teams', { name: 'x' })).body.error.message).toBe(
         'Missing required permission: team:create',
@@ -67,7 +67,7 @@ describe('/teams', () => {
 });
 
 describe('/teams/{id}/members', () => {
-  it('are put in once, listed newest first, and taken out', async () => {
+  it('are added once, listed newest first, and removed', async () => {
     const [team, a, b] = [await make('Team'), await w.joinBare('viewer'), await w.joinBare('viewer')];
     const at = `/teams/${team}/members`;
     const added = await w.owner.api('post', at, { userId: a.id });
@@ -83,7 +83,7 @@ describe('/teams/{id}/members', () => {
     expect((await list()).pagination.total).toBe(1);
   });
 
-  it('422 for someone of another organization, and for one who just left', async () => {
+  it('422 for a person of another organization, and for one who just left', async () => {
     const [team, other, gone] = [await make('Team'), await world(database.ctx, app), await w.joinBare('viewer')];
     await w.owner.api('delete', `${w.at}/members/${gone.id}`);
     for (const userId of [other.owner.id, gone.id]) {
@@ -96,7 +96,7 @@ describe('/teams/{id}/members', () => {
     );
   });
 
-  it("404 for another organization's team, whatever is asked of it", async () => {
+  it("404 for another organization's team in every operation", async () => {
     const other = await world(database.ctx, app);
     const theirs = (await other.owner.api('post', '/teams', { name: 'Theirs' })).body.id;
     await other.owner.api('post', `/teams/${theirs}/members`, { userId: other.owner.id });
@@ -109,7 +109,7 @@ describe('/teams/{id}/members', () => {
     expect((await other.owner.api('get', `/teams/${theirs}`)).body.memberCount).toBe(1);
   });
 
-  it('are changed with team:update alone', async () => {
+  it('are changed only with team:update', async () => {
     const team = await make('Team');
     const reader = await w.join(['team:read', 'team:create', 'team:delete']);
     for (const answer of [

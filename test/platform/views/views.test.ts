@@ -1,10 +1,10 @@
-// Saved views: who sees and changes which, what they may ask for, and their records as JSON and CSV.
+// Saved views: who may see and change them, what they may query, and their records as JSON and CSV.
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { newId } from '../../../src/core/id.ts';
+import { createId } from '../../../src/core/id.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
@@ -36,7 +36,7 @@ let w: World;
 
 beforeAll(async () => {
   database = await testDatabase({
-    settings: { exports: { running: 1, waiting: 4, limitMs: 60_000, slowestBytesPerSecond: 1, slowMs: 60_000 } },
+    settings: { exports: { maxRunning: 1, maxWaiting: 4, maxDurationMs: 60_000, minBytesPerSecond: 1, maxSlowMs: 60_000 } },
   });
   app = createApp(database.ctx);
 });
@@ -61,7 +61,7 @@ const csvOf = (api: Api, id: string, query = '') => api('get', `/views/${id}/rec
 
 describe('/views', () => {
   beforeAll(settle);
-  it('are made, shown, changed and deleted', async () => {
+  it('are created, returned, updated and deleted', async () => {
     const filters = [{ field: 'status', operator: 'eq', value: ['open', 'late'] }];
     const sort = [{ field: 'total', direction: 'desc' }];
     const made = await w.owner.api('post', '/views', body({ name: ' Open ', filters, sort }));
@@ -107,7 +107,7 @@ describe('/views', () => {
     ],
     ['a column twice', { columns: ['tranid', 'total', 'tranid'] }, [['columns[2]', 'duplicate']]],
     ['the id as a column', { columns: ['id'] }, [['columns[0]', 'reserved_name']]],
-    ['a record type that nobody syncs', { recordType: 'customer' }, [['recordType', 'unknown_record_type']]],
+    ['a record type without a sync', { recordType: 'customer' }, [['recordType', 'unknown_record_type']]],
     ['a filter inside lines', { filters: [{ field: 'lines', operator: 'eq', value: 'x' }] }, [['filters[0].field', 'lines']]],
     [
       'an operator that misfits',
@@ -135,15 +135,15 @@ describe('/views', () => {
       { sort: ['tranid', 'total', 'seq', 'paid'].map((field) => ({ field, direction: 'asc' })) },
       [['sort', 'too_big']],
     ],
-    ['a team without its visibility', { teamId: newId() }, [['teamId', 'no_team_view']]],
+    ['a team without its visibility', { teamId: createId() }, [['teamId', 'no_team_view']]],
     ['no team', { visibility: 'team' }, [['teamId', 'team_needed']]],
-    ['a team that is not there', { visibility: 'team', teamId: newId() }, [['teamId', 'unknown_team']]],
+    ['a team that is not there', { visibility: 'team', teamId: createId() }, [['teamId', 'unknown_team']]],
   ])('422 for %s', async (_name, given, problems) => {
     const answer = await w.owner.api('post', '/views', body(given));
     expect([answer.status, problemsOf(answer)]).toEqual([422, problems]);
   });
 
-  it('lists are newest first, and narrowed by name, record type and visibility', async () => {
+  it('are listed newest first, filtered by name, record type and visibility', async () => {
     const [a, b] = [
       await make(w.owner.api, { name: 'North 1' }),
       await make(w.owner.api, { name: 'North 100%', visibility: 'organization' }),
@@ -156,7 +156,7 @@ describe('/views', () => {
     expect((await w.owner.api('get', '/views?visibility=all')).status).toBe(400);
   });
 
-  it('a change is checked for what it changes, so that a view with a field that changed its type can still be renamed', async () => {
+  it('only changed parts are validated, so that a view with a retyped field can still be renamed', async () => {
     const id = await make(w.owner.api, { filters: [{ field: 'total', operator: 'gte', value: 0 }] });
     await warehouse("update $wh.record_columns set type = 'text' where field = 'total'");
     expect((await w.owner.api('patch', `/views/${id}`, { name: 'Other', columns: ['tranid'] })).status).toBe(200);
@@ -168,7 +168,7 @@ describe('/views', () => {
 describe('who sees a view', () => {
   beforeAll(settle);
   const asTeam = async (...members: Person[]): Promise<string> => {
-    const { id } = (await w.owner.api('post', '/teams', { name: `Team ${newId()}` })).body;
+    const { id } = (await w.owner.api('post', '/teams', { name: `Team ${createId()}` })).body;
     for (const { id: userId } of members) await w.owner.api('post', `/teams/${id}/members`, { userId });
     return id;
   };
@@ -179,7 +179,7 @@ describe('who sees a view', () => {
   const all = (status: number) => [status, status, status, status];
   const change = ({ api }: Person, id: string) => api('patch', `/views/${id}`, { name: 'Other' });
 
-  it('its owner alone, its team, or everybody; whoever does not is told that it is not there', async () => {
+  it('its owner, its team, or everyone; 404 for anyone else', async () => {
     const [maker, mate, other, admin] = [await w.join('editor'), await w.join('viewer'), await w.join('editor'), await w.join('admin')];
     const teamId = await asTeam(maker, mate);
     const own = await make(maker.api);
@@ -193,7 +193,7 @@ describe('who sees a view', () => {
       ...[maker, mate, other, admin].map((person): [string, Person, number] => [ofAll, person, 200]),
     ];
     for (const [id, person, status] of seen) expect(await reach(person, id)).toEqual(all(status));
-    // To change it takes its owner, or somebody who may change members.
+    // Only its owner or a caller with member:update may change it.
     expect([
       (await change(other, own)).status,
       (await change(admin, ofTeam)).status,
@@ -203,16 +203,16 @@ describe('who sees a view', () => {
     expect([refused.status, codesOf(refused)]).toEqual([403, ['view_owner_needed']]);
     expect((await other.api('delete', `/views/${ofAll}`)).status).toBe(403);
     expect((await change(admin, ofAll)).body.owner.id).toBe(maker.id);
-    // A keeper may even take it out of his own sight.
+    // A caller with member:update may even hide it from themselves.
     expect((await admin.api('patch', `/views/${ofAll}`, { visibility: 'private' })).status).toBe(200);
     expect(await reach(admin, ofAll)).toEqual(all(404));
     expect(await reach(maker, ofAll)).toEqual(all(200));
-    // Out of the team, out of sight.
+    // After leaving the team, the view is no longer visible.
     await w.owner.api('delete', `/teams/${teamId}/members/${mate.id}`);
     expect(await reach(mate, ofTeam)).toEqual(all(404));
   });
 
-  it('a team gets views from its members and from who may change teams', async () => {
+  it('views are shared with a team by its members and by callers with team:update', async () => {
     const editor = await w.join('editor');
     const teamId = await asTeam();
     const refused = await editor.api('post', '/views', body({ visibility: 'team', teamId }));
@@ -222,7 +222,7 @@ describe('who sees a view', () => {
     expect((await admin.api('patch', `/views/${id}`, { visibility: 'organization' })).body).toMatchObject({ teamId: null });
   });
 
-  it('nothing is lost with a team or a person', async () => {
+  it('views survive the deletion of a team and the leaving of a person', async () => {
     const maker = await w.join('editor');
     const other = await w.join('editor');
     const teamId = await asTeam(maker, other);
@@ -240,7 +240,7 @@ describe('who sees a view', () => {
     expect(await reach(other, own)).toEqual(all(200));
     const log = (await w.owner.api('get', `${w.at}/audit-log?action=member.remove`)).body.data;
     expect(log[0].changes.viewsWithoutOwner.sort()).toEqual([own, ofTeam].sort());
-    // The log is read by more people than a private view.
+    // More people can read the audit log than a private view.
     expect(JSON.stringify((await w.owner.api('get', `${w.at}/audit-log?targetId=${own}&action=view.create`)).body.data)).not.toContain(
       'My secret',
     );
@@ -251,7 +251,7 @@ describe('GET /views/{id}/records', () => {
   beforeEach(settle);
   const columns = ['tranid', 'total', 'seq', 'entity.name', 'paid', 'lastmodified', 'lines'];
 
-  it('shows pages with exact values', async () => {
+  it('returns pages with exact values', async () => {
     const id = await make(w.owner.api, {
       columns,
       sort: [
@@ -277,7 +277,7 @@ describe('GET /views/{id}/records', () => {
     expect((await recordsOf(w.owner.api, id, '?pageSize=3&page=2')).text).toContain('"total":12345678901234567890.10');
   });
 
-  it('says what has gone, and shows no record that a lost filter would have kept back', async () => {
+  it('reports removed fields, and returns no records when a filter does not work', async () => {
     const id = await make(w.owner.api, { columns: ['tranid', 'status'], sort: [{ field: 'status', direction: 'asc' }] });
     const filtered = await make(w.owner.api, { filters: [{ field: 'status', operator: 'eq', value: 'open' }] });
     await warehouse("update $wh.record_columns set state = 'vanished' where field = 'status'");
@@ -297,9 +297,9 @@ describe('GET /views/{id}/records', () => {
     expect([nothing.status, nothing.body.data, problemsOf(nothing)]).toEqual([200, [], [['filters[0].field', 'vanished']]]);
     const refused = await csvOf(w.owner.api, filtered);
     expect([refused.status, problemsOf(refused)]).toEqual([422, [['filters[0].field', 'vanished']]]);
-    // A view with such a column can still be changed.
+    // A view with such a column can still be updated.
     expect((await w.owner.api('patch', `/views/${id}`, { columns: ['status', 'total'] })).status).toBe(200);
-    // Nothing at all is left of the record type.
+    // The whole record type has been removed.
     await warehouse('delete from $wh.record_state');
     const gone = await recordsOf(w.owner.api, id);
     expect([gone.status, gone.body.data, problemsOf(gone), gone.body.syncedAt]).toEqual([
@@ -319,7 +319,7 @@ describe('GET /views/{id}/records', () => {
     }
   });
 
-  it('never shows two organizations, two views or two revisions of a view for one another', async () => {
+  it('never mixes up organizations, views or revisions of a view', async () => {
     const [a, b] = [await make(w.owner.api), await make(w.owner.api, { columns: ['total', 'tranid'] })];
     const other = await world(database.ctx, app);
     await loadInvoices(database.ctx, other.id, [{ id: 1, tranid: 'theirs' }]);
@@ -337,7 +337,7 @@ describe('GET /views/{id}/records', () => {
 
 describe('GET /views/{id}/records as CSV', () => {
   beforeAll(settle);
-  it('is the whole result, with the formula guard and numbers untouched', async () => {
+  it('contains all records, with formulas escaped and numbers unchanged', async () => {
     const id = await make(w.owner.api, {
       name: 'Open: "a/b"\u00e9',
       columns: ['tranid', 'total', 'entity.name', 'lastmodified'],
@@ -359,7 +359,7 @@ describe('GET /views/{id}/records as CSV', () => {
     expect(pages.flatMap((page) => page.body.data.map((record: { id: string }) => record.id))).toEqual(['3', '2', '1', '4']);
   });
 
-  it('has no pages, and no other forms', async () => {
+  it('has no pages and no other media types', async () => {
     const id = await make(w.owner.api);
     const paged = await csvOf(w.owner.api, id, '?page=1&pageSize=10');
     expect([paged.status, codesOf(paged)]).toEqual([400, ['not_paged', 'not_paged']]);
@@ -378,7 +378,7 @@ describe('GET /views/{id}/records as CSV', () => {
     });
     afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-    /** The answer when its first bytes are there; nothing more is read of it. */
+    /** The response after its first bytes have arrived; the rest is not read. */
     const begin = async (id: string): Promise<IncomingMessage> =>
       new Promise((resolve, reject) => {
         const { port } = server.address() as AddressInfo;
@@ -395,7 +395,7 @@ describe('GET /views/{id}/records as CSV', () => {
       return make(w.owner.api);
     };
 
-    it('breaks off where the database does, ends for whoever leaves, and lets the next one in', async () => {
+    it('breaks off when the database does, ends when the client disconnects, and frees its slot for the next one', async () => {
       const id = await large();
       const broken = await begin(id);
       const admin = openKnex(database.address, null, 1);
@@ -416,7 +416,7 @@ describe('GET /views/{id}/records as CSV', () => {
       expect(failure).toMatchObject({ code: 'ECONNRESET' });
       const left = await begin(id);
       left.destroy();
-      // One export may run at a time here.
+      // The limit here is one concurrent export.
       const whole = await begin(id);
       let lines = 0;
       for await (const piece of whole) lines += String(piece).split('\n').length - 1;
@@ -427,14 +427,14 @@ describe('GET /views/{id}/records as CSV', () => {
 
 describe('the fields of a record type', () => {
   beforeAll(settle);
-  it('are not taken from views that the caller sees, or from a team; drift names the views', async () => {
-    const config = newId();
+  it('cannot be removed while a visible view or a team view uses them; drift names the views', async () => {
+    const config = createId();
     const own = { organization_id: w.id, record_type: 'invoice' };
     await sql((tx) => tx('sync_configs').insert({ ...own, id: config, name: 'x', mode: 'full', deletions: 'none' }));
-    const drift = { ...own, run_id: newId(), at: new Date() };
+    const drift = { ...own, run_id: createId(), at: new Date() };
     await sql(async (tx) => {
-      await tx('drift_events').insert({ ...drift, id: newId(), kind: 'vanished', field: 'entity', from_type: 'text' });
-      await tx('drift_events').insert({ ...drift, id: newId(), kind: 'vanished', field: 'lines.rate', from_type: 'number' });
+      await tx('drift_events').insert({ ...drift, id: createId(), kind: 'vanished', field: 'entity', from_type: 'text' });
+      await tx('drift_events').insert({ ...drift, id: createId(), kind: 'vanished', field: 'lines.rate', from_type: 'number' });
     });
     const editor = await w.join('editor');
     await make(editor.api, { columns: ['entity.name'] });
@@ -453,13 +453,13 @@ describe('the fields of a record type', () => {
     expect(await messages()).toEqual([422, 'The view "Mine" uses lines, entity']);
     await make(editor.api, { visibility: 'team', teamId });
     await w.owner.api('delete', `/views/${mine}`);
-    expect(await messages()).toEqual([422, 'Views that you may not see use it: 1']);
+    expect(await messages()).toEqual([422, '1 view that you may not see uses it']);
     await w.owner.api('delete', `/teams/${teamId}`);
     await sql((tx) => tx('views').where({ visibility: 'team' }).delete());
     expect(await messages()).toEqual([204]);
   });
 
-  it('of another organization say nothing of this one', async () => {
+  it('of another organization do not affect this one', async () => {
     const { id } = await makeOrganization(database.ctx);
     await make(w.owner.api);
     await inTransaction({ db: database.ctx.db, organizationId: id }, async (tx) => expect(await tx('views').select('id')).toEqual([]));

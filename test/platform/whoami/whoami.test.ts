@@ -1,8 +1,8 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { newId } from '../../../src/core/id.ts';
-import { rolePermissions } from '../../../src/core/permissions.ts';
+import { createId } from '../../../src/core/id.ts';
+import { assignablePermissions } from '../../../src/core/permissions.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 describe('GET /whoami', () => {
-  it('is the identity record with every concept of it', async () => {
+  it('returns person, organization, role, permissions, credential and metrics', async () => {
     const organization = await makeOrganization(database.ctx, { name: 'Wholesale & Söhne', ownerEmail: 'ada@example.test' });
     const key = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const { body, status } = await apiOf(app, key.secret)('get', '/whoami');
@@ -29,7 +29,7 @@ describe('GET /whoami', () => {
       user: { id: organization.ownerId, email: 'ada@example.test', name: 'ada@example.test' },
       organization: { id: organization.id, slug: organization.slug, name: 'Wholesale & Söhne' },
       membership: { role: { id: expect.any(String), name: 'owner' } },
-      permissions: rolePermissions,
+      permissions: assignablePermissions,
       credential: { kind: 'api-key', id: key.id },
       metrics: {
         monthlyActiveUsers: 0,
@@ -40,7 +40,7 @@ describe('GET /whoami', () => {
     });
   });
 
-  it('counts the people of this month, the living keys and the stored records of this organization alone', async () => {
+  it('counts the active people of this month, the active keys and the stored records of this organization only', async () => {
     const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
     const key = await makeKey(database.ctx, mine.id);
     await makeKey(database.ctx, other.id);
@@ -52,7 +52,7 @@ describe('GET /whoami', () => {
       await tx('api_keys')
         .where({ id: late.id })
         .update({ expires_at: new Date(Date.now() - 1000) });
-      // The month that begins in this moment may be the one that is counted.
+      // A month that starts right now may be the one that is counted.
       await tx.raw(
         `insert into user_activity (organization_id, user_id, month)
          select ?, u, date_trunc('month', now() at time zone 'UTC')::date - m * interval '1 month' from unnest(?::uuid[]) u, generate_series(-1, 1) m`,
@@ -71,7 +71,7 @@ describe('GET /whoami', () => {
     expect(theirs).toMatchObject({ monthlyActiveUsers: 0, activeApiKeys: 2, storage: { records: 0 } });
   });
 
-  it('counts whoever signed in and asked this month, once, and no key', async () => {
+  it('counts each person with a session or token request this month once, and no keys', async () => {
     const { id, ownerId } = await makeOrganization(database.ctx);
     const { secret } = await makeKey(database.ctx, id);
     const member = await makeMember(database.ctx, id, 'viewer');
@@ -79,16 +79,16 @@ describe('GET /whoami', () => {
     expect([await activeUsers(), await activeUsers()]).toEqual([0, 0]);
     const sessions = await Promise.all([ownerId, ownerId, member.id].map((userId) => makeSession(database.ctx, userId, id)));
     await until(async () => {
-      // Noted behind each answer, and for the month that begins in this moment anew.
+      // Recorded after each response, and again for a month that starts right now.
       for (const { token } of sessions) expect((await sessionApi(app, token)('get', '/api-keys')).status).toBe(200);
       return (await activeUsers()) === 2 ? true : undefined;
     });
   });
 
-  it('measures the agents’ credits by this month’s ledger of this organization', async () => {
+  it('computes agent credits from the ledger of this organization for this month', async () => {
     const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
     const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
-    /** Months from now: in the one that may begin in this moment as much as in this one. */
+    /** Also for the next month, which may start right now. */
     const spend = (organizationId: string, credits: number, months = [0, 1]) =>
       inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
         tx.raw(
@@ -110,12 +110,12 @@ describe('GET /whoami', () => {
     ).rejects.toThrow(/permission denied/);
   });
 
-  it('takes no body, no query and no organization that is not the key’s own', async () => {
+  it('accepts no body, no query and no organization other than the key’s own', async () => {
     const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
     const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
     const answer = await api('get', '/whoami', undefined, { 'x-organization-id': other.id });
     expect([answer.status, codesOf(answer)]).toEqual([400, ['organization_mismatch']]);
     expect((await api('get', '/whoami', undefined, { 'x-organization-id': mine.id })).body.organization.id).toBe(mine.id);
-    expect((await api('get', `/whoami?id=${newId()}`)).status).toBe(400);
+    expect((await api('get', `/whoami?id=${createId()}`)).status).toBe(400);
   });
 });

@@ -1,4 +1,4 @@
-// Bodies and queries as Stripe takes them: application/x-www-form-urlencoded with brackets, `line_items[0][price_data][currency]=gbp`.
+// Parses bodies and queries in Stripe's format: application/x-www-form-urlencoded with brackets, `line_items[0][price_data][currency]=gbp`.
 
 export type Form = { [name: string]: string | Form };
 

@@ -1,6 +1,6 @@
-// What an account at Stripe holds, and what happens in it. Its books never lie: each penny is a charge or a refund that is kept for
-// ever. Taken from Stripe's documentation: a session makes its payment intent when somebody first pays; a declined card leaves it open;
-// a bank debit completes it while the intent is processing; a refund may fail after it succeeded; metadata of an intent are copied to its
+// The state of a Stripe account and its changes. Every penny is recorded as a charge or a refund, and none is ever deleted. According to
+// Stripe's documentation: a session creates its payment intent with the first payment attempt; a declined card leaves it open; a bank
+// debit completes it while the intent is processing; a refund may fail after it succeeded; the metadata of an intent are copied to its
 // charge; sessions last from half an hour to a day.
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../../src/core/clock.ts';
@@ -35,14 +35,14 @@ const debit = { type: 'sepa_debit', sepa_debit: { last4: '3000' } };
 const declined = { code: 'card_declined', decline_code: 'insufficient_funds', message: 'Your card has insufficient funds.' };
 const refused = { code: 'payment_intent_payment_attempt_failed', message: 'The bank refused the debit.' };
 
-/** `pageUrl`: where payers are sent; nobody listens there. */
+/** `pageUrl`: the URL of the payment pages; nothing listens there. */
 export class Ledger {
   private readonly clock: Clock;
   private readonly pageUrl: string;
   private readonly open = new Set<Session>();
   readonly objects = new Map<string, StripeObject>();
   readonly events: StripeEvent[] = [];
-  /** Whether new refunds wait for the bank. */
+  /** Whether new refunds are pending until `completeRefund`. */
   readonly refunds = { pend: false };
   constructor(clock: Clock, pageUrl: string) {
     this.clock = clock;
@@ -78,7 +78,7 @@ export class Ledger {
     return this.keep({ ...this.base('txn', 'balance_transaction'), type, amount, fee, net: amount - fee, currency, source, payout: null });
   }
 
-  /** Sessions end by themselves. */
+  /** Expires the sessions whose time is over. */
   expireOld(): void {
     for (const session of this.open) if (session.expires_at <= this.seconds()) this.end(session);
   }
@@ -138,7 +138,7 @@ export class Ledger {
     this.tell('payment_intent.succeeded', intent);
   }
 
-  /** What a payer does on Stripe's page. False when the page no longer takes it. */
+  /** A payment attempt on Stripe's page. False when the session is no longer open. */
   pay(sessionId: string, outcome: Outcome): boolean {
     this.expireOld();
     const session = this.get<Session>('checkout.session', sessionId);
@@ -163,8 +163,8 @@ export class Ledger {
     return true;
   }
 
-  /** The bank's answer to a debit. False when none is under way. */
-  settle(sessionId: string, outcome: 'succeeds' | 'fails'): boolean {
+  /** The bank's decision on a debit. False when none is in progress. */
+  completeDebit(sessionId: string, outcome: 'succeeds' | 'fails'): boolean {
     const session = this.get<Session>('checkout.session', sessionId);
     const intent = session.payment_intent === null ? null : this.get<Intent>('payment_intent', session.payment_intent);
     if (intent?.status !== 'processing' || intent.latest_charge === null) return false;
@@ -182,7 +182,7 @@ export class Ledger {
     return true;
   }
 
-  /** Also what somebody does at Stripe's own desk. Throws StripeRefusal for more than is left. */
+  /** A refund through the API or in Stripe's dashboard. Throws StripeRefusal when it is more than what remains of the charge. */
   refund({ payment_intent, amount, metadata = {} }: NewRefund): Refund {
     const found = this.objects.get(payment_intent);
     const taken =
@@ -202,8 +202,8 @@ export class Ledger {
     return made;
   }
 
-  /** The bank's answer to a refund; one that succeeded may still come back. False when nothing changes. */
-  settleRefund(id: string, status: 'succeeded' | 'failed'): boolean {
+  /** The bank's decision on a refund; a succeeded one may still fail later. False when nothing changes. */
+  completeRefund(id: string, status: 'succeeded' | 'failed'): boolean {
     const refund = this.get<Refund>('refund', id);
     if (refund.status === status || refund.status === 'failed') return false;
     refund.status = status;
@@ -217,7 +217,7 @@ export class Ledger {
     return true;
   }
 
-  /** Sends what the balance holds in that currency to the bank. Null when that is nothing. */
+  /** Pays the balance in that currency out to the bank. Null when there is none. */
   payOut(currency: string, automatic = true): Payout | null {
     const settled = this.all<Transaction>('balance_transaction').filter((one) => one.payout === null && one.currency === currency);
     const amount = settled.reduce((sum, { net }) => sum + net, 0);
@@ -241,7 +241,7 @@ export class Ledger {
     this.tell(status === 'in_transit' || status === 'pending' ? 'payout.updated' : `payout.${status}`, payout);
   }
 
-  /** Per payment of ours: what was taken, how often, and what was given back for good. In Stripe's units. */
+  /** Per payment of the service: amount received, number of charges, amount refunded. In Stripe's units. */
   books(): Map<string, { received: number; charges: number; refunded: number }> {
     const found = new Map<string, { received: number; charges: number; refunded: number }>();
     for (const session of this.all<Session>('checkout.session')) {

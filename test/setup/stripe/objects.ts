@@ -1,5 +1,5 @@
-// Stripe's objects as its interface shows them, as far as this service uses it: https://docs.stripe.com/api, version 2026-10-28.endive.
-// Ids stand where an object can be expanded.
+// Stripe's API objects, as far as this service uses them: https://docs.stripe.com/api, version 2026-10-28.endive. Expandable fields
+// contain ids.
 
 export type Metadata = Record<string, string>;
 type Base<Kind extends string> = { readonly id: string; readonly object: Kind; readonly created: number; readonly livemode: false };
@@ -10,7 +10,7 @@ export type Session = Base<'checkout.session'> & {
   readonly currency: string;
   readonly client_reference_id: string | null;
   readonly metadata: Metadata;
-  /** What the payment intent gets, which is made when somebody pays. */
+  /** For the payment intent, which is created with the first payment attempt. */
   readonly intent_data: { readonly metadata: Metadata; readonly description: string | null };
   readonly line_items_count: number;
   readonly success_url: string;
@@ -59,7 +59,7 @@ export type Transaction = Base<'balance_transaction'> & {
   readonly net: number;
   readonly currency: string;
   readonly source: string | null;
-  /** Not shown: it can only be asked for. */
+  /** Not part of the response; only a filter of lists. */
   payout: string | null;
 };
 
@@ -89,7 +89,7 @@ export type StripeEvent = {
   readonly data: { readonly object: Record<string, unknown> };
 };
 
-/** An error as Stripe's body tells it. `stored`: whether the endpoint had begun, so that the answer belongs to the idempotency key. */
+/** An error response of Stripe. `stored`: whether the endpoint had started, so that the response is stored under the idempotency key. */
 export class StripeRefusal extends Error {
   readonly status: number;
   readonly body: Record<string, unknown>;

@@ -1,13 +1,13 @@
-// The part of Stripe's interface that the service uses, over a ledger: what each request does and answers.
+// The part of Stripe's API that the service uses, implemented on a ledger.
 import { type Form, metadataAt, numberAt, partsAt, textAt, textsAt } from './form.ts';
 import type { Ledger } from './ledger.ts';
 import { invalid, missing, type Session, type StripeObject, type Transaction } from './objects.ts';
 
-export type Asked = { readonly method: string; readonly path: string; readonly form: Form };
+export type StripeCall = { readonly method: string; readonly path: string; readonly form: Form };
 type Shown = Record<string, unknown>;
 
-const mostItems = 100;
-/** What a field of each kind of object leads to. */
+const maxItems = 100;
+/** The expandable fields of each kind of object. */
 const expandable: Readonly<Record<string, readonly string[]>> = {
   'checkout.session': ['payment_intent'],
   payment_intent: ['latest_charge'],
@@ -16,7 +16,7 @@ const expandable: Readonly<Record<string, readonly string[]>> = {
   balance_transaction: ['source'],
 };
 
-export function answer(ledger: Ledger, { method, path, form }: Asked): Shown {
+export function handleCall(ledger: Ledger, { method, path, form }: StripeCall): Shown {
   ledger.expireOld();
   const [, version, ...parts] = path.split('/');
   const [kind = '', id, action] = parts[0] === 'checkout' ? [`checkout/${parts[1]}`, ...parts.slice(2)] : parts;
@@ -89,7 +89,7 @@ const by =
 function newSession(form: Form): Parameters<Ledger['createSession']>[0] {
   const items = partsAt(form, 'line_items').filter((part) => typeof part === 'object');
   if (textAt(form, 'mode') !== 'payment') throw invalid('Missing required param: mode.', { param: 'mode' });
-  if (items.length === 0 || items.length > mostItems) throw invalid('You may pass from 1 to 100 line items.', { param: 'line_items' });
+  if (items.length === 0 || items.length > maxItems) throw invalid('You may pass from 1 to 100 line items.', { param: 'line_items' });
   const currencies = new Set(items.map((item) => textAt(item, 'price_data', 'currency')));
   const [currency] = currencies;
   if (currencies.size !== 1 || currency === undefined) throw invalid('All prices must have the same currency.', { param: 'line_items' });
@@ -103,7 +103,7 @@ function newSession(form: Form): Parameters<Ledger['createSession']>[0] {
   if (success_url === undefined || !URL.canParse(success_url))
     throw invalid('Not a valid URL', { code: 'url_invalid', param: 'success_url' });
   const expires_at = numberAt(form, 'expires_at');
-  if (expires_at === undefined) throw new Error('this service always says when a session ends');
+  if (expires_at === undefined) throw new Error('the service must always set expires_at');
   const intent_data = {
     metadata: metadataAt(form, 'payment_intent_data', 'metadata'),
     description: textAt(form, 'payment_intent_data', 'description') ?? null,
@@ -137,7 +137,7 @@ function list(ledger: Ledger, form: Form, found: readonly { readonly id: string;
   return { object: 'list', url, has_more: from + limit < newest.length, data };
 }
 
-/** A copy with what was asked for in the place of its id. */
+/** A copy in which the requested fields are expanded. */
 function show(ledger: Ledger, object: object, expand: readonly string[]): Shown {
   const { intent_data, line_items_count, payout, ...rest } = structuredClone(object) as Shown;
   const shown: Shown = rest;

@@ -1,6 +1,6 @@
-// A server on this machine that speaks the part of Stripe's interface that the service uses, as https://docs.stripe.com/api describes
-// it: form-encoded requests, lists by pages, objects expanded on demand, errors with their codes, and keys of idempotency, under which
-// the first answer is kept (a 500 too) and another body is refused. It fails on demand, before or after it did what it was asked.
+// A local server with the part of Stripe's API that the service uses, as described at https://docs.stripe.com/api: form-encoded requests,
+// paged lists, expandable objects, error codes, and idempotency keys, under which the first response is stored (a 500 too) and a
+// different body rejected. It fails on demand, before or after it executed a request.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -11,9 +11,12 @@ import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import { type Form, readForm } from './form.ts';
 import { apiVersion, Ledger } from './ledger.ts';
 import { type StripeEvent, StripeRefusal } from './objects.ts';
-import { answer } from './routes.ts';
+import { handleCall } from './routes.ts';
 
-/** 'late': the answer is old when it comes. 'after': it was done, and the caller isn't told. 'stall': nothing is done or answered until the caller leaves. */
+/**
+ * 'late': the response is delayed and outdated. '…-after': executed, but without a success response. 'stall': neither executed nor
+ * answered.
+ */
 export type Fault =
   | 'rate-limit'
   | 'error-before'
@@ -37,20 +40,20 @@ export type StripeServer = {
   readonly secrets: { readonly secretKey: string; readonly webhookSecret: string };
   readonly ledger: Ledger;
   readonly requests: StripeRequest[];
-  /** Asked before each request; it may be replaced. */
+  /** Called for each request; tests replace it. */
   fault: (request: StripeRequest) => Fault | undefined;
-  /** What a restricted key may not reach, as the beginning of a path. */
+  /** Path prefixes that the key may not access. */
   readonly forbidden: string[];
-  /** As Stripe may do after a day. */
-  forgetKeys(): void;
-  /** Resolves when a request is first left without an answer. */
+  /** Stripe may do so after a day. */
+  evictIdempotencyKeys(): void;
+  /** Resolves when a request stalls for the first time. */
   readonly stalled: Promise<void>;
-  /** As it is sent to an endpoint: the raw body and its signature, made `ageSeconds` ago. */
+  /** A webhook delivery: the raw body and its signature, created `ageSeconds` ago. */
   signed(event: StripeEvent | object, ageSeconds?: number): { readonly body: string; readonly headers: { 'stripe-signature': string } };
   stop(): Promise<void>;
 };
 
-/** Long enough for others to be asked and answered in between. */
+/** Long enough for other requests to be handled in between. */
 const lateMs = 100;
 type Kept = { readonly print: string; status?: number; body?: unknown };
 
@@ -69,7 +72,7 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
     requests: [],
     fault: () => undefined,
     forbidden: [],
-    forgetKeys: () => kept.clear(),
+    evictIdempotencyKeys: () => kept.clear(),
     stalled,
     signed(event, ageSeconds = 0) {
       const body = JSON.stringify(event);
@@ -93,7 +96,7 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
     try {
       for await (const chunk of req) text += chunk;
     } catch {
-      return; // whoever asked left before all of it was said
+      return; // the client disconnected before the request was complete
     }
     const { pathname, search } = new URL(req.url ?? '', url);
     const asked = { method: req.method ?? '', path: pathname, form: readForm(req.method === 'GET' ? search : text), headers: req.headers };
@@ -120,13 +123,13 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
       });
     if (stripe.forbidden.some((path) => asked.path.startsWith(path)))
       return refusal(403, { type: 'invalid_request_error', message: 'The provided key does not have the required permissions.' });
-    if (asked.headers['stripe-version'] !== apiVersion) throw new Error(`the service speaks ${asked.headers['stripe-version']}`);
+    if (asked.headers['stripe-version'] !== apiVersion) throw new Error(`unexpected Stripe-Version: ${asked.headers['stripe-version']}`);
     if (fault === 'rate-limit') return refusal(429, { type: 'invalid_request_error', code: 'rate_limit', message: 'Too many requests.' });
     if (fault === 'error-before') return refusal(500, { type: 'api_error', message: 'An unknown error occurred.' });
     return asked.method === 'POST' ? underKey(asked, text, fault) : execute(asked, fault);
   }
 
-  /** Under its key of idempotency. */
+  /** Handles the idempotency key. */
   function underKey(asked: StripeRequest, text: string, fault: Fault | undefined): { status: number; body: unknown } {
     const key = asked.headers['idempotency-key']?.toString() ?? randomBytes(8).toString('hex');
     const print = createHash('sha256').update(`${asked.path}\n${text}`).digest('hex');
@@ -149,7 +152,7 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
 
   function execute(asked: StripeRequest, fault: Fault | undefined): { status: number; body: unknown; stored?: boolean } {
     try {
-      const body = answer(stripe.ledger, asked);
+      const body = handleCall(stripe.ledger, asked);
       if (fault === 'error-after') return { status: 500, body: { error: { type: 'api_error', message: 'An unknown error occurred.' } } };
       return { status: 200, body };
     } catch (error) {

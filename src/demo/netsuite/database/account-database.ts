@@ -1,14 +1,14 @@
-// The account's own database and the two ways into it: `setup` as its owner, for loading and administration, and `reader` for every
-// query of a caller. A reader works as portal_simulator: read-only, with a time limit, and with nothing in sight but the suiteql views.
+// The account's own database and its two connection pools: `setup` as its owner, for loading and administration, and `reader` for the
+// callers' queries. A reader runs as portal_simulator: read-only, with a time limit, and with access to the suiteql views only.
 import { randomBytes } from 'node:crypto';
 import { Client, Pool, type PoolConfig } from 'pg';
-import { quote } from '../tables/table.ts';
+import { quoteSqlName } from '../tables/table.ts';
 
 export type AdminConnection = { host: string; port: number; user: string; database: string; password?: string };
 export type AccountDatabase = { setup: Pool; reader: Pool; close(): Promise<void> };
 export type ReaderOptions = { timeZone: string; dateOrder: 'MDY' | 'DMY'; statementTimeoutMs: number };
 
-const LOCK_PATIENCE_MS = 2_000;
+const LOCK_TIMEOUT_MS = 2_000;
 const ACCOUNT_LOCK = 7_311_002;
 
 const SETUP_TABLES = `
@@ -23,57 +23,64 @@ CREATE TABLE IF NOT EXISTS setup.token (token_id text PRIMARY KEY, token_secret 
   consumer_secret text NOT NULL, name text NOT NULL, created_at timestamptz NOT NULL, revoked_at timestamptz,
   integration_on boolean NOT NULL DEFAULT true)`;
 
-export async function openDatabase(admin: AdminConnection, database: string, options: ReaderOptions): Promise<AccountDatabase> {
+/**
+ * Opens the account's database, creating it and the reader's role if necessary, and locks it for this process until `close`. Rejects with
+ * an Error when another process holds the lock.
+ */
+export async function openAccountDatabase(admin: AdminConnection, database: string, options: ReaderOptions): Promise<AccountDatabase> {
   const reader = `${database}_reader`.slice(0, 63);
   const password = randomBytes(24).toString('base64url');
-  await makeDatabase(admin, database);
-  const lock = await holdAccount({ ...admin, database });
+  await createDatabase(admin, database);
+  const lock = await lockAccount({ ...admin, database });
   try {
     await lock.query(SETUP_TABLES);
-    await makeReader(lock, database, reader, password);
+    await createReaderRole(lock, database, reader, password);
   } catch (error) {
     await lock.end();
     throw error;
   }
-  const setup = makePool({ ...admin, database, max: 3 });
+  const setup = createPool({ ...admin, database, max: 3 });
   const { password: _adminPassword, ...address } = admin;
-  const pool = makePool({ ...address, database, user: reader, password, max: 8, options: readerSettings(options) });
+  const pool = createPool({ ...address, database, user: reader, password, max: 8, options: readerSettings(options) });
   return {
     setup,
     reader: pool,
     async close() {
       await Promise.all([setup.end(), pool.end()]);
-      await lock.query(`DROP ROLE IF EXISTS ${quote(reader)}`);
+      await lock.query(`DROP ROLE IF EXISTS ${quoteSqlName(reader)}`);
       await lock.end();
     },
   };
 }
 
-async function makeDatabase(admin: AdminConnection, database: string): Promise<void> {
+async function createDatabase(admin: AdminConnection, database: string): Promise<void> {
   const client = new Client(admin);
   await client.connect();
   try {
     const { rows } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
-    // By copying files: twice as fast as through the log, and there is little to flush in a cluster that is mostly idle.
-    if (rows.length === 0) await client.query(`CREATE DATABASE ${quote(database)} TEMPLATE template0 STRATEGY file_copy`);
+    // file_copy is twice as fast as the default wal_log, and a mostly idle cluster has little to flush in its checkpoints.
+    if (rows.length === 0) await client.query(`CREATE DATABASE ${quoteSqlName(database)} TEMPLATE template0 STRATEGY file_copy`);
   } catch (error) {
-    if (!hasCode(error, '42P04', '23505')) throw error; // another start was faster
+    if (!hasCode(error, '42P04', '23505')) throw error; // another process created it first
   } finally {
     await client.end();
   }
 }
 
-/** One process per account: tokens, faults and business time live in it. A process that was killed lets go within moments. */
-async function holdAccount(config: AdminConnection): Promise<Client> {
+/**
+ * One process per account, which holds tokens, faults and business time in memory. PostgreSQL releases the lock of a killed process within
+ * moments, so the lock is retried for two seconds.
+ */
+async function lockAccount(config: AdminConnection): Promise<Client> {
   const client = new Client(config);
-  client.on('error', () => undefined); // a lost connection shows in the next query
+  client.on('error', () => undefined); // a lost connection fails the next query
   await client.connect();
   for (let waitedMs = 0; ; waitedMs += 100) {
     const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [ACCOUNT_LOCK]);
     if (rows[0]?.held) return client;
-    if (waitedMs >= LOCK_PATIENCE_MS) {
+    if (waitedMs >= LOCK_TIMEOUT_MS) {
       await client.end();
-      throw new Error(`Another process runs the account in database ${config.database}.`);
+      throw new Error(`Another process is running the account in database ${config.database}. Stop it first.`);
     }
     await new Promise((resolve) => {
       setTimeout(resolve, 100);
@@ -81,18 +88,18 @@ async function holdAccount(config: AdminConnection): Promise<Client> {
   }
 }
 
-/** The login has no rights but to become portal_simulator, so that not even a query that broke out would find any. */
-async function makeReader(client: Client, database: string, reader: string, password: string): Promise<void> {
+/** The login's only right is to become portal_simulator, so that not even an injected query would gain more. */
+async function createReaderRole(client: Client, database: string, reader: string, password: string): Promise<void> {
   await client.query(`DO $$ BEGIN
     CREATE ROLE portal_simulator NOLOGIN NOINHERIT;
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`);
   await client.query(`DO $$ BEGIN
-    CREATE ROLE ${quote(reader)} LOGIN;
+    CREATE ROLE ${quoteSqlName(reader)} LOGIN;
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`);
-  await client.query(`ALTER ROLE ${quote(reader)} LOGIN PASSWORD '${password}'`);
-  await client.query(`GRANT portal_simulator TO ${quote(reader)}`);
-  await client.query(`REVOKE ALL ON DATABASE ${quote(database)} FROM PUBLIC`);
-  await client.query(`GRANT CONNECT ON DATABASE ${quote(database)} TO portal_simulator`);
+  await client.query(`ALTER ROLE ${quoteSqlName(reader)} LOGIN PASSWORD '${password}'`);
+  await client.query(`GRANT portal_simulator TO ${quoteSqlName(reader)}`);
+  await client.query(`REVOKE ALL ON DATABASE ${quoteSqlName(database)} FROM PUBLIC`);
+  await client.query(`GRANT CONNECT ON DATABASE ${quoteSqlName(database)} TO portal_simulator`);
 }
 
 function readerSettings({ timeZone, dateOrder, statementTimeoutMs }: ReaderOptions): string {
@@ -112,9 +119,9 @@ function readerSettings({ timeZone, dateOrder, statementTimeoutMs }: ReaderOptio
     .join(' ');
 }
 
-function makePool(config: PoolConfig): Pool {
+function createPool(config: PoolConfig): Pool {
   const pool = new Pool(config);
-  // A lost connection shows in the query that uses it, and the pool makes another; unheard, it would end the process.
+  // A lost connection fails the query that uses it, and the pool opens another. Without a listener the event would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
@@ -122,5 +129,6 @@ function makePool(config: PoolConfig): Pool {
   return pool;
 }
 
+/** Whether this is a PostgreSQL or system error with one of these codes. */
 export const hasCode = (error: unknown, ...codes: string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));

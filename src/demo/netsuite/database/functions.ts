@@ -1,7 +1,7 @@
-// Oracle's functions and operators as SuiteQL has them, for PostgreSQL. Every one is free of side effects.
-// Their bodies run with the caller's search path, where suiteql comes first: what it overrides is named with its schema.
-// Business time and the date preference come from settings that the service makes for each query and that no query can change.
-// TO_DATE gives a timestamp without zone: compared with a timestamptz column, PostgreSQL reads it in the session's zone, as Oracle does.
+// Oracle's functions and operators that SuiteQL offers, defined in PostgreSQL. None has side effects.
+// Their bodies run with the caller's search path, in which suiteql comes first: whatever it overrides is qualified with its schema.
+// Business time and the date preference come from settings that the service sets for each query and that no query can change.
+// TO_DATE returns a timestamp without time zone: PostgreSQL compares it with a timestamptz column in the session's zone, as Oracle does.
 
 const sql = (signature: string, returns: string, body: string, volatility = 'IMMUTABLE'): string =>
   `CREATE FUNCTION suiteql.${signature} RETURNS ${returns} LANGUAGE sql ${volatility} PARALLEL SAFE AS $$ ${body} $$`;
@@ -63,7 +63,7 @@ const DATES = [
   ),
 ];
 
-/** Oracle counts in days: a moment plus or minus a number is a moment, a moment minus a moment is a number. */
+/** Oracle's date arithmetic is in days: a date plus or minus a number is a date, the difference of two dates is a number. */
 const DAY_ARITHMETIC = [
   ...MOMENTS.flatMap((type) => [
     sql(`plus_days(a ${type}, n numeric)`, 'timestamp', "SELECT a::timestamp + n::double precision * interval '1 day'", 'STABLE'),
@@ -79,11 +79,11 @@ const DAY_ARITHMETIC = [
   ),
 ];
 
-/** To Oracle an empty text is null and null joins as nothing. */
+/** Oracle treats the empty string as null, and concatenating null adds nothing. */
 const JOINING = [
   sql('joined(a text, b text)', 'text', "SELECT NULLIF(pg_catalog.concat(a, b), '')", 'STABLE'),
   'CREATE OPERATOR suiteql.|| (LEFTARG = text, RIGHTARG = text, FUNCTION = suiteql.joined)',
-  // Whole numbers by their own type too: PostgreSQL would find `bigint || 'x'` ambiguous.
+  // Integer types need their own operators: PostgreSQL finds `bigint || 'x'` ambiguous otherwise.
   ...['numeric', 'bigint', 'integer'].flatMap((type) => [
     sql(`joined(a text, b ${type})`, 'text', 'SELECT suiteql.joined(a, trim_scale(b::numeric)::text)', 'STABLE'),
     `CREATE OPERATOR suiteql.|| (LEFTARG = text, RIGHTARG = ${type}, FUNCTION = suiteql.joined)`,
@@ -93,4 +93,4 @@ const JOINING = [
   sql('concat(a text, b text)', 'text', 'SELECT suiteql.joined(a, b)', 'STABLE'),
 ];
 
-export const FUNCTIONS: readonly string[] = [...CLOCK, ...TEXT, ...DATES, ...DAY_ARITHMETIC, ...JOINING];
+export const ORACLE_FUNCTIONS: readonly string[] = [...CLOCK, ...TEXT, ...DATES, ...DAY_ARITHMETIC, ...JOINING];

@@ -1,26 +1,27 @@
-// One read-only snapshot for everything that an answer says, with business time and the date preference set for the views.
+// One read-only snapshot per response, with business time and the date preference set for the views.
 import type { Pool, PoolClient } from 'pg';
 import type { DateFormat } from '../suiteql/render.ts';
 import type { Switches } from '../switches.ts';
-import type { RoleView } from '../tables/role-view.ts';
+import type { RoleVisibility } from '../tables/role-visibility.ts';
 
 export type QuerySettings = {
   pool: Pool;
-  role: RoleView;
+  role: RoleVisibility;
   switches: Switches;
   timeZone: string;
   dateFormat: DateFormat;
   businessTime: () => Date;
 };
 
-/** Every value as PostgreSQL writes it: the wire knows strings alone, and nothing is lost on the way. */
-export const asText = {
+/** For node-postgres: every value as PostgreSQL's own text. Responses contain strings only, and no precision is lost. */
+export const textTypes = {
   getTypeParser:
     () =>
     (value: string): string =>
       value,
 };
 
+/** Runs `work` in a repeatable-read, read-only transaction as the reader. Rejects with its error. */
 export async function inSnapshot<T>(settings: QuerySettings, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await settings.pool.connect();
   let lost: Error | undefined;

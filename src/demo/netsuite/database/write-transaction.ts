@@ -1,10 +1,11 @@
-// One transaction for everything that a change to the books brings with it. Changes wait for one another, so that derived amounts are
-// always reckoned from what is there; readers see all of a change or nothing.
+// One transaction for a change to the books and everything derived from it. An advisory lock serializes changes, so that derived amounts
+// are always computed from committed data; readers see all of a change or nothing.
 import type { Pool, PoolClient } from 'pg';
 
 const WRITE_LOCK = 7_311_003;
 
-export async function inWrite<T>(pool: Pool, timeZone: string, work: (client: PoolClient) => Promise<T>): Promise<T> {
+/** Commits what `work` did; rolls back and rejects with its error when it rejects. */
+export async function inWriteTransaction<T>(pool: Pool, timeZone: string, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let lost: Error | undefined;
   try {

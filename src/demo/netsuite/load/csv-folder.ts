@@ -1,5 +1,5 @@
-// The shape of a data folder: four gzipped CSV files with a header row, empty = null. Reads one file as a stream, checks every
-// value, and hands it on in PostgreSQL's COPY text. Memory doesn't grow with the file.
+// The format of a data folder: four gzipped CSV files with a header row; an empty value is null. Streams a file, validates every value
+// and converts it to PostgreSQL's COPY text format. Memory use doesn't grow with the file.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -18,7 +18,7 @@ export type DataFile = {
   references: readonly { column: string; to: DataFile }[];
 };
 
-/** The folder isn't what it should be; the message names the file and, where there is one, the line. */
+/** The folder is malformed. The message names the file and, where possible, the line. */
 export class DataFolderError extends Error {}
 
 const parseColumns = (text: string): FileColumn[] =>
@@ -66,7 +66,7 @@ const lines: DataFile = {
     parseColumns(`uniquekey:integer id:integer transaction:integer linesequencenumber:integer item:integer? memo:text? quantity:decimal?
     rate:decimal? netamount:decimal? mainline:flag taxline:flag linelastmodifieddate:time`),
 };
-/** In the order of loading: what is named comes before what names it. */
+/** In the order of loading: referenced files first. */
 export const DATA_FILES: readonly DataFile[] = [customers, items, transactions, lines];
 
 const PATTERN: Record<Exclude<ValueKind, 'text'>, { form: RegExp; name: string }> = {
@@ -78,7 +78,9 @@ const PATTERN: Record<Exclude<ValueKind, 'text'>, { form: RegExp; name: string }
 };
 const BATCH_CHARACTERS = 64 * 1024;
 
-/** SHA-256 over the files' names and bytes: equal sums mean equal data. */
+/**
+ * SHA-256 over the files' names and bytes, as hex: equal checksums mean equal data. Rejects with DataFolderError when a file can't be read.
+ */
 export async function checksumFolder(folder: string): Promise<string> {
   const hash = createHash('sha256');
   for (const { file } of DATA_FILES) {
@@ -92,7 +94,10 @@ export async function checksumFolder(folder: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Streams one file into `target` as COPY text; calls `onProgress` with the compressed bytes read. */
+/**
+ * Streams one file into `target` as COPY text; calls `onProgress` with the compressed bytes read so far and in total. Rejects with
+ * DataFolderError for a malformed file, naming the line.
+ */
 export async function copyFile(
   folder: string,
   data: DataFile,
@@ -126,7 +131,7 @@ async function* inBatches(rows: AsyncIterable<[string]>): AsyncGenerator<string>
   if (batch) yield batch;
 }
 
-/** A CSV row becomes a row of one value: its line of COPY text. */
+/** Turns a CSV row into a row of one value: its line of COPY text. */
 function copyLines(data: DataFile): (record: string[], at: { lines: number }) => [string] | null {
   const header = data.columns.map((column) => column.name).join(',');
   let headerSeen = false;
@@ -152,7 +157,8 @@ function copyValue(column: FileColumn, value: string, file: string, line: number
     throw new DataFolderError(`${file} line ${line}: ${column.name} is empty`);
   }
   if (column.kind === 'text') {
-    if (value.includes('\0')) throw new DataFolderError(`${file} line ${line}: ${column.name} has a character that text can't hold`);
+    if (value.includes('\0'))
+      throw new DataFolderError(`${file} line ${line}: ${column.name} contains a NUL character, which PostgreSQL can't store`);
     return /[\\\t\n\r]/.test(value) ? value.replace(/[\\\t\n\r]/g, (c) => ({ '\\': '\\\\', '\t': '\\t', '\n': '\\n' })[c] ?? '\\r') : value;
   }
   const { form, name } = PATTERN[column.kind];
@@ -160,7 +166,7 @@ function copyValue(column: FileColumn, value: string, file: string, line: number
   return value;
 }
 
-/** The line of the last row (below the header) that has this value in this column; for messages, so it may read the file again. */
+/** The line of the last row with this value in this column; 0 if there is none. Reads the file again: only for error messages. */
 export async function findLine(folder: string, data: DataFile, column: string, value: string): Promise<number> {
   const index = data.columns.findIndex((known) => known.name === column);
   let line = 0;
@@ -179,8 +185,8 @@ function folderError(error: unknown, file: string): unknown {
   if (error instanceof CsvError)
     return new DataFolderError(`${file} line ${String(error['lines'] ?? '?')}: ${error.message}`, { cause: error });
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code.startsWith('Z_')) return new DataFolderError(`${file} isn't a whole gzip file: ${messageOf(error)}`, { cause: error });
-  // PostgreSQL refused a value whose form was right, such as 30 February: it names the row, the header comes on top of it.
+  if (code.startsWith('Z_')) return new DataFolderError(`${file} is not a complete gzip file: ${messageOf(error)}`, { cause: error });
+  // PostgreSQL rejected a well-formed value, such as 30 February. It names the row without counting the header.
   if (code.startsWith('22') && error instanceof Error && 'where' in error) {
     const row = /line (\d+)/.exec(String(error.where))?.[1];
     return new DataFolderError(`${file} line ${row ? Number(row) + 1 : '?'}: ${error.message}`, { cause: error });

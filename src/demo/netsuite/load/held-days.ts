@@ -1,49 +1,49 @@
-// Days held back: rows of the data folder that the account doesn't have yet, kept beside the books and entered day by day. A
-// transaction comes on the day of its last change, with its lines; a customer or item on the day it was made or first named. Every
-// day is a day of its own, Saturdays without a row too.
+// Held-back days: rows of the data folder that are not in the books yet, kept in the schema `held` and entered day by day. A transaction is
+// entered on the day of its last change, with its lines; a customer or item on the day it was created or first referenced. Days without
+// rows, such as Saturdays, count as days too.
 import type { ClientBase, Pool } from 'pg';
-import { quote } from '../tables/table.ts';
+import { quoteSqlName } from '../tables/table.ts';
 import { DATA_FILES } from './csv-folder.ts';
-import { settleSome } from './settle.ts';
+import { settleTransactions } from './settle.ts';
 
-/** `closing`: the full hour after its last change; six in the evening if there was none. */
+/** `closing`: the full hour after the day's last change, or 18:00 if there was none. */
 export type HeldDay = { day: string; firstChange: Date | undefined; closing: Date };
-/** How many rows a day brought, by table. */
+/** How many rows a day added, by table. */
 export type Inserted = { customer: number; item: number; transaction: number; transactionline: number };
 
 const columnsOf = (table: string): string =>
-  (DATA_FILES.find((data) => data.table === table)?.columns ?? []).map(({ name }) => quote(name)).join(', ');
+  (DATA_FILES.find((data) => data.table === table)?.columns ?? []).map(({ name }) => quoteSqlName(name)).join(', ');
 
-/** Who names a customer or an item, and when: `namer(schema, day)` gives rows of (day, id, at). */
-const NAMED = [
+/** What refers to a customer or an item, and when: `referencesIn(schema)` selects rows of (day, id, at). */
+const REFERENCED = [
   {
     table: 'customer',
     created: 'datecreated',
-    namer: (schema: string) =>
+    referencesIn: (schema: string) =>
       `SELECT t.lastmodifieddate::date, t.entity, t.lastmodifieddate FROM ${schema}.transaction t WHERE t.entity IS NOT NULL`,
   },
   {
     table: 'item',
     created: 'createddate',
-    namer: (schema: string) => `SELECT t.lastmodifieddate::date, l.item, l.linelastmodifieddate FROM ${schema}.transactionline l
+    referencesIn: (schema: string) => `SELECT t.lastmodifieddate::date, l.item, l.linelastmodifieddate FROM ${schema}.transactionline l
       JOIN ${schema}.transaction t ON t.id = l.transaction WHERE l.item IS NOT NULL`,
   },
 ];
 
-/** SQL of the moment at which a day is over, in a session with the data's time zone. */
+/** SQL of the closing time of a day, for a session in the data's time zone. */
 const closingOf = (lastChange: string, day: string): string =>
   `COALESCE(date_trunc('hour', ${lastChange}) + interval '1 hour', (${day} + time '18:00')::timestamptz)`;
 
-/** Where business time starts: at the closing of the last day in the books. */
+/** Selects where business time starts: the closing time of the last day in the books. */
 export const STARTS_AT = `SELECT ${closingOf('CASE WHEN c.at::date = b.day THEN c.at END', 'b.day')} AS startsat FROM ledger.books b,
   (SELECT max(at) AS at FROM (SELECT max(lastmodifieddate) FROM ledger.transaction UNION ALL SELECT max(lastmodifieddate) FROM ledger.customer
     UNION ALL SELECT max(lastmodifieddate) FROM ledger.item) m(at)) c`;
 
 /**
- * Moves everything changed at or after the beginning of `from` (YYYY-MM-DD, or `infinity` to hold nothing back) out of the books. What
- * the last change of a customer or item before that day was, the files don't say: it is the last transaction that names it.
+ * Statements that move everything changed on or after `from` (YYYY-MM-DD, or `infinity` to hold nothing back) out of the books. The files
+ * don't say when a customer or item last changed before that day; the last transaction that refers to it is taken for that.
  */
-export function holdBack(from: string): string[] {
+export function holdBackStatements(from: string): string[] {
   const cut = `'${from}'::timestamptz`;
   return [
     'DROP SCHEMA IF EXISTS held CASCADE',
@@ -53,18 +53,18 @@ export function holdBack(from: string): string[] {
       JOIN (SELECT ${columnsOf('transactionline')} FROM ledger.transactionline) l ON l.transaction = h.id`,
     'DELETE FROM ledger.transactionline l USING held.transaction h WHERE l.transaction = h.id',
     'DELETE FROM ledger.transaction t USING held.transaction h WHERE t.id = h.id',
-    ...NAMED.flatMap(({ table, created, namer }) => [
+    ...REFERENCED.flatMap(({ table, created, referencesIn }) => [
       `CREATE TABLE held.${table}touch AS SELECT day, id, max(at) AS at FROM (
-         SELECT n.day, n.id, LEAST(n.at, b.lastmodifieddate) FROM (${namer('held')}) n(day, id, at) JOIN ledger.${table} b ON b.id = n.id
+         SELECT n.day, n.id, LEAST(n.at, b.lastmodifieddate) FROM (${referencesIn('held')}) n(day, id, at) JOIN ledger.${table} b ON b.id = n.id
          UNION ALL SELECT lastmodifieddate::date, id, lastmodifieddate FROM ledger.${table} WHERE lastmodifieddate >= ${cut}) c(day, id, at)
        GROUP BY day, id`,
       `CREATE TABLE held.${table} AS
        SELECT LEAST(b.${created}::date, (SELECT min(n.day) FROM held.${table}touch n WHERE n.id = b.id)) AS day, ${columnsOf(table)} FROM ledger.${table} b
-       WHERE b.${created} >= ${cut} AND NOT EXISTS (SELECT FROM (${namer('ledger')}) n(day, id, at) WHERE n.id = b.id)`,
+       WHERE b.${created} >= ${cut} AND NOT EXISTS (SELECT FROM (${referencesIn('ledger')}) n(day, id, at) WHERE n.id = b.id)`,
       `DELETE FROM ledger.${table} b USING held.${table} h WHERE b.id = h.id`,
       `UPDATE held.${table} SET lastmodifieddate = LEAST(${created}, lastmodifieddate)`,
       `UPDATE ledger.${table} b SET lastmodifieddate = LEAST(b.lastmodifieddate, GREATEST(b.${created}, n.at))
-       FROM ledger.${table} x LEFT JOIN (SELECT id, max(at) AS at FROM (${namer('ledger')}) n(day, id, at) GROUP BY id) n ON n.id = x.id
+       FROM ledger.${table} x LEFT JOIN (SELECT id, max(at) AS at FROM (${referencesIn('ledger')}) n(day, id, at) GROUP BY id) n ON n.id = x.id
        WHERE x.id = b.id AND b.lastmodifieddate >= ${cut}`,
     ]),
     `CREATE TABLE held.day AS WITH change AS (
@@ -79,13 +79,14 @@ export function holdBack(from: string): string[] {
   ];
 }
 
-/** The books end on the day before, or on the day of the last change. */
-export const openBooks = (from: string): string =>
+/** The statement that sets the books' last day: the day before `from`, or the day of the last change if nothing is held back. */
+export const openBooksStatement = (from: string): string =>
   from === 'infinity'
     ? `INSERT INTO ledger.books SELECT max(day) FROM (SELECT max(lastmodifieddate)::date FROM ledger.transaction
        UNION ALL SELECT max(lastmodifieddate)::date FROM ledger.customer UNION ALL SELECT max(lastmodifieddate)::date FROM ledger.item) c(day)`
     : `INSERT INTO ledger.books VALUES (DATE '${from}' - 1)`;
 
+/** All held-back days, in order. */
 export async function readHeldDays(client: ClientBase | Pool): Promise<HeldDay[]> {
   const { rows } = await client.query<{ day: string; firstchange: Date | null; closing: Date }>(
     'SELECT day::text, firstchange, closing FROM held.day ORDER BY day',
@@ -93,7 +94,9 @@ export async function readHeldDays(client: ClientBase | Pool): Promise<HeldDay[]
   return rows.map((row) => ({ day: row.day, firstChange: row.firstchange ?? undefined, closing: row.closing }));
 }
 
-/** Enters one day, within the caller's transaction: its rows, and what falls due on it. */
+/**
+ * Enters one day within the caller's transaction: its rows, and the payments that fall due on it. `touchedAt`: see `settleTransactions`.
+ */
 export async function enterDay(client: ClientBase, day: string, touchedAt: Date | null): Promise<Inserted> {
   const insert = async (table: keyof Inserted): Promise<number> => {
     const columns = columnsOf(table);
@@ -108,7 +111,7 @@ export async function enterDay(client: ClientBase, day: string, touchedAt: Date 
     transaction: await insert('transaction'),
     transactionline: await insert('transactionline'),
   };
-  for (const { table } of NAMED) {
+  for (const { table } of REFERENCED) {
     await client.query(
       `UPDATE ledger.${table} b SET lastmodifieddate = GREATEST(b.lastmodifieddate, h.at) FROM held.${table}touch h WHERE h.day = $1 AND h.id = b.id`,
       [day],
@@ -122,7 +125,7 @@ export async function enterDay(client: ClientBase, day: string, touchedAt: Date 
   );
   const customers = new Set(rows.flatMap(({ entity }) => (entity === null ? [] : [entity])));
   const cashSales = rows.filter(({ entity }) => entity === null).map(({ id }) => id);
-  await settleSome(client, [...customers], cashSales, touchedAt);
+  await settleTransactions(client, [...customers], cashSales, touchedAt);
   for (const table of ['day', 'transaction', 'transactionline', 'customer', 'item', 'customertouch', 'itemtouch']) {
     await client.query(`DELETE FROM held.${table} WHERE day = $1`, [day]);
   }

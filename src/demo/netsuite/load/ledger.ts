@@ -1,7 +1,8 @@
-// The account's books: base tables as the data files hold them, with room for what the record service writes besides.
-// Amounts are numeric throughout, so that sums are exact to the penny.
+// The account's books: base tables with the columns of the data files and those that only the record service writes.
+// All amounts are numeric, so that sums are exact to the penny. The texts below are part of the data's checksum (load-folder.ts): editing
+// one makes existing accounts load their data again.
 
-/** Times in the data files are local to this zone, whatever zone the account's users prefer. */
+/** The time zone of the times in the data files, independent of the users' time zone. */
 export const DATA_TIME_ZONE = 'Europe/London';
 
 const PERSON = `id bigint PRIMARY KEY, entityid text NOT NULL, isperson text NOT NULL DEFAULT 'F', isinactive text NOT NULL DEFAULT 'F',
@@ -56,7 +57,9 @@ INSERT INTO ledger.transactionstatus SELECT s.id, s.name, k.label || ' : ' || s.
     ('SalesOrd', 'G', 'Billed'), ('SalesOrd', 'H', 'Closed')) s(trantype, id, name)
   JOIN ledger.transactiontype k ON k.code = s.trantype`;
 
-/** Made after the rows are in: several times faster than keeping them up during the load. Their names say what a violation means. */
+/**
+ * Created after the rows are loaded, which is several times faster than maintaining them meanwhile. Their names say what a violation means.
+ */
 export const LEDGER_INDEXES = [
   'ALTER TABLE ledger.customer ADD CONSTRAINT customer_id_is_unique PRIMARY KEY (id)',
   'ALTER TABLE ledger.item ADD CONSTRAINT item_id_is_unique PRIMARY KEY (id)',
@@ -81,7 +84,7 @@ export const LEDGER_INDEXES = [
   'CREATE INDEX application_by_credit ON ledger.application (credit)',
 ];
 
-/** Ids of new records; no row of the files, held back or not, has one of them. */
+/** Sequences for the ids of new records, beyond all ids in the files (held-back rows included). */
 export const LEDGER_SEQUENCES = [
   ['entity_id', 'SELECT id FROM ledger.customer'],
   ['item_id', 'SELECT id FROM ledger.item'],
@@ -92,7 +95,7 @@ export const LEDGER_SEQUENCES = [
   `SELECT setval('ledger.${name}', GREATEST(0, (SELECT max(id) FROM (${ids}) known(id))) + 1, false)`,
 ]);
 
-/** What the account has from its first day. */
+/** The account's only currency and subsidiary. */
 export const LEDGER_SETTINGS = [
   `INSERT INTO ledger.currency SELECT 1, 'GBP', 'GBP', '£', 2, 1, 'T', 'F', min(createddate) FROM ledger.transaction`,
   `INSERT INTO ledger.subsidiary SELECT 1, 'Parent Company', NULL, 1, 'GB', 'F', 'F', min(createddate) FROM ledger.transaction`,

@@ -1,34 +1,38 @@
-// Loads a data folder into the account's database, all or nothing: one PostgreSQL transaction makes the tables, fills them, derives
-// what the data lack and notes the checksum. A database that holds the same data already is left as it is.
+// Loads a data folder into the account's database: one PostgreSQL transaction creates the tables, fills them, derives what the data lack
+// and records the checksum. A database that already holds the same data is left unchanged.
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { BUSINESS_OFFSET } from '../business-time.ts';
-import { FUNCTIONS } from '../database/functions.ts';
+import { ORACLE_FUNCTIONS } from '../database/functions.ts';
 import { ALL_TABLES } from '../tables/all-tables.ts';
-import { quote, viewSql } from '../tables/table.ts';
+import { quoteSqlName, viewSql } from '../tables/table.ts';
 import { checksumFolder, copyFile, DATA_FILES, type DataFile, DataFolderError, findLine } from './csv-folder.ts';
-import { holdBack, openBooks, STARTS_AT } from './held-days.ts';
+import { holdBackStatements, openBooksStatement, STARTS_AT } from './held-days.ts';
 import { DATA_TIME_ZONE, LEDGER_INDEXES, LEDGER_SEQUENCES, LEDGER_SETTINGS, LEDGER_TABLES } from './ledger.ts';
 import { SETTLE_ALL } from './settle.ts';
 
-export type Progress = (step: string, done: number, total: number) => void;
-/** `startsAt`: where business time starts with these data. */
+export type OnLoadProgress = (step: string, done: number, total: number) => void;
+/** `loaded`: whether the data were loaded now; `startsAt`: where business time starts with these data. */
 export type LoadOutcome = { loaded: boolean; startsAt: Date };
 export type LoadOptions = {
-  folder: string /** YYYY-MM-DD: what changed from then on is held back. */;
+  folder: string;
+  /** YYYY-MM-DD: rows changed on or after this day are held back. */
   replayFrom: string | undefined;
-  onProgress: Progress;
+  onProgress: OnLoadProgress;
 };
 
-const VIEWS = [...FUNCTIONS, ...ALL_TABLES.map(viewSql)];
-const LOAD_LOCK = 7_311_001; // any number that nothing else in this database uses
+const VIEWS = [...ORACLE_FUNCTIONS, ...ALL_TABLES.map(viewSql)];
+const LOAD_LOCK = 7_311_001; // an advisory lock key that nothing else in this database uses
 
-/** Throws DataFolderError, naming file and line, and leaves the database as it was. */
+/**
+ * Loads the folder unless the database holds the same data. Rejects with DataFolderError, which names file and line, and with RangeError
+ * when `replayFrom` is not a day; the database is then unchanged.
+ */
 export async function loadFolder(pool: Pool, options: LoadOptions): Promise<LoadOutcome> {
-  const from = checkDay(options.replayFrom);
-  const data = sum([await checksumFolder(options.folder), LEDGER_TABLES, ...LEDGER_INDEXES, ...stepsAfter(from)]);
-  const views = sum([data, ...VIEWS]);
+  const from = parseReplayFrom(options.replayFrom);
+  const data = checksum([await checksumFolder(options.folder), LEDGER_TABLES, ...LEDGER_INDEXES, ...derivationSteps(from)]);
+  const views = checksum([data, ...VIEWS]);
   const client = await pool.connect();
   let lost: Error | undefined;
   try {
@@ -40,12 +44,12 @@ export async function loadFolder(pool: Pool, options: LoadOptions): Promise<Load
     const loaded = present?.data !== data;
     if (loaded) await fillLedger(client, options, from);
     if (loaded || present.views !== views) {
-      await makeViews(client);
+      await createViews(client);
       const { rows: starts } = await client.query<{ startsat: Date }>(loaded ? STARTS_AT : 'SELECT startsat FROM setup.loaded');
       await client.query('DELETE FROM setup.loaded');
       await client.query('INSERT INTO setup.loaded (data, views, startsat) VALUES ($1, $2, $3)', [data, views, starts[0]?.startsat]);
     }
-    // The offset of former data means nothing any more.
+    // The business time of the previous data no longer applies.
     if (loaded) await client.query('DELETE FROM setup.setting WHERE name = $1', [BUSINESS_OFFSET]);
     const { rows } = await client.query<{ startsat: Date }>('SELECT startsat FROM setup.loaded');
     await client.query('COMMIT');
@@ -60,44 +64,51 @@ export async function loadFolder(pool: Pool, options: LoadOptions): Promise<Load
   }
 }
 
-function checkDay(day: string | undefined): string {
+function parseReplayFrom(day: string | undefined): string {
   if (day === undefined) return 'infinity';
   const isDay = /^\d{4}-\d\d-\d\d$/.test(day) && new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day);
-  if (!isDay) throw new RangeError(`replayFrom is a day (YYYY-MM-DD), not ${day}.`);
+  if (!isDay) throw new RangeError(`replayFrom must be a day (YYYY-MM-DD), not ${day}.`);
   return day;
 }
 
-/** What follows when the rows are in and have been checked. Ids are counted before any row is held back. */
-const stepsAfter = (from: string): string[] => [...LEDGER_SEQUENCES, ...LEDGER_SETTINGS, openBooks(from), ...holdBack(from), ...SETTLE_ALL];
+/** The statements to run once the rows are loaded and checked. The id sequences come first, before any row is held back. */
+const derivationSteps = (from: string): string[] => [
+  ...LEDGER_SEQUENCES,
+  ...LEDGER_SETTINGS,
+  openBooksStatement(from),
+  ...holdBackStatements(from),
+  ...SETTLE_ALL,
+];
 
 async function fillLedger(client: PoolClient, { folder, onProgress }: LoadOptions, from: string): Promise<void> {
   await client.query('DROP SCHEMA IF EXISTS suiteql CASCADE');
   await client.query('DROP SCHEMA IF EXISTS ledger CASCADE');
   await client.query(LEDGER_TABLES);
   for (const data of DATA_FILES) {
-    // FREEZE marks rows as visible to all at once, which index-only scans need; allowed as the table was made in this transaction.
-    const names = data.columns.map((column) => quote(column.name)).join(', ');
-    const target = client.query(copyFrom(`COPY ledger.${quote(data.table)} (${names}) FROM STDIN WITH (FREEZE)`));
+    // FREEZE marks the rows as visible to all transactions, which index-only scans need. Allowed because this transaction created the
+    // table.
+    const names = data.columns.map((column) => quoteSqlName(column.name)).join(', ');
+    const target = client.query(copyFrom(`COPY ledger.${quoteSqlName(data.table)} (${names}) FROM STDIN WITH (FREEZE)`));
     await copyFile(folder, data, target, (done, total) => onProgress(data.file, done, total));
   }
-  const [indexes, steps] = [LEDGER_INDEXES, stepsAfter(from)];
+  const [indexes, steps] = [LEDGER_INDEXES, derivationSteps(from)];
   const run = async (statements: readonly string[], before: number): Promise<void> => {
     for (const [index, statement] of statements.entries()) {
       await client.query(statement);
       onProgress('indexes and derived amounts', before + index + 1, indexes.length + steps.length);
     }
   };
-  await explainDuplicates(folder, () => run(indexes, 0));
+  await reportDuplicates(folder, () => run(indexes, 0));
   const { rows } = await client.query('SELECT 1 FROM ledger.transaction LIMIT 1');
   if (rows.length === 0) throw new DataFolderError('transaction.csv.gz has no rows');
-  for (const data of DATA_FILES) await checkReferences(client, folder, data);
-  for (const data of DATA_FILES) await client.query(`ANALYZE ledger.${quote(data.table)}`);
+  for (const data of DATA_FILES) await assertReferences(client, folder, data);
+  for (const data of DATA_FILES) await client.query(`ANALYZE ledger.${quoteSqlName(data.table)}`);
   await run(steps, indexes.length);
   const left = await client.query('SELECT 1 FROM ledger.transaction LIMIT 1');
-  if (left.rows.length === 0) throw new DataFolderError(`transaction.csv.gz has no rows that were changed before ${from}`);
+  if (left.rows.length === 0) throw new DataFolderError(`transaction.csv.gz has no rows changed before ${from}, the day of replayFrom`);
 }
 
-async function explainDuplicates(folder: string, work: () => Promise<void>): Promise<void> {
+async function reportDuplicates(folder: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -111,10 +122,12 @@ async function explainDuplicates(folder: string, work: () => Promise<void>): Pro
   }
 }
 
-async function checkReferences(client: PoolClient, folder: string, data: DataFile): Promise<void> {
+async function assertReferences(client: PoolClient, folder: string, data: DataFile): Promise<void> {
   for (const { column, to } of data.references) {
-    const { rows } = await client.query<{ value: string }>(`SELECT r.${quote(column)}::text AS value FROM ledger.${quote(data.table)} r
-      WHERE r.${quote(column)} IS NOT NULL AND NOT EXISTS (SELECT FROM ledger.${quote(to.table)} o WHERE o.id = r.${quote(column)}) LIMIT 1`);
+    const { rows } = await client.query<{
+      value: string;
+    }>(`SELECT r.${quoteSqlName(column)}::text AS value FROM ledger.${quoteSqlName(data.table)} r
+      WHERE r.${quoteSqlName(column)} IS NOT NULL AND NOT EXISTS (SELECT FROM ledger.${quoteSqlName(to.table)} o WHERE o.id = r.${quoteSqlName(column)}) LIMIT 1`);
     const value = rows[0]?.value;
     if (value === undefined) continue;
     const line = await findLine(folder, data, column, value);
@@ -122,7 +135,7 @@ async function checkReferences(client: PoolClient, folder: string, data: DataFil
   }
 }
 
-async function makeViews(client: PoolClient): Promise<void> {
+async function createViews(client: PoolClient): Promise<void> {
   await client.query('DROP SCHEMA IF EXISTS suiteql CASCADE');
   await client.query('CREATE SCHEMA suiteql');
   for (const statement of VIEWS) await client.query(statement);
@@ -130,4 +143,4 @@ async function makeViews(client: PoolClient): Promise<void> {
   await client.query('GRANT SELECT ON ALL TABLES IN SCHEMA suiteql TO portal_simulator');
 }
 
-const sum = (parts: readonly string[]): string => createHash('sha256').update(parts.join('\n')).digest('hex');
+const checksum = (parts: readonly string[]): string => createHash('sha256').update(parts.join('\n')).digest('hex');

@@ -1,31 +1,34 @@
-// Derives what the data lack: due dates, credits applied, payments received, status. A function of the transactions in the books, of
-// what was applied to them through the record service, and of the books' day; so days entered one by one end as all of them at once.
+// Settles transactions by rule: derives the due dates, applied credits, received payments and statuses that the data lack. The result
+// depends only on the transactions in the books, on what was applied to them through the record service, and on the books' day. Entering
+// days one by one therefore gives the same result as loading all of them at once.
 import type { ClientBase } from 'pg';
 
-/** Which transactions are settled anew: all, or those of the customers `$1` and those with the ids `$2` (both bigint[]). */
+/** Which transactions are settled: all, or those of the customers `$1` and those with the ids `$2` (both bigint[]). */
 type Scope = 'all' | 'some';
-const inScope = (scope: Scope, alias: string): string =>
+const scopeCondition = (scope: Scope, alias: string): string =>
   scope === 'all' ? 'TRUE' : `(${alias}.entity = ANY($1) OR ${alias}.id = ANY($2))`;
 
-/** A credit memo may be on both sides: applied to an invoice, and refunded. */
-const APPLIED_EXPRESSLY = `(SELECT id, sum(amount) AS amount FROM
+/** Amounts applied through the record service, per transaction. A credit memo may be on both sides: applied to an invoice, and refunded. */
+const APPLIED_EXPLICITLY = `(SELECT id, sum(amount) AS amount FROM
   (SELECT invoice AS id, amount FROM ledger.application WHERE NOT isbyrule
    UNION ALL SELECT credit, amount FROM ledger.application WHERE NOT isbyrule) side GROUP BY id)`;
 
-/** What is applied to each transaction `t` in scope so far. A join over all of them, or a look-up for each of a few. */
+/** Joins what is applied to each transaction `t` in scope so far: one aggregated join for all of them, a lateral subquery for a few. */
 const joinApplied = (scope: Scope): string =>
   scope === 'all'
     ? 'LEFT JOIN (SELECT invoice, sum(amount) AS amount FROM ledger.application GROUP BY invoice) a ON a.invoice = t.id'
     : 'LEFT JOIN LATERAL (SELECT sum(p.amount) AS amount FROM ledger.application p WHERE p.invoice = t.id) a ON TRUE';
 
-/** Lays each customer's credits and invoices end to end, oldest first; where a credit's stretch overlaps an invoice's, that much is applied. */
+/**
+ * Lines up each customer's credits and invoices by running totals, oldest first, and applies to an invoice as much of a credit as overlaps.
+ */
 const applyCredits = (scope: Scope): string => `
 INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat)
 WITH document AS (
   SELECT t.id, t.type, t.entity, t.trandate, t.createddate, abs(t.foreigntotal) - COALESCE(x.amount, 0) AS amount
   FROM ledger.transaction t
-  LEFT JOIN ${APPLIED_EXPRESSLY} x ON x.id = t.id
-  WHERE t.entity IS NOT NULL AND NOT t.iswritten AND ${inScope(scope, 't')}
+  LEFT JOIN ${APPLIED_EXPLICITLY} x ON x.id = t.id
+  WHERE t.entity IS NOT NULL AND NOT t.iswritten AND ${scopeCondition(scope, 't')}
     AND ((t.type = 'CustInvc' AND t.foreigntotal > 0) OR (t.type = 'CustCred' AND t.foreigntotal < 0))
 ), stretch AS (
   SELECT *, sum(amount) OVER (PARTITION BY type, entity ORDER BY trandate, id) AS upto FROM document
@@ -35,22 +38,25 @@ SELECT i.id, c.id, LEAST(i.upto, c.upto) - GREATEST(i.upto - i.amount, c.upto - 
 FROM stretch i JOIN stretch c ON c.entity = i.entity AND c.type = 'CustCred'
 WHERE i.type = 'CustInvc' AND LEAST(i.upto, c.upto) > GREATEST(i.upto - i.amount, c.upto - c.amount)`;
 
-/** Cash sales are paid on the day; invoices that are due by the books' day were paid on their due day, but one in ten (by id) stays unpaid. */
-const receivePayments = (scope: Scope): string => `
+/** Pays cash sales on their day, and invoices due by the books' day on their due day, except one in ten (by id), which stays unpaid. */
+const applyPayments = (scope: Scope): string => `
 INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat)
 SELECT t.id, NULL, t.foreigntotal - COALESCE(a.amount, 0), CASE WHEN t.entity IS NULL THEN t.trandate ELSE t.duedate END, t.createddate
 FROM ledger.transaction t
 ${joinApplied(scope)}
-WHERE t.type = 'CustInvc' AND NOT t.iswritten AND ${inScope(scope, 't')} AND t.foreigntotal > COALESCE(a.amount, 0)
+WHERE t.type = 'CustInvc' AND NOT t.iswritten AND ${scopeCondition(scope, 't')} AND t.foreigntotal > COALESCE(a.amount, 0)
   AND (t.entity IS NULL OR (t.id % 10 <> 0 AND t.duedate <= (SELECT day FROM ledger.books)))`;
 
-const TOUCH = `, lastmodifieddate = CASE WHEN d.formerstatus IS NULL OR t.type = 'CustPymt' THEN t.lastmodifieddate
+const TOUCH_LAST_MODIFIED = `, lastmodifieddate = CASE WHEN d.formerstatus IS NULL OR t.type = 'CustPymt' THEN t.lastmodifieddate
     ELSE GREATEST(t.lastmodifieddate, COALESCE($3, t.lastmodifieddate)) END`;
 
-/** Paid and unpaid bear the sign of the total, so that paid + unpaid = total. `$3` is the lastmodifieddate of what changes, if it should. */
-const settle = (scope: Scope): string => `
+/**
+ * Updates amounts and statuses. Paid and unpaid carry the sign of the total, so that paid + unpaid = total. `$3` is the new
+ * lastmodifieddate of changed rows; null leaves it.
+ */
+const updateAmounts = (scope: Scope): string => `
 WITH scoped AS (
-  SELECT t.* FROM ledger.transaction t WHERE t.type IN ('CustInvc', 'CustCred', 'CustPymt') AND ${inScope(scope, 't')}
+  SELECT t.* FROM ledger.transaction t WHERE t.type IN ('CustInvc', 'CustCred', 'CustPymt') AND ${scopeCondition(scope, 't')}
 ), used AS (
   SELECT s.id, a.amount * sign(s.foreigntotal) AS amount, a.appliedon FROM scoped s JOIN ledger.application a ON a.invoice = s.id
   UNION ALL
@@ -68,26 +74,29 @@ WITH scoped AS (
 UPDATE ledger.transaction t SET foreignamountpaid = d.paid, foreignamountunpaid = d.unpaid,
   status = CASE WHEN t.type = 'CustPymt' THEN t.status ELSE d.status END,
   closedate = CASE WHEN t.type = 'CustPymt' THEN NULL ELSE d.closedate END
-  ${scope === 'all' ? '' : TOUCH}
+  ${scope === 'all' ? '' : TOUCH_LAST_MODIFIED}
 FROM decided d
 WHERE d.id = t.id AND (t.foreignamountpaid, t.foreignamountunpaid, t.closedate) IS DISTINCT FROM (d.paid, d.unpaid, d.closedate)`;
 
-/** Rows fresh from the files: they have no status yet. */
+/** For rows just loaded from the files, which have no status yet. */
 const PREPARE = [
   "UPDATE ledger.transaction SET duedate = trandate + 30 WHERE type = 'CustInvc' AND status IS NULL AND NOT iswritten",
   "UPDATE ledger.transaction SET status = 'B' WHERE type = 'Journal' AND status IS NULL",
 ];
 
-export const SETTLE_ALL: readonly string[] = [...PREPARE, applyCredits('all'), receivePayments('all'), settle('all')];
+export const SETTLE_ALL: readonly string[] = [...PREPARE, applyCredits('all'), applyPayments('all'), updateAmounts('all')];
 
 const SETTLE_SOME: readonly string[] = [
-  `DELETE FROM ledger.application a USING ledger.transaction t WHERE a.isbyrule AND a.invoice = t.id AND ${inScope('some', 't')}`,
+  `DELETE FROM ledger.application a USING ledger.transaction t WHERE a.isbyrule AND a.invoice = t.id AND ${scopeCondition('some', 't')}`,
   applyCredits('some'),
-  receivePayments('some'),
+  applyPayments('some'),
 ];
 
-/** Settles the transactions of these customers, and those with these ids, anew. `touchedAt`: see Switches.paymentTouchesInvoice. */
-export async function settleSome(
+/**
+ * Settles the transactions of these customers and those with these ids again. `touchedAt`: the lastmodifieddate of what changes, or null;
+ * see Switches.paymentTouchesInvoice.
+ */
+export async function settleTransactions(
   client: ClientBase,
   customers: readonly string[],
   ids: readonly string[],
@@ -95,5 +104,5 @@ export async function settleSome(
 ): Promise<void> {
   for (const statement of PREPARE) await client.query(statement);
   for (const statement of SETTLE_SOME) await client.query(statement, [customers, ids]);
-  await client.query(settle('some'), [customers, ids, touchedAt]);
+  await client.query(updateAmounts('some'), [customers, ids, touchedAt]);
 }

@@ -1,37 +1,42 @@
-// What the state of the books or of the customer forbids, whatever the body says: closed days, customers that are inactive or on hold.
+// Asserts that the state of the books and of the customer allows a write: the period is open, the customer is active and not on hold.
 import type { PoolClient } from 'pg';
 import type { Switches } from '../switches.ts';
-import type { RecordType } from './record-types.ts';
-import { REFUSED } from './refusals.ts';
+import { USER_ERRORS } from './record-errors.ts';
+import type { RestRecordType } from './record-types.ts';
 
-/** `day` is that of the transaction, YYYY-MM-DD; records that are no transactions have none. */
-export function refuseClosed(type: RecordType, day: string | null | undefined, { booksClosedThrough }: Switches): void {
+/** Throws RestError 400 if `day` (YYYY-MM-DD), the transaction's date, is in a closed period. Other records have no day. */
+export function assertPeriodOpen(type: RestRecordType, day: string | null | undefined, { booksClosedThrough }: Switches): void {
   if (type.transactionType === undefined || booksClosedThrough === null || day === null || day === undefined) return;
-  if (day <= booksClosedThrough) throw REFUSED.periodClosed();
+  if (day <= booksClosedThrough) throw USER_ERRORS.periodClosed();
 }
 
-/** A transaction is moved, changed and deleted on open days alone; applying something else to it is no change of it. */
-export async function refuseChange(
+/**
+ * Rejects with RestError 400 if the transaction's present date or `newDay` is in a closed period. Applying another transaction to it
+ * doesn't count as a change of it.
+ */
+export async function assertCanChange(
   client: PoolClient,
-  { type, id }: { type: RecordType; id: string },
+  { type, id }: { type: RestRecordType; id: string },
   newDay: string | null | undefined,
   switches: Switches,
 ): Promise<void> {
   if (type.transactionType === undefined) return;
   const { rows } = await client.query<{ day: string }>('SELECT trandate::text AS day FROM ledger.transaction WHERE id = $1', [id]);
-  refuseClosed(type, rows[0]?.day, switches);
-  refuseClosed(type, newDay, switches);
+  assertPeriodOpen(type, rows[0]?.day, switches);
+  assertPeriodOpen(type, newDay, switches);
 }
 
-/** New transactions alone: what is there already may be changed. */
-export async function refuseOwner(
+/**
+ * For new transactions only: rejects with RestError 400 if the customer is on credit hold or inactive. Existing ones may still be changed.
+ */
+export async function assertCustomerCanBuy(
   client: PoolClient,
-  type: RecordType,
+  type: RestRecordType,
   customer: string | null | undefined,
   { customersOnHold }: Switches,
 ): Promise<void> {
   if (type.transactionType === undefined || customer === null || customer === undefined) return;
-  if (customersOnHold.includes(customer)) throw REFUSED.onHold();
+  if (customersOnHold.includes(customer)) throw USER_ERRORS.onHold();
   const { rows } = await client.query("SELECT FROM ledger.customer WHERE id = $1 AND isinactive = 'T'", [customer]);
-  if (rows.length > 0) throw REFUSED.inactive();
+  if (rows.length > 0) throw USER_ERRORS.inactive();
 }

@@ -1,30 +1,31 @@
-// /services/rest/record/v1/metadata-catalog. It lists every type whose feature is on, be it hidden from the role or not.
+// /services/rest/record/v1/metadata-catalog: every type whose feature is on, even if it is hidden from the role.
 import { type Request, type Response, Router } from 'express';
-import type { RoleView } from '../tables/role-view.ts';
-import { originOf, Refusal, sendCollection, sendJson, sendSingle } from '../wire.ts';
-import { catalogEntry, linkSchema, schemaOf } from './metadata.ts';
-import { openApiOf } from './open-api.ts';
-import { requireKnownType } from './record-path.ts';
+import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { originOf, RestError, sendCollection, sendJsonBody, sendSingle } from '../wire.ts';
+import { catalogEntry, linkSchema, recordJsonSchema } from './metadata.ts';
+import { recordOpenApi } from './open-api.ts';
+import { getEnabledType } from './record-path.ts';
 import { RECORD_TYPES } from './record-types.ts';
 
 const SCHEMA = 'application/schema+json';
 const SWAGGER = 'application/swagger+json';
 
-export function catalogRoutes(role: RoleView): Router {
+/** The routes throw RestError: 400 for a bad `select`, 404 for an unknown type. */
+export function catalogRoutes(role: RoleVisibility): Router {
   const router = Router();
   router.get('/metadata-catalog', (request, response) => listCatalog(role, request, response));
   router.get('/metadata-catalog/:type', (request, response) => describeType(role, request, response));
   return router;
 }
 
-async function listCatalog(role: RoleView, request: Request, response: Response): Promise<void> {
+async function listCatalog(role: RoleVisibility, request: Request, response: Response): Promise<void> {
   const select = request.query['select'];
   if (select !== undefined && (typeof select !== 'string' || /\s/.test(select))) {
     const detail = 'Invalid value for the query parameter select.';
-    throw new Refusal(400, { detail, 'o:errorQueryParam': 'select', 'o:errorCode': 'INVALID_REQUEST' });
+    throw new RestError(400, { detail, 'o:errorQueryParam': 'select', 'o:errorCode': 'INVALID_REQUEST' });
   }
-  const all = RECORD_TYPES.filter(({ table }) => role.isSwitchedOn(table));
-  const types = select === undefined ? all : select.split(',').map((name) => requireKnownType(role, request, name));
+  const all = RECORD_TYPES.filter(({ table }) => role.isEnabled(table));
+  const types = select === undefined ? all : select.split(',').map((name) => getEnabledType(role, request, name));
   const origin = originOf(request);
   await sendCollection(response, {
     items: types.map((type) => catalogEntry(type, origin)),
@@ -32,11 +33,11 @@ async function listCatalog(role: RoleView, request: Request, response: Response)
   });
 }
 
-async function describeType(role: RoleView, request: Request, response: Response): Promise<void> {
+async function describeType(role: RoleVisibility, request: Request, response: Response): Promise<void> {
   const accept = request.get('accept') ?? '*/*';
-  if (String(request.params['type']).toLowerCase() === 'nslink') return sendJson(response, 200, SCHEMA, linkSchema);
-  const type = requireKnownType(role, request);
-  if (accept.includes(SWAGGER)) await sendJson(response, 200, SWAGGER, openApiOf(type, originOf(request)));
-  else if (accept.includes(SCHEMA)) await sendJson(response, 200, SCHEMA, schemaOf(type));
+  if (String(request.params['type']).toLowerCase() === 'nslink') return sendJsonBody(response, 200, SCHEMA, linkSchema);
+  const type = getEnabledType(role, request);
+  if (accept.includes(SWAGGER)) await sendJsonBody(response, 200, SWAGGER, recordOpenApi(type, originOf(request)));
+  else if (accept.includes(SCHEMA)) await sendJsonBody(response, 200, SCHEMA, recordJsonSchema(type));
   else await sendSingle(response, catalogEntry(type, originOf(request)));
 }

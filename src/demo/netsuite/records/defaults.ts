@@ -1,12 +1,14 @@
-// What a new record must say, and what it has when it doesn't say.
-import type { RecordType } from './record-types.ts';
-import { missingValues, REFUSED } from './refusals.ts';
+// Required values of a new record, and defaults for what the body doesn't set.
+
+import { missingValues, USER_ERRORS } from './record-errors.ts';
+import type { RestRecordType } from './record-types.ts';
 import type { Values, WriteBody } from './write-body.ts';
 
 const PREFIX: Record<string, string> = { CustInvc: 'INV', CustCred: 'CM', CustPymt: 'PYMT', CustRfnd: 'REF', SalesOrd: 'SO' };
 const DAYS_TO_PAY = 30;
 
-export function requireValues(type: RecordType, values: Values, body: WriteBody): void {
+/** Throws RestError 400 that lists the missing values, or that asks for at least one line. */
+export function assertRequiredValues(type: RestRecordType, values: Values, body: WriteBody): void {
   const isMissing = (column: string): boolean => (values.get(column) ?? null) === null;
   const missing = type.properties.filter(({ isRequired, column }) => isRequired && isMissing(column)).map(({ title }) => title);
   if (type.table === 'customer') {
@@ -22,10 +24,11 @@ export function requireValues(type: RecordType, values: Values, body: WriteBody)
   if (type.transactionType === 'CustPymt' && isMissing('foreigntotal') && !body.apply?.length) missing.push('Payment Amount');
   if (type.transactionType === 'CustRfnd' && !body.apply?.length) missing.push('Apply');
   if (missing.length > 0) throw missingValues(missing);
-  if (type.lines && !body.lines?.length) throw REFUSED.noLines();
+  if (type.lines && !body.lines?.length) throw USER_ERRORS.noLines();
 }
 
-export function defaultsFor(type: RecordType, id: string, now: Date, values: Values, timeZone: string): Map<string, string | null> {
+/** Default values by column. `now` is business time, in ISO format for timestamps; `timeZone` decides which day is today. */
+export function defaultsFor(type: RestRecordType, id: string, now: Date, values: Values, timeZone: string): Map<string, string | null> {
   const at = now.toISOString();
   switch (type.table) {
     case 'customer': {
@@ -54,7 +57,7 @@ export function defaultsFor(type: RecordType, id: string, now: Date, values: Val
   }
 }
 
-function transactionDefaults(type: RecordType, id: string, at: string, values: Values, today: string): Map<string, string | null> {
+function transactionDefaults(type: RestRecordType, id: string, at: string, values: Values, today: string): Map<string, string | null> {
   const kind = type.transactionType ?? '';
   const day = values.get('trandate') ?? today;
   const status = kind === 'SalesOrd' ? 'B' : kind === 'CustPymt' ? ((values.get('account') ?? null) === null ? 'B' : 'C') : null;
@@ -75,7 +78,7 @@ function transactionDefaults(type: RecordType, id: string, at: string, values: V
   ]);
 }
 
-/** YYYY-MM-DD. */
+/** As YYYY-MM-DD. */
 const dayIn = (timeZone: string, at: Date): string => new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(at);
 const addDays = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);

@@ -1,13 +1,13 @@
-// The metadata catalogue: which record types there are, and each one's JSON Schema (draft-06 hyper-schema, as NetSuite writes it).
+// The metadata catalog: its entry and JSON Schema (draft-06 hyper-schema, as in NetSuite) for each record type.
 import { APPLY_PROPERTIES, LINE_PROPERTIES, type Property } from './property.ts';
-import type { RecordType } from './record-types.ts';
+import type { RestRecordType } from './record-types.ts';
 
 const CATALOG = '/services/rest/record/v1/metadata-catalog';
 const LINK = { $ref: `${CATALOG}/nsLink` };
 
 type Schema = { type: 'object'; properties: object; $id: string; $schema: string };
 
-export const catalogEntry = (type: RecordType, origin: string): object => ({
+export const catalogEntry = (type: RestRecordType, origin: string): object => ({
   name: type.name,
   links: [
     { rel: 'canonical', href: `${origin}${CATALOG}/${type.name}`, mediaType: 'application/json' },
@@ -20,20 +20,20 @@ export const catalogEntry = (type: RecordType, origin: string): object => ({
   ],
 });
 
-export const schemaOf = (type: RecordType): Schema => ({
+export const recordJsonSchema = (type: RestRecordType): Schema => ({
   type: 'object',
   properties: {
     ...Object.fromEntries(type.properties.map((property) => [property.name, propertySchema(property, true)])),
     refName: { title: 'Reference Name', type: 'string', nullable: true },
-    links: linkList,
-    ...(type.lines ? { item: sublistOf(LINE_PROPERTIES) } : {}),
-    ...(type.applies ? { apply: sublistOf(APPLY_PROPERTIES) } : {}),
+    links: linkListSchema,
+    ...(type.lines ? { item: sublistSchema(LINE_PROPERTIES) } : {}),
+    ...(type.applies ? { apply: sublistSchema(APPLY_PROPERTIES) } : {}),
   },
   $id: `${CATALOG}/${type.name}`,
   $schema: 'https://json-schema.org/draft-06/hyper-schema#',
 });
 
-/** What every `links` points to. */
+/** The schema of the items of every `links`. */
 export const linkSchema = {
   type: 'object',
   properties: { rel: { title: 'Relationship', type: 'string' }, href: { title: 'Hypertext Reference', type: 'string' } },
@@ -41,12 +41,12 @@ export const linkSchema = {
   $schema: 'https://json-schema.org/draft-06/hyper-schema#',
 };
 
-const linkList = { title: 'Links', type: 'array', readOnly: true, items: LINK };
+const linkListSchema = { title: 'Links', type: 'array', readOnly: true, items: LINK };
 
-const sublistOf = (properties: readonly Property[]): object => ({
+const sublistSchema = (properties: readonly Property[]): object => ({
   type: 'object',
   properties: {
-    links: linkList,
+    links: linkListSchema,
     items: {
       type: 'array',
       items: {

@@ -1,24 +1,30 @@
-// A property of a record: its name on the wire, and the column behind it.
+// Describes a record's property: its name in JSON and the column that holds it.
 
 type PropertyKind = 'string' | 'boolean' | 'number' | 'integer' | 'date' | 'date-time' | 'reference' | 'enum';
 export type Property = {
   name: string;
   title: string;
   kind: PropertyKind;
-  /** A column of the record's view, and of its table if the property can be written. */
+  /** A column of the record's view, and of its table if the property is writable. */
   column: string;
-  /** The record service shows credits and sales positive where the books hold them negative. */
+  /** The record service shows amounts as positive that the books hold as negative, such as credits and sold lines. */
   isNegated?: boolean;
-  /** What a reference points to. */
+  /** The target type of a reference. */
   to?: string;
-  /** The ids of an enumeration. */
+  /** The allowed ids of an enumeration. */
   values?: readonly string[];
-  /** Whether a caller may set it: at any time, or when the record is made. */
+  /** When a caller may set it: at any time, or only when the record is created. Absent: never. */
   writes?: 'always' | 'create';
   isRequired?: boolean;
 };
 
-export const property = (name: string, title: string, kind: PropertyKind, column: string, more: Partial<Property> = {}): Property => ({
+export const defineProperty = (
+  name: string,
+  title: string,
+  kind: PropertyKind,
+  column: string,
+  more: Partial<Property> = {},
+): Property => ({
   name,
   title,
   kind,
@@ -26,19 +32,19 @@ export const property = (name: string, title: string, kind: PropertyKind, column
   ...more,
 });
 
-/** Lines of an invoice, a credit memo or an order: columns of transactionline. */
+/** Lines of an invoice, a credit memo or an order; columns of transactionline. */
 export const LINE_PROPERTIES: readonly Property[] = [
-  property('line', 'Line', 'integer', 'id'),
-  property('item', 'Item', 'reference', 'item', { to: 'inventoryItem', writes: 'create', isRequired: true }),
-  property('description', 'Description', 'string', 'memo', { writes: 'always' }),
-  property('quantity', 'Quantity', 'number', 'quantity', { isNegated: true, writes: 'always' }),
-  property('rate', 'Rate', 'number', 'rate', { writes: 'always' }),
-  property('amount', 'Amount', 'number', 'netamount', { isNegated: true, writes: 'always' }),
+  defineProperty('line', 'Line', 'integer', 'id'),
+  defineProperty('item', 'Item', 'reference', 'item', { to: 'inventoryItem', writes: 'create', isRequired: true }),
+  defineProperty('description', 'Description', 'string', 'memo', { writes: 'always' }),
+  defineProperty('quantity', 'Quantity', 'number', 'quantity', { isNegated: true, writes: 'always' }),
+  defineProperty('rate', 'Rate', 'number', 'rate', { writes: 'always' }),
+  defineProperty('amount', 'Amount', 'number', 'netamount', { isNegated: true, writes: 'always' }),
 ];
 
-/** Lines of a payment or credit memo that say which invoices it pays; `doc` and `amount` are columns of nexttransactionlinelink. */
+/** Lines of a payment or credit memo with the invoices that it pays; `doc` and `amount` are columns of nexttransactionlinelink. */
 export const APPLY_PROPERTIES: readonly Property[] = [
-  property('doc', 'Apply To', 'reference', 'previousdoc', { to: 'invoice', writes: 'create', isRequired: true }),
-  property('apply', 'Apply', 'boolean', 'apply', { writes: 'always' }),
-  property('amount', 'Payment', 'number', 'foreignamount', { writes: 'always' }),
+  defineProperty('doc', 'Apply To', 'reference', 'previousdoc', { to: 'invoice', writes: 'create', isRequired: true }),
+  defineProperty('apply', 'Apply', 'boolean', 'apply', { writes: 'always' }),
+  defineProperty('amount', 'Payment', 'number', 'foreignamount', { writes: 'always' }),
 ];

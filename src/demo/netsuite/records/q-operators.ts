@@ -1,14 +1,14 @@
-// The operators of `q`, by kind of field. Dates are written in the users' date preference, never in ISO unless that is it.
+// The operators of `q` by kind of field. Dates must be in the users' date format; ISO dates are accepted only if that is their format.
 import type { DateFormat } from '../suiteql/render.ts';
-import { quote } from '../tables/table.ts';
-import type { Refusal } from '../wire.ts';
+import { quoteSqlName } from '../tables/table.ts';
+import type { RestError } from '../wire.ts';
 import type { Property } from './property.ts';
 
 export type OperatorContext = {
   dateFormat: DateFormat;
   timeZone: string;
   bind: (value: string) => string;
-  refuse: (description: string) => Refusal;
+  invalidFilter: (description: string) => RestError;
 };
 type Operator = {
   names: readonly string[];
@@ -23,13 +23,14 @@ const kinds =
     name === 'id' ? wanted.includes('number') : wanted.includes(kind);
 const NUMBERS = kinds('number', 'integer', 'reference');
 const TEXTS = kinds('string');
-const MOMENTS = kinds('date', 'date-time');
+const DATES = kinds('date', 'date-time');
 
-/** As the record shows it. */
-const shown = (property: Property): string => (property.isNegated ? `-${quote(property.column)}` : quote(property.column));
+/** The column with the sign that the record shows. */
+const signedColumn = (property: Property): string =>
+  property.isNegated ? `-${quoteSqlName(property.column)}` : quoteSqlName(property.column);
 
-function number(value: string | undefined, { bind, refuse }: OperatorContext): string {
-  if (value === undefined || !/^-?\d{1,15}(\.\d{1,12})?$/.test(value)) throw refuse(`${value ?? 'Nothing'} is not a number.`);
+function numberSql(value: string | undefined, { bind, invalidFilter }: OperatorContext): string {
+  if (value === undefined || !/^-?\d{1,15}(\.\d{1,12})?$/.test(value)) throw invalidFilter(`${value ?? 'Nothing'} is not a number.`);
   return `${bind(value)}::numeric`;
 }
 
@@ -37,39 +38,41 @@ const compare = (names: string[], sign: string): Operator => ({
   names,
   takes: NUMBERS,
   values: 'one',
-  write: (property, [value], context) => `${shown(property)} ${sign} ${number(value, context)}`,
+  write: (property, [value], context) => `${signedColumn(property)} ${sign} ${numberSql(value, context)}`,
 });
 
 const search = (names: string[], before: string, after: string): Operator => ({
   names,
   takes: TEXTS,
   values: 'one',
-  write: (property, [value = ''], { bind }) => `${quote(property.column)} ILIKE ${bind(before + value.replace(/[\\%_]/g, '\\$&') + after)}`,
+  write: (property, [value = ''], { bind }) =>
+    `${quoteSqlName(property.column)} ILIKE ${bind(before + value.replace(/[\\%_]/g, '\\$&') + after)}`,
 });
 
-const moment = (names: string[], sign: string): Operator => ({
+const compareDates = (names: string[], sign: string): Operator => ({
   names,
-  takes: MOMENTS,
+  takes: DATES,
   values: 'one',
   write: (property, [value = ''], context) => {
-    const { day, time } = readMoment(value, context);
+    const { day, time } = parseDateTime(value, context);
     const at = context.bind(time === undefined ? day : `${day} ${time}`);
-    // A day stands for all of it.
+    // Without a time, the condition is about whole days.
     return time === undefined
-      ? `${quote(property.column)}::date ${sign} ${at}::date`
-      : `${quote(property.column)}::timestamp ${sign} ${at}::timestamp`;
+      ? `${quoteSqlName(property.column)}::date ${sign} ${at}::date`
+      : `${quoteSqlName(property.column)}::timestamp ${sign} ${at}::timestamp`;
   },
 });
 
+/** `write` throws RestError 400 for a value that doesn't fit the operator. */
 export const OPERATORS: readonly Operator[] = [
-  { names: ['EMPTY'], takes: () => true, values: 'none', write: (property) => `${quote(property.column)} IS NULL` },
+  { names: ['EMPTY'], takes: () => true, values: 'none', write: (property) => `${quoteSqlName(property.column)} IS NULL` },
   {
     names: ['IS'],
     takes: kinds('boolean'),
     values: 'one',
-    write: (property, [value = ''], { bind, refuse }) => {
-      if (!/^(true|false|T|F)$/i.test(value)) throw refuse(`${value} is not true or false.`);
-      return `${quote(property.column)} = ${bind(/^t/i.test(value) ? 'T' : 'F')}`;
+    write: (property, [value = ''], { bind, invalidFilter }) => {
+      if (!/^(true|false|T|F)$/i.test(value)) throw invalidFilter(`${value} is not true or false.`);
+      return `${quoteSqlName(property.column)} = ${bind(/^t/i.test(value) ? 'T' : 'F')}`;
     },
   },
   search(['IS'], '', ''),
@@ -77,7 +80,7 @@ export const OPERATORS: readonly Operator[] = [
     names: ['IS', 'EQUAL'],
     takes: kinds('enum'),
     values: 'one',
-    write: (property, [value = ''], { bind }) => `${quote(property.column)} = ${bind(value)}`,
+    write: (property, [value = ''], { bind }) => `${quoteSqlName(property.column)} = ${bind(value)}`,
   },
   search(['CONTAIN'], '%', '%'),
   search(['START_WITH'], '', '%'),
@@ -91,36 +94,39 @@ export const OPERATORS: readonly Operator[] = [
     names: ['ANY_OF'],
     takes: NUMBERS,
     values: 'list',
-    write: (property, values, context) => `${shown(property)} IN (${values.map((value) => number(value, context)).join(', ') || 'NULL'})`,
+    write: (property, values, context) =>
+      `${signedColumn(property)} IN (${values.map((value) => numberSql(value, context)).join(', ') || 'NULL'})`,
   },
   {
     names: ['ANY_OF'],
     takes: kinds('enum'),
     values: 'list',
-    write: (property, values, { bind }) => `${quote(property.column)} IN (${values.map((value) => bind(value)).join(', ') || 'NULL'})`,
+    write: (property, values, { bind }) =>
+      `${quoteSqlName(property.column)} IN (${values.map((value) => bind(value)).join(', ') || 'NULL'})`,
   },
   {
     names: ['BETWEEN', 'WITHIN'],
     takes: NUMBERS,
     values: 'list',
-    write: (property, [low, high], context) => `${shown(property)} BETWEEN ${number(low, context)} AND ${number(high, context)}`,
+    write: (property, [low, high], context) =>
+      `${signedColumn(property)} BETWEEN ${numberSql(low, context)} AND ${numberSql(high, context)}`,
   },
-  moment(['AFTER'], '>'),
-  moment(['BEFORE'], '<'),
-  moment(['ON'], '='),
-  moment(['ON_OR_AFTER'], '>='),
-  moment(['ON_OR_BEFORE'], '<='),
+  compareDates(['AFTER'], '>'),
+  compareDates(['BEFORE'], '<'),
+  compareDates(['ON'], '='),
+  compareDates(['ON_OR_AFTER'], '>='),
+  compareDates(['ON_OR_BEFORE'], '<='),
 ];
 
 const CLOCK = /^(\d{1,2}):(\d\d)(?::(\d\d))?\s*(AM|PM)?$/i;
 
-function readMoment(text: string, context: OperatorContext): { day: string; time: string | undefined } {
-  const { dateFormat, timeZone, refuse } = context;
+function parseDateTime(text: string, context: OperatorContext): { day: string; time: string | undefined } {
+  const { dateFormat, timeZone, invalidFilter } = context;
   const [written = '', ...rest] = text.trim().split(/\s+/);
-  const day = readDay(written, dateFormat.name);
+  const day = parseDay(written, dateFormat.name);
   const clock = rest.length === 0 ? undefined : CLOCK.exec(rest.join(' '));
   if (day === undefined || clock === null) {
-    throw refuse(
+    throw invalidFilter(
       `Detailed unprocessed description follows. Search error occurred: Parse of date/time "${text}" failed with date format "${dateFormat.name}" in time zone ${timeZone}`,
     );
   }
@@ -130,8 +136,8 @@ function readMoment(text: string, context: OperatorContext): { day: string; time
   return { day, time: `${String(hour).padStart(2, '0')}:${minutes}:${seconds}` };
 }
 
-/** In the order and with the separators of the format; a year may have two digits. */
-function readDay(text: string, format: string): string | undefined {
+/** Parses a date in this format to YYYY-MM-DD; the year may have two digits. Undefined if it is no such date. */
+function parseDay(text: string, format: string): string | undefined {
   const pattern = format
     .replace(/[.]/g, '\\.')
     .replace(/Y+/, '(?<year>\\d{4}|\\d\\d)')

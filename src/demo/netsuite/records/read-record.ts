@@ -1,25 +1,30 @@
-// Reads records from SuiteQL's views and writes them as the record service does: typed JSON, null fields left out, references and
+// Reads records from SuiteQL's views and converts them to the record service's format: typed JSON without null fields, with references and
 // enumerations as objects.
 import type { PoolClient } from 'pg';
-import { asText } from '../database/snapshot.ts';
+import { textTypes } from '../database/snapshot.ts';
 import { ALL_TABLES } from '../tables/all-tables.ts';
-import { labelColumn, quote } from '../tables/table.ts';
+import { labelColumn, quoteSqlName } from '../tables/table.ts';
 import type { Property } from './property.ts';
-import type { Condition } from './q-filter.ts';
-import type { RecordType } from './record-types.ts';
+import type { RecordFilterCondition } from './q-filter.ts';
+import type { RestRecordType } from './record-types.ts';
 
 export type RecordBody = Record<string, unknown>;
 
 const UTC_TIME = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`;
 
-/** Undefined if there is no such record. `id` is digits, perhaps with a sign. */
-export async function readRecord(client: PoolClient, type: RecordType, id: string, origin: string): Promise<RecordBody | undefined> {
+/** Undefined if there is no such record. `id` is a whole number, possibly negative. */
+export async function readRecordBody(
+  client: PoolClient,
+  type: RestRecordType,
+  id: string,
+  origin: string,
+): Promise<RecordBody | undefined> {
   const kind = type.transactionType === undefined ? '' : `AND type = '${type.transactionType}'`;
   const [row] = await readRows(client, type.table, type.properties, `id = $1 ${kind}`, id);
   return row && writeProperties(type.properties, row, origin, false);
 }
 
-export async function readLines(client: PoolClient, type: RecordType, id: string, origin: string): Promise<RecordBody[]> {
+export async function readRecordLines(client: PoolClient, type: RestRecordType, id: string, origin: string): Promise<RecordBody[]> {
   const { properties = [], isNegated } = type.lines ?? {};
   const rows = await readRows(
     client,
@@ -31,13 +36,13 @@ export async function readLines(client: PoolClient, type: RecordType, id: string
   return rows.map((row) => ({ links: [], ...writeProperties(properties, row, origin, isNegated === false) }));
 }
 
-/** The invoices that a payment or credit memo is applied to, or the payments and credit memos that a refund gives back. */
+/** The invoices that a payment or credit memo is applied to, or the payments and credit memos that a refund refunds. */
 export async function readApplications(client: PoolClient, id: string, origin: string): Promise<RecordBody[]> {
   const { rows } = await client.query<{ doc: string; kind: string; name: string; amount: string }>({
     text: `SELECT n.previousdoc AS doc, t.recordtype AS kind, t.trandisplayname AS name, trim_scale(sum(n.foreignamount)) AS amount FROM suiteql.nexttransactionlinelink n
       JOIN suiteql."transaction" t ON t.id = n.previousdoc WHERE n.nextdoc = $1 AND n.linktype = 'Payment' GROUP BY 1, 2, 3 ORDER BY 1`,
     values: [id],
-    types: asText,
+    types: textTypes,
   });
   return rows.map(({ doc, kind, name, amount }, index) => ({
     links: [],
@@ -48,25 +53,27 @@ export async function readApplications(client: PoolClient, id: string, origin: s
   }));
 }
 
-/** Record lists come in an arbitrary order that callers can't choose. */
-export async function listIds(
+/**
+ * One page of ids and their total. NetSuite's record lists have an arbitrary order that callers can't choose, so ids are shuffled by hash.
+ */
+export async function listRecordIds(
   client: PoolClient,
-  type: RecordType,
+  type: RestRecordType,
   { limit, offset }: { limit: number; offset: number },
-  condition?: Condition,
+  condition?: RecordFilterCondition,
 ): Promise<{ ids: string[]; total: number }> {
   const parts = [
     ...(type.transactionType === undefined ? [] : [`type = '${type.transactionType}'`]),
     ...(condition ? [condition.sql] : []),
   ];
-  const from = `suiteql.${quote(type.table)} ${parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : ''}`;
+  const from = `suiteql.${quoteSqlName(type.table)} ${parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : ''}`;
   const values = [...(condition?.values ?? [])];
   const page = await client.query<{ id: string }>({
     text: `SELECT id FROM ${from} ORDER BY md5(id::text) LIMIT ${limit} OFFSET ${offset}`,
     values,
-    types: asText,
+    types: textTypes,
   });
-  const count = await client.query<{ total: string }>({ text: `SELECT count(*) AS total FROM ${from}`, values, types: asText });
+  const count = await client.query<{ total: string }>({ text: `SELECT count(*) AS total FROM ${from}`, values, types: textTypes });
   return { ids: page.rows.map((row) => row.id), total: Number(count.rows[0]?.total ?? 0) };
 }
 
@@ -74,13 +81,15 @@ type Row = Record<string, string | null>;
 
 async function readRows(client: PoolClient, table: string, properties: readonly Property[], where: string, id: string): Promise<Row[]> {
   const list = properties.flatMap((property) => {
-    const column = quote(property.column);
+    const column = quoteSqlName(property.column);
     const value = property.kind === 'date-time' ? `to_char(${column} AT TIME ZONE 'UTC', ${UTC_TIME})` : column;
-    const label = hasLabel(table, property.column) ? [`${quote(labelColumn(property.column))} AS ${quote(`${property.name} label`)}`] : [];
-    return [`${value} AS ${quote(property.name)}`, ...label];
+    const label = hasLabel(table, property.column)
+      ? [`${quoteSqlName(labelColumn(property.column))} AS ${quoteSqlName(`${property.name} label`)}`]
+      : [];
+    return [`${value} AS ${quoteSqlName(property.name)}`, ...label];
   });
-  const text = `SELECT ${list.join(', ')} FROM suiteql.${quote(table)} WHERE ${where}`;
-  return (await client.query<Row>({ text, values: [id], types: asText })).rows;
+  const text = `SELECT ${list.join(', ')} FROM suiteql.${quoteSqlName(table)} WHERE ${where}`;
+  return (await client.query<Row>({ text, values: [id], types: textTypes })).rows;
 }
 
 const hasLabel = (table: string, column: string): boolean =>

@@ -1,62 +1,62 @@
-// The sentences with which the record service refuses. Those of NetSuite that are known are as they are; the others are likely.
-import { Refusal } from '../wire.ts';
-import type { RecordType } from './record-types.ts';
+// The record service's error responses. Known wordings are NetSuite's own; the others are assumed (see ../README.md).
+import { RestError } from '../wire.ts';
+import type { RestRecordType } from './record-types.ts';
 
 const ACCESSING = 'Error while accessing a resource. ';
 
-const userError = (sentence: string): Refusal => new Refusal(400, { detail: ACCESSING + sentence, 'o:errorCode': 'USER_ERROR' });
+const userError = (sentence: string): RestError => new RestError(400, { detail: ACCESSING + sentence, 'o:errorCode': 'USER_ERROR' });
 
-export const noType = (name: string, path: string): Refusal =>
-  new Refusal(404, { detail: `Record type '${name}' does not exist.`, 'o:errorUrl': path, 'o:errorCode': 'NONEXISTENT_ID' });
+export const unknownRecordType = (name: string, path: string): RestError =>
+  new RestError(404, { detail: `Record type '${name}' does not exist.`, 'o:errorUrl': path, 'o:errorCode': 'NONEXISTENT_ID' });
 
-/** A transaction that isn't there is answered in another way than an entity. */
-export function noInstance(type?: RecordType): Refusal {
+/** NetSuite reports an absent transaction differently from an absent entity. */
+export function recordNotFound(type?: RestRecordType): RestError {
   if (type?.transactionType !== undefined) {
-    return new Refusal(
+    return new RestError(
       400,
       { detail: `${ACCESSING}Transaction type specified is incorrect.`, 'o:errorCode': 'USER_ERROR' },
       { headers: { connection: 'close' } },
     );
   }
-  return new Refusal(404, {
+  return new RestError(404, {
     detail: 'The record instance does not exist. Provide a valid record instance ID.',
     'o:errorCode': 'NONEXISTENT_ID',
   });
 }
 
-export const notPermitted = (type: RecordType): Refusal =>
-  new Refusal(403, {
+export const permissionDenied = (type: RestRecordType): RestError =>
+  new RestError(403, {
     detail: `Permission Violation: The current role does not have permission to perform this action on the record type ${type.name}.`,
     'o:errorCode': 'INSUFFICIENT_PERMISSION',
   });
 
-export const notAllowed = (method: string): Refusal =>
-  new Refusal(405, { detail: `The method ${method} is not allowed here.`, 'o:errorCode': 'INVALID_METHOD' });
+export const methodNotAllowed = (method: string): RestError =>
+  new RestError(405, { detail: `The method ${method} is not allowed here.`, 'o:errorCode': 'INVALID_METHOD' });
 
-export const invalidBody = (cause?: unknown): Refusal =>
-  new Refusal(400, { detail: 'Invalid content in the request body.', 'o:errorCode': 'INVALID_CONTENT' }, { cause });
+export const invalidBody = (cause?: unknown): RestError =>
+  new RestError(400, { detail: 'Invalid content in the request body.', 'o:errorCode': 'INVALID_CONTENT' }, { cause });
 
-/** `path` says where in the body the value is, `field` its name. */
-export const invalidValue = (value: unknown, path: string, field: string = path): Refusal =>
-  new Refusal(400, {
+/** `path` is the value's place in the body, `field` its name. */
+export const invalidValue = (value: unknown, path: string, field: string = path): RestError =>
+  new RestError(400, {
     detail: `${ACCESSING}Invalid Field Value ${typeof value === 'object' ? JSON.stringify(value) : String(value)} for the following field: ${field}`,
     'o:errorPath': path,
     'o:errorCode': 'INVALID_CONTENT',
   });
 
-export const unknownName = (path: string): Refusal =>
-  new Refusal(400, { detail: `Unknown property name '${path}'.`, 'o:errorPath': path, 'o:errorCode': 'INVALID_CONTENT' });
+export const unknownProperty = (path: string): RestError =>
+  new RestError(400, { detail: `Unknown property name '${path}'.`, 'o:errorPath': path, 'o:errorCode': 'INVALID_CONTENT' });
 
-export const badHeader = (name: string, values: readonly string[]): Refusal =>
-  new Refusal(400, {
+export const invalidHeader = (name: string, values: readonly string[]): RestError =>
+  new RestError(400, {
     detail: `The header ${name} must be one of ${values.join(', ')}.`,
     'o:errorHeader': name,
     'o:errorCode': 'INVALID_HEADER',
   });
 
-export const missingValues = (titles: readonly string[]): Refusal => userError(`Please enter value(s) for: ${titles.join(', ')}`);
+export const missingValues = (titles: readonly string[]): RestError => userError(`Please enter value(s) for: ${titles.join(', ')}`);
 
-export const REFUSED = {
+export const USER_ERRORS = {
   exists: () => userError('This record already exists.'),
   noLines: () => userError('You must enter at least one line item for this transaction.'),
   hasDependents: () => userError('This record cannot be deleted because it has dependent records.'),

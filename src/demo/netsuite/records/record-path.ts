@@ -1,22 +1,23 @@
-// What a path of the record service names: a type that the role sees, and a record by its id or by `eid:` and its external id.
+// Resolves paths of the record service: a type that the role can see, and a record by its id or by `eid:` and its external id.
 import type { Request } from 'express';
 import type { Pool } from 'pg';
-import type { RoleView } from '../tables/role-view.ts';
-import { asSeenBy, findSwitchedOn, type RecordType } from './record-types.ts';
+import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { permissionDenied, recordNotFound, unknownRecordType } from './record-errors.ts';
+import { findEnabledType, type RestRecordType, visiblePart } from './record-types.ts';
 import { findByExternalId } from './references.ts';
-import { noInstance, noType, notPermitted } from './refusals.ts';
 
-export function requireKnownType(role: RoleView, request: Request, name = String(request.params['type'])): RecordType {
-  const type = findSwitchedOn(role, name);
-  if (!type) throw noType(name, `${request.baseUrl}${request.path}`);
+/** Throws RestError 404 for a type that is unknown or whose feature is off. */
+export function getEnabledType(role: RoleVisibility, request: Request, name = String(request.params['type'])): RestRecordType {
+  const type = findEnabledType(role, name);
+  if (!type) throw unknownRecordType(name, `${request.baseUrl}${request.path}`);
   return type;
 }
 
-/** The type with what the role sees of it. */
-export function requireType(role: RoleView, request: Request, name?: string): RecordType {
-  const known = requireKnownType(role, request, name);
-  const type = asSeenBy(role, known);
-  if (!type) throw notPermitted(known);
+/** The type with the properties that the role can see. Throws RestError 404 for an unknown type and 403 for one hidden from the role. */
+export function getVisibleType(role: RoleVisibility, request: Request, name?: string): RestRecordType {
+  const known = getEnabledType(role, request, name);
+  const type = visiblePart(role, known);
+  if (!type) throw permissionDenied(known);
   return type;
 }
 
@@ -24,21 +25,21 @@ const EXTERNAL = /^eid:(.+)$/s;
 
 export const externalIdOf = (request: Request): string | undefined => EXTERNAL.exec(String(request.params['id']))?.[1];
 
-/** Digits, perhaps with a sign. */
-export function requireId(given: string, type: RecordType): string {
-  if (!/^-?\d{1,18}$/.test(given)) throw noInstance(type);
+/** Throws RestError (as for an absent record) unless the id is a whole number, possibly negative. */
+export function parseRecordId(given: string, type: RestRecordType): string {
+  if (!/^-?\d{1,18}$/.test(given)) throw recordNotFound(type);
   return given;
 }
 
-/** For a write, which finds external ids in the books. */
-export async function findId(pool: Pool, type: RecordType, request: Request): Promise<string> {
+/** The id of a record to be written; external ids are looked up in the books. Rejects with RestError when there is none. */
+export async function getRecordId(pool: Pool, type: RestRecordType, request: Request): Promise<string> {
   const externalId = externalIdOf(request);
-  if (externalId === undefined) return requireId(String(request.params['id']), type);
-  const id = isWithExternalIds(type) ? await findByExternalId(pool, type, externalId) : undefined;
-  if (id === undefined) throw noInstance(type);
+  if (externalId === undefined) return parseRecordId(String(request.params['id']), type);
+  const id = hasExternalIds(type) ? await findByExternalId(pool, type, externalId) : undefined;
+  if (id === undefined) throw recordNotFound(type);
   return id;
 }
 
-const isWithExternalIds = (type: RecordType): boolean => type.properties.some(({ column }) => column === 'externalid');
+const hasExternalIds = (type: RestRecordType): boolean => type.properties.some(({ column }) => column === 'externalid');
 
-export const canWrite = (type: RecordType): boolean => type.properties.some(({ writes }) => writes !== undefined);
+export const canWrite = (type: RestRecordType): boolean => type.properties.some(({ writes }) => writes !== undefined);

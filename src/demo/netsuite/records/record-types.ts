@@ -1,66 +1,67 @@
-// The records that the record service and the metadata catalogue know: camelCase properties over the columns of SuiteQL's views.
-import type { RoleView } from '../tables/role-view.ts';
-import { LINE_PROPERTIES, type Property, property } from './property.ts';
+// The record types of the record service and the metadata catalog: camelCase properties over the columns of SuiteQL's views.
+import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { defineProperty, LINE_PROPERTIES, type Property } from './property.ts';
 
-export type RecordType = {
+export type RestRecordType = {
   name: string;
   title: string;
   table: string;
-  /** The value of the view's `type`, for the kinds of transaction. */
+  /** For transactions: the value of the view's `type`. */
   transactionType?: string;
   properties: readonly Property[];
-  /** Its lines, of which `isNegated` tells the sign in the books. */
+  /** Its lines; `isNegated`: the books hold them negative. */
   lines?: { isNegated: boolean; properties: readonly Property[] };
-  /** The types in its sublist `apply`, of which it pays some: invoices, or what a refund gives back. */
+  /** The transaction types in its sublist `apply`: what it pays (invoices) or refunds. */
   applies?: readonly string[];
 };
 
-const ID = property('id', 'Internal ID', 'string', 'id');
-const CURRENCY = property('currency', 'Currency', 'reference', 'currency', { to: 'currency', writes: 'create' });
-const CHANGED = property('lastModifiedDate', 'Last Modified Date', 'date-time', 'lastmodifieddate');
-const EXTERNAL_ID = property('externalId', 'External ID', 'string', 'externalid', { writes: 'always' });
-const INACTIVE = property('isInactive', 'Inactive', 'boolean', 'isinactive', { writes: 'always' });
-const SUBSIDIARY = property('subsidiary', 'Subsidiary', 'reference', 'subsidiary', { to: 'subsidiary' });
-const EMAIL = property('email', 'Email', 'string', 'email', { writes: 'always' });
-const PHONE = property('phone', 'Phone', 'string', 'phone', { writes: 'always' });
-const FIRST_NAME = property('firstName', 'First Name', 'string', 'firstname', { writes: 'always' });
-const LAST_NAME = property('lastName', 'Last Name', 'string', 'lastname', { writes: 'always' });
-const COMPANY_NAME = property('companyName', 'Company Name', 'string', 'companyname', { writes: 'always' });
-const CREATED = property('dateCreated', 'Date Created', 'date-time', 'datecreated');
+const ID = defineProperty('id', 'Internal ID', 'string', 'id');
+const CURRENCY = defineProperty('currency', 'Currency', 'reference', 'currency', { to: 'currency', writes: 'create' });
+const CHANGED = defineProperty('lastModifiedDate', 'Last Modified Date', 'date-time', 'lastmodifieddate');
+const EXTERNAL_ID = defineProperty('externalId', 'External ID', 'string', 'externalid', { writes: 'always' });
+const INACTIVE = defineProperty('isInactive', 'Inactive', 'boolean', 'isinactive', { writes: 'always' });
+const SUBSIDIARY = defineProperty('subsidiary', 'Subsidiary', 'reference', 'subsidiary', { to: 'subsidiary' });
+const EMAIL = defineProperty('email', 'Email', 'string', 'email', { writes: 'always' });
+const PHONE = defineProperty('phone', 'Phone', 'string', 'phone', { writes: 'always' });
+const FIRST_NAME = defineProperty('firstName', 'First Name', 'string', 'firstname', { writes: 'always' });
+const LAST_NAME = defineProperty('lastName', 'Last Name', 'string', 'lastname', { writes: 'always' });
+const COMPANY_NAME = defineProperty('companyName', 'Company Name', 'string', 'companyname', { writes: 'always' });
+const CREATED = defineProperty('dateCreated', 'Date Created', 'date-time', 'datecreated');
 
 const TRANSACTION: readonly Property[] = [
   ID,
   EXTERNAL_ID,
-  property('tranId', 'Document Number', 'string', 'tranid', { writes: 'always' }),
-  property('tranDate', 'Date', 'date', 'trandate', { writes: 'always' }),
+  defineProperty('tranId', 'Document Number', 'string', 'tranid', { writes: 'always' }),
+  defineProperty('tranDate', 'Date', 'date', 'trandate', { writes: 'always' }),
   CURRENCY,
-  property('exchangeRate', 'Exchange Rate', 'number', 'exchangerate', { writes: 'always' }),
-  property('memo', 'Memo', 'string', 'memo', { writes: 'always' }),
-  property('createdDate', 'Date Created', 'date-time', 'createddate'),
+  defineProperty('exchangeRate', 'Exchange Rate', 'number', 'exchangerate', { writes: 'always' }),
+  defineProperty('memo', 'Memo', 'string', 'memo', { writes: 'always' }),
+  defineProperty('createdDate', 'Date Created', 'date-time', 'createddate'),
   SUBSIDIARY,
   CHANGED,
 ];
 const customerOf = (name: string): Property =>
-  property(name, 'Customer', 'reference', 'entity', { to: 'customer', writes: 'create', isRequired: true });
-const OTHER_NUMBER = property('otherRefNum', 'PO/Check Number', 'string', 'otherrefnum', { writes: 'always' });
-const statusOf = (...values: string[]): Property => property('status', 'Status', 'enum', 'status', { values });
-const negated = (name: string, title: string, column: string): Property => property(name, title, 'number', column, { isNegated: true });
+  defineProperty(name, 'Customer', 'reference', 'entity', { to: 'customer', writes: 'create', isRequired: true });
+const OTHER_NUMBER = defineProperty('otherRefNum', 'PO/Check Number', 'string', 'otherrefnum', { writes: 'always' });
+const statusOf = (...values: string[]): Property => defineProperty('status', 'Status', 'enum', 'status', { values });
+const negated = (name: string, title: string, column: string): Property =>
+  defineProperty(name, title, 'number', column, { isNegated: true });
 
 const PERSON: readonly Property[] = [
   ID,
   EXTERNAL_ID,
   INACTIVE,
-  property('entityId', 'Name', 'string', 'entityid'),
+  defineProperty('entityId', 'Name', 'string', 'entityid'),
   EMAIL,
   PHONE,
   CREATED,
   CHANGED,
   SUBSIDIARY,
 ];
-/** This account shows them and lets nobody write them. */
+/** This account serves them read-only. */
 const readOnly = (properties: readonly Property[]): Property[] => properties.map(({ writes: _writes, ...rest }) => rest);
 
-export const RECORD_TYPES: readonly RecordType[] = [
+export const RECORD_TYPES: readonly RestRecordType[] = [
   {
     name: 'customer',
     title: 'Customer',
@@ -71,20 +72,20 @@ export const RECORD_TYPES: readonly RecordType[] = [
       INACTIVE,
       CURRENCY,
       CHANGED,
-      property('entityId', 'Customer ID', 'string', 'entityid', { writes: 'always' }),
-      property('isPerson', 'Individual', 'boolean', 'isperson', { writes: 'create' }),
+      defineProperty('entityId', 'Customer ID', 'string', 'entityid', { writes: 'always' }),
+      defineProperty('isPerson', 'Individual', 'boolean', 'isperson', { writes: 'create' }),
       COMPANY_NAME,
       FIRST_NAME,
       LAST_NAME,
       EMAIL,
       PHONE,
-      property('url', 'Web Address', 'string', 'url', { writes: 'always' }),
-      property('comments', 'Comments', 'string', 'comments', { writes: 'always' }),
-      property('creditLimit', 'Credit Limit', 'number', 'creditlimit', { writes: 'always' }),
-      property('entityStatus', 'Status', 'reference', 'entitystatus', { to: 'customerStatus', writes: 'always' }),
+      defineProperty('url', 'Web Address', 'string', 'url', { writes: 'always' }),
+      defineProperty('comments', 'Comments', 'string', 'comments', { writes: 'always' }),
+      defineProperty('creditLimit', 'Credit Limit', 'number', 'creditlimit', { writes: 'always' }),
+      defineProperty('entityStatus', 'Status', 'reference', 'entitystatus', { to: 'customerStatus', writes: 'always' }),
       { ...SUBSIDIARY, writes: 'create', isRequired: true },
-      property('balance', 'Balance', 'number', 'balancesearch'),
-      property('overdueBalance', 'Overdue Balance', 'number', 'overduebalancesearch'),
+      defineProperty('balance', 'Balance', 'number', 'balancesearch'),
+      defineProperty('overdueBalance', 'Overdue Balance', 'number', 'overduebalancesearch'),
       CREATED,
     ],
   },
@@ -97,12 +98,12 @@ export const RECORD_TYPES: readonly RecordType[] = [
       EXTERNAL_ID,
       INACTIVE,
       CHANGED,
-      property('itemId', 'Item Name/Number', 'string', 'itemid', { writes: 'always', isRequired: true }),
-      property('displayName', 'Display Name/Code', 'string', 'displayname', { writes: 'always' }),
-      property('salesDescription', 'Sales Description', 'string', 'salesdescription', { writes: 'always' }),
-      property('upcCode', 'UPC Code', 'string', 'upccode', { writes: 'always' }),
-      property('basePrice', 'Base Price', 'number', 'baseprice', { writes: 'always' }),
-      property('createdDate', 'Date Created', 'date-time', 'createddate'),
+      defineProperty('itemId', 'Item Name/Number', 'string', 'itemid', { writes: 'always', isRequired: true }),
+      defineProperty('displayName', 'Display Name/Code', 'string', 'displayname', { writes: 'always' }),
+      defineProperty('salesDescription', 'Sales Description', 'string', 'salesdescription', { writes: 'always' }),
+      defineProperty('upcCode', 'UPC Code', 'string', 'upccode', { writes: 'always' }),
+      defineProperty('basePrice', 'Base Price', 'number', 'baseprice', { writes: 'always' }),
+      defineProperty('createdDate', 'Date Created', 'date-time', 'createddate'),
     ],
   },
   {
@@ -115,10 +116,10 @@ export const RECORD_TYPES: readonly RecordType[] = [
       ...TRANSACTION,
       customerOf('entity'),
       statusOf('A', 'B'),
-      property('dueDate', 'Due Date', 'date', 'duedate', { writes: 'always' }),
-      property('total', 'Total', 'number', 'foreigntotal'),
-      property('amountPaid', 'Amount Paid', 'number', 'foreignamountpaid'),
-      property('amountRemaining', 'Amount Remaining', 'number', 'foreignamountunpaid'),
+      defineProperty('dueDate', 'Due Date', 'date', 'duedate', { writes: 'always' }),
+      defineProperty('total', 'Total', 'number', 'foreigntotal'),
+      defineProperty('amountPaid', 'Amount Paid', 'number', 'foreignamountpaid'),
+      defineProperty('amountRemaining', 'Amount Remaining', 'number', 'foreignamountunpaid'),
       OTHER_NUMBER,
     ],
   },
@@ -149,13 +150,13 @@ export const RECORD_TYPES: readonly RecordType[] = [
       ...TRANSACTION,
       customerOf('customer'),
       statusOf('A', 'B', 'C', 'R'),
-      property('payment', 'Payment Amount', 'number', 'foreigntotal', { writes: 'always' }),
-      property('total', 'Total', 'number', 'foreigntotal'),
-      property('applied', 'Applied', 'number', 'foreignamountpaid'),
-      property('unapplied', 'Unapplied', 'number', 'foreignamountunpaid'),
-      property('account', 'Account', 'reference', 'account', { to: 'account', writes: 'always' }),
-      property('undepFunds', 'Undeposited Funds', 'boolean', 'undepfunds', { writes: 'always' }),
-      property('checkNumber', 'Check Number', 'string', 'otherrefnum', { writes: 'always' }),
+      defineProperty('payment', 'Payment Amount', 'number', 'foreigntotal', { writes: 'always' }),
+      defineProperty('total', 'Total', 'number', 'foreigntotal'),
+      defineProperty('applied', 'Applied', 'number', 'foreignamountpaid'),
+      defineProperty('unapplied', 'Unapplied', 'number', 'foreignamountunpaid'),
+      defineProperty('account', 'Account', 'reference', 'account', { to: 'account', writes: 'always' }),
+      defineProperty('undepFunds', 'Undeposited Funds', 'boolean', 'undepfunds', { writes: 'always' }),
+      defineProperty('checkNumber', 'Check Number', 'string', 'otherrefnum', { writes: 'always' }),
     ],
   },
   {
@@ -167,9 +168,9 @@ export const RECORD_TYPES: readonly RecordType[] = [
     properties: [
       ...TRANSACTION,
       customerOf('customer'),
-      property('total', 'Total', 'number', 'foreigntotal'),
-      property('account', 'Account', 'reference', 'account', { to: 'account', writes: 'always', isRequired: true }),
-      property('paymentMethod', 'Refund Method', 'reference', 'paymentmethod', { to: 'paymentMethod', writes: 'always' }),
+      defineProperty('total', 'Total', 'number', 'foreigntotal'),
+      defineProperty('account', 'Account', 'reference', 'account', { to: 'account', writes: 'always', isRequired: true }),
+      defineProperty('paymentMethod', 'Refund Method', 'reference', 'paymentmethod', { to: 'paymentMethod', writes: 'always' }),
     ],
   },
   {
@@ -181,9 +182,9 @@ export const RECORD_TYPES: readonly RecordType[] = [
     properties: [
       ...TRANSACTION,
       customerOf('entity'),
-      property('orderStatus', 'Status', 'enum', 'status', { values: ['A', 'B', 'C', 'F', 'G', 'H'], writes: 'always' }),
-      property('shipDate', 'Ship Date', 'date', 'shipdate', { writes: 'always' }),
-      property('total', 'Total', 'number', 'foreigntotal'),
+      defineProperty('orderStatus', 'Status', 'enum', 'status', { values: ['A', 'B', 'C', 'F', 'G', 'H'], writes: 'always' }),
+      defineProperty('shipDate', 'Ship Date', 'date', 'shipdate', { writes: 'always' }),
+      defineProperty('total', 'Total', 'number', 'foreigntotal'),
       OTHER_NUMBER,
     ],
   },
@@ -196,11 +197,11 @@ export const RECORD_TYPES: readonly RecordType[] = [
       ID,
       ...readOnly([INACTIVE]),
       CHANGED,
-      property('name', 'Name', 'string', 'name'),
-      property('symbol', 'ISO Code', 'string', 'symbol'),
-      property('displaySymbol', 'Symbol', 'string', 'displaysymbol'),
-      property('exchangeRate', 'Exchange Rate', 'number', 'exchangerate'),
-      property('isBaseCurrency', 'Base Currency', 'boolean', 'isbasecurrency'),
+      defineProperty('name', 'Name', 'string', 'name'),
+      defineProperty('symbol', 'ISO Code', 'string', 'symbol'),
+      defineProperty('displaySymbol', 'Symbol', 'string', 'displaysymbol'),
+      defineProperty('exchangeRate', 'Exchange Rate', 'number', 'exchangerate'),
+      defineProperty('isBaseCurrency', 'Base Currency', 'boolean', 'isbasecurrency'),
     ],
   },
   { name: 'vendor', title: 'Vendor', table: 'vendor', properties: readOnly([...PERSON, COMPANY_NAME]) },
@@ -209,7 +210,12 @@ export const RECORD_TYPES: readonly RecordType[] = [
     name: 'contact',
     title: 'Contact',
     table: 'contact',
-    properties: readOnly([...PERSON, FIRST_NAME, LAST_NAME, property('company', 'Company', 'reference', 'company', { to: 'customer' })]),
+    properties: readOnly([
+      ...PERSON,
+      FIRST_NAME,
+      LAST_NAME,
+      defineProperty('company', 'Company', 'reference', 'company', { to: 'customer' }),
+    ]),
   },
   {
     name: 'subsidiary',
@@ -217,31 +223,31 @@ export const RECORD_TYPES: readonly RecordType[] = [
     table: 'subsidiary',
     properties: [
       ID,
-      property('name', 'Name', 'string', 'name'),
-      property('country', 'Country', 'string', 'country'),
+      defineProperty('name', 'Name', 'string', 'name'),
+      defineProperty('country', 'Country', 'string', 'country'),
       ...readOnly([INACTIVE]),
       CHANGED,
     ],
   },
 ];
 
-/** Paths take a record type in any case. */
-const findRecordType = (name: string): RecordType | undefined =>
+/** Record types in paths are case-insensitive. */
+const findRecordType = (name: string): RestRecordType | undefined =>
   RECORD_TYPES.find((type) => type.name.toLowerCase() === name.toLowerCase());
 
-/** A type with what is switched on of it, whether the role may see it or not: the catalogue lists more than a role can read. */
-export function findSwitchedOn(role: RoleView, name: string): RecordType | undefined {
+/** A type with the properties whose features are on, visible to the role or not: the catalog lists more than a role can read. */
+export function findEnabledType(role: RoleVisibility, name: string): RestRecordType | undefined {
   const type = findRecordType(name);
-  if (!type || !role.isSwitchedOn(type.table)) return undefined;
-  return { ...type, properties: type.properties.filter(({ column }) => role.isSwitchedOn(type.table, column)) };
+  if (!type || !role.isEnabled(type.table)) return undefined;
+  return { ...type, properties: type.properties.filter(({ column }) => role.isEnabled(type.table, column)) };
 }
 
-/** The type with what the role sees of it; undefined if it doesn't see it at all. */
-export function asSeenBy(role: RoleView, type: RecordType): RecordType | undefined {
+/** The type with the properties and lines that the role can see; undefined if it can't see the type. */
+export function visiblePart(role: RoleVisibility, type: RestRecordType): RestRecordType | undefined {
   const seen = (tableName: string, properties: readonly Property[]): Property[] | undefined => {
-    const answer = role.find(tableName);
-    if (answer.kind !== 'table') return undefined;
-    const columns = role.columns(answer.table);
+    const found = role.find(tableName);
+    if (found.kind !== 'table') return undefined;
+    const columns = role.columns(found.table);
     return properties.filter(({ column }) => columns.has(column));
   };
   const { lines, ...rest } = type;

@@ -1,11 +1,11 @@
-// What a write names has to be there: references by id, or by external id, which becomes the id.
+// Resolves the references in a write, by id or by external id, to ids of existing records.
 import type { ClientBase, Pool } from 'pg';
 import type { Property } from './property.ts';
-import type { RecordType } from './record-types.ts';
-import { invalidValue } from './refusals.ts';
+import { invalidValue } from './record-errors.ts';
+import type { RestRecordType } from './record-types.ts';
 import type { Values } from './write-body.ts';
 
-/** Where the targets of references are. What isn't named here has no table in this account and is taken as it is. */
+/** Tables of reference targets. Other targets have no table in this account; their ids are accepted unchecked. */
 const TARGETS: Record<string, string> = {
   customer: 'customer',
   inventoryItem: 'item',
@@ -14,19 +14,19 @@ const TARGETS: Record<string, string> = {
   invoice: 'transaction',
 };
 
-/** The values with external ids replaced. */
-export async function checkReferences(client: ClientBase, type: RecordType, values: Values): Promise<Map<string, string | null>> {
+/** The values with external ids replaced by ids. Rejects with RestError 400 for a reference to an absent record. */
+export async function resolveReferences(client: ClientBase, type: RestRecordType, values: Values): Promise<Map<string, string | null>> {
   const checked = new Map(values);
   for (const property of type.properties) {
     const value = checked.get(property.column);
     if (property.kind !== 'reference' || typeof value !== 'string') continue;
-    checked.set(property.column, await resolve(client, property, value, property.name));
+    checked.set(property.column, await resolveReference(client, property, value, property.name));
   }
   return checked;
 }
 
-/** Throws a Refusal that names `path` if there is no such record. */
-export async function resolve(client: ClientBase, property: Property, value: string, path: string): Promise<string> {
+/** Rejects with a RestError 400 that names `path` if there is no such record. */
+export async function resolveReference(client: ClientBase, property: Property, value: string, path: string): Promise<string> {
   const table = TARGETS[property.to ?? ''];
   const isExternal = value.startsWith('eid:');
   if (table === undefined && !isExternal) return value;
@@ -41,7 +41,7 @@ export async function resolve(client: ClientBase, property: Property, value: str
   return found.id;
 }
 
-export async function findByExternalId(client: ClientBase | Pool, type: RecordType, externalId: string): Promise<string | undefined> {
+export async function findByExternalId(client: ClientBase | Pool, type: RestRecordType, externalId: string): Promise<string | undefined> {
   const kind = type.transactionType === undefined ? '' : `AND type = '${type.transactionType}'`;
   const { rows } = await client.query<{ id: string }>(`SELECT id FROM ledger.${type.table} WHERE externalid = $1 ${kind}`, [externalId]);
   return rows[0]?.id;

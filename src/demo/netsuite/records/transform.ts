@@ -1,29 +1,37 @@
-// `POST {type}/{id}/!transform/{target}`: a new record made of one that is there. What the body says goes before what is carried over.
-import type { RecordType } from './record-types.ts';
-import { REFUSED } from './refusals.ts';
+// `POST {type}/{id}/!transform/{target}`: creates a record from an existing one. The body's values override those carried over.
+
+import { USER_ERRORS } from './record-errors.ts';
+import type { RestRecordType } from './record-types.ts';
 import type { Values, WriteBody, WrittenLine } from './write-body.ts';
-import { type Change, createRecord, type WriteSettings, type WriteTarget } from './write-record.ts';
+import { createRecord, type RecordChange, type WriteSettings, type WriteTarget } from './write-record.ts';
 
 type Source = { entity: string | null; currency: string; memo: string | null; otherrefnum: string | null; isopen: boolean };
 
-const CARRIED: Record<string, readonly string[]> = {
+const TRANSFORMS: Record<string, readonly string[]> = {
   salesOrder: ['invoice'],
   invoice: ['creditMemo', 'customerPayment'],
 };
 
-export async function transformRecord(settings: WriteSettings, from: WriteTarget, target: RecordType, body: WriteBody): Promise<string> {
+/** Resolves to the new record's id. Rejects with RestError 400 for a transform that NetSuite doesn't allow, or as `createRecord` does. */
+export async function transformRecord(
+  settings: WriteSettings,
+  from: WriteTarget,
+  target: RestRecordType,
+  body: WriteBody,
+): Promise<string> {
   const isAllowed =
-    CARRIED[from.type.name]?.includes(target.name) && (target.name !== 'customerPayment' || settings.switches.transformsInvoiceToPayment);
-  if (!isAllowed) throw REFUSED.noTransform(target.name);
+    TRANSFORMS[from.type.name]?.includes(target.name) &&
+    (target.name !== 'customerPayment' || settings.switches.transformsInvoiceToPayment);
+  if (!isAllowed) throw USER_ERRORS.noTransform(target.name);
   const source = await readSource(settings, from.id);
-  if (!source) throw REFUSED.noTransform(target.name);
+  if (!source) throw USER_ERRORS.noTransform(target.name);
   const { isopen, ...carried } = source;
   const values: Values = new Map([...Object.entries(carried).filter(([, value]) => value !== null), ...body.values]);
   const lines = body.lines ?? (target.lines ? await readLines(settings, from, from.type.name === 'salesOrder') : undefined);
   const apply =
     body.apply ??
     (target.applies && isopen ? [{ values: new Map([['previousdoc', from.id]]), line: undefined, path: 'apply.items[0]' }] : undefined);
-  return createRecord(settings, target, { ...body, values, lines, apply }, (made) => markBilled(made, from));
+  return createRecord(settings, target, { ...body, values, lines, apply }, (created) => markBilled(created, from));
 }
 
 async function readSource(settings: WriteSettings, id: string): Promise<Source | undefined> {
@@ -47,7 +55,7 @@ async function readLines(settings: WriteSettings, { id }: WriteTarget, isOrder: 
   }));
 }
 
-async function markBilled({ client, now }: Change, { type, id }: WriteTarget): Promise<void> {
+async function markBilled({ client, now }: RecordChange, { type, id }: WriteTarget): Promise<void> {
   if (type.name !== 'salesOrder') return;
   await client.query("UPDATE ledger.transaction SET status = 'G', lastmodifieddate = $2 WHERE id = $1", [id, now]);
 }

@@ -1,16 +1,19 @@
-// What a payment or credit memo is applied to, and what a refund gives back. Each line sets the amount on one invoice, or on one payment
-// or credit memo; `apply: false` takes it back. Whether the sums are right is decided by the books, after they have been reckoned anew.
+// Writes what a payment or credit memo is applied to, or what a refund refunds. Each line sets the amount on one invoice, or on one payment
+// or credit memo; `apply: false` removes it. `assertNotOverapplied` checks the sums after the books have been settled again.
 
 import { APPLY_PROPERTIES, type Property } from './property.ts';
-import { resolve } from './references.ts';
-import { invalidValue, missingValues, REFUSED } from './refusals.ts';
+import { invalidValue, missingValues, USER_ERRORS } from './record-errors.ts';
+import { resolveReference } from './references.ts';
 import type { WrittenLine } from './write-body.ts';
-import type { Change } from './write-record.ts';
+import type { RecordChange } from './write-record.ts';
 
 const DOC = APPLY_PROPERTIES.find(({ name }) => name === 'doc') as Property;
 
-/** A payment whose amount isn't given is as much as it applies, and so is every refund. */
-export async function applyLines(change: Change, lines: readonly WrittenLine[], hasAmount: boolean): Promise<void> {
+/**
+ * Without an amount of its own a payment amounts to what it applies, and so does every refund. Rejects with RestError 400 for an invalid
+ * line.
+ */
+export async function applyLines(change: RecordChange, lines: readonly WrittenLine[], hasAmount: boolean): Promise<void> {
   const { client, type, id, replaces } = change;
   if (replaces.has('apply')) await client.query('DELETE FROM ledger.application WHERE credit = $1 AND NOT isbyrule', [id]);
   for (const line of lines) await applyLine(change, line);
@@ -24,14 +27,14 @@ export async function applyLines(change: Change, lines: readonly WrittenLine[], 
   }
 }
 
-async function applyLine(change: Change, { values, path }: WrittenLine): Promise<void> {
+async function applyLine(change: RecordChange, { values, path }: WrittenLine): Promise<void> {
   const { client, type, id, now } = change;
   const named = values.get('previousdoc');
   if (typeof named !== 'string') throw missingValues([DOC.title]);
-  const doc = await resolve(client, DOC, named, `${path}.doc`);
+  const doc = await resolveReference(client, DOC, named, `${path}.doc`);
   await client.query('DELETE FROM ledger.application WHERE credit = $1 AND invoice = $2 AND NOT isbyrule', [id, doc]);
   if (values.get('apply') === 'F') return;
-  // A payment without an amount of its own, and a refund, will be as much as they apply.
+  // A payment without an amount and a refund aren't limited by their total, which is set afterwards.
   const { rows } = await client.query<{ amount: string; isopen: boolean; ispositive: boolean; fits: boolean }>(
     `SELECT g.amount::text, o.due > 0 AS isopen, g.amount > 0 AS ispositive, g.amount <= o.due AS fits
      FROM ledger.transaction i
@@ -46,9 +49,9 @@ async function applyLine(change: Change, { values, path }: WrittenLine): Promise
     [doc, id, values.get('foreignamount') ?? null, type.applies ?? []],
   );
   const [open] = rows;
-  if (!open?.isopen) throw REFUSED.notOpen(doc, type.transactionType === 'CustRfnd' ? 'payment or credit memo' : 'invoice');
+  if (!open?.isopen) throw USER_ERRORS.notOpen(doc, type.transactionType === 'CustRfnd' ? 'payment or credit memo' : 'invoice');
   if (!open.ispositive) throw invalidValue(open.amount, `${path}.amount`, 'amount');
-  if (!open.fits) throw REFUSED.appliesTooMuch(doc);
+  if (!open.fits) throw USER_ERRORS.appliesTooMuch(doc);
   await client.query(
     `INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat, isbyrule)
      SELECT $1, id, $3, trandate, $4, false FROM ledger.transaction WHERE id = $2`,
@@ -56,8 +59,11 @@ async function applyLine(change: Change, { values, path }: WrittenLine): Promise
   );
 }
 
-/** Nothing is applied that isn't there: by a payment, by a credit memo, or to an invoice whose total has been lowered. */
-export async function checkApplied({ client, type, id }: Change): Promise<void> {
+/**
+ * Rejects with RestError 400 when more is applied than the transaction's total: by a payment or credit memo, or to an invoice whose total
+ * was lowered; also for a payment or refund of nothing.
+ */
+export async function assertNotOverapplied({ client, type, id }: RecordChange): Promise<void> {
   const { rows } = await client.query<{ isover: boolean; total: string; isempty: boolean }>(
     `SELECT COALESCE(sum(a.amount), 0) > abs(t.foreigntotal) AS isover, t.foreigntotal::text AS total,
        t.type IN ('CustPymt', 'CustRfnd') AND t.foreigntotal <= 0 AS isempty
@@ -65,5 +71,5 @@ export async function checkApplied({ client, type, id }: Change): Promise<void> 
     [id],
   );
   if (rows[0]?.isempty) throw invalidValue(rows[0].total, 'payment');
-  if (rows[0]?.isover) throw type.applies ? REFUSED.paysTooMuch() : REFUSED.lessThanApplied();
+  if (rows[0]?.isover) throw type.applies ? USER_ERRORS.paysTooMuch() : USER_ERRORS.lessThanApplied();
 }

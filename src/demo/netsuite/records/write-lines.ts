@@ -1,22 +1,23 @@
-// Lines of a transaction: a line that names an existing one changes it, any other is added; `replace=item` puts the given in the place
-// of all. The header's total is the sum of its lines.
+// Writes the lines of a transaction: a line with the number of an existing one changes it, others are added; `replace=item` replaces all
+// lines. The header's total is the sum of its lines.
 
 import { LINE_PROPERTIES, type Property } from './property.ts';
-import { resolve } from './references.ts';
-import { invalidValue, missingValues, REFUSED } from './refusals.ts';
+import { invalidValue, missingValues, USER_ERRORS } from './record-errors.ts';
+import { resolveReference } from './references.ts';
 import type { WrittenLine } from './write-body.ts';
-import type { Change } from './write-record.ts';
+import type { RecordChange } from './write-record.ts';
 
 const ITEM = LINE_PROPERTIES.find(({ name }) => name === 'item') as Property;
 
-export async function writeLines(change: Change, lines: readonly WrittenLine[]): Promise<void> {
+/** Rejects with RestError 400 for a missing item or amount, an unknown line or item, or a replacement without lines. */
+export async function writeLines(change: RecordChange, lines: readonly WrittenLine[]): Promise<void> {
   const { client, id, replaces } = change;
   if (replaces.has('item')) {
-    if (lines.length === 0) throw REFUSED.noLines();
+    if (lines.length === 0) throw USER_ERRORS.noLines();
     await client.query("DELETE FROM ledger.transactionline WHERE transaction = $1 AND mainline = 'F' AND taxline = 'F'", [id]);
   }
   for (const line of lines)
-    await (line.line === undefined || replaces.has('item') ? addLine(change, line) : changeLine(change, line, line.line));
+    await (line.line === undefined || replaces.has('item') ? addLine(change, line) : updateLine(change, line, line.line));
   await client.query(
     `UPDATE ledger.transaction t SET foreigntotal =
        (SELECT COALESCE(-sum(l.netamount), 0) FROM ledger.transactionline l WHERE l.transaction = t.id AND l.mainline = 'F') WHERE t.id = $1`,
@@ -24,14 +25,14 @@ export async function writeLines(change: Change, lines: readonly WrittenLine[]):
   );
 }
 
-/** In the books, what is sold is negative. */
-const signOf = ({ type }: Change): number => (type.lines?.isNegated ? -1 : 1);
+/** The books hold sold quantities and amounts as negative. */
+const signOf = ({ type }: RecordChange): number => (type.lines?.isNegated ? -1 : 1);
 
-async function addLine(change: Change, { values, path }: WrittenLine): Promise<void> {
+async function addLine(change: RecordChange, { values, path }: WrittenLine): Promise<void> {
   const { client, id, now } = change;
   const named = values.get('item');
   if (typeof named !== 'string') throw missingValues([ITEM.title]);
-  const item = await resolve(client, ITEM, named, `${path}.item`);
+  const item = await resolveReference(client, ITEM, named, `${path}.item`);
   const { rowCount } = await client.query(
     `INSERT INTO ledger.transactionline (uniquekey, id, transaction, linesequencenumber, item, memo, quantity, rate, netamount, mainline, taxline,
        linelastmodifieddate, createdfrom)
@@ -57,7 +58,7 @@ async function addLine(change: Change, { values, path }: WrittenLine): Promise<v
   if (rowCount === 0) throw missingValues(['Amount']);
 }
 
-async function changeLine(change: Change, { values, path }: WrittenLine, line: string): Promise<void> {
+async function updateLine(change: RecordChange, { values, path }: WrittenLine, line: string): Promise<void> {
   const { rowCount } = await change.client.query(
     `UPDATE ledger.transactionline l SET memo = COALESCE($3, l.memo), quantity = n.quantity, rate = n.rate,
        netamount = COALESCE($8 * $6::numeric, CASE WHEN $4::numeric IS NULL AND $5::numeric IS NULL THEN l.netamount ELSE round(n.quantity * n.rate, 2) END),

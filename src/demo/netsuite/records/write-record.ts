@@ -1,23 +1,23 @@
-// Makes, changes and deletes records, each with everything that follows from it in one transaction: lines, totals, what is applied to
-// what, paid and unpaid amounts, and the row in deletedrecord.
+// Creates, updates and deletes records. Each write is one transaction with everything derived from it: lines, totals, applications, paid
+// and unpaid amounts, and the row in deletedrecord.
 import type { Pool, PoolClient } from 'pg';
-import { inWrite } from '../database/in-write.ts';
-import { settleSome } from '../load/settle.ts';
+import { inWriteTransaction } from '../database/write-transaction.ts';
+import { settleTransactions } from '../load/settle.ts';
 import type { Switches } from '../switches.ts';
-import { quote } from '../tables/table.ts';
-import { defaultsFor, requireValues } from './defaults.ts';
-import type { RecordType } from './record-types.ts';
-import { checkReferences, findByExternalId } from './references.ts';
-import { noInstance, REFUSED } from './refusals.ts';
-import { refuseChange, refuseClosed, refuseOwner } from './refuse-by-state.ts';
-import { applyLines, checkApplied } from './write-applications.ts';
+import { quoteSqlName } from '../tables/table.ts';
+import { assertCanChange, assertCustomerCanBuy, assertPeriodOpen } from './assert-state.ts';
+import { assertRequiredValues, defaultsFor } from './defaults.ts';
+import { recordNotFound, USER_ERRORS } from './record-errors.ts';
+import type { RestRecordType } from './record-types.ts';
+import { findByExternalId, resolveReferences } from './references.ts';
+import { applyLines, assertNotOverapplied } from './write-applications.ts';
 import type { Values, WriteBody } from './write-body.ts';
 import { writeLines } from './write-lines.ts';
 
 export type WriteSettings = { pool: Pool; timeZone: string; switches: Switches; businessTime: () => Date };
-/** What a change works with: `now` is business time to the second. */
-export type Change = { client: PoolClient; type: RecordType; id: string; now: Date; replaces: ReadonlySet<string> };
-export type WriteTarget = { type: RecordType; id: string };
+/** The context of a write. `now` is business time, to the second; `replaces` are the sublists to be replaced. */
+export type RecordChange = { client: PoolClient; type: RestRecordType; id: string; now: Date; replaces: ReadonlySet<string> };
+export type WriteTarget = { type: RestRecordType; id: string };
 
 const CASTS = new Map([
   ...['id', 'entity', 'currency', 'account', 'paymentmethod', 'entitystatus'].map((column) => [column, 'bigint'] as const),
@@ -28,49 +28,52 @@ const CASTS = new Map([
 ]);
 const castOf = (column: string): string => CASTS.get(column) ?? 'text';
 
-/** Returns the new record's id. `after` adds to the same transaction. */
+/**
+ * Resolves to the new record's id. `after` runs in the same transaction. Rejects with RestError 400 for invalid values or a forbidden
+ * write.
+ */
 export function createRecord(
   settings: WriteSettings,
-  type: RecordType,
+  type: RestRecordType,
   body: WriteBody,
-  after?: (made: Change) => Promise<void>,
+  after?: (created: RecordChange) => Promise<void>,
 ): Promise<string> {
-  return change(settings, async (client, now) => {
-    const values = await checkReferences(client, type, body.values);
-    requireValues(type, values, body);
-    await checkExternalId(client, type, values, undefined);
+  return runChange(settings, async (client, now) => {
+    const values = await resolveReferences(client, type, body.values);
+    assertRequiredValues(type, values, body);
+    await assertExternalIdUnique(client, type, values, undefined);
     const { rows } = await client.query<{ id: string }>(`SELECT nextval('ledger.${sequenceOf(type)}') AS id`);
     const id = rows[0]?.id ?? '';
     const row = new Map([...defaultsFor(type, id, now, values, settings.timeZone), ...values]);
-    await refuseOwner(client, type, row.get('entity'), settings.switches);
-    refuseClosed(type, row.get('trandate'), settings.switches);
-    row.delete('subsidiary'); // there is but one
+    await assertCustomerCanBuy(client, type, row.get('entity'), settings.switches);
+    assertPeriodOpen(type, row.get('trandate'), settings.switches);
+    row.delete('subsidiary'); // there is only one, and no column for it
     const columns = [...row.keys()];
     await client.query(
-      `INSERT INTO ledger.${type.table} (${columns.map(quote).join(', ')}) VALUES (${columns.map((name, i) => `$${i + 1}::${castOf(name)}`).join(', ')})`,
+      `INSERT INTO ledger.${type.table} (${columns.map(quoteSqlName).join(', ')}) VALUES (${columns.map((name, i) => `$${i + 1}::${castOf(name)}`).join(', ')})`,
       [...row.values()],
     );
-    const made = { client, type, id, now, replaces: new Set<string>() };
-    await writeParts(made, body, settings);
-    await after?.(made);
+    const created = { client, type, id, now, replaces: new Set<string>() };
+    await writeParts(created, body, settings);
+    await after?.(created);
     return id;
   });
 }
 
-/** Changes what the body names and nothing else. */
-export function changeRecord(
+/** Changes only what the body contains. Rejects with RestError: as for an absent record, or 400 for invalid values or a forbidden write. */
+export function updateRecord(
   settings: WriteSettings,
   { type, id }: WriteTarget,
   body: WriteBody,
   replaces: ReadonlySet<string>,
 ): Promise<void> {
-  return change(settings, async (client, now) => {
-    await requireRecord(client, type, id);
-    await refuseChange(client, { type, id }, body.values.get('trandate'), settings.switches);
-    const checked = await checkReferences(client, type, body.values);
+  return runChange(settings, async (client, now) => {
+    await assertRecordExists(client, type, id);
+    await assertCanChange(client, { type, id }, body.values.get('trandate'), settings.switches);
+    const checked = await resolveReferences(client, type, body.values);
     const values = new Map([...checked].filter(([column]) => type.properties.some((p) => p.column === column && p.writes === 'always')));
-    await checkExternalId(client, type, values, id);
-    const sets = [...values.keys()].map((name, i) => `${quote(name)} = ${orAsItWas(name, `$${i + 2}::${castOf(name)}`)}`);
+    await assertExternalIdUnique(client, type, values, id);
+    const sets = [...values.keys()].map((name, i) => `${quoteSqlName(name)} = ${keepIfNull(name, `$${i + 2}::${castOf(name)}`)}`);
     await client.query(`UPDATE ledger.${type.table} SET ${[...sets, `lastmodifieddate = $${sets.length + 2}`].join(', ')} WHERE id = $1`, [
       id,
       ...values.values(),
@@ -80,11 +83,12 @@ export function changeRecord(
   });
 }
 
-export function removeRecord(settings: WriteSettings, { type, id }: WriteTarget): Promise<void> {
-  return change(settings, async (client, now) => {
-    await requireRecord(client, type, id);
-    await refuseChange(client, { type, id }, null, settings.switches);
-    await requireUnused(client, type, id);
+/** Rejects with RestError: as for an absent record, or 400 when other records refer to it or its period is closed. */
+export function deleteRecord(settings: WriteSettings, { type, id }: WriteTarget): Promise<void> {
+  return runChange(settings, async (client, now) => {
+    await assertRecordExists(client, type, id);
+    await assertCanChange(client, { type, id }, null, settings.switches);
+    await assertUnused(client, type, id);
     const nameColumn = { customer: 'entityid', item: 'itemid' }[type.table] ?? 'tranid';
     await client.query(
       `INSERT INTO ledger.deletedrecord (recordid, recordtypeid, scriptid, name, type, context, deleteddate, iscustomlist, iscustomrecord, iscustomtransaction)
@@ -102,14 +106,14 @@ export function removeRecord(settings: WriteSettings, { type, id }: WriteTarget)
       await client.query('DELETE FROM ledger.application WHERE invoice = $1 OR credit = $1', [id]);
     }
     await client.query(`DELETE FROM ledger.${type.table} WHERE id = $1`, [id]);
-    if (type.transactionType !== undefined) await settleSome(client, customers, [], touch(settings, now));
+    if (type.transactionType !== undefined) await settleTransactions(client, customers, [], touchedAt(settings, now));
   });
 }
 
-/** Changes the record with this external id, or makes it. Returns its id. */
-export async function putRecord(
+/** Updates the record with this external id or creates it. Resolves to its id. Rejects as `createRecord` and `updateRecord` do. */
+export async function upsertRecord(
   settings: WriteSettings,
-  type: RecordType,
+  type: RestRecordType,
   externalId: string,
   body: WriteBody,
   replaces: ReadonlySet<string>,
@@ -121,61 +125,62 @@ export async function putRecord(
     try {
       return await createRecord(settings, type, { ...body, values });
     } catch (error) {
-      id = await find(); // another call may have been faster
+      id = await find(); // a concurrent call may have created it
       if (id === undefined) throw error;
     }
   }
-  await changeRecord(settings, { type, id }, { ...body, values }, replaces);
+  await updateRecord(settings, { type, id }, { ...body, values }, replaces);
   return id;
 }
 
-function change<T>(settings: WriteSettings, work: (client: PoolClient, now: Date) => Promise<T>): Promise<T> {
-  // Time is read when it is this change's turn, so that the order of changes is the order of their times.
-  return inWrite(settings.pool, settings.timeZone, (client) =>
+function runChange<T>(settings: WriteSettings, work: (client: PoolClient, now: Date) => Promise<T>): Promise<T> {
+  // Read once the write lock is held, so that changes are ordered by their times.
+  return inWriteTransaction(settings.pool, settings.timeZone, (client) =>
     work(client, new Date(Math.floor(settings.businessTime().getTime() / 1000) * 1000)),
   );
 }
 
-async function writeParts(change: Change, body: WriteBody, settings: WriteSettings): Promise<void> {
+async function writeParts(change: RecordChange, body: WriteBody, settings: WriteSettings): Promise<void> {
   const { client, type, id, now } = change;
   if (type.transactionType === undefined) return;
   if (body.lines) await writeLines(change, body.lines);
   if (body.apply) await applyLines(change, body.apply, body.values.has('foreigntotal'));
-  await settleSome(client, await customersOf(client, id), [id], touch(settings, now));
-  await checkApplied(change);
+  await settleTransactions(client, await customersOf(client, id), [id], touchedAt(settings, now));
+  await assertNotOverapplied(change);
 }
 
-const touch = (settings: WriteSettings, now: Date): Date | null => (settings.switches.paymentTouchesInvoice ? now : null);
+const touchedAt = (settings: WriteSettings, now: Date): Date | null => (settings.switches.paymentTouchesInvoice ? now : null);
 
-const sequenceOf = (type: RecordType): string => ({ customer: 'entity_id', item: 'item_id' })[type.table] ?? 'transaction_id';
+const sequenceOf = (type: RestRecordType): string => ({ customer: 'entity_id', item: 'item_id' })[type.table] ?? 'transaction_id';
 
-/** As deletedrecord.recordtypeid has them. */
+/** Values of deletedrecord.recordtypeid by table. */
 const RECORD_TYPE_IDS: Record<string, number> = { customer: -2, item: -10, transaction: -30 };
 
-/** Null clears a property, but not one that every record has. */
-const LASTING = ['tranid', 'trandate', 'exchangerate', 'entityid', 'itemid', 'isinactive', 'foreigntotal', 'status', 'currency'];
-const orAsItWas = (column: string, value: string): string => (LASTING.includes(column) ? `COALESCE(${value}, ${quote(column)})` : value);
+/** Columns that every record has: null leaves them unchanged instead of clearing them. */
+const NOT_CLEARABLE = ['tranid', 'trandate', 'exchangerate', 'entityid', 'itemid', 'isinactive', 'foreigntotal', 'status', 'currency'];
+const keepIfNull = (column: string, value: string): string =>
+  NOT_CLEARABLE.includes(column) ? `COALESCE(${value}, ${quoteSqlName(column)})` : value;
 
 async function customersOf(client: PoolClient, transaction: string): Promise<string[]> {
   const { rows } = await client.query<{ entity: string | null }>('SELECT entity FROM ledger.transaction WHERE id = $1', [transaction]);
   return rows.flatMap(({ entity }) => (entity === null ? [] : [entity]));
 }
 
-async function requireRecord(client: PoolClient, type: RecordType, id: string): Promise<void> {
+async function assertRecordExists(client: PoolClient, type: RestRecordType, id: string): Promise<void> {
   const kind = type.transactionType === undefined ? '' : `AND type = '${type.transactionType}'`;
   const { rows } = await client.query(`SELECT 1 FROM ledger.${type.table} WHERE id = $1 ${kind}`, [id]);
-  if (rows.length === 0) throw noInstance(type);
+  if (rows.length === 0) throw recordNotFound(type);
 }
 
-async function checkExternalId(client: PoolClient, type: RecordType, values: Values, id: string | undefined): Promise<void> {
+async function assertExternalIdUnique(client: PoolClient, type: RestRecordType, values: Values, id: string | undefined): Promise<void> {
   const externalId = values.get('externalid');
   if (externalId === undefined || externalId === null) return;
   const found = await findByExternalId(client, type, externalId);
-  if (found !== undefined && found !== id) throw REFUSED.exists();
+  if (found !== undefined && found !== id) throw USER_ERRORS.exists();
 }
 
-/** What others name stays, as long as they do; rows of days to come count too. */
-async function requireUnused(client: PoolClient, type: RecordType, id: string): Promise<void> {
+/** Rejects with RestError 400 if other records refer to this one, those of held-back days included. */
+async function assertUnused(client: PoolClient, type: RestRecordType, id: string): Promise<void> {
   const users: Record<string, readonly string[]> = {
     customer: ['ledger.transaction WHERE entity', 'held.transaction WHERE entity'],
     item: ['ledger.transactionline WHERE item', 'held.transactionline WHERE item'],
@@ -183,6 +188,6 @@ async function requireUnused(client: PoolClient, type: RecordType, id: string): 
   };
   for (const user of users[type.table] ?? []) {
     const { rows } = await client.query(`SELECT 1 FROM ${user} = $1 LIMIT 1`, [id]);
-    if (rows.length > 0) throw type.transactionType === undefined ? REFUSED.hasDependents() : REFUSED.isLinked();
+    if (rows.length > 0) throw type.transactionType === undefined ? USER_ERRORS.hasDependents() : USER_ERRORS.isLinked();
   }
 }

@@ -1,82 +1,83 @@
-// POST, PATCH, PUT and DELETE of records. Every one answers 204 and tells nothing but where a new record is.
+// POST, PATCH, PUT and DELETE of records. Every response is a 204 without a body; Location is the URL of a created record.
 import { type Request, type Response, Router } from 'express';
-import type { RoleView } from '../tables/role-view.ts';
+import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { originOf } from '../wire.ts';
-import { canWrite, externalIdOf, findId, requireType } from './record-path.ts';
-import type { RecordType } from './record-types.ts';
-import { noInstance, notAllowed } from './refusals.ts';
+import { methodNotAllowed, recordNotFound } from './record-errors.ts';
+import { canWrite, externalIdOf, getRecordId, getVisibleType } from './record-path.ts';
+import type { RestRecordType } from './record-types.ts';
 import { transformRecord } from './transform.ts';
-import { NAME_CHECK_HEADER, parseBody, readNameCheck, readWriteBody, type WriteBody } from './write-body.ts';
-import { changeRecord, createRecord, putRecord, removeRecord, type WriteSettings } from './write-record.ts';
+import { NAME_CHECK_HEADER, parseJsonBody, parseNameCheck, parseWriteBody, type WriteBody } from './write-body.ts';
+import { createRecord, deleteRecord, updateRecord, upsertRecord, type WriteSettings } from './write-record.ts';
 
-export function writeRoutes(settings: WriteSettings, role: RoleView): Router {
+/** The routes throw RestError: 405 for a read-only type, and as the functions of write-record.ts do. */
+export function writeRoutes(settings: WriteSettings, role: RoleVisibility): Router {
   const router = Router();
   const parts = { settings, role };
-  router.post('/:type', (request, response) => create(parts, request, response));
-  router.patch('/:type/:id', (request, response) => patch(parts, request, response));
-  router.put('/:type/:id', (request, response) => put(parts, request, response));
-  router.delete('/:type/:id', (request, response) => remove(parts, request, response));
-  router.post('/:type/:id/\\!transform/:target', (request, response) => transform(parts, request, response));
+  router.post('/:type', (request, response) => handlePost(parts, request, response));
+  router.patch('/:type/:id', (request, response) => handlePatch(parts, request, response));
+  router.put('/:type/:id', (request, response) => handlePut(parts, request, response));
+  router.delete('/:type/:id', (request, response) => handleDelete(parts, request, response));
+  router.post('/:type/:id/\\!transform/:target', (request, response) => handleTransform(parts, request, response));
   return router;
 }
 
-type Parts = { settings: WriteSettings; role: RoleView };
+type Parts = { settings: WriteSettings; role: RoleVisibility };
 
-async function create({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
-  const type = requireWritable(role, request);
+async function handlePost({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
+  const type = getWritableType(role, request);
   const body = readBody(type, request, response);
-  answerMade(request, response, type, await createRecord(settings, type, body));
+  sendLocation(request, response, type, await createRecord(settings, type, body));
 }
 
-async function patch({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
-  const type = requireWritable(role, request);
+async function handlePatch({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
+  const type = getWritableType(role, request);
   const body = readBody(type, request, response);
-  const id = await findId(settings.pool, type, request);
-  await changeRecord(settings, { type, id }, body, replacedSublists(request));
+  const id = await getRecordId(settings.pool, type, request);
+  await updateRecord(settings, { type, id }, body, replacedSublists(request));
   response.status(204).end();
 }
 
-/** By external id alone. */
-async function put({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
-  const type = requireWritable(role, request);
+/** PUT accepts external ids only. */
+async function handlePut({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
+  const type = getWritableType(role, request);
   const externalId = externalIdOf(request);
-  if (externalId === undefined) throw noInstance(type);
+  if (externalId === undefined) throw recordNotFound(type);
   const body = readBody(type, request, response);
-  answerMade(request, response, type, await putRecord(settings, type, externalId, body, replacedSublists(request)));
+  sendLocation(request, response, type, await upsertRecord(settings, type, externalId, body, replacedSublists(request)));
 }
 
-async function remove({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
-  const type = requireWritable(role, request);
-  await removeRecord(settings, { type, id: await findId(settings.pool, type, request) });
+async function handleDelete({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
+  const type = getWritableType(role, request);
+  await deleteRecord(settings, { type, id: await getRecordId(settings.pool, type, request) });
   response.status(204).end();
 }
 
-async function transform({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
-  const type = requireType(role, request);
-  const target = requireType(role, request, String(request.params['target']));
+async function handleTransform({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
+  const type = getVisibleType(role, request);
+  const target = getVisibleType(role, request, String(request.params['target']));
   const body = readBody(target, request, response, '{}');
-  const id = await findId(settings.pool, type, request);
-  answerMade(request, response, target, await transformRecord(settings, { type, id }, target, body));
+  const id = await getRecordId(settings.pool, type, request);
+  sendLocation(request, response, target, await transformRecord(settings, { type, id }, target, body));
 }
 
-function requireWritable(role: RoleView, request: Request): RecordType {
-  const type = requireType(role, request);
-  if (!canWrite(type)) throw notAllowed(request.method);
+function getWritableType(role: RoleVisibility, request: Request): RestRecordType {
+  const type = getVisibleType(role, request);
+  if (!canWrite(type)) throw methodNotAllowed(request.method);
   return type;
 }
 
-function readBody(type: RecordType, request: Request, response: Response, ifEmpty = ''): WriteBody {
+function readBody(type: RestRecordType, request: Request, response: Response, ifEmpty = ''): WriteBody {
   const text = typeof request.body === 'string' && request.body !== '' ? request.body : ifEmpty;
-  const nameCheck = readNameCheck(request.get(NAME_CHECK_HEADER));
-  const body = readWriteBody(type, parseBody(text), nameCheck);
+  const nameCheck = parseNameCheck(request.get(NAME_CHECK_HEADER));
+  const body = parseWriteBody(type, parseJsonBody(text), nameCheck);
   if (nameCheck === 'Warning' && body.unknownNames.length > 0) response.set('X-NetSuite-PropertyValidation', body.unknownNames.join(', '));
   return body;
 }
 
-/** `replace=item,apply` */
+/** Parses `replace=item,apply`. */
 const replacedSublists = (request: Request): Set<string> => new Set(String(request.query['replace'] ?? '').split(','));
 
-function answerMade(request: Request, response: Response, type: RecordType, id: string): void {
+function sendLocation(request: Request, response: Response, type: RestRecordType, id: string): void {
   response
     .set('location', `${originOf(request)}${request.baseUrl}/${type.name.toLowerCase()}/${id}`)
     .status(204)

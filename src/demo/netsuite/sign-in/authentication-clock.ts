@@ -1,12 +1,12 @@
-// The clock by which certificates, assertions, tokens and signatures are valid: wall time, unless a test moves it.
+// The clock by which certificates, assertions, tokens and signatures are checked: wall time, unless a test moves it.
 import type { Clock } from '../../../core/clock.ts';
 
 export type AuthenticationClock = Clock & {
-  /** Runs on from there; null goes back to wall time. */
+  /** Continues from this time; null returns to wall time. */
   set(at: Date | null): void;
 };
 
-export function makeAuthenticationClock(clock: Clock): AuthenticationClock {
+export function createAuthenticationClock(clock: Clock): AuthenticationClock {
   let offsetMs = 0;
   return {
     now: () => new Date(clock.now().getTime() + offsetMs),

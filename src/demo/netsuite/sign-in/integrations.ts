@@ -1,4 +1,4 @@
-// What an administrator sets up in NetSuite for a service that signs in by certificate: integration records and their certificates.
+// Integration records and their certificates: what an administrator sets up in NetSuite for a service that signs in by certificate.
 import { randomBytes, X509Certificate } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Clock } from '../../../core/clock.ts';
@@ -6,17 +6,20 @@ import type { Clock } from '../../../core/clock.ts';
 export type KnownCertificate = { clientId: string; pem: string; notAfter: Date; revoked: boolean };
 export type Integrations = {
   create(name: string): Promise<{ clientId: string }>;
+  /** Rejects with RangeError for an unknown client id, an unacceptable certificate, or a sixth active certificate. */
   uploadCertificate(clientId: string, certificatePem: string): Promise<{ certificateId: string }>;
+  /** Rejects with RangeError for an unknown id. */
   revokeCertificate(certificateId: string): Promise<void>;
   findCertificate(certificateId: string): Promise<KnownCertificate | undefined>;
   exists(clientId: string): Promise<boolean>;
 };
 
-const SHORTEST_RSA_BITS = 3072;
+const MIN_RSA_BITS = 3072;
 const CURVES = ['prime256v1', 'secp384r1', 'secp521r1'];
-const MOST_ACTIVE_CERTIFICATES = 5;
+const MAX_ACTIVE_CERTIFICATES = 5;
 
-export function makeIntegrations(pool: Pool, clock: Clock): Integrations {
+/** `uploadCertificate` and `revokeCertificate` reject with RangeError for what NetSuite wouldn't accept or doesn't know. */
+export function createIntegrations(pool: Pool, clock: Clock): Integrations {
   const exists = async (clientId: string): Promise<boolean> =>
     (await pool.query('SELECT 1 FROM setup.integration WHERE client_id = $1', [clientId])).rows.length > 0;
   return {
@@ -28,14 +31,14 @@ export function makeIntegrations(pool: Pool, clock: Clock): Integrations {
     },
     async uploadCertificate(clientId, certificatePem) {
       if (!(await exists(clientId))) throw new RangeError('The account has no integration with this client id.');
-      const certificate = checkCertificate(certificatePem, clock.now());
+      const certificate = parseValidCertificate(certificatePem, clock.now());
       const { rows } = await pool.query<{ count: string }>(
         `SELECT count(*) FROM setup.certificate
         WHERE client_id = $1 AND revoked_at IS NULL AND not_after > $2`,
         [clientId, clock.now()],
       );
-      if (Number(rows[0]?.count) >= MOST_ACTIVE_CERTIFICATES) {
-        throw new RangeError(`An integration has at most ${MOST_ACTIVE_CERTIFICATES} active certificates; revoke one first.`);
+      if (Number(rows[0]?.count) >= MAX_ACTIVE_CERTIFICATES) {
+        throw new RangeError(`An integration may have at most ${MAX_ACTIVE_CERTIFICATES} active certificates. Revoke one first.`);
       }
       const certificateId = randomBytes(32).toString('base64url');
       await pool.query(
@@ -62,22 +65,26 @@ export function makeIntegrations(pool: Pool, clock: Clock): Integrations {
   };
 }
 
-/** RSA of 3072 or more bits or one of three curves; in force now; for two years at the most. */
-function checkCertificate(pem: string, now: Date): X509Certificate {
-  const certificate = readCertificate(pem);
+/**
+ * Throws RangeError unless it has an RSA key of at least 3072 bits or one of three curves, has not expired, and is valid for at most two
+ * years.
+ */
+function parseValidCertificate(pem: string, now: Date): X509Certificate {
+  const certificate = parseCertificate(pem);
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = certificate.publicKey;
   const isStrong =
-    type === 'rsa' ? (details?.modulusLength ?? 0) >= SHORTEST_RSA_BITS : type === 'ec' && CURVES.includes(details?.namedCurve ?? '');
-  if (!isStrong) throw new RangeError('A certificate has an RSA key of 3072 bits or more, or a key on the curve P-256, P-384 or P-521.');
+    type === 'rsa' ? (details?.modulusLength ?? 0) >= MIN_RSA_BITS : type === 'ec' && CURVES.includes(details?.namedCurve ?? '');
+  if (!isStrong)
+    throw new RangeError('A certificate must have an RSA key of at least 3072 bits, or a key on the curve P-256, P-384 or P-521.');
   const [from, to] = [new Date(certificate.validFrom), new Date(certificate.validTo)];
   if (to <= now) throw new RangeError('The certificate has expired.');
   const twoYearsOn = new Date(from);
   twoYearsOn.setUTCFullYear(from.getUTCFullYear() + 2);
-  if (to > twoYearsOn) throw new RangeError('A certificate is valid for two years at the most.');
+  if (to > twoYearsOn) throw new RangeError('A certificate may be valid for at most two years.');
   return certificate;
 }
 
-function readCertificate(pem: string): X509Certificate {
+function parseCertificate(pem: string): X509Certificate {
   try {
     return new X509Certificate(pem);
   } catch (error) {

@@ -1,13 +1,13 @@
-// Token-based authentication on the wire: OAuth 1.0a as RFC 5849 section 3.4.1 says. Takes headers apart and computes signatures;
-// whether a signature is wanted is decided elsewhere.
+// The wire format of token-based authentication: OAuth 1.0a, RFC 5849 section 3.4.1. Parses headers and computes signatures; it doesn't
+// decide whether a signature is accepted.
 import { createHmac } from 'node:crypto';
 
 export type OauthHeader = { realm: string | undefined; parameters: ReadonlyMap<string, string> };
-/** `address` is scheme, host and path as the caller wrote them; `query` what follows the question mark. */
+/** `address` is scheme, host and path as the caller sent them; `query` is what follows the question mark. */
 export type SignedRequest = { method: string; address: string; query: string };
-export type Secrets = { consumerSecret: string; tokenSecret: string };
+export type SigningSecrets = { consumerSecret: string; tokenSecret: string };
 
-/** The header isn't what OAuth says it is. */
+/** The Authorization header is malformed. */
 export class OauthHeaderError extends Error {}
 
 const FIELD = /^\s*([A-Za-z0-9_%.~-]+)="([^"]*)"\s*$/;
@@ -24,7 +24,7 @@ function percentDecode(text: string): string {
   }
 }
 
-/** Takes `OAuth realm="…", oauth_nonce="…", …` apart. Throws OauthHeaderError for duplicate, empty or malformed parameters. */
+/** Parses `OAuth realm="…", oauth_nonce="…", …`. Throws OauthHeaderError for duplicate, empty or malformed parameters. */
 export function parseOauthHeader(header: string): OauthHeader {
   const parameters = new Map<string, string>();
   let realm: string | undefined;
@@ -44,10 +44,18 @@ export function parseOauthHeader(header: string): OauthHeader {
   return { realm, parameters };
 }
 
-/** Every oauth parameter but the signature, known or not, and every parameter of the URL; the body isn't signed. */
-export function signatureOf(request: SignedRequest, header: ReadonlyMap<string, string>, secrets: Secrets, plusIsSpace = false): string {
+/**
+ * HMAC-SHA256 in base64 over the method, the address, every header parameter but the signature, and every parameter of the URL; the body
+ * isn't signed. Throws OauthHeaderError when the URL's query is not percent-encoded.
+ */
+export function signatureOf(
+  request: SignedRequest,
+  header: ReadonlyMap<string, string>,
+  secrets: SigningSecrets,
+  plusIsSpace = false,
+): string {
   const fromHeader = [...header].filter(([name]) => name !== 'oauth_signature');
-  const pairs = [...fromHeader, ...readQuery(request.query, plusIsSpace)]
+  const pairs = [...fromHeader, ...parseQuery(request.query, plusIsSpace)]
     .map(([name, value]) => [percentEncode(name), percentEncode(value)] as const)
     .sort(([nameA, valueA], [nameB, valueB]) => compare(nameA, nameB) || compare(valueA, valueB))
     .map(([name, value]) => `${name}=${value}`)
@@ -60,7 +68,7 @@ export function signatureOf(request: SignedRequest, header: ReadonlyMap<string, 
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-function readQuery(query: string, plusIsSpace: boolean): [string, string][] {
+function parseQuery(query: string, plusIsSpace: boolean): [string, string][] {
   if (query === '') return [];
   const decode = (text: string): string => percentDecode(plusIsSpace ? text.replaceAll('+', ' ') : text);
   return query.split('&').map((pair) => {

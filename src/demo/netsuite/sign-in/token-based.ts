@@ -1,19 +1,20 @@
-// Verifies a call signed by token. The caller always reads INVALID_LOGIN; the audit list gets the reason by the name that NetSuite's
-// login audit trail has for it.
+// Verifies calls signed by token-based authentication. The response is always INVALID_LOGIN; the audit trail gets the reason under the name
+// that NetSuite's login audit trail uses.
 import { timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import type { Clock } from '../../../core/clock.ts';
 import type { Switches } from '../switches.ts';
+import { invalidLogin } from './invalid-login.ts';
 import { type OauthHeader, OauthHeaderError, parseOauthHeader, signatureOf } from './oauth1.ts';
-import { refuseLogin } from './refuse-login.ts';
 import type { KnownToken, TokenCredentialsStore } from './token-credentials.ts';
 
+/** Throws RestError 401 for a call that isn't correctly signed. */
 export type TokenBasedCheck = (request: Request) => void;
 type Parts = { accountId: string; clock: Clock; credentials: TokenCredentialsStore; switches: Switches; isOn: () => boolean };
 
 export const CLOCK_TOLERANCE_SECONDS = 300;
-const SHORTEST_NONCE = 6;
-const MOST_FAILURES = 5;
+const MIN_NONCE_LENGTH = 6;
+const MAX_FAILURES = 5;
 const LOCK_MS = 30 * 60_000;
 const REQUIRED = [
   'oauth_consumer_key',
@@ -25,48 +26,49 @@ const REQUIRED = [
   'oauth_signature',
 ];
 
-/** The account id as realms have it. */
-export const realmOf = (accountId: string): string => accountId.toUpperCase().replaceAll('-', '_');
+/** The OAuth realm of an account id. */
+export const oauthRealm = (accountId: string): string => accountId.toUpperCase().replaceAll('-', '_');
 
 class LoginFailure extends Error {}
 
-export function makeTokenBasedCheck({ accountId, clock, credentials, switches, isOn }: Parts): TokenBasedCheck {
-  const nonces = makeNonceLedger();
+/** The check throws RestError 401 when the call isn't signed as it must be or the feature is off. */
+export function createTokenBasedCheck({ accountId, clock, credentials, switches, isOn }: Parts): TokenBasedCheck {
+  const nonces = createNonceLedger();
   const failures = new Map<string, { count: number; lockedUntilMs: number }>();
-  const challenge = () => (switches.challengesTba ? { 'www-authenticate': `OAuth realm="${realmOf(accountId)}"` } : {});
+  const challenge = () => (switches.challengesTba ? { 'www-authenticate': `OAuth realm="${oauthRealm(accountId)}"` } : {});
 
   const verify = (request: Request, header: OauthHeader): void => {
-    const token = findToken(credentials, header, realmOf(accountId));
+    const token = getToken(credentials, header, oauthRealm(accountId));
     const nowMs = clock.now().getTime();
     const failed = failures.get(token.tokenId);
     if (switches.locksAfterFailures && failed && failed.lockedUntilMs > nowMs) throw new LoginFailure('temporary_locked');
     try {
-      checkSignature(request, header, token, nowMs);
+      assertSignature(request, header, token, nowMs);
       nonces.use(token.name, `${header.parameters.get('oauth_nonce')} ${header.parameters.get('oauth_timestamp')}`, nowMs);
       failures.delete(token.tokenId);
     } catch (error) {
       const count = (failed?.count ?? 0) + 1;
-      failures.set(token.tokenId, { count: count % MOST_FAILURES, lockedUntilMs: count === MOST_FAILURES ? nowMs + LOCK_MS : 0 });
+      failures.set(token.tokenId, { count: count % MAX_FAILURES, lockedUntilMs: count === MAX_FAILURES ? nowMs + LOCK_MS : 0 });
       throw error;
     }
   };
 
   return (request) => {
-    if (!isOn()) throw refuseLogin('FeatureDisabled: token-based authentication is off in this account', challenge());
+    if (!isOn()) throw invalidLogin('FeatureDisabled: token-based authentication is off in this account', challenge());
     try {
       const header = parseOauthHeader(request.headers.authorization ?? '');
       const missing = REQUIRED.filter((name) => !header.parameters.has(name));
       if (missing.length > 0) throw new LoginFailure(`MissingTokenPassportRequiredFields: ${missing.join(', ')}`);
       verify(request, header);
     } catch (error) {
-      if (error instanceof OauthHeaderError) throw refuseLogin(`parameter_rejected: ${error.message}`, challenge());
-      if (error instanceof LoginFailure) throw refuseLogin(error.message, challenge());
+      if (error instanceof OauthHeaderError) throw invalidLogin(`parameter_rejected: ${error.message}`, challenge());
+      if (error instanceof LoginFailure) throw invalidLogin(error.message, challenge());
       throw error;
     }
   };
 }
 
-function findToken(credentials: TokenCredentialsStore, { realm, parameters }: OauthHeader, expectedRealm: string): KnownToken {
+function getToken(credentials: TokenCredentialsStore, { realm, parameters }: OauthHeader, expectedRealm: string): KnownToken {
   if (realm !== expectedRealm) throw new LoginFailure(`permission_denied: the realm is ${realm ?? 'absent'}, not ${expectedRealm}`);
   const version = parameters.get('oauth_version');
   if (version !== '1.0') throw new LoginFailure(`VersionRejected: ${version}`);
@@ -78,21 +80,21 @@ function findToken(credentials: TokenCredentialsStore, { realm, parameters }: Oa
   if (!token) throw new LoginFailure('token_rejected: the token is unknown');
   if (token.consumerKey !== consumerKey) throw new LoginFailure('token_rejected: the token is of another integration');
   if (token.isRevoked) throw new LoginFailure('token_rejected: the token has been revoked');
-  if (!token.isIntegrationOn) throw new LoginFailure('consumer_key_refused: the integration is blocked');
+  if (!token.isIntegrationEnabled) throw new LoginFailure('consumer_key_refused: the integration is blocked');
   return token;
 }
 
-function checkSignature(request: Request, { parameters }: OauthHeader, token: KnownToken, nowMs: number): void {
+function assertSignature(request: Request, { parameters }: OauthHeader, token: KnownToken, nowMs: number): void {
   const timestamp = parameters.get('oauth_timestamp') ?? '';
   const lateSeconds = Math.abs(Math.floor(nowMs / 1000) - Number(timestamp));
   if (!/^\d{1,12}$/.test(timestamp)) throw new LoginFailure(`InvalidTimestamp: ${timestamp} is no number of seconds`);
   if (lateSeconds > CLOCK_TOLERANCE_SECONDS) throw new LoginFailure(`InvalidTimestamp: ${lateSeconds} seconds from the account's clock`);
-  if ((parameters.get('oauth_nonce') ?? '').length < SHORTEST_NONCE) throw new LoginFailure('nonce_rejected: shorter than 6 characters');
+  if ((parameters.get('oauth_nonce') ?? '').length < MIN_NONCE_LENGTH) throw new LoginFailure('nonce_rejected: shorter than 6 characters');
   const [path = '', ...rest] = request.originalUrl.split('?');
   // The host as the caller wrote it, port included.
   const address = `${request.protocol}://${request.headers.host ?? ''}${path}`;
   const signed = { method: request.method, address, query: rest.join('?') };
-  // Callers differ in what a plus in a query means to them.
+  // Clients disagree on whether a plus in a query means a space.
   const readings = signed.query.includes('+') ? [true, false] : [false];
   const given = Buffer.from(parameters.get('oauth_signature') ?? '', 'utf8');
   const matches = readings.some((plusIsSpace) => {
@@ -102,14 +104,14 @@ function checkSignature(request: Request, { parameters }: OauthHeader, token: Kn
   if (!matches) throw new LoginFailure('InvalidSignature');
 }
 
-/** A nonce with its timestamp can be used once per user; it need be remembered only as long as its timestamp would be accepted. */
-function makeNonceLedger(): { use(user: string, nonce: string, nowMs: number): void } {
+/** A nonce with its timestamp can be used once per user. It is remembered as long as its timestamp would be accepted. */
+function createNonceLedger(): { use(user: string, nonce: string, nowMs: number): void } {
   const used = new Map<string, number>();
   const KEEP_MS = (2 * CLOCK_TOLERANCE_SECONDS + 1) * 1000;
   return {
     use(user, nonce, nowMs) {
       for (const [key, expiresAtMs] of used) {
-        if (expiresAtMs > nowMs) break; // in the order of use
+        if (expiresAtMs > nowMs) break; // the map is in the order of use
         used.delete(key);
       }
       const key = `${user}\n${nonce}`;

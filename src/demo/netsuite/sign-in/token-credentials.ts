@@ -1,17 +1,18 @@
-// What an administrator makes for a service that signs in by token: consumer key and secret of an integration, token id and secret of
-// its user. Kept in the account's database, held in memory while it runs.
+// Credentials that an administrator creates for a service that signs in by token: an integration's consumer key and secret, its user's
+// token id and secret. Stored in the account's database and cached in memory while the account runs.
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Clock } from '../../../core/clock.ts';
 
 export type TokenCredentials = { consumerKey: string; consumerSecret: string; tokenId: string; tokenSecret: string };
-export type KnownToken = TokenCredentials & { name: string; isRevoked: boolean; isIntegrationOn: boolean };
+export type KnownToken = TokenCredentials & { name: string; isRevoked: boolean; isIntegrationEnabled: boolean };
 export type TokenCredentialsStore = {
   /** `fixed` replaces values that are otherwise random. */
   create(name: string, fixed?: Partial<TokenCredentials>): Promise<TokenCredentials>;
+  /** Rejects with RangeError for an unknown id. */
   revoke(tokenId: string): Promise<void>;
-  /** An integration that is blocked refuses its consumer key. */
-  setIntegrationOn(consumerKey: string, isOn: boolean): Promise<void>;
+  /** Blocks or unblocks an integration: a blocked one's consumer key is refused. Rejects with RangeError for an unknown key. */
+  setIntegrationEnabled(consumerKey: string, isOn: boolean): Promise<void>;
   findToken(tokenId: string): KnownToken | undefined;
   hasConsumer(consumerKey: string): boolean;
 };
@@ -28,7 +29,8 @@ type Row = {
 
 const random = (): string => randomBytes(32).toString('hex');
 
-export async function openTokenCredentials(pool: Pool, clock: Clock): Promise<TokenCredentialsStore> {
+/** Loads all credentials. `revoke` and `setIntegrationEnabled` reject with RangeError for unknown values. */
+export async function loadTokenCredentials(pool: Pool, clock: Clock): Promise<TokenCredentialsStore> {
   const { rows } = await pool.query<Row>(`SELECT name, consumer_key, consumer_secret, token_id, token_secret,
     revoked_at IS NOT NULL AS revoked, integration_on FROM setup.token`);
   const known = new Map<string, KnownToken>(
@@ -41,20 +43,20 @@ export async function openTokenCredentials(pool: Pool, clock: Clock): Promise<To
         tokenId: row.token_id,
         tokenSecret: row.token_secret,
         isRevoked: row.revoked,
-        isIntegrationOn: row.integration_on,
+        isIntegrationEnabled: row.integration_on,
       },
     ]),
   );
   const ofConsumer = (consumerKey: string): KnownToken[] => [...known.values()].filter((token) => token.consumerKey === consumerKey);
   return {
     async create(name, fixed = {}) {
-      const made = { consumerKey: random(), consumerSecret: random(), tokenId: random(), tokenSecret: random(), ...fixed };
+      const created = { consumerKey: random(), consumerSecret: random(), tokenId: random(), tokenSecret: random(), ...fixed };
       await pool.query(
         `INSERT INTO setup.token (token_id, token_secret, consumer_key, consumer_secret, name, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-        [made.tokenId, made.tokenSecret, made.consumerKey, made.consumerSecret, name, clock.now()],
+        [created.tokenId, created.tokenSecret, created.consumerKey, created.consumerSecret, name, clock.now()],
       );
-      known.set(made.tokenId, { ...made, name, isRevoked: false, isIntegrationOn: true });
-      return made;
+      known.set(created.tokenId, { ...created, name, isRevoked: false, isIntegrationEnabled: true });
+      return created;
     },
     async revoke(tokenId) {
       const token = known.get(tokenId);
@@ -62,11 +64,11 @@ export async function openTokenCredentials(pool: Pool, clock: Clock): Promise<To
       await pool.query('UPDATE setup.token SET revoked_at = COALESCE(revoked_at, $2) WHERE token_id = $1', [tokenId, clock.now()]);
       token.isRevoked = true;
     },
-    async setIntegrationOn(consumerKey, isOn) {
+    async setIntegrationEnabled(consumerKey, isOn) {
       const tokens = ofConsumer(consumerKey);
       if (tokens.length === 0) throw new RangeError('The account has no integration with this consumer key.');
       await pool.query('UPDATE setup.token SET integration_on = $2 WHERE consumer_key = $1', [consumerKey, isOn]);
-      for (const token of tokens) token.isIntegrationOn = isOn;
+      for (const token of tokens) token.isIntegrationEnabled = isOn;
     },
     findToken: (tokenId) => known.get(tokenId),
     hasConsumer: (consumerKey) => ofConsumer(consumerKey).length > 0,

@@ -1,88 +1,101 @@
-// Function calls: those on the list by name, and the few whose grammar is their own.
+// Function calls: an allow list by name, and a few functions with their own grammar.
 
-import { type Cursor, expectSymbol, expectWord, fail, isSymbol, nested, next, peek, type Sql, takeSymbol, takeWord } from './cursor.ts';
-import { readExpression, readList, withCommas } from './expression.ts';
-import { AGGREGATES, CAST_TYPES, EXTRACT_FIELDS, FUNCTIONS } from './names.ts';
-import { readOrder } from './query.ts';
+import { parseExpression, parseExpressionList, withCommas } from './expression.ts';
+import { AGGREGATES, CAST_TYPES, EXTRACT_FIELDS, SUITEQL_FUNCTIONS } from './names.ts';
+import {
+  acceptSymbol,
+  acceptWord,
+  advance,
+  expectSymbol,
+  expectWord,
+  isSymbol,
+  type Parser,
+  peek,
+  type SqlFragment,
+  throwSyntaxError,
+  withNesting,
+} from './parser.ts';
+import { parseOrderBy } from './query.ts';
 import type { Scope } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
-const OWN_GRAMMAR: ReadonlyMap<string, (cursor: Cursor, scope: Scope) => Sql> = new Map([
-  ['cast', readCast],
-  ['extract', readExtract],
-  ['decode', readDecode],
-  ['nvl2', readNvl2],
+const SPECIAL_CALLS: ReadonlyMap<string, (parser: Parser, scope: Scope) => SqlFragment> = new Map([
+  ['cast', parseCast],
+  ['extract', parseExtract],
+  ['decode', parseDecode],
+  ['nvl2', parseNvl2],
 ]);
 
-/** The name has been read, its parenthesis comes next. */
-export function readCall(cursor: Cursor, scope: Scope, name: Token): Sql {
-  return nested(cursor, () => {
-    expectSymbol(cursor, '(');
-    const own = OWN_GRAMMAR.get(name.name);
-    if (own) return own(cursor, scope);
-    const target = FUNCTIONS.get(name.name);
+/** Parses the call of `name`, which has been read. Throws SuiteqlError for an unknown function or bad syntax. */
+export function parseCall(parser: Parser, scope: Scope, name: Token): SqlFragment {
+  return withNesting(parser, () => {
+    expectSymbol(parser, '(');
+    const own = SPECIAL_CALLS.get(name.name);
+    if (own) return own(parser, scope);
+    const target = SUITEQL_FUNCTIONS.get(name.name);
     if (target === undefined) throw unsupported();
-    const call = [target, '(', readArguments(cursor, scope, name), ')'];
-    const over = readOver(cursor, scope);
+    const call = [target, '(', parseArguments(parser, scope, name), ')'];
+    const over = parseOver(parser, scope);
     if (AGGREGATES.has(name.name) && over.length === 0) scope.hasAggregate = true;
     return [...call, ...over];
   });
 }
 
-function readArguments(cursor: Cursor, scope: Scope, name: Token): Sql {
-  if (takeSymbol(cursor, ')')) return '';
-  if (name.name === 'count' && isSymbol(peek(cursor), '*')) {
-    next(cursor);
-    expectSymbol(cursor, ')');
+function parseArguments(parser: Parser, scope: Scope, name: Token): SqlFragment {
+  if (acceptSymbol(parser, ')')) return '';
+  if (name.name === 'count' && isSymbol(peek(parser), '*')) {
+    advance(parser);
+    expectSymbol(parser, ')');
     return '*';
   }
-  const distinct = AGGREGATES.has(name.name) && takeWord(cursor, 'distinct') ? ['DISTINCT'] : [];
-  const list = readList(cursor, scope);
-  expectSymbol(cursor, ')');
+  const distinct = AGGREGATES.has(name.name) && acceptWord(parser, 'distinct') ? ['DISTINCT'] : [];
+  const list = parseExpressionList(parser, scope);
+  expectSymbol(parser, ')');
   return [...distinct, ...withCommas(list)];
 }
 
-function readOver(cursor: Cursor, scope: Scope): Sql[] {
-  if (!takeWord(cursor, 'over')) return [];
-  expectSymbol(cursor, '(');
-  const pieces: Sql[] = ['OVER ('];
-  if (takeWord(cursor, 'partition')) {
-    expectWord(cursor, 'by');
-    pieces.push('PARTITION BY', ...withCommas(readList(cursor, scope)));
+function parseOver(parser: Parser, scope: Scope): SqlFragment[] {
+  if (!acceptWord(parser, 'over')) return [];
+  expectSymbol(parser, '(');
+  const pieces: SqlFragment[] = ['OVER ('];
+  if (acceptWord(parser, 'partition')) {
+    expectWord(parser, 'by');
+    pieces.push('PARTITION BY', ...withCommas(parseExpressionList(parser, scope)));
   }
-  if (takeWord(cursor, 'order')) pieces.push(...readOrder(cursor, scope, false));
-  expectSymbol(cursor, ')');
+  if (acceptWord(parser, 'order')) pieces.push(...parseOrderBy(parser, scope, false));
+  expectSymbol(parser, ')');
   return [...pieces, ')'];
 }
 
-function readCast(cursor: Cursor, scope: Scope): Sql {
-  const value = readExpression(cursor, scope);
-  expectWord(cursor, 'as');
-  const type = CAST_TYPES.get(next(cursor).name);
+function parseCast(parser: Parser, scope: Scope): SqlFragment {
+  const value = parseExpression(parser, scope);
+  expectWord(parser, 'as');
+  const type = CAST_TYPES.get(advance(parser).name);
   if (type === undefined) throw unsupported();
-  if (takeSymbol(cursor, '(')) {
-    while (!takeSymbol(cursor, ')')) if (next(cursor).kind === 'end') fail(cursor); // a length or a scale changes no value here
+  if (acceptSymbol(parser, '(')) {
+    // Length and scale don't change values here.
+    while (!acceptSymbol(parser, ')')) if (advance(parser).kind === 'end') throwSyntaxError(parser);
   }
-  expectSymbol(cursor, ')');
+  expectSymbol(parser, ')');
   return ['CAST(', ...value, 'AS', type, ')'];
 }
 
-function readExtract(cursor: Cursor, scope: Scope): Sql {
-  const field = next(cursor).name;
+function parseExtract(parser: Parser, scope: Scope): SqlFragment {
+  const field = advance(parser).name;
   if (!EXTRACT_FIELDS.has(field)) throw unsupported();
-  expectWord(cursor, 'from');
-  const value = readExpression(cursor, scope);
-  expectSymbol(cursor, ')');
+  expectWord(parser, 'from');
+  const value = parseExpression(parser, scope);
+  expectSymbol(parser, ')');
   return [`EXTRACT(${field} FROM`, ...value, ')'];
 }
 
-/** DECODE(value, match, result, …, otherwise): to Oracle, null matches null. */
-function readDecode(cursor: Cursor, scope: Scope): Sql {
-  const [value, ...rest] = readList(cursor, scope);
-  expectSymbol(cursor, ')');
+/** DECODE(value, match, result, …, otherwise). In Oracle's DECODE, null matches null. */
+function parseDecode(parser: Parser, scope: Scope): SqlFragment {
+  const [value, ...rest] = parseExpressionList(parser, scope);
+  expectSymbol(parser, ')');
   if (!value || rest.length < 2) throw unsupported();
-  const pieces: Sql[] = ['CASE'];
+  const pieces: SqlFragment[] = ['CASE'];
   for (let i = 0; i + 1 < rest.length; i += 2) {
     pieces.push('WHEN (', ...value, ') IS NOT DISTINCT FROM (', ...(rest[i] ?? []), ') THEN', ...(rest[i + 1] ?? []));
   }
@@ -90,9 +103,9 @@ function readDecode(cursor: Cursor, scope: Scope): Sql {
   return [...pieces, ...(otherwise ? ['ELSE', ...otherwise] : []), 'END'];
 }
 
-function readNvl2(cursor: Cursor, scope: Scope): Sql {
-  const [value, present, missing, ...more] = readList(cursor, scope);
-  expectSymbol(cursor, ')');
+function parseNvl2(parser: Parser, scope: Scope): SqlFragment {
+  const [value, present, missing, ...more] = parseExpressionList(parser, scope);
+  expectSymbol(parser, ')');
   if (!value || !present || !missing || more.length > 0) throw unsupported();
   return ['CASE WHEN (', ...value, ') IS NOT NULL THEN', ...present, 'ELSE', ...missing, 'END'];
 }

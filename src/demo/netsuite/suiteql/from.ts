@@ -1,61 +1,73 @@
-// Reads FROM: tables, queries in parentheses and joins. The only place where a table's name gets into SQL, and only a known one does.
+// Parses FROM: tables, derived tables and joins. Only here do table names get into SQL, and only known ones.
 
-import { quote } from '../tables/table.ts';
-import { type Cursor, expectSymbol, expectWord, fail, isWord, nested, next, peek, type Sql, takeSymbol, takeWord } from './cursor.ts';
-import { readCondition } from './expression.ts';
+import { quoteSqlName } from '../tables/table.ts';
+import { parseSqlCondition } from './expression.ts';
 import { CLAUSE_WORDS, EXPRESSION_WORDS } from './names.ts';
-import { readAlias, readQuery } from './query.ts';
+import {
+  acceptSymbol,
+  acceptWord,
+  advance,
+  expectSymbol,
+  expectWord,
+  isWord,
+  type Parser,
+  peek,
+  type SqlFragment,
+  throwSyntaxError,
+  withNesting,
+} from './parser.ts';
+import { parseAlias, parseSelectQuery } from './query.ts';
 import { type Scope, tableSource } from './scope.ts';
 
-export function readFrom(cursor: Cursor, scope: Scope): Sql[] {
-  const pieces = readJoins(cursor, scope);
-  while (takeSymbol(cursor, ',')) pieces.push(',', ...readJoins(cursor, scope));
+export function parseFrom(parser: Parser, scope: Scope): SqlFragment[] {
+  const pieces = parseJoins(parser, scope);
+  while (acceptSymbol(parser, ',')) pieces.push(',', ...parseJoins(parser, scope));
   return pieces;
 }
 
-function readJoins(cursor: Cursor, scope: Scope): Sql[] {
-  const pieces: Sql[] = [...readSource(cursor, scope)];
+function parseJoins(parser: Parser, scope: Scope): SqlFragment[] {
+  const pieces: SqlFragment[] = [...parseSource(parser, scope)];
   for (;;) {
-    const join = readJoinWords(cursor);
+    const join = parseJoinWords(parser);
     if (join === undefined) return pieces;
-    pieces.push(join, ...readSource(cursor, scope));
+    pieces.push(join, ...parseSource(parser, scope));
     if (join === 'CROSS JOIN') continue;
-    expectWord(cursor, 'on');
-    pieces.push('ON', ...readCondition(cursor, scope));
+    expectWord(parser, 'on');
+    pieces.push('ON', ...parseSqlCondition(parser, scope));
   }
 }
 
-function readJoinWords(cursor: Cursor): string | undefined {
-  if (takeWord(cursor, 'join')) return 'JOIN';
-  const kind = takeWord(cursor, 'inner', 'left', 'right', 'full', 'cross');
+function parseJoinWords(parser: Parser): string | undefined {
+  if (acceptWord(parser, 'join')) return 'JOIN';
+  const kind = acceptWord(parser, 'inner', 'left', 'right', 'full', 'cross');
   if (!kind) return undefined;
-  if (isWord(kind, 'left', 'right', 'full')) takeWord(cursor, 'outer');
-  expectWord(cursor, 'join');
+  if (isWord(kind, 'left', 'right', 'full')) acceptWord(parser, 'outer');
+  expectWord(parser, 'join');
   return `${kind.name.toUpperCase()} JOIN`;
 }
 
-function readSource(cursor: Cursor, scope: Scope): Sql[] {
-  return nested(cursor, () => {
-    if (takeSymbol(cursor, '(')) return isWord(peek(cursor), 'select') ? readDerived(cursor, scope) : readJoinGroup(cursor, scope);
-    const token = next(cursor);
+function parseSource(parser: Parser, scope: Scope): SqlFragment[] {
+  return withNesting(parser, () => {
+    if (acceptSymbol(parser, '(')) return isWord(peek(parser), 'select') ? parseDerivedTable(parser, scope) : parseJoinGroup(parser, scope);
+    const token = advance(parser);
     if ((token.kind !== 'word' && token.kind !== 'quoted') || CLAUSE_WORDS.has(token.name) || EXPRESSION_WORDS.has(token.name))
-      fail(cursor, token);
-    const source = tableSource(cursor.role, token.name, readAlias(cursor) ?? token.name);
+      throwSyntaxError(parser, token);
+    const source = tableSource(parser.role, token.name, parseAlias(parser) ?? token.name);
     scope.sources.push(source);
-    return [`suiteql.${quote(source.table.name)} AS ${quote(source.alias)}`];
+    return [`suiteql.${quoteSqlName(source.table.name)} AS ${quoteSqlName(source.alias)}`];
   });
 }
 
-function readDerived(cursor: Cursor, scope: Scope): Sql[] {
-  const query = readQuery(cursor, scope.parent);
-  expectSymbol(cursor, ')');
-  const alias = readAlias(cursor) ?? `query ${scope.sources.length + 1}`;
+function parseDerivedTable(parser: Parser, scope: Scope): SqlFragment[] {
+  const query = parseSelectQuery(parser, scope.parent);
+  expectSymbol(parser, ')');
+  const alias = parseAlias(parser) ?? `query ${scope.sources.length + 1}`;
   scope.sources.push({ alias, columns: () => query.outputs });
-  return ['(', query.sql, `) AS ${quote(alias)}`];
+  return ['(', query.sql, `) AS ${quoteSqlName(alias)}`];
 }
 
-function readJoinGroup(cursor: Cursor, scope: Scope): Sql[] {
-  const pieces = readJoins(cursor, scope);
-  expectSymbol(cursor, ')');
+function parseJoinGroup(parser: Parser, scope: Scope): SqlFragment[] {
+  const pieces = parseJoins(parser, scope);
+  expectSymbol(parser, ')');
   return ['(', ...pieces, ')'];
 }

@@ -1,6 +1,6 @@
-// The words and functions that a query may use. A function that isn't named here can't be called, whatever PostgreSQL has.
+// The keywords and functions that a query may use. Functions that aren't listed here can't be called, even if PostgreSQL has them.
 
-/** Words that shape an expression and are written out as they are. */
+/** Keywords within an expression; copied to the SQL unchanged. */
 export const EXPRESSION_WORDS: ReadonlySet<string> = new Set([
   'and',
   'or',
@@ -22,7 +22,7 @@ export const EXPRESSION_WORDS: ReadonlySet<string> = new Set([
   'all',
 ]);
 
-/** Words that end an expression. */
+/** Keywords that end an expression. */
 export const CLAUSE_WORDS: ReadonlySet<string> = new Set([
   'select',
   'from',
@@ -54,8 +54,8 @@ export const CLAUSE_WORDS: ReadonlySet<string> = new Set([
   'over',
 ]);
 
-/** Constructs that SuiteQL refuses by name. */
-export const REFUSED_WORDS: ReadonlySet<string> = new Set([
+/** Keywords of constructs that SuiteQL doesn't support. */
+export const UNSUPPORTED_WORDS: ReadonlySet<string> = new Set([
   'with',
   'limit',
   'natural',
@@ -70,8 +70,8 @@ export const REFUSED_WORDS: ReadonlySet<string> = new Set([
 
 export const AGGREGATES: ReadonlySet<string> = new Set(['count', 'sum', 'min', 'max', 'avg', 'stddev', 'variance']);
 
-/** Moments that Oracle writes without parentheses. */
-export const MOMENT_WORDS: ReadonlyMap<string, string> = new Map([
+/** Oracle's date functions that are written without parentheses. */
+export const DATETIME_WORDS: ReadonlyMap<string, string> = new Map([
   ['sysdate', 'suiteql.sysdate()'],
   ['current_date', 'suiteql.sysdate()'],
   ['systimestamp', 'suiteql.systimestamp()'],
@@ -81,8 +81,8 @@ export const MOMENT_WORDS: ReadonlyMap<string, string> = new Map([
 const inCatalog = (...names: string[]): [string, string][] => names.map((name) => [name, `pg_catalog.${name}`]);
 const inSuiteql = (...names: string[]): [string, string][] => names.map((name) => [name, `suiteql.${name}`]);
 
-/** What SuiteQL calls a function → what it is called here. */
-export const FUNCTIONS: ReadonlyMap<string, string> = new Map([
+/** The function's name in SuiteQL → its name in PostgreSQL. */
+export const SUITEQL_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ['nvl', 'COALESCE'],
   ['coalesce', 'COALESCE'],
   ['greatest', 'GREATEST'],
@@ -125,7 +125,7 @@ export const FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** Types that CAST may name. */
+/** Type names in CAST → PostgreSQL types. */
 export const CAST_TYPES: ReadonlyMap<string, string> = new Map([
   ['number', 'numeric'],
   ['decimal', 'numeric'],

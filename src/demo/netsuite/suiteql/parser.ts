@@ -1,75 +1,80 @@
-// Where the translation stands in the query, and the pieces of SQL it writes. A piece may be a function: it is called when the whole
-// query has been read, since a select list names columns of tables that come after it.
-import type { RoleView } from '../tables/role-view.ts';
+// The state of the SuiteQL parser and the SQL fragments that it produces. A fragment may be a function: it is called once the whole query
+// has been parsed, since a select list refers to tables that come after it.
+import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { syntaxError, unsupported } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
-export type Sql = string | (() => string) | readonly Sql[];
-export type Cursor = {
+export type SqlFragment = string | (() => string) | readonly SqlFragment[];
+export type Parser = {
   query: string;
   tokens: readonly Token[];
   at: number;
-  role: RoleView;
+  role: RoleVisibility;
   parameters: number;
   depth: number;
   hasTypedStatus: boolean;
 };
 
-const DEEPEST = 60;
+const MAX_DEPTH = 60;
 
-export function writeSql(sql: Sql): string {
+export function renderSql(sql: SqlFragment): string {
   if (typeof sql === 'string') return sql;
-  return typeof sql === 'function' ? sql() : sql.map(writeSql).join(' ');
+  return typeof sql === 'function' ? sql() : sql.map(renderSql).join(' ');
 }
 
-export function peek(cursor: Cursor, ahead = 0): Token {
-  const token = cursor.tokens[Math.min(cursor.at + ahead, cursor.tokens.length - 1)];
-  if (!token) throw new RangeError('a query has at least its end');
+/** The token `ahead` of the current position, or the end token. Throws RangeError for an empty token list. */
+export function peek(parser: Parser, ahead = 0): Token {
+  const token = parser.tokens[Math.min(parser.at + ahead, parser.tokens.length - 1)];
+  if (!token) throw new RangeError('the token list must end with an end token');
   return token;
 }
 
-export function next(cursor: Cursor): Token {
-  const token = peek(cursor);
-  cursor.at += 1;
+export function advance(parser: Parser): Token {
+  const token = peek(parser);
+  parser.at += 1;
   return token;
 }
 
 export const isWord = (token: Token, ...names: string[]): boolean => token.kind === 'word' && names.includes(token.name);
 export const isSymbol = (token: Token, text: string): boolean => token.kind === 'symbol' && token.text === text;
 
-/** Takes the word if it comes next. */
-export function takeWord(cursor: Cursor, ...names: string[]): Token | undefined {
-  return isWord(peek(cursor), ...names) ? next(cursor) : undefined;
+/** Consumes the next token if it is one of these words. */
+export function acceptWord(parser: Parser, ...names: string[]): Token | undefined {
+  return isWord(peek(parser), ...names) ? advance(parser) : undefined;
 }
 
-export function takeSymbol(cursor: Cursor, text: string): boolean {
-  const found = isSymbol(peek(cursor), text);
-  if (found) cursor.at += 1;
+export function acceptSymbol(parser: Parser, text: string): boolean {
+  const found = isSymbol(peek(parser), text);
+  if (found) parser.at += 1;
   return found;
 }
 
-export function expectWord(cursor: Cursor, ...names: string[]): Token {
-  return takeWord(cursor, ...names) ?? fail(cursor);
+/** Consumes one of these words. Throws SuiteqlError if another token comes next. */
+export function expectWord(parser: Parser, ...names: string[]): Token {
+  return acceptWord(parser, ...names) ?? throwSyntaxError(parser);
 }
 
-export function expectSymbol(cursor: Cursor, text: string): void {
-  if (!takeSymbol(cursor, text)) fail(cursor);
+/** Consumes the symbol. Throws SuiteqlError if another token comes next. */
+export function expectSymbol(parser: Parser, text: string): void {
+  if (!acceptSymbol(parser, text)) throwSyntaxError(parser);
 }
 
-export function expectInteger(cursor: Cursor): string {
-  const token = next(cursor);
-  return token.kind === 'number' && /^\d{1,9}$/.test(token.text) ? token.text : fail(cursor, token);
+/** Consumes a whole number. Throws SuiteqlError if another token comes next. */
+export function expectInteger(parser: Parser): string {
+  const token = advance(parser);
+  return token.kind === 'number' && /^\d{1,9}$/.test(token.text) ? token.text : throwSyntaxError(parser, token);
 }
 
-export function fail(cursor: Cursor, token: Token = peek(cursor)): never {
-  throw syntaxError(cursor.query, token);
+/** Throws the SuiteqlError for a syntax error near `token`. */
+export function throwSyntaxError(parser: Parser, token: Token = peek(parser)): never {
+  throw syntaxError(parser.query, token);
 }
 
-/** Runs `work` one level deeper; a query nested beyond reason is refused before it exhausts the stack. */
-export function nested<T>(cursor: Cursor, work: () => T): T {
-  cursor.depth += 1;
-  if (cursor.depth > DEEPEST) throw unsupported();
+/** Runs `work` one nesting level deeper. Throws SuiteqlError beyond 60 levels, before the stack could overflow. */
+export function withNesting<T>(parser: Parser, work: () => T): T {
+  parser.depth += 1;
+  if (parser.depth > MAX_DEPTH) throw unsupported();
   const result = work();
-  cursor.depth -= 1;
+  parser.depth -= 1;
   return result;
 }

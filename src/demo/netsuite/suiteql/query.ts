@@ -1,187 +1,193 @@
-// Reads a whole SELECT with its set operations, ordering and row limit.
+// Parses a whole SELECT with its set operations, ordering and row limit.
 
-import { quote } from '../tables/table.ts';
+import { quoteSqlName } from '../tables/table.ts';
+import { parseExpression, parseExpressionList, parseSqlCondition, withCommas } from './expression.ts';
+import { parseFrom } from './from.ts';
+import { CLAUSE_WORDS, EXPRESSION_WORDS, UNSUPPORTED_WORDS } from './names.ts';
 import {
-  type Cursor,
+  acceptSymbol,
+  acceptWord,
+  advance,
   expectInteger,
   expectWord,
-  fail,
   isSymbol,
   isWord,
-  nested,
-  next,
+  type Parser,
   peek,
-  type Sql,
-  takeSymbol,
-  takeWord,
-} from './cursor.ts';
-import { readCondition, readExpression, readList, withCommas } from './expression.ts';
-import { readFrom } from './from.ts';
-import { CLAUSE_WORDS, EXPRESSION_WORDS, REFUSED_WORDS } from './names.ts';
-import { makeScope, type Scope, starColumns } from './scope.ts';
+  type SqlFragment,
+  throwSyntaxError,
+  withNesting,
+} from './parser.ts';
+import { createScope, type Scope, starColumns } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 
-/** `body` without its ordering, `order` and `tail` (row limit) apart; `sql` is all of it. */
-export type Query = { sql: Sql; body: Sql; order: Sql[]; tail: Sql[]; outputs: ReadonlySet<string> };
-/** `isCut`: its ROWNUM became a limit of its own, after which no ordering can follow. `top` counts after the ordering. */
-type Select = { sql: Sql; scope: Scope; isCut: boolean; top: Sql[] };
+/** `sql` is the whole query: `body` is the query without ordering and limit, followed by `order` and `tail` (row limit). */
+export type ParsedQuery = { sql: SqlFragment; body: SqlFragment; order: SqlFragment[]; tail: SqlFragment[]; outputs: ReadonlySet<string> };
+/** `hasLimit`: its ROWNUM became a LIMIT, after which no ORDER BY can follow. `top` applies after the ordering. */
+type ParsedSelect = { sql: SqlFragment; scope: Scope; hasLimit: boolean; top: SqlFragment[] };
 
 const SET_OPERATIONS: Record<string, string> = { union: 'UNION', intersect: 'INTERSECT', minus: 'EXCEPT', except: 'EXCEPT' };
 
-export function readQuery(cursor: Cursor, parent: Scope | undefined): Query {
-  const first = readSelect(cursor, parent);
-  const arms: Sql[] = ['(', first.sql, ...first.top, ')'];
+/**
+ * Parses a query or subquery; `parent` is the scope around a correlated subquery. Throws SuiteqlError for invalid or unsupported syntax.
+ */
+export function parseSelectQuery(parser: Parser, parent: Scope | undefined): ParsedQuery {
+  const first = parseSelect(parser, parent);
+  const arms: SqlFragment[] = ['(', first.sql, ...first.top, ')'];
   let isSet = false;
-  for (let word = peek(cursor); word.kind === 'word' && SET_OPERATIONS[word.name]; word = peek(cursor)) {
-    next(cursor);
-    const all = takeWord(cursor, 'all') ? ['ALL'] : [];
-    const arm = readSelect(cursor, parent);
+  for (let word = peek(parser); word.kind === 'word' && SET_OPERATIONS[word.name]; word = peek(parser)) {
+    advance(parser);
+    const all = acceptWord(parser, 'all') ? ['ALL'] : [];
+    const arm = parseSelect(parser, parent);
     arms.push(SET_OPERATIONS[word.name] ?? '', ...all, '(', arm.sql, ...arm.top, ')');
     isSet = true;
   }
-  // The order of a set can only go by the names that it gives.
-  const orderScope = isSet ? { ...makeScope(undefined), outputs: first.scope.outputs } : first.scope;
-  const order = takeWord(cursor, 'order') ? readOrder(cursor, orderScope, true) : [];
-  if (first.isCut && !isSet && order.length > 0) throw unsupported();
-  const tail = first.top.length > 0 && !isSet ? first.top : readTail(cursor);
-  const body = isSet || first.isCut ? arms : first.sql;
+  // A set operation can only be ordered by its output columns.
+  const orderScope = isSet ? { ...createScope(undefined), outputs: first.scope.outputs } : first.scope;
+  const order = acceptWord(parser, 'order') ? parseOrderBy(parser, orderScope, true) : [];
+  if (first.hasLimit && !isSet && order.length > 0) throw unsupported();
+  const tail = first.top.length > 0 && !isSet ? first.top : parseRowLimit(parser);
+  const body = isSet || first.hasLimit ? arms : first.sql;
   return { sql: [body, ...order, ...tail], body, order, tail, outputs: first.scope.outputs };
 }
 
-/** ORDER BY, of which the first word has been read. */
-export function readOrder(cursor: Cursor, scope: Scope, outputsToo: boolean): Sql[] {
-  expectWord(cursor, 'by');
-  const keys: Sql[] = [];
+/** Parses ORDER BY, of which ORDER has been read. Throws SuiteqlError for invalid syntax. */
+export function parseOrderBy(parser: Parser, scope: Scope, mayNameOutputs: boolean): SqlFragment[] {
+  expectWord(parser, 'by');
+  const keys: SqlFragment[] = [];
   do {
-    const key = readExpression(cursor, scope, { outputsToo });
-    const direction = takeWord(cursor, 'asc', 'desc');
-    const nulls = takeWord(cursor, 'nulls') ? ['NULLS', expectWord(cursor, 'first', 'last').name] : [];
+    const key = parseExpression(parser, scope, { mayNameOutputs });
+    const direction = acceptWord(parser, 'asc', 'desc');
+    const nulls = acceptWord(parser, 'nulls') ? ['NULLS', expectWord(parser, 'first', 'last').name] : [];
     keys.push([...key, direction?.name ?? '', ...nulls]);
-  } while (takeSymbol(cursor, ','));
+  } while (acceptSymbol(parser, ','));
   return ['ORDER BY', ...withCommas(keys)];
 }
 
-function readTail(cursor: Cursor): Sql[] {
-  const pieces: Sql[] = [];
-  if (takeWord(cursor, 'offset')) {
-    pieces.push('OFFSET', expectInteger(cursor));
-    takeWord(cursor, 'row', 'rows');
+function parseRowLimit(parser: Parser): SqlFragment[] {
+  const pieces: SqlFragment[] = [];
+  if (acceptWord(parser, 'offset')) {
+    pieces.push('OFFSET', expectInteger(parser));
+    acceptWord(parser, 'row', 'rows');
   }
-  if (takeWord(cursor, 'fetch')) {
-    expectWord(cursor, 'first', 'next');
-    pieces.push('LIMIT', isWord(peek(cursor), 'row', 'rows') ? '1' : expectInteger(cursor));
-    expectWord(cursor, 'row', 'rows');
-    expectWord(cursor, 'only');
+  if (acceptWord(parser, 'fetch')) {
+    expectWord(parser, 'first', 'next');
+    pieces.push('LIMIT', isWord(peek(parser), 'row', 'rows') ? '1' : expectInteger(parser));
+    expectWord(parser, 'row', 'rows');
+    expectWord(parser, 'only');
   }
   return pieces;
 }
 
-function readSelect(cursor: Cursor, parent: Scope | undefined): Select {
-  return nested(cursor, () => {
-    expectWord(cursor, 'select');
-    const scope = makeScope(parent);
-    const distinct = takeWord(cursor, 'distinct') ? ['DISTINCT'] : [];
-    takeWord(cursor, 'all');
-    const top = isWord(peek(cursor), 'top') && peek(cursor, 1).kind === 'number' ? ['LIMIT', readTop(cursor)] : [];
-    const items = readItems(cursor, scope);
-    expectWord(cursor, 'from');
-    const from = readFrom(cursor, scope);
+function parseSelect(parser: Parser, parent: Scope | undefined): ParsedSelect {
+  return withNesting(parser, () => {
+    expectWord(parser, 'select');
+    const scope = createScope(parent);
+    const distinct = acceptWord(parser, 'distinct') ? ['DISTINCT'] : [];
+    acceptWord(parser, 'all');
+    const top = isWord(peek(parser), 'top') && peek(parser, 1).kind === 'number' ? ['LIMIT', parseTop(parser)] : [];
+    const items = parseSelectList(parser, scope);
+    expectWord(parser, 'from');
+    const from = parseFrom(parser, scope);
     for (const { names } of items) for (const name of names()) scope.outputs.add(name);
     const rows: { limit?: number; hasOr: boolean } = { hasOr: false };
-    const where = takeWord(cursor, 'where') ? ['WHERE', ...readCondition(cursor, scope, { rows })] : [];
+    const where = acceptWord(parser, 'where') ? ['WHERE', ...parseSqlCondition(parser, scope, { rows })] : [];
     if (rows.limit !== undefined && rows.hasOr) throw unsupported();
-    const grouping = readGrouping(cursor, scope);
+    const grouping = parseGrouping(parser, scope);
     const head = ['SELECT', ...distinct, ...withCommas(items.map((item) => item.sql))];
     const isPlain = grouping.length === 0 && distinct.length === 0 && !scope.hasAggregate;
-    return { ...cutRows(head, from, where, grouping, rows.limit, scope, isPlain), scope, top };
+    return { ...applyRownumLimit(head, from, where, grouping, rows.limit, scope, isPlain), scope, top };
   });
 }
 
-/** ROWNUM is counted before ordering and grouping: the rows of a single table are cut off in a query of their own. */
-function cutRows(
-  head: Sql,
-  from: Sql[],
-  where: Sql[],
-  grouping: Sql[],
+/** ROWNUM counts before ordering and grouping, so the rows of a single table are limited in a subquery. */
+function applyRownumLimit(
+  head: SqlFragment,
+  from: SqlFragment[],
+  where: SqlFragment[],
+  grouping: SqlFragment[],
   limit: number | undefined,
   scope: Scope,
   isPlain: boolean,
-): { sql: Sql; isCut: boolean } {
-  if (limit === undefined) return { sql: [head, 'FROM', ...from, ...where, ...grouping], isCut: false };
+): { sql: SqlFragment; hasLimit: boolean } {
+  if (limit === undefined) return { sql: [head, 'FROM', ...from, ...where, ...grouping], hasLimit: false };
   const [source, ...others] = scope.sources;
   if (source && others.length === 0) {
     return {
-      sql: [head, 'FROM ( SELECT * FROM', ...from, ...where, `LIMIT ${limit} ) AS ${quote(source.alias)}`, ...grouping],
-      isCut: false,
+      sql: [head, 'FROM ( SELECT * FROM', ...from, ...where, `LIMIT ${limit} ) AS ${quoteSqlName(source.alias)}`, ...grouping],
+      hasLimit: false,
     };
   }
   if (!isPlain) throw unsupported();
-  return { sql: [head, 'FROM', ...from, ...where, `LIMIT ${limit}`], isCut: true };
+  return { sql: [head, 'FROM', ...from, ...where, `LIMIT ${limit}`], hasLimit: true };
 }
 
-function readTop(cursor: Cursor): string {
-  next(cursor);
-  return expectInteger(cursor);
+function parseTop(parser: Parser): string {
+  advance(parser);
+  return expectInteger(parser);
 }
 
-function readGrouping(cursor: Cursor, scope: Scope): Sql[] {
-  const pieces: Sql[] = [];
-  if (takeWord(cursor, 'group')) {
-    expectWord(cursor, 'by');
-    pieces.push('GROUP BY', ...withCommas(readList(cursor, scope)));
+function parseGrouping(parser: Parser, scope: Scope): SqlFragment[] {
+  const pieces: SqlFragment[] = [];
+  if (acceptWord(parser, 'group')) {
+    expectWord(parser, 'by');
+    pieces.push('GROUP BY', ...withCommas(parseExpressionList(parser, scope)));
   }
-  if (takeWord(cursor, 'having')) pieces.push('HAVING', ...readCondition(cursor, scope));
+  if (acceptWord(parser, 'having')) pieces.push('HAVING', ...parseSqlCondition(parser, scope));
   return pieces;
 }
 
-type Item = { sql: Sql; names: () => readonly string[] };
+type Item = { sql: SqlFragment; names: () => readonly string[] };
 
-function readItems(cursor: Cursor, scope: Scope): Item[] {
+function parseSelectList(parser: Parser, scope: Scope): Item[] {
   let unnamed = 0;
   const readItem = (): Item => {
-    const star = readStar(cursor, scope);
+    const star = parseStar(parser, scope);
     if (star) return star;
-    const start = cursor.at;
-    const sql = readExpression(cursor, scope, { isSelected: true });
-    const known = readAlias(cursor) ?? plainColumn(cursor, start);
+    const start = parser.at;
+    const sql = parseExpression(parser, scope, { isSelected: true });
+    const known = parseAlias(parser) ?? plainColumn(parser, start);
     if (known === undefined) unnamed += 1;
     const name = known ?? `expr${unnamed}`;
-    return { sql: [...sql, 'AS', quote(name)], names: () => [name] };
+    return { sql: [...sql, 'AS', quoteSqlName(name)], names: () => [name] };
   };
   const items = [readItem()];
-  while (takeSymbol(cursor, ',')) items.push(readItem());
+  while (acceptSymbol(parser, ',')) items.push(readItem());
   return items;
 }
 
-function readStar(cursor: Cursor, scope: Scope): Item | undefined {
-  const [first, second, third] = [peek(cursor), peek(cursor, 1), peek(cursor, 2)];
+function parseStar(parser: Parser, scope: Scope): Item | undefined {
+  const [first, second, third] = [peek(parser), peek(parser, 1), peek(parser, 2)];
   const isAliased = (first.kind === 'word' || first.kind === 'quoted') && isSymbol(second, '.') && isSymbol(third, '*');
   if (!isSymbol(first, '*') && !isAliased) return undefined;
-  cursor.at += isAliased ? 3 : 1;
+  parser.at += isAliased ? 3 : 1;
   const columns = () => starColumns(scope, isAliased ? first : undefined);
   return {
     sql: () =>
       columns()
-        .map((column) => `${quote(column.alias)}.${quote(column.name)}`)
+        .map((column) => `${quoteSqlName(column.alias)}.${quoteSqlName(column.name)}`)
         .join(', '),
     names: () => columns().map((column) => column.name),
   };
 }
 
-/** The name after AS or straight after an expression or a table. */
-export function readAlias(cursor: Cursor): string | undefined {
-  const isExplicit = takeWord(cursor, 'as') !== undefined;
-  const token = peek(cursor);
+/**
+ * Parses the alias of an expression or a table, with or without AS; undefined if there is none. Throws SuiteqlError for an unsupported
+ * keyword.
+ */
+export function parseAlias(parser: Parser): string | undefined {
+  const isExplicit = acceptWord(parser, 'as') !== undefined;
+  const token = peek(parser);
   const isName = token.kind === 'quoted' || (token.kind === 'word' && !CLAUSE_WORDS.has(token.name) && !EXPRESSION_WORDS.has(token.name));
-  if (token.kind === 'word' && REFUSED_WORDS.has(token.name)) throw unsupported();
-  if (isName) return next(cursor).name;
-  return isExplicit ? fail(cursor) : undefined;
+  if (token.kind === 'word' && UNSUPPORTED_WORDS.has(token.name)) throw unsupported();
+  if (isName) return advance(parser).name;
+  return isExplicit ? throwSyntaxError(parser) : undefined;
 }
 
-/** The column's own name, if the item from `start` is nothing but a column. */
-function plainColumn(cursor: Cursor, start: number): string | undefined {
-  const length = cursor.at - start;
-  const last = cursor.tokens[cursor.at - 1];
-  const isColumn = length === 1 || (length === 3 && isSymbol(peek(cursor, -2), '.'));
+/** The column's name if the item from `start` is just a column. */
+function plainColumn(parser: Parser, start: number): string | undefined {
+  const length = parser.at - start;
+  const last = parser.tokens[parser.at - 1];
+  const isColumn = length === 1 || (length === 3 && isSymbol(peek(parser, -2), '.'));
   return isColumn && last && (last.kind === 'word' || last.kind === 'quoted') && !isWord(last, 'null') ? last.name : undefined;
 }

@@ -1,10 +1,10 @@
-// How values look on the wire: every one a string, numbers without idle zeros, booleans T and F, and a bare date or time as a date in
-// the user's preference, its time dropped. Null columns are left out of their row.
+// Converts values to the wire format: every value is a string, numbers have no trailing zeros, booleans are T and F, and dates and times
+// are dates in the user's format, without their time. Null columns are left out of their row.
 
-/** PostgreSQL's type numbers of the values that need more than their text. */
-const BOOLEAN = 16;
-const NUMERIC = 1700;
-const MOMENTS: ReadonlySet<number> = new Set([1082, 1114, 1184]);
+/** OIDs of the PostgreSQL types whose text needs converting. */
+const BOOLEAN_TYPE = 16;
+const NUMERIC_TYPE = 1700;
+const DATE_TYPES: ReadonlySet<number> = new Set([1082, 1114, 1184]);
 
 export type DateFormat = { name: string; order: 'MDY' | 'DMY'; mask: string; write: (year: string, month: string, day: string) => string };
 
@@ -19,18 +19,18 @@ const DATE_FORMATS: readonly DateFormat[] = [
   { name: 'YYYY-MM-DD', order: 'MDY', mask: 'YYYY-MM-DD', write: (y, m, d) => `${y}-${m}-${d}` },
 ];
 
-export function dateFormat(name: string): DateFormat {
+/** Throws RangeError for an unknown date format. */
+export function getDateFormat(name: string): DateFormat {
   const found = DATE_FORMATS.find((format) => format.name === name);
-  if (!found)
-    throw new RangeError(`The account knows the date formats ${DATE_FORMATS.map((format) => format.name).join(', ')}; not ${name}.`);
+  if (!found) throw new RangeError(`Unknown date format ${name}. Use one of ${DATE_FORMATS.map((format) => format.name).join(', ')}.`);
   return found;
 }
 
-export type Field = { name: string; dataTypeID: number };
+export type ResultField = { name: string; dataTypeID: number };
 export type WireRow = Record<string, string | []>;
 
-/** Makes wire rows of rows as arrays of PostgreSQL's text. `links` comes first, then the columns by name. */
-export function renderRows(fields: readonly Field[], rows: readonly (readonly (string | null)[])[], format: DateFormat): WireRow[] {
+/** Converts rows of PostgreSQL's text to wire rows. `links` comes first, then the columns sorted by name. */
+export function renderRows(fields: readonly ResultField[], rows: readonly (readonly (string | null)[])[], format: DateFormat): WireRow[] {
   const columns = fields
     .map((field, index) => ({ name: field.name, index, write: writerOf(field.dataTypeID, format) }))
     .sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
@@ -45,9 +45,9 @@ export function renderRows(fields: readonly Field[], rows: readonly (readonly (s
 }
 
 function writerOf(type: number, format: DateFormat): (value: string) => string {
-  if (type === BOOLEAN) return (value) => (value === 't' ? 'T' : 'F');
-  if (type === NUMERIC) return (value) => (value.includes('.') ? value.replace(/\.?0+$/, '') : value);
-  // ISO text of PostgreSQL in the session's time zone: the first ten letters are the date.
-  if (MOMENTS.has(type)) return (value) => format.write(value.slice(0, 4), value.slice(5, 7), value.slice(8, 10));
+  if (type === BOOLEAN_TYPE) return (value) => (value === 't' ? 'T' : 'F');
+  if (type === NUMERIC_TYPE) return (value) => (value.includes('.') ? value.replace(/\.?0+$/, '') : value);
+  // PostgreSQL's ISO text in the session's time zone: the first ten characters are the date.
+  if (DATE_TYPES.has(type)) return (value) => format.write(value.slice(0, 4), value.slice(5, 7), value.slice(8, 10));
   return (value) => value;
 }

@@ -1,4 +1,4 @@
-// The sentences with which SuiteQL refuses a query. Callers take them apart to find the table or column, so wording matters.
+// SuiteQL's error messages in NetSuite's wording. Callers parse them to find the table or column, so they must not change.
 
 const PREFIX = 'Invalid search query. Detailed unprocessed description follows. ';
 
@@ -10,9 +10,9 @@ export class SuiteqlError extends Error {
 
 export const unknownTable = (name: string): SuiteqlError => new SuiteqlError(`Invalid search type: ${name}.`);
 
-export const unseenTable = (name: string): SuiteqlError => new SuiteqlError(`Search error occurred: Record '${name}' was not found.`);
+export const unavailableTable = (name: string): SuiteqlError => new SuiteqlError(`Search error occurred: Record '${name}' was not found.`);
 
-/** `available` are the tables of the query by their names in it. */
+/** `available`: pairs of alias and table name of the query's tables. */
 export const unknownIdentifier = (name: string, available: readonly (readonly [string, string])[], cause?: unknown): SuiteqlError =>
   new SuiteqlError(
     `Search error occurred: Unknown identifier '${name}'. Available identifiers are: {${available
@@ -27,5 +27,5 @@ export const unsupported = (cause?: unknown): SuiteqlError =>
 export const syntaxError = (query: string, near: { text: string; line: number; column: number }): SuiteqlError =>
   new SuiteqlError(`Failed to parse SQL [${query}]: syntax error, near: ${near.text}(${near.line},${near.column}, token code:0)`);
 
-export const badMoment = (text: string, format: string, timeZone: string): SuiteqlError =>
+export const invalidDateTime = (text: string, format: string, timeZone: string): SuiteqlError =>
   new SuiteqlError(`Search error occurred: Parse of date/time "${text}" failed with date format "${format}" in time zone ${timeZone}`);

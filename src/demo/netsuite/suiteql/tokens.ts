@@ -1,9 +1,9 @@
-// Cuts a query into tokens. Only what SuiteQL knows gets through: no dollar quotes, casts, semicolons, escapes or letters before a
-// string. Whatever is accepted is written out again token by token, so PostgreSQL never sees the caller's text itself.
+// Splits a query into tokens. Only SuiteQL's tokens are accepted: no dollar quotes, casts, semicolons, escapes or string prefixes. Accepted
+// tokens are written to the SQL one by one, so PostgreSQL never sees the caller's text itself.
 import { syntaxError, unsupported } from './suiteql-error.ts';
 
 export type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'symbol' | 'placeholder' | 'end';
-/** `text` is as written, `name` in lower case and without quotes. */
+/** `text` is the original spelling, `name` is in lower case and without quotes. */
 export type Token = { kind: TokenKind; text: string; name: string; line: number; column: number };
 
 const TOKEN = new RegExp(
@@ -18,10 +18,11 @@ const TOKEN = new RegExp(
   ].join('|'),
   'y',
 );
-/** Known from other dialects; SuiteQL says that it doesn't support them rather than that it can't read them. */
+/** Characters of other dialects: SuiteQL reports them as unsupported, not as a syntax error. */
 const FOREIGN = /[[\]]/;
-const LONGEST_WORD = 63;
+const MAX_WORD_LENGTH = 63;
 
+/** Splits a query into tokens, the last of which is the end token. Throws SuiteqlError for what is not a token of SuiteQL. */
 export function tokenize(query: string): Token[] {
   const tokens: Token[] = [];
   let [line, lineStart, at] = [1, 0, 0];
@@ -35,7 +36,7 @@ export function tokenize(query: string): Token[] {
       throw FOREIGN.test(text) ? unsupported() : syntaxError(query, { text, line, column });
     }
     const [kind, text] = found;
-    if (kind !== 'space') tokens.push(makeToken(query, kind as TokenKind, text, line, column));
+    if (kind !== 'space') tokens.push(createToken(query, kind as TokenKind, text, line, column));
     const lastBreak = text.lastIndexOf('\n');
     if (lastBreak >= 0) {
       line += text.split('\n').length - 1;
@@ -47,8 +48,8 @@ export function tokenize(query: string): Token[] {
   return tokens;
 }
 
-function makeToken(query: string, kind: TokenKind, text: string, line: number, column: number): Token {
+function createToken(query: string, kind: TokenKind, text: string, line: number, column: number): Token {
   const name = (kind === 'quoted' ? text.slice(1, -1) : text).toLowerCase();
-  if ((kind === 'word' || kind === 'quoted') && name.length > LONGEST_WORD) throw syntaxError(query, { text, line, column });
+  if ((kind === 'word' || kind === 'quoted') && name.length > MAX_WORD_LENGTH) throw syntaxError(query, { text, line, column });
   return { kind, text, name: kind === 'string' || kind === 'number' ? text : name, line, column };
 }

@@ -1,57 +1,57 @@
-// Every table that SuiteQL knows in this account.
-import { contact, customer, employee, entity, vendor } from './entity.ts';
-import { currency, item } from './item.ts';
-import { customerSubsidiary, subsidiary } from './subsidiary.ts';
-import { column, columns, type Table } from './table.ts';
-import { nextLink, previousLink, transaction, transactionLine, transactionStatus } from './transaction.ts';
+// All tables that SuiteQL knows in this account.
+import { contactTable, customerTable, employeeTable, entityTable, vendorTable } from './entity.ts';
+import { currencyTable, itemTable } from './item.ts';
+import { customerSubsidiaryTable, subsidiaryTable } from './subsidiary.ts';
+import { type AccountTable, tableColumn, tableColumns } from './table.ts';
+import { nextLinkTable, previousLinkTable, transactionLineTable, transactionStatusTable, transactionTable } from './transaction.ts';
 
-const deletedRecord: Table = {
+const deletedRecordTable: AccountTable = {
   name: 'deletedrecord',
   from: 'ledger.deletedrecord b',
   columns: [
-    ...columns('integer', 'recordid recordtypeid'),
-    ...columns('text', 'scriptid name type context'),
-    ...columns('integer', 'deletedby'),
-    // In the users' time zone, as the day is theirs.
-    column(
+    ...tableColumns('integer', 'recordid recordtypeid'),
+    ...tableColumns('text', 'scriptid name type context'),
+    ...tableColumns('integer', 'deletedby'),
+    // The beginning of the day in the users' time zone.
+    tableColumn(
       'datetime',
       'deleteddate',
       "CASE WHEN current_setting('netsuite.deleted_time', true) = 'off' THEN date_trunc('day', b.deleteddate) ELSE b.deleteddate END",
     ),
-    ...columns('flag', 'iscustomlist iscustomrecord iscustomtransaction'),
+    ...tableColumns('flag', 'iscustomlist iscustomrecord iscustomtransaction'),
   ],
 };
 
-const customField: Table = {
+const customFieldTable: AccountTable = {
   name: 'customfield',
   from: 'ledger.customfield b',
-  columns: [...columns('integer', 'internalid'), ...columns('text', 'scriptid name fieldtype fieldvaluetype')],
+  columns: [...tableColumns('integer', 'internalid'), ...tableColumns('text', 'scriptid name fieldtype fieldvaluetype')],
 };
 
-const dual: Table = { name: 'dual', from: "(VALUES ('X')) b(dummy)", columns: [column('text', 'dummy')] };
+const dualTable: AccountTable = { name: 'dual', from: "(VALUES ('X')) b(dummy)", columns: [tableColumn('text', 'dummy')] };
 
-export const ALL_TABLES: readonly Table[] = [
-  customer,
-  item,
-  transaction,
-  transactionLine,
-  transactionStatus,
-  currency,
-  entity,
-  vendor,
-  employee,
-  contact,
-  subsidiary,
-  customerSubsidiary,
-  nextLink,
-  previousLink,
-  deletedRecord,
-  customField,
-  dual,
+export const ALL_TABLES: readonly AccountTable[] = [
+  customerTable,
+  itemTable,
+  transactionTable,
+  transactionLineTable,
+  transactionStatusTable,
+  currencyTable,
+  entityTable,
+  vendorTable,
+  employeeTable,
+  contactTable,
+  subsidiaryTable,
+  customerSubsidiaryTable,
+  nextLinkTable,
+  previousLinkTable,
+  deletedRecordTable,
+  customFieldTable,
+  dualTable,
 ];
 
-/** Tables of NetSuite that this account doesn't have; naming one is another error than a made-up name. */
-export const UNSEEN_TABLES: ReadonlySet<string> = new Set([
+/** NetSuite tables that this account doesn't have. A query on one gets a different error than a query on an unknown name. */
+export const UNAVAILABLE_TABLES: ReadonlySet<string> = new Set([
   'account',
   'accountingperiod',
   'classification',

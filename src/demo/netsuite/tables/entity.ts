@@ -1,74 +1,74 @@
-// Customers, the entities that this account has hardly any of, and the union of them all.
-import { absent, type Column, column, columns, type Table } from './table.ts';
+// Customers; vendors, employees and contacts, of which this account has none; and `entity`, the union of all four.
+import { type AccountColumn, type AccountTable, nullColumns, tableColumn, tableColumns } from './table.ts';
 
-/** What is owed less what was credited or paid ahead. */
+/** Unpaid invoices less unapplied credits and payments. */
 const BALANCE = `SELECT COALESCE(sum(CASE t.type WHEN 'CustPymt' THEN -t.foreignamountunpaid ELSE t.foreignamountunpaid END), 0)
   FROM ledger.transaction t WHERE t.entity = b.id AND t.type IN ('CustInvc', 'CustCred', 'CustPymt')`;
-const SUBSIDIARY: Column = column('integer', 'subsidiary', '1', 'SELECT s.name FROM ledger.subsidiary s WHERE s.id = 1');
+const SUBSIDIARY: AccountColumn = tableColumn('integer', 'subsidiary', '1', 'SELECT s.name FROM ledger.subsidiary s WHERE s.id = 1');
 const NAME = "COALESCE(b.companyname, NULLIF(concat_ws(' ', b.firstname, b.lastname), ''))";
 
-export const customer: Table = {
+export const customerTable: AccountTable = {
   name: 'customer',
   from: 'ledger.customer b',
   columns: [
-    ...columns('integer', 'id'),
-    ...columns('text', 'entityid externalid companyname firstname lastname email phone url'),
-    ...columns('flag', 'isperson isinactive'),
-    column('integer', 'currency', 'b.currency', 'SELECT c.name FROM ledger.currency c WHERE c.id = b.currency'),
-    ...columns('text', 'defaultcountry comments'),
-    ...columns('datetime', 'datecreated lastmodifieddate'),
-    ...columns('decimal', 'creditlimit'),
-    ...columns('integer', 'entitystatus'),
-    column('text', 'altname', NAME),
-    column('text', 'searchstage', "'Customer'"),
-    column('decimal', 'balancesearch', BALANCE),
-    column(
+    ...tableColumns('integer', 'id'),
+    ...tableColumns('text', 'entityid externalid companyname firstname lastname email phone url'),
+    ...tableColumns('flag', 'isperson isinactive'),
+    tableColumn('integer', 'currency', 'b.currency', 'SELECT c.name FROM ledger.currency c WHERE c.id = b.currency'),
+    ...tableColumns('text', 'defaultcountry comments'),
+    ...tableColumns('datetime', 'datecreated lastmodifieddate'),
+    ...tableColumns('decimal', 'creditlimit'),
+    ...tableColumns('integer', 'entitystatus'),
+    tableColumn('text', 'altname', NAME),
+    tableColumn('text', 'searchstage', "'Customer'"),
+    tableColumn('decimal', 'balancesearch', BALANCE),
+    tableColumn(
       'decimal',
       'overduebalancesearch',
       `SELECT COALESCE(sum(t.foreignamountunpaid), 0) FROM ledger.transaction t
       WHERE t.entity = b.id AND t.type = 'CustInvc' AND t.duedate < suiteql.today()`,
     ),
-    column('decimal', 'consolbalancesearch', BALANCE),
+    tableColumn('decimal', 'consolbalancesearch', BALANCE),
     SUBSIDIARY,
-    ...absent('text', 'middlename altphone mobilephone fax emailpreference language creditholdoverride'),
-    ...absent(
+    ...nullColumns('text', 'middlename altphone mobilephone fax emailpreference language creditholdoverride'),
+    ...nullColumns(
       'integer',
       `category terms pricelevel salesrep parent partner receivablesaccount defaultbillingaddress defaultshippingaddress`,
     ),
-    ...absent('decimal', 'unbilledorderssearch'),
-    ...absent('date', 'dateclosed startdate enddate'),
+    ...nullColumns('decimal', 'unbilledorderssearch'),
+    ...nullColumns('date', 'dateclosed startdate enddate'),
   ],
 };
 
-const PERSON: readonly Column[] = [
-  ...columns('integer', 'id'),
-  ...columns('text', 'entityid externalid firstname lastname email phone'),
-  ...columns('flag', 'isinactive'),
-  ...columns('datetime', 'datecreated lastmodifieddate'),
+const PERSON: readonly AccountColumn[] = [
+  ...tableColumns('integer', 'id'),
+  ...tableColumns('text', 'entityid externalid firstname lastname email phone'),
+  ...tableColumns('flag', 'isinactive'),
+  ...tableColumns('datetime', 'datecreated lastmodifieddate'),
 ];
 
-export const vendor: Table = {
+export const vendorTable: AccountTable = {
   name: 'vendor',
   from: 'ledger.vendor b',
   columns: [
     ...PERSON,
-    ...columns('text', 'companyname'),
-    ...columns('flag', 'isperson'),
+    ...tableColumns('text', 'companyname'),
+    ...tableColumns('flag', 'isperson'),
     SUBSIDIARY,
-    ...absent('integer', 'category terms currency'),
+    ...nullColumns('integer', 'category terms currency'),
   ],
 };
 
-export const employee: Table = {
+export const employeeTable: AccountTable = {
   name: 'employee',
   from: 'ledger.employee b',
-  columns: [...PERSON, ...columns('text', 'title'), SUBSIDIARY, ...absent('integer', 'supervisor department location')],
+  columns: [...PERSON, ...tableColumns('text', 'title'), SUBSIDIARY, ...nullColumns('integer', 'supervisor department location')],
 };
 
-export const contact: Table = {
+export const contactTable: AccountTable = {
   name: 'contact',
   from: 'ledger.contact b',
-  columns: [...PERSON, ...columns('text', 'title'), ...columns('integer', 'company'), SUBSIDIARY],
+  columns: [...PERSON, ...tableColumns('text', 'title'), ...tableColumns('integer', 'company'), SUBSIDIARY],
 };
 
 const KINDS = [
@@ -78,7 +78,7 @@ const KINDS = [
   { table: 'contact', type: 'Contact', label: 'Contact' },
 ];
 
-export const entity: Table = {
+export const entityTable: AccountTable = {
   name: 'entity',
   from: `(${KINDS.map(
     ({
@@ -89,17 +89,17 @@ export const entity: Table = {
       email, phone, datecreated, lastmodifieddate FROM ledger.${table}`,
   ).join(' UNION ALL ')}) b`,
   columns: [
-    ...columns('integer', 'id'),
-    ...columns('text', 'entityid'),
-    column('text', 'type', 'b.type', 'b.label'),
+    ...tableColumns('integer', 'id'),
+    ...tableColumns('text', 'entityid'),
+    tableColumn('text', 'type', 'b.type', 'b.label'),
     ...KINDS.map(({ table, type }) =>
-      column('integer', table, `CASE WHEN b.type = '${type}' THEN b.id END`, `CASE WHEN b.type = '${type}' THEN b.entityid END`),
+      tableColumn('integer', table, `CASE WHEN b.type = '${type}' THEN b.id END`, `CASE WHEN b.type = '${type}' THEN b.entityid END`),
     ),
-    column('integer', 'toplevelparent', 'b.id', 'b.entityid'),
-    ...columns('flag', 'isperson isinactive'),
-    ...columns('text', 'email phone'),
-    column('text', 'altname', NAME),
-    ...columns('datetime', 'datecreated lastmodifieddate'),
-    ...absent('integer', 'project parent'),
+    tableColumn('integer', 'toplevelparent', 'b.id', 'b.entityid'),
+    ...tableColumns('flag', 'isperson isinactive'),
+    ...tableColumns('text', 'email phone'),
+    tableColumn('text', 'altname', NAME),
+    ...tableColumns('datetime', 'datecreated lastmodifieddate'),
+    ...nullColumns('integer', 'project parent'),
   ],
 };

@@ -1,34 +1,34 @@
-import { absent, column, columns, type Table } from './table.ts';
+import { type AccountTable, nullColumns, tableColumn, tableColumns } from './table.ts';
 
-export const item: Table = {
+export const itemTable: AccountTable = {
   name: 'item',
   from: 'ledger.item b',
   columns: [
-    ...columns('integer', 'id'),
-    ...columns('text', 'itemid'),
-    column('text', 'fullname', 'b.itemid'), // no item in the data has a parent
-    ...columns('text', 'displayname'),
-    column('text', 'itemtype', 'b.itemtype', "CASE b.itemtype WHEN 'InvtPart' THEN 'Inventory Item' ELSE b.itemtype END"),
-    ...columns('flag', 'isinactive'),
-    ...columns('datetime', 'createddate lastmodifieddate'),
-    ...columns('text', 'externalid salesdescription upccode'),
-    ...columns('decimal', 'baseprice'),
-    column('text', 'subsidiary', "'1'", 'SELECT s.name FROM ledger.subsidiary s WHERE s.id = 1'), // a list in other accounts
-    ...absent('text', 'description subtype'),
-    ...absent('integer', 'parent class department location incomeaccount expenseaccount assetaccount'),
-    ...absent('decimal', 'totalquantityonhand averagecost'),
+    ...tableColumns('integer', 'id'),
+    ...tableColumns('text', 'itemid'),
+    tableColumn('text', 'fullname', 'b.itemid'), // no item in the data has a parent
+    ...tableColumns('text', 'displayname'),
+    tableColumn('text', 'itemtype', 'b.itemtype', "CASE b.itemtype WHEN 'InvtPart' THEN 'Inventory Item' ELSE b.itemtype END"),
+    ...tableColumns('flag', 'isinactive'),
+    ...tableColumns('datetime', 'createddate lastmodifieddate'),
+    ...tableColumns('text', 'externalid salesdescription upccode'),
+    ...tableColumns('decimal', 'baseprice'),
+    tableColumn('text', 'subsidiary', "'1'", 'SELECT s.name FROM ledger.subsidiary s WHERE s.id = 1'), // a list in other accounts
+    ...nullColumns('text', 'description subtype'),
+    ...nullColumns('integer', 'parent class department location incomeaccount expenseaccount assetaccount'),
+    ...nullColumns('decimal', 'totalquantityonhand averagecost'),
   ],
 };
 
-export const currency: Table = {
+export const currencyTable: AccountTable = {
   name: 'currency',
   from: 'ledger.currency b',
   columns: [
-    ...columns('integer', 'id'),
-    ...columns('text', 'name symbol displaysymbol'),
-    ...columns('integer', 'currencyprecision'),
-    ...columns('decimal', 'exchangerate'),
-    ...columns('flag', 'isbasecurrency isinactive'),
-    ...columns('datetime', 'lastmodifieddate'),
+    ...tableColumns('integer', 'id'),
+    ...tableColumns('text', 'name symbol displaysymbol'),
+    ...tableColumns('integer', 'currencyprecision'),
+    ...tableColumns('decimal', 'exchangerate'),
+    ...tableColumns('flag', 'isbasecurrency isinactive'),
+    ...tableColumns('datetime', 'lastmodifieddate'),
   ],
 };

@@ -1,43 +1,47 @@
-// What the integration's role sees: tables and columns can be hidden and shown again while the account runs.
-import { ALL_TABLES, UNSEEN_TABLES } from './all-tables.ts';
-import type { Table } from './table.ts';
+// Which tables and columns the integration's role can see. Tests hide and show them while the account runs.
+import { ALL_TABLES, UNAVAILABLE_TABLES } from './all-tables.ts';
+import type { AccountTable } from './table.ts';
 
-export type TableAnswer = { kind: 'table'; table: Table } | { kind: 'unseen' } | { kind: 'unknown' };
+/** `unseen`: NetSuite has the table, but this role or account doesn't. */
+export type TableLookup = { kind: 'table'; table: AccountTable } | { kind: 'unseen' } | { kind: 'unknown' };
 
-/** What is switched on in the account. */
+/** The account's features. */
 export type Features = {
-  /** Subsidiaries: their table, and a column that says which. */
+  /** Subsidiaries: their tables, and the columns that refer to them. */
   oneWorld: boolean;
-  /** The currency table, and the columns that name a currency and its rate. */
+  /** The currency table, and the columns with a currency or an exchange rate. */
   multipleCurrencies: boolean;
   tokenBasedAuthentication: boolean;
 };
 
-const PARTS: Record<'oneWorld' | 'multipleCurrencies', { tables: readonly string[]; columns: readonly string[] }> = {
+const FEATURE_PARTS: Record<'oneWorld' | 'multipleCurrencies', { tables: readonly string[]; columns: readonly string[] }> = {
   oneWorld: { tables: ['subsidiary', 'customersubsidiaryrelationship'], columns: ['subsidiary'] },
   multipleCurrencies: { tables: ['currency'], columns: ['currency', 'exchangerate'] },
 };
 
-export type RoleView = {
-  find(table: string): TableAnswer;
-  /** The columns of a table that the role sees. */
-  columns(table: Table): ReadonlySet<string>;
+export type RoleVisibility = {
+  find(table: string): TableLookup;
+  /** The columns of a table that the role can see. */
+  columns(table: AccountTable): ReadonlySet<string>;
+  /** Throws RangeError for an unknown table. */
   setVisible(table: string, visible: boolean): void;
+  /** Throws RangeError for an unknown table or column. */
   setColumnVisible(table: string, column: string, visible: boolean): void;
-  /** Shows what belongs to these features, or hides it. */
+  /** Shows or hides the tables and columns of these features. */
   setFeatures(features: Partial<Features>): void;
-  /** Whether a table, or a column of it, is there for this account, be it hidden from the role or not. */
-  isSwitchedOn(table: string, column?: string): boolean;
+  /** Whether the account's features include this table or column, even if it is hidden from the role. */
+  isEnabled(table: string, column?: string): boolean;
 };
 
-export function makeRoleView(features: Features): RoleView {
+/** Everything of the enabled features is visible at first. `setVisible` and `setColumnVisible` throw RangeError for unknown names. */
+export function createRoleVisibility(features: Features): RoleVisibility {
   const byName = new Map(ALL_TABLES.map((table) => [table.name, table]));
-  const hidden = new Set(UNSEEN_TABLES);
+  const hidden = new Set(UNAVAILABLE_TABLES);
   const seen = new Map(ALL_TABLES.map((table) => [table.name, new Set(table.columns.map((column) => column.name))]));
-  const [switchedOff, columnsOff] = [new Set<string>(), new Set<string>()];
-  const role: RoleView = {
+  const [disabledTables, disabledColumns] = [new Set<string>(), new Set<string>()];
+  const role: RoleVisibility = {
     find(name) {
-      if (switchedOff.has(name)) return { kind: 'unseen' };
+      if (disabledTables.has(name)) return { kind: 'unseen' };
       if (hidden.has(name)) return { kind: 'unseen' };
       const table = byName.get(name);
       return table === undefined ? { kind: 'unknown' } : { kind: 'table', table };
@@ -62,17 +66,17 @@ export function makeRoleView(features: Features): RoleView {
       for (const feature of ['oneWorld', 'multipleCurrencies'] as const) {
         const isOn = wanted[feature];
         if (isOn === undefined) continue;
-        const { tables, columns } = PARTS[feature];
-        for (const name of tables) isOn ? switchedOff.delete(name) : switchedOff.add(name);
-        for (const name of columns) isOn ? columnsOff.delete(name) : columnsOff.add(name);
+        const { tables, columns } = FEATURE_PARTS[feature];
+        for (const name of tables) isOn ? disabledTables.delete(name) : disabledTables.add(name);
+        for (const name of columns) isOn ? disabledColumns.delete(name) : disabledColumns.add(name);
         for (const table of ALL_TABLES.filter(({ name }) => !tables.includes(name))) {
           for (const name of columns)
             if (table.columns.some((column) => column.name === name)) role.setColumnVisible(table.name, name, isOn);
         }
       }
     },
-    // The currency table has a rate of its own, which goes with the table.
-    isSwitchedOn: (table, column = '') => !switchedOff.has(table) && !columnsOff.has(column),
+    // By column name alone: the currency table's own exchangerate is disabled along with that table anyway.
+    isEnabled: (table, column = '') => !disabledTables.has(table) && !disabledColumns.has(column),
   };
   role.setFeatures(features);
   return role;

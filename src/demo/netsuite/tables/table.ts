@@ -1,24 +1,24 @@
-// How a SuiteQL table is described: one value per table, from which its view, the check of identifiers and `SELECT *` follow.
-// A column that the data lack exists all the same and is null, so that a connector can select it.
+// Describes a SuiteQL table. Its view, the check of identifiers and `SELECT *` are derived from the description.
+// Columns that NetSuite has and the data don't are defined as null, so that a connector can select them.
 
 export type ColumnKind = 'integer' | 'decimal' | 'text' | 'flag' | 'date' | 'datetime';
 
-export type Column = {
+export type AccountColumn = {
   name: string;
   kind: ColumnKind;
   /** SQL over the view's base row `b`. */
   sql: string;
-  /** SQL of the display text that BUILTIN.DF gives; without it BUILTIN.DF gives the value as text. */
+  /** SQL of the display text that BUILTIN.DF returns; without it BUILTIN.DF returns the value as text. */
   label?: string;
-  /** SQL of what conditions compare with, if they may want another form than what is selected (see Switches.statusFilter). */
+  /** SQL of what conditions compare with, where that can differ from the selected value (see Switches.statusFilter). */
   filter?: string;
 };
 
-export type Table = { name: string; from: string; columns: readonly Column[] };
+export type AccountTable = { name: string; from: string; columns: readonly AccountColumn[] };
 
-/** A label is a column of the view that no query can name by itself. */
+/** Name of the view's column with the label of a column. Queries can't name it. */
 export const labelColumn = (name: string): string => `${name}__df`;
-/** Nor this. */
+/** Name of the view's column with the `filter` form of a column. Queries can't name it. */
 export const filterColumn = (name: string): string => `${name}__filter`;
 
 const SQL_TYPE: Record<ColumnKind, string> = {
@@ -30,29 +30,35 @@ const SQL_TYPE: Record<ColumnKind, string> = {
   datetime: 'timestamptz',
 };
 
-/** A column of the base row by its own name, or of whatever `sql` says. */
-export function column(kind: ColumnKind, name: string, sql?: string, label?: string, filter?: string): Column {
+/** A column of the base row by its own name, or the expression `sql`. */
+export function tableColumn(kind: ColumnKind, name: string, sql?: string, label?: string, filter?: string): AccountColumn {
   return {
     name,
     kind,
-    sql: sql ?? `b.${quote(name)}`,
+    sql: sql ?? `b.${quoteSqlName(name)}`,
     ...(label === undefined ? {} : { label }),
     ...(filter === undefined ? {} : { filter }),
   };
 }
 
 /** Several plain columns of the base row, names separated by spaces. */
-export const columns = (kind: ColumnKind, names: string): Column[] => names.split(/\s+/).map((name) => column(kind, name));
+export const tableColumns = (kind: ColumnKind, names: string): AccountColumn[] => names.split(/\s+/).map((name) => tableColumn(kind, name));
 
 /** Columns that NetSuite has and the data don't. */
-export const absent = (kind: ColumnKind, names: string): Column[] =>
-  names.split(/\s+/).map((name) => column(kind, name, `NULL::${SQL_TYPE[kind]}`));
+export const nullColumns = (kind: ColumnKind, names: string): AccountColumn[] =>
+  names.split(/\s+/).map((name) => tableColumn(kind, name, `NULL::${SQL_TYPE[kind]}`));
 
-export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+/** A PostgreSQL identifier in double quotes. */
+export const quoteSqlName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-export function viewSql(table: Table): string {
-  const plain = table.columns.map((c) => `  (${c.sql})::${SQL_TYPE[c.kind]} AS ${quote(c.name)}`);
-  const labels = table.columns.flatMap((c) => (c.label === undefined ? [] : [`  (${c.label})::text AS ${quote(labelColumn(c.name))}`]));
-  const filters = table.columns.flatMap((c) => (c.filter === undefined ? [] : [`  (${c.filter})::text AS ${quote(filterColumn(c.name))}`]));
-  return `CREATE VIEW suiteql.${quote(table.name)} AS SELECT\n${[...plain, ...labels, ...filters].join(',\n')}\nFROM ${table.from}`;
+/** CREATE VIEW for the table, with its label and filter columns. */
+export function viewSql(table: AccountTable): string {
+  const plain = table.columns.map((c) => `  (${c.sql})::${SQL_TYPE[c.kind]} AS ${quoteSqlName(c.name)}`);
+  const labels = table.columns.flatMap((c) =>
+    c.label === undefined ? [] : [`  (${c.label})::text AS ${quoteSqlName(labelColumn(c.name))}`],
+  );
+  const filters = table.columns.flatMap((c) =>
+    c.filter === undefined ? [] : [`  (${c.filter})::text AS ${quoteSqlName(filterColumn(c.name))}`],
+  );
+  return `CREATE VIEW suiteql.${quoteSqlName(table.name)} AS SELECT\n${[...plain, ...labels, ...filters].join(',\n')}\nFROM ${table.from}`;
 }

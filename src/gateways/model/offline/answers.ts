@@ -1,107 +1,124 @@
-// Answers a reading from what the tools say, in plain sentences that repeat how the question was understood, so that a reader sees
-// which conditions the numbers are for. Nothing is said that no tool said.
-import { type Field, identityFields } from './catalog.ts';
-import type { Data, Figures, Row } from './data.ts';
-import type { Asked, Figure, Reading } from './reading.ts';
+// Answers an interpreted question from the tools' results, in sentences that repeat how the question was understood, so that the reader
+// sees which conditions the numbers are for. Reports only what a tool returned.
+import { type CatalogField, identityFields } from './catalog.ts';
+import type { AggregateStats, DataRow, DataTools } from './data.ts';
+import type { AggregateFunction, Intent, Interpretation } from './interpret.ts';
 
-const mostShown = 10;
-const mostFields = 7;
-const mostLines = 20;
-const longestValue = 120;
+const maxShown = 10;
+const maxFields = 7;
+const maxLines = 20;
+const maxValueCharacters = 120;
 
-/** A line of text, whatever a record holds. */
-const shown = (value: unknown): string => {
+/** A record's value as one line of limited length. */
+const valueText = (value: unknown): string => {
   if (value === null || value === undefined) return 'empty';
   const text = (typeof value === 'object' ? JSON.stringify(value) : String(value)).replaceAll(/\s+/g, ' ');
-  return text.length > longestValue ? `${text.slice(0, longestValue)}…` : text;
+  return text.length > maxValueCharacters ? `${text.slice(0, maxValueCharacters)}…` : text;
 };
 
-const conditions = ({ said }: Reading): string => (said.length === 0 ? '' : ` where ${said.join(' and ')}`);
-const counted = ({ resource: { one, many } }: Reading, count: number): string => `${count} ${count === 1 ? one : many}`;
+const conditionText = ({ descriptions }: Interpretation): string =>
+  descriptions.length === 0 ? '' : ` where ${descriptions.join(' and ')}`;
+const countText = ({ resource: { one, many } }: Interpretation, count: number): string => `${count} ${count === 1 ? one : many}`;
 
-const nothingFound = (reading: Reading): string => `None: no ${reading.resource.one} was found${conditions(reading)}.`;
+const nothingFound = (interpretation: Interpretation): string =>
+  `None: no ${interpretation.resource.one} was found${conditionText(interpretation)}.`;
 
-/** What names a record in a list. */
-const nameField = (reading: Reading): string => identityFields(reading.resource)[0]?.name ?? 'id';
+/** The field that identifies a record in a list. */
+const nameField = (interpretation: Interpretation): string => identityFields(interpretation.resource)[0]?.name ?? 'id';
 
-function fieldsToShow(reading: Reading, wanted: readonly Field[]): readonly string[] {
-  const { resource, filters } = reading;
-  const asked = new Set(wanted.map(({ name }) => name));
+function fieldsToShow(interpretation: Interpretation, wanted: readonly CatalogField[]): readonly string[] {
+  const { resource, filters } = interpretation;
+  const intent = new Set(wanted.map(({ name }) => name));
   const filtered = resource.fields.filter(({ name }) =>
     Object.keys(filters).some((filter) => filter === name || filter.startsWith(`${name}_`)),
   );
   const others = resource.fields.filter(({ kind, name }) => kind !== 'lines' && name !== 'id' && !/Id$/.test(name));
-  const names = [nameField(reading), ...asked, ...filtered.map(({ name }) => name), ...others.map(({ name }) => name)];
-  return [...new Set(names)].slice(0, Math.max(mostFields, asked.size + 1));
+  const names = [nameField(interpretation), ...intent, ...filtered.map(({ name }) => name), ...others.map(({ name }) => name)];
+  return [...new Set(names)].slice(0, Math.max(maxFields, intent.size + 1));
 }
 
-const recordLine = (reading: Reading, row: Row, fields: readonly string[]): string => {
-  const name = nameField(reading);
-  return `- ${shown(row[name] ?? `id ${row.id}`)}: ${fields
+const recordLine = (interpretation: Interpretation, row: DataRow, fields: readonly string[]): string => {
+  const name = nameField(interpretation);
+  return `- ${valueText(row[name] ?? `id ${row.id}`)}: ${fields
     .filter((field) => field !== name)
-    .map((field) => `${field} ${shown(row[field])}`)
+    .map((field) => `${field} ${valueText(row[field])}`)
     .join(', ')}`;
 };
 
-async function answerCount(data: Data, reading: Reading): Promise<string> {
-  const { count } = await data.aggregate({ resource: reading.resource.name, filters: reading.filters });
-  return `${counted(reading, count)}${conditions(reading)}.`;
+async function answerCount(data: DataTools, interpretation: Interpretation): Promise<string> {
+  const { count } = await data.aggregate({ resource: interpretation.resource.name, filters: interpretation.filters });
+  return `${countText(interpretation, count)}${conditionText(interpretation)}.`;
 }
 
-async function answerExists(data: Data, reading: Reading): Promise<string> {
-  if (reading.record !== undefined) {
-    const named = { ...reading, ...reading.record };
-    const { count: found } = await data.aggregate({ resource: reading.resource.name, filters: named.filters });
+async function answerExists(data: DataTools, interpretation: Interpretation): Promise<string> {
+  if (interpretation.record !== undefined) {
+    const named = { ...interpretation, ...interpretation.record };
+    const { count: found } = await data.aggregate({ resource: interpretation.resource.name, filters: named.filters });
     if (found === 0) return nothingFound(named);
   }
-  const { count } = await data.aggregate({ resource: reading.resource.name, filters: reading.filters });
-  return `${count === 0 ? 'No' : 'Yes'}: ${counted(reading, count)}${conditions(reading)}.`;
+  const { count } = await data.aggregate({ resource: interpretation.resource.name, filters: interpretation.filters });
+  return `${count === 0 ? 'No' : 'Yes'}: ${countText(interpretation, count)}${conditionText(interpretation)}.`;
 }
 
-const figureNames: Readonly<Record<Figure, string>> = { sum: 'sum of', average: 'average of', min: 'smallest', max: 'largest' };
+const aggregateNames: Readonly<Record<AggregateFunction, string>> = {
+  sum: 'sum of',
+  average: 'average of',
+  min: 'smallest',
+  max: 'largest',
+};
 
-/** Amounts of several currencies make no sum, so they are told apart where a resource says its currency. */
-const currencyOf = ({ resource }: Reading, field: Field): Field | undefined =>
+/** Amounts in several currencies can't be added, so they are grouped by currency if the resource has that field. */
+const currencyOf = ({ resource }: Interpretation, field: CatalogField): CatalogField | undefined =>
   field.type === 'number' ? resource.fields.find(({ name, kind }) => name === 'currency' && kind === 'text') : undefined;
 
-const figureText = (figure: Figure, figures: Figures): string => shown(figures[figure]);
+const statText = (aggregate: AggregateFunction, stats: AggregateStats): string => valueText(stats[aggregate]);
 
-async function answerFigure(data: Data, reading: Reading, { figure, field }: Extract<Asked, { kind: 'figure' }>): Promise<string> {
-  const { resource, filters } = reading;
+async function answerAggregate(
+  data: DataTools,
+  interpretation: Interpretation,
+  { aggregate, field }: Extract<Intent, { kind: 'aggregate' }>,
+): Promise<string> {
+  const { resource, filters } = interpretation;
   const question = { resource: resource.name, filters, field: field.name };
-  const currency = currencyOf(reading, field);
-  const name = `The ${figureNames[figure]} ${field.name}`;
-  const over = (figures: Figures): string => {
-    const values = figures.values ?? 0;
-    return values === figures.count ? counted(reading, values) : `${values} of ${counted(reading, figures.count)}, as the others have none`;
+  const currency = currencyOf(interpretation, field);
+  const name = `The ${aggregateNames[aggregate]} ${field.name}`;
+  const over = (stats: AggregateStats): string => {
+    const values = stats.values ?? 0;
+    return values === stats.count
+      ? countText(interpretation, values)
+      : `${values} of ${countText(interpretation, stats.count)}, as the others have none`;
   };
   if (currency !== undefined) {
-    const { groups, totalGroups } = await data.groups({ ...question, groupBy: currency.name, limit: mostShown });
+    const { groups, totalGroups } = await data.groups({ ...question, groupBy: currency.name, limit: maxShown });
     const [only] = groups;
-    if (only === undefined) return nothingFound(reading);
-    if (totalGroups > groups.length) return `These are of ${totalGroups} currencies; name a condition that leaves fewer.`;
+    if (only === undefined) return nothingFound(interpretation);
+    if (totalGroups > groups.length) return `These are in ${totalGroups} currencies; add a condition that leaves fewer.`;
     if (totalGroups > 1)
       return [
-        `${name}${conditions(reading)}, by ${currency.name}:`,
-        ...groups.map((group) => `- ${figureText(figure, group)} ${shown(group.value)} (${over(group)})`),
+        `${name}${conditionText(interpretation)}, by ${currency.name}:`,
+        ...groups.map((group) => `- ${statText(aggregate, group)} ${valueText(group.value)} (${over(group)})`),
       ].join('\n');
-    const unit = only.value === null ? '' : ` ${shown(only.value)}`;
+    const unit = only.value === null ? '' : ` ${valueText(only.value)}`;
     return (only.values ?? 0) === 0
-      ? `No ${resource.one}${conditions(reading)} has a value of ${field.name}.`
-      : `${name} is ${figureText(figure, only)}${unit}, over ${over(only)}${conditions(reading)}.`;
+      ? `No ${resource.one}${conditionText(interpretation)} has a value of ${field.name}.`
+      : `${name} is ${statText(aggregate, only)}${unit}, over ${over(only)}${conditionText(interpretation)}.`;
   }
-  const figures = await data.aggregate(question);
-  if (figures.count === 0) return nothingFound(reading);
-  if ((figures.values ?? 0) === 0) return `No ${resource.one}${conditions(reading)} has a value of ${field.name}.`;
-  return `${name} is ${figureText(figure, figures)}, over ${over(figures)}${conditions(reading)}.`;
+  const stats = await data.aggregate(question);
+  if (stats.count === 0) return nothingFound(interpretation);
+  if ((stats.values ?? 0) === 0) return `No ${resource.one}${conditionText(interpretation)} has a value of ${field.name}.`;
+  return `${name} is ${statText(aggregate, stats)}, over ${over(stats)}${conditionText(interpretation)}.`;
 }
 
-async function answerList(data: Data, reading: Reading, { limit, sort, show }: Extract<Asked, { kind: 'list' }>): Promise<string> {
-  const { resource, filters } = reading;
-  const fields = fieldsToShow(reading, show);
-  const wanted = Math.min(limit ?? mostShown, mostShown * 5);
+async function answerList(
+  data: DataTools,
+  interpretation: Interpretation,
+  { limit, sort, show }: Extract<Intent, { kind: 'list' }>,
+): Promise<string> {
+  const { resource, filters } = interpretation;
+  const fields = fieldsToShow(interpretation, show);
+  const wanted = Math.min(limit ?? maxShown, maxShown * 5);
   const order = sort === undefined ? {} : { sort: sort.field.name, order: sort.order ?? 'asc' };
-  // One more than asked for tells whether the border runs between equals.
+  // One more than requested shows whether the last record ties with the next.
   const { rows, total } = await data.list({
     resource: resource.name,
     filters,
@@ -109,7 +126,7 @@ async function answerList(data: Data, reading: Reading, { limit, sort, show }: E
     pageSize: wanted + 1,
     fields: ['id', ...fields.filter((name) => name !== 'id')],
   });
-  if (total === 0) return nothingFound(reading);
+  if (total === 0) return nothingFound(interpretation);
   const listed = rows.slice(0, wanted);
   const way =
     sort === undefined
@@ -117,9 +134,9 @@ async function answerList(data: Data, reading: Reading, { limit, sort, show }: E
       : `, by ${sort.field.name}, ${(sort.order ?? 'asc') === 'asc' ? 'smallest or earliest' : 'largest or latest'} first`;
   const head =
     listed.length === total
-      ? `${counted(reading, total)}${conditions(reading)}${way}:`
-      : `${listed.length} of ${counted(reading, total)}${conditions(reading)}${way}:`;
-  const lines = listed.map((row) => recordLine(reading, row, fields));
+      ? `${countText(interpretation, total)}${conditionText(interpretation)}${way}:`
+      : `${listed.length} of ${countText(interpretation, total)}${conditionText(interpretation)}${way}:`;
+  const lines = listed.map((row) => recordLine(interpretation, row, fields));
   const [next, last] = [rows[wanted], listed.at(-1)];
   const isTie = sort !== undefined && limit !== undefined && next !== undefined && last?.[sort.field.name] === next[sort.field.name];
   const tie = isTie ? [`Others have the same ${sort.field.name} as the last one.`] : [];
@@ -127,94 +144,109 @@ async function answerList(data: Data, reading: Reading, { limit, sort, show }: E
   return [head, ...lines, ...tie, ...more].join('\n');
 }
 
-/** The records that one name stands for: mostly one. */
-async function answerValues(data: Data, reading: Reading, { show }: Extract<Asked, { kind: 'values' }>): Promise<string> {
-  const { resource, filters } = reading;
+/** The records with one name: usually a single one. */
+async function answerValues(
+  data: DataTools,
+  interpretation: Interpretation,
+  { show }: Extract<Intent, { kind: 'values' }>,
+): Promise<string> {
+  const { resource, filters } = interpretation;
   const fields =
     show.length > 0
-      ? [nameField(reading), ...show.map(({ name }) => name)]
+      ? [nameField(interpretation), ...show.map(({ name }) => name)]
       : resource.fields.filter(({ kind }) => kind !== 'lines').map(({ name }) => name);
   const chosen = [...new Set(['id', ...fields])];
-  const { rows, total } = await data.list({ resource: resource.name, filters, pageSize: mostShown, fields: chosen });
-  if (total === 0) return nothingFound(reading);
+  const { rows, total } = await data.list({ resource: resource.name, filters, pageSize: maxShown, fields: chosen });
+  if (total === 0) return nothingFound(interpretation);
   const [row] = rows;
-  const title = row === undefined ? '' : `${resource.one} ${shown(row[nameField(reading)] ?? row.id)}`;
+  const title = row === undefined ? '' : `${resource.one} ${valueText(row[nameField(interpretation)] ?? row.id)}`;
   if (total === 1 && row !== undefined) {
     const [only] = show;
-    if (show.length === 1 && only !== undefined) return `${only.name} of ${title} is ${shown(row[only.name])}.`;
-    return [`${title}:`, ...chosen.map((name) => `- ${name}: ${shown(row[name])}`)].join('\n');
+    if (show.length === 1 && only !== undefined) return `${only.name} of ${title} is ${valueText(row[only.name])}.`;
+    return [`${title}:`, ...chosen.map((name) => `- ${name}: ${valueText(row[name])}`)].join('\n');
   }
-  return [`${counted(reading, total)}${conditions(reading)}:`, ...rows.map((each) => recordLine(reading, each, chosen))].join('\n');
+  return [
+    `${countText(interpretation, total)}${conditionText(interpretation)}:`,
+    ...rows.map((each) => recordLine(interpretation, each, chosen)),
+  ].join('\n');
 }
 
-async function answerLines(data: Data, reading: Reading, { field, counted: isCount }: Extract<Asked, { kind: 'lines' }>): Promise<string> {
-  const { resource, filters } = reading;
+async function answerLines(
+  data: DataTools,
+  interpretation: Interpretation,
+  { field, counted: isCount }: Extract<Intent, { kind: 'lines' }>,
+): Promise<string> {
+  const { resource, filters } = interpretation;
   const { rows, total } = await data.list({
     resource: resource.name,
     filters,
     pageSize: 2,
-    fields: ['id', nameField(reading), field.name].filter((name, at, all) => all.indexOf(name) === at),
+    fields: ['id', nameField(interpretation), field.name].filter((name, at, all) => all.indexOf(name) === at),
   });
   const [row] = rows;
-  if (row === undefined) return nothingFound(reading);
-  if (total > 1) return `${counted(reading, total)}${conditions(reading)}: which is meant?`;
+  if (row === undefined) return nothingFound(interpretation);
+  if (total > 1) return `${countText(interpretation, total)}${conditionText(interpretation)}: which is meant?`;
   const lines = Array.isArray(row[field.name]) ? (row[field.name] as unknown[]) : [];
-  const title = `${resource.one} ${shown(row[nameField(reading)] ?? row.id)}`;
+  const title = `${resource.one} ${valueText(row[nameField(interpretation)] ?? row.id)}`;
   const head = `${title} has ${lines.length} ${field.name}`;
   if (isCount || lines.length === 0) return `${head}.`;
-  const texts = lines.slice(0, mostLines).map(
+  const texts = lines.slice(0, maxLines).map(
     (line) =>
       `- ${Object.entries(line ?? {})
-        .map(([name, value]) => `${name} ${shown(value)}`)
+        .map(([name, value]) => `${name} ${valueText(value)}`)
         .join(', ')}`,
   );
-  return [lines.length > mostLines ? `${head}; the first ${mostLines}:` : `${head}:`, ...texts].join('\n');
+  return [lines.length > maxLines ? `${head}; the first ${maxLines}:` : `${head}:`, ...texts].join('\n');
 }
 
 async function answerGroups(
-  data: Data,
-  reading: Reading,
-  { by, figure, field, most }: Extract<Asked, { kind: 'groups' }>,
+  data: DataTools,
+  interpretation: Interpretation,
+  { by, aggregate, field, onlyTop }: Extract<Intent, { kind: 'groups' }>,
 ): Promise<string> {
-  const { resource, filters } = reading;
-  const currency = field === undefined || by.name === 'currency' ? undefined : currencyOf(reading, field);
+  const { resource, filters } = interpretation;
+  const currency = field === undefined || by.name === 'currency' ? undefined : currencyOf(interpretation, field);
   if (currency !== undefined) {
     const { totalGroups } = await data.groups({ resource: resource.name, filters, groupBy: currency.name, limit: 1 });
-    if (totalGroups > 1) return `These are of ${totalGroups} currencies, which can't be put together; name a condition that leaves one.`;
+    if (totalGroups > 1) return `These are in ${totalGroups} currencies, which can't be added; add a condition that leaves one.`;
   }
   const { groups, totalGroups } = await data.groups({
     resource: resource.name,
     filters,
     groupBy: by.name,
-    orderBy: figure,
-    limit: mostShown + 1,
+    orderBy: aggregate,
+    limit: maxShown + 1,
     ...(field !== undefined && { field: field.name }),
   });
-  if (totalGroups === 0) return nothingFound(reading);
-  const value = (group: Figures): string => (figure === 'count' ? counted(reading, group.count) : figureText(figure, group));
+  if (totalGroups === 0) return nothingFound(interpretation);
+  const value = (group: AggregateStats): string =>
+    aggregate === 'count' ? countText(interpretation, group.count) : statText(aggregate, group);
   const line = (group: (typeof groups)[number]): string =>
-    `- ${group.value === null ? `no ${by.name}` : shown(group.value)}: ${value(group)}`;
+    `- ${group.value === null ? `no ${by.name}` : valueText(group.value)}: ${value(group)}`;
   const named = groups.filter((group) => group.value !== null);
-  if (most) {
+  if (onlyTop) {
     const best = named[0]?.count;
     const winners = named.filter(({ count }) => count === best);
-    if (winners.length === 0) return nothingFound(reading);
-    const others = winners.length > mostShown ? ['Others may have as many.'] : [];
-    return [`The most ${resource.many}${conditions(reading)} by ${by.name}:`, ...winners.slice(0, mostShown).map(line), ...others].join(
-      '\n',
-    );
+    if (winners.length === 0) return nothingFound(interpretation);
+    const others = winners.length > maxShown ? ['Others may have as many.'] : [];
+    return [
+      `The most ${resource.many}${conditionText(interpretation)} by ${by.name}:`,
+      ...winners.slice(0, maxShown).map(line),
+      ...others,
+    ].join('\n');
   }
-  const title = figure === 'count' ? resource.many : `The ${figureNames[figure]} ${field?.name ?? ''} of ${resource.many}`;
-  const part = totalGroups > mostShown ? `, the largest ${mostShown} groups of ${totalGroups}` : '';
-  return [`${title} by ${by.name}${conditions(reading)}${part}:`, ...groups.slice(0, mostShown).map(line)].join('\n');
+  const title = aggregate === 'count' ? resource.many : `The ${aggregateNames[aggregate]} ${field?.name ?? ''} of ${resource.many}`;
+  const part = totalGroups > maxShown ? `, the largest ${maxShown} groups of ${totalGroups}` : '';
+  return [`${title} by ${by.name}${conditionText(interpretation)}${part}:`, ...groups.slice(0, maxShown).map(line)].join('\n');
 }
 
-export function answerReading(data: Data, reading: Reading): Promise<string> {
-  const { asked } = reading;
-  if (asked.kind === 'count') return answerCount(data, reading);
-  if (asked.kind === 'exists') return answerExists(data, reading);
-  if (asked.kind === 'figure') return answerFigure(data, reading, asked);
-  if (asked.kind === 'list') return answerList(data, reading, asked);
-  if (asked.kind === 'values') return answerValues(data, reading, asked);
-  return asked.kind === 'lines' ? answerLines(data, reading, asked) : answerGroups(data, reading, asked);
+/** Resolves to the answer's text. Rejects with ToolFailed when a tool fails. */
+export function answerInterpretation(data: DataTools, interpretation: Interpretation): Promise<string> {
+  const { intent } = interpretation;
+  if (intent.kind === 'count') return answerCount(data, interpretation);
+  if (intent.kind === 'exists') return answerExists(data, interpretation);
+  if (intent.kind === 'aggregate') return answerAggregate(data, interpretation, intent);
+  if (intent.kind === 'list') return answerList(data, interpretation, intent);
+  if (intent.kind === 'values') return answerValues(data, interpretation, intent);
+  return intent.kind === 'lines' ? answerLines(data, interpretation, intent) : answerGroups(data, interpretation, intent);
 }

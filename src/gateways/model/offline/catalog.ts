@@ -1,11 +1,11 @@
-// The version's resources and fields with the words that people use for them. Words come from public names and short descriptions
-// alone, so that nothing is understood that the version doesn't say.
+// The version's resources and fields with the words that people use for them. The words come only from public names and short
+// descriptions, so that no field is recognized by a word that the version doesn't contain.
 import type { DescribedField, DescribedResource } from './data.ts';
 import { escapeForPattern, plural, singular, wordsOf } from './language.ts';
 
-export type Field = {
+export type CatalogField = {
   readonly name: string;
-  /** As the version gives it. */
+  /** The type in the version's description. */
   readonly type: string;
   readonly kind: 'text' | 'number' | 'boolean' | 'day' | 'lines' | 'other';
   /** Named filters of the public interface, such as `date_gte`. */
@@ -14,21 +14,21 @@ export type Field = {
   readonly lineFields: readonly string[];
 };
 
-export type Resource = {
+export type CatalogResource = {
   readonly name: string;
   readonly description: string;
-  /** As in `credit memo` and `credit memos`. */
+  /** Singular and plural, such as `credit memo` and `credit memos`. */
   readonly one: string;
   readonly many: string;
-  readonly fields: readonly Field[];
-  /** Fields by the words for them, the longest words first. Several fields where the words don't tell which. */
-  readonly phrases: readonly (readonly [string, readonly Field[]])[];
+  readonly fields: readonly CatalogField[];
+  /** The fields that each phrase may mean, the longest phrases first. Several fields if the phrase is ambiguous. */
+  readonly phrases: readonly (readonly [string, readonly CatalogField[]])[];
   readonly defaultSort: string;
-  /** Ids are whole numbers, so that nothing else is looked for among them. */
+  /** Ids are whole numbers, so only whole numbers are looked up as ids. */
   readonly hasWholeIds: boolean;
 };
 
-const kinds: Readonly<Record<string, Field['kind']>> = {
+const kinds: Readonly<Record<string, CatalogField['kind']>> = {
   text: 'text',
   number: 'number',
   integer: 'number',
@@ -37,22 +37,22 @@ const kinds: Readonly<Record<string, Field['kind']>> = {
   time: 'day',
   lines: 'lines',
 };
-const mostLabelWords = 4;
+const maxLabelWords = 4;
 
 /** `dueDate` is also called `due`, `customerName` and `customerId` also `customer`. */
 const ending = / (?:date|at|on|name|id|number|code)$/;
 
 function labelOf({ description }: DescribedField): string | undefined {
   const words = description.toLowerCase().replace(/\.$/, '').trim();
-  return /^[\p{L}]+(?: [\p{L}]+)*$/u.test(words) && words.split(' ').length <= mostLabelWords ? words : undefined;
+  return /^[\p{L}]+(?: [\p{L}]+)*$/u.test(words) && words.split(' ').length <= maxLabelWords ? words : undefined;
 }
 
-function phrasesOf(fields: readonly (readonly [DescribedField, Field])[]): Resource['phrases'] {
-  const levels = [new Map<string, Field[]>(), new Map<string, Field[]>(), new Map<string, Field[]>()] as const;
-  const add = (level: 0 | 1 | 2, words: string, field: Field): void => {
+function phrasesOf(fields: readonly (readonly [DescribedField, CatalogField])[]): CatalogResource['phrases'] {
+  const levels = [new Map<string, CatalogField[]>(), new Map<string, CatalogField[]>(), new Map<string, CatalogField[]>()] as const;
+  const add = (level: 0 | 1 | 2, words: string, field: CatalogField): void => {
     for (const phrase of new Set([words, words.replace(/[^ ]+$/, plural), words.replace(/[^ ]+$/, singular)])) {
-      const held = levels[level].get(phrase) ?? [];
-      if (!held.includes(field)) levels[level].set(phrase, [...held, field]);
+      const existing = levels[level].get(phrase) ?? [];
+      if (!existing.includes(field)) levels[level].set(phrase, [...existing, field]);
     }
   };
   for (const [described, field] of fields) {
@@ -67,8 +67,9 @@ function phrasesOf(fields: readonly (readonly [DescribedField, Field])[]): Resou
   return [...all].sort(([a], [b]) => b.length - a.length);
 }
 
-export function resourceOf(described: DescribedResource): Resource {
-  const fields = described.fields.map((field): readonly [DescribedField, Field] => [
+/** Builds the vocabulary of a described resource. */
+export function resourceOf(described: DescribedResource): CatalogResource {
+  const fields = described.fields.map((field): readonly [DescribedField, CatalogField] => [
     field,
     {
       name: field.name,
@@ -95,21 +96,24 @@ export function resourceOf(described: DescribedResource): Resource {
 
 const mention = (words: string): RegExp => new RegExp(`(?<= )${escapeForPattern(words)}(?= )`, 'g');
 
-/** `<r>` for one, `<R>` for several; a name that is the same for both counts as several. */
-export function markResource(text: string, { name, one, many }: Pick<Resource, 'name' | 'one' | 'many'>): string {
+/** Replaces the resource's name by `<r>` (singular) or `<R>` (plural, or when both are the same). */
+export function markResource(text: string, { name, one, many }: Pick<CatalogResource, 'name' | 'one' | 'many'>): string {
   const several = [name, many, plural(one)].reduce((marked, words) => marked.replaceAll(mention(words), '<R>'), text);
   return several.replaceAll(mention(one), '<r>');
 }
 
 export const mentions = (text: string, words: string): boolean => markResource(text, namesOf(words)) !== text;
-export const namesOf = (name: string): Pick<Resource, 'name' | 'one' | 'many'> => {
+export const namesOf = (name: string): Pick<CatalogResource, 'name' | 'one' | 'many'> => {
   const many = wordsOf(name);
   return { name, one: many.replace(/[^ ]+$/, singular), many };
 };
 
-/** `<f0>` for the first field that is named, and which fields each may be. */
-export function markFields(text: string, { phrases }: Resource): { readonly text: string; readonly named: readonly (readonly Field[])[] } {
-  const named: (readonly Field[])[] = [];
+/** Replaces field names by `<f0>`, `<f1>`, …; `named` has the fields that each may mean. */
+export function markFields(
+  text: string,
+  { phrases }: CatalogResource,
+): { readonly text: string; readonly named: readonly (readonly CatalogField[])[] } {
+  const named: (readonly CatalogField[])[] = [];
   let marked = text;
   for (const [words, fields] of phrases)
     marked = marked.replaceAll(mention(words), () => {
@@ -119,28 +123,28 @@ export function markFields(text: string, { phrases }: Resource): { readonly text
   return { text: marked, named };
 }
 
-/** The day that a record is dated by; undefined where the version leaves open which. When it was last changed is none. */
-export function mainDay({ fields, defaultSort }: Resource): Field | undefined {
+/** The date field by which records are dated; undefined if it isn't clear which. The date of the last change never is. */
+export function mainDay({ fields, defaultSort }: CatalogResource): CatalogField | undefined {
   const days = fields.filter(({ kind }) => kind === 'day');
-  const own = ({ name }: Field): boolean => !/modif|chang|updat/i.test(name);
-  const main = days.find(({ name }) => name === 'date') ?? days.find(({ name }) => name === defaultSort) ?? only(days);
+  const own = ({ name }: CatalogField): boolean => !/modif|chang|updat/i.test(name);
+  const main = days.find(({ name }) => name === 'date') ?? days.find(({ name }) => name === defaultSort) ?? onlyOne(days);
   return main !== undefined && own(main) ? main : undefined;
 }
 
-/** What a record is worth; undefined where the version leaves open which. */
-export function mainAmount({ fields }: Resource): Field | undefined {
+/** The field with a record's amount; undefined if it isn't clear which. */
+export function mainAmount({ fields }: CatalogResource): CatalogField | undefined {
   const numbers = fields.filter(({ kind }) => kind === 'number');
   return (
     numbers.find(({ name }) => name === 'total') ??
     numbers.find(({ name }) => name === 'amount') ??
-    only(numbers.filter(({ type }) => type === 'number'))
+    onlyOne(numbers.filter(({ type }) => type === 'number'))
   );
 }
 
-const only = <T>(list: readonly T[]): T | undefined => (list.length === 1 ? list[0] : undefined);
+const onlyOne = <T>(list: readonly T[]): T | undefined => (list.length === 1 ? list[0] : undefined);
 
 const identity = ['number', 'code', 'sku', 'reference', 'key', 'name', 'title'];
 
-/** What people call a record by, the most usual first. */
-export const identityFields = ({ fields }: Resource): readonly Field[] =>
+/** The fields by which people refer to a record, the most common first. */
+export const identityFields = ({ fields }: CatalogResource): readonly CatalogField[] =>
   identity.flatMap((name) => fields.filter((field) => field.name === name && field.kind === 'text'));

@@ -1,18 +1,19 @@
-// What the offline model knows of the version's tools: their names, inputs and answers. It reaches data through them alone.
+// Typed access to the version's tools (`describe`, `aggregate`, `query`), through which alone the offline model reaches data.
 import { z } from 'zod';
 
-/** The tool's answer as text. Throws ToolRefused when the tool failed. */
+/** Resolves to the tool's result as text. Rejects with ToolFailed when the tool fails. */
 export type CallTool = (name: string, input: Readonly<Record<string, unknown>>) => Promise<string>;
 
-export class ToolRefused extends Error {
-  override readonly name = 'ToolRefused';
+/** A tool failed or returned an unexpected result; the message becomes part of the answer. */
+export class ToolFailed extends Error {
+  override readonly name = 'ToolFailed';
 }
 
-/** Filter parameters by name, as the public interface spells them. */
+/** Filter parameters by their names in the public interface. */
 export type Filters = Readonly<Record<string, string | readonly string[]>>;
 
 const Group = z.looseObject({ value: z.union([z.string(), z.number(), z.boolean(), z.null()]), count: z.number() });
-const figures = {
+const statFields = {
   count: z.number(),
   values: z.number().optional(),
   sum: z.string().nullish(),
@@ -20,15 +21,15 @@ const figures = {
   min: z.string().nullish(),
   max: z.string().nullish(),
 };
-const Figures = z.looseObject(figures);
-export type Figures = z.infer<typeof Figures>;
-const Groups = z.looseObject({ totalGroups: z.number(), groups: z.array(Group.extend(figures)) });
-export type Groups = z.infer<typeof Groups>;
+const AggregateStats = z.looseObject(statFields);
+export type AggregateStats = z.infer<typeof AggregateStats>;
+const GroupedStats = z.looseObject({ totalGroups: z.number(), groups: z.array(Group.extend(statFields)) });
+export type GroupedStats = z.infer<typeof GroupedStats>;
 
-const Row = z.looseObject({ id: z.string() });
-export type Row = z.infer<typeof Row>;
-const Page = z.looseObject({ data: z.array(Row), pagination: z.looseObject({ total: z.number() }) });
-export type Page = { readonly rows: readonly Row[]; readonly total: number };
+const DataRow = z.looseObject({ id: z.string() });
+export type DataRow = z.infer<typeof DataRow>;
+const Page = z.looseObject({ data: z.array(DataRow), pagination: z.looseObject({ total: z.number() }) });
+export type DataPage = { readonly rows: readonly DataRow[]; readonly total: number };
 
 const Resources = z.looseObject({ resources: z.array(z.looseObject({ resource: z.string(), description: z.string().default('') })) });
 const Field = z.looseObject({
@@ -48,7 +49,7 @@ const Resource = z.looseObject({
 });
 export type DescribedResource = z.infer<typeof Resource>;
 
-export type AggregateQuestion = {
+export type AggregateCall = {
   readonly resource: string;
   readonly filters: Filters;
   readonly field?: string;
@@ -56,7 +57,7 @@ export type AggregateQuestion = {
   readonly orderBy?: string;
   readonly limit?: number;
 };
-export type ListQuestion = {
+export type ListCall = {
   readonly resource: string;
   readonly filters: Filters;
   readonly sort?: string;
@@ -65,48 +66,49 @@ export type ListQuestion = {
   readonly fields?: readonly string[];
 };
 
-export type Data = {
+export type DataTools = {
   resources(): Promise<readonly { readonly resource: string; readonly description: string }[]>;
   describe(resource: string): Promise<DescribedResource>;
-  aggregate(question: AggregateQuestion): Promise<Figures>;
-  groups(question: AggregateQuestion & { readonly groupBy: string }): Promise<Groups>;
-  list(question: ListQuestion): Promise<Page>;
+  aggregate(input: AggregateCall): Promise<AggregateStats>;
+  groups(input: AggregateCall & { readonly groupBy: string }): Promise<GroupedStats>;
+  list(input: ListCall): Promise<DataPage>;
 };
 
 function parse<T>(schema: z.ZodType<T>, text: string): T {
   const read = schema.safeParse(readJson(text));
-  if (!read.success) throw new ToolRefused('a tool answered in a form that is not known here');
+  if (!read.success) throw new ToolFailed('a tool returned data in an unexpected format');
   return read.data;
 }
 
-/** Numbers as their digits, so that none is lost on the way through a binary float. */
+/** Parses JSON, keeping numbers that a float can't represent as text. Throws ToolFailed for invalid JSON, such as truncated output. */
 export function readJson(text: string): unknown {
   try {
     return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
       typeof value === 'number' && String(value) !== context?.source ? (context?.source ?? value) : value,
     );
   } catch {
-    throw new ToolRefused('a tool gave more than can be read at once');
+    throw new ToolFailed('a tool returned more data than can be read at once');
   }
 }
 
-/** What was left out could be what a question is about, so a part is not used. */
-function whole<T extends object>(described: T): T {
-  if ('cut' in described) throw new ToolRefused('the description of this version is too long for the built-in model');
+/** Throws ToolFailed for a truncated description: the omitted part could be what the question is about. */
+function assertNotTruncated<T extends object>(described: T): T {
+  if ('cut' in described) throw new ToolFailed('the description of this version is too long for the built-in model');
   return described;
 }
 
-export function openData(call: CallTool): Data {
-  const ask = async <T>(schema: z.ZodType<T>, name: string, input: Readonly<Record<string, unknown>>): Promise<T> =>
+/** The methods reject with ToolFailed when a tool fails or its result has an unexpected format. */
+export function createDataTools(call: CallTool): DataTools {
+  const callAndParse = async <T>(schema: z.ZodType<T>, name: string, input: Readonly<Record<string, unknown>>): Promise<T> =>
     parse(schema, await call(name, input));
   return {
-    resources: async () => whole(await ask(Resources, 'describe', {})).resources,
-    describe: async (resource) => whole(await ask(Resource, 'describe', { resource })),
-    aggregate: (question) => ask(Figures, 'aggregate', question),
-    groups: (question) => ask(Groups, 'aggregate', question),
+    resources: async () => assertNotTruncated(await callAndParse(Resources, 'describe', {})).resources,
+    describe: async (resource) => assertNotTruncated(await callAndParse(Resource, 'describe', { resource })),
+    aggregate: (input) => callAndParse(AggregateStats, 'aggregate', input),
+    groups: (input) => callAndParse(GroupedStats, 'aggregate', input),
     list: async ({ resource, filters, sort, order, pageSize, fields }) => {
       const chosen = { ...(sort !== undefined && { sort, order: order ?? 'asc' }), ...(fields !== undefined && { fields }) };
-      const { data, pagination } = await ask(Page, 'query', { resource, filters, pageSize, ...chosen });
+      const { data, pagination } = await callAndParse(Page, 'query', { resource, filters, pageSize, ...chosen });
       return { rows: data, total: pagination.total };
     },
   };

@@ -1,6 +1,6 @@
-// Days that a question names, as spans of calendar days (UTC). What could be read in two ways, such as 01/02/2011, is no date here.
+// Recognizes dates in a question as spans of calendar days (UTC). Ambiguous ones, such as 01/02/2011, are not recognized.
 
-/** Both ends included, as YYYY-MM-DD. */
+/** Inclusive, as YYYY-MM-DD. */
 export type DaySpan = { readonly from: string; readonly to: string };
 
 const months = ['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'];
@@ -51,7 +51,7 @@ const form = (pattern: string, span: Form['span']): Form => ({
   span,
 });
 
-/** A year alone could be any number, so it needs one of these before it. */
+/** A year alone could be any number, so it must follow one of these words. */
 const beforeYear = '(?<=\\b(?:in|during|since|before|after|until|till|through|year) )';
 
 const forms: readonly Form[] = [
@@ -70,7 +70,7 @@ const forms: readonly Form[] = [
   form(`${beforeYear}${year}`, (g) => monthsFrom(Number(g['year']), 0, 12)),
 ];
 
-/** Puts a mark in the place of each day or span of days in a text in small letters. */
+/** Replaces each day or span of days in a lower-case text by what `mark` returns. */
 export function markDates(text: string, today: string, mark: (span: DaySpan) => string): string {
   return forms.reduce(
     (marked, { pattern, span }) =>

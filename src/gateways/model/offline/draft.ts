@@ -1,39 +1,39 @@
-// A question on its way to a reading: what is not yet understood of its text, and what has been understood as filters. Each rule takes
-// its words out of the text; words that nobody takes make the question one that is not understood.
-import type { Field, Resource } from './catalog.ts';
-import type { Data, Filters } from './data.ts';
-import { type Marks, tidy } from './language.ts';
+// A question that is being interpreted: the text that is not understood yet, and the filters found so far. Each rule removes the words that
+// it understands from the text. If words remain that no rule understands, the question is not understood.
+import type { CatalogField, CatalogResource } from './catalog.ts';
+import type { DataTools, Filters } from './data.ts';
+import { type Marks, normalizeSpaces } from './language.ts';
 
-/** The question could mean several things, or asks what the version doesn't allow: the message asks back or says so. */
-export class AskBack extends Error {
+/** The question is ambiguous or asks for something that the version doesn't allow. The message, shown to the user, asks or says so. */
+export class NeedsClarification extends Error {
   override readonly name = 'AskBack';
 }
 
-/** Not a question that is understood for this resource. */
-export class NotRead extends Error {
+/** The question isn't understood for this resource. The message has the words that weren't. */
+export class NotUnderstood extends Error {
   override readonly name = 'NotRead';
 }
 
-export type Condition = { readonly filters: Filters; readonly said: readonly string[] };
+export type DescribedCondition = { readonly filters: Filters; readonly descriptions: readonly string[] };
 
 export type Draft = {
-  readonly resource: Resource;
-  readonly data: Data;
+  readonly resource: CatalogResource;
+  readonly data: DataTools;
   readonly marks: Marks;
-  /** What each `<f…>` may be. */
-  readonly named: readonly (readonly Field[])[];
+  /** The fields that each `<f…>` may mean. */
+  readonly named: readonly (readonly CatalogField[])[];
   text: string;
   filters: Filters;
-  /** The filters in words. */
-  readonly said: string[];
-  /** One record is asked for by what it is called. */
+  /** The filters in words, for the answer. */
+  readonly descriptions: string[];
+  /** The question is about one record, by its name. */
   isSingle: boolean;
-  /** The condition that it is this record. */
-  record: Condition | undefined;
-  sort: { readonly field: Field; readonly order: 'asc' | 'desc' | undefined } | undefined;
+  /** The condition that identifies this record. */
+  record: DescribedCondition | undefined;
+  sort: { readonly field: CatalogField; readonly order: 'asc' | 'desc' | undefined } | undefined;
 };
 
-/** Each of these stands for one mark in a rule's pattern. */
+/** The pattern of each `{…}` in a rule: marks by their letter, and `glue`, words that may come between. */
 const placeholders: Readonly<Record<string, string>> = {
   F: '<f\\d+>',
   N: '<n\\d+>',
@@ -43,8 +43,8 @@ const placeholders: Readonly<Record<string, string>> = {
   glue: '(?:(?:that|which|whose|is|are|was|were|of|a|an|the|has|have|had|with|it) )*',
 };
 
-/** `{F:name}` is a mark in a group of that name, `{F}` one without; the whole is bounded by words. */
-export const rule = (pattern: string): RegExp =>
+/** Builds a rule's pattern: `{F:name}` is a mark in a group of that name, `{F}` one without a group. It matches whole words only. */
+export const createRule = (pattern: string): RegExp =>
   new RegExp(
     `(?<= )${pattern.replaceAll(/\{(\w+)(?::(\w+))?\}/g, (_all, kind: string, name?: string) => {
       const source = placeholders[kind] ?? kind;
@@ -53,13 +53,13 @@ export const rule = (pattern: string): RegExp =>
     'g',
   );
 
-export type Groups = Readonly<Record<string, string | undefined>>;
+export type MatchGroups = Readonly<Record<string, string | undefined>>;
 
-/** Takes out what the pattern finds as long as `take` accepts it, which says what to leave in its place; undefined: leave it as it is. */
-export async function takeAll(
+/** Replaces each match of the pattern by what `handle` returns for it; undefined leaves the match unchanged. */
+export async function extractAll(
   draft: Draft,
   pattern: RegExp,
-  take: (groups: Groups, after: string) => string | undefined | Promise<string | undefined>,
+  handle: (groups: MatchGroups, after: string) => string | undefined | Promise<string | undefined>,
 ): Promise<void> {
   let from = 0;
   for (;;) {
@@ -67,30 +67,31 @@ export async function takeAll(
     const found = pattern.exec(draft.text);
     if (found === null) return;
     const after = draft.text.slice(found.index + found[0].length);
-    const left = await take(found.groups ?? {}, after);
-    if (left === undefined) from = found.index + 1;
-    else draft.text = tidy(`${draft.text.slice(0, found.index)} ${left} ${after}`);
+    const replacement = await handle(found.groups ?? {}, after);
+    if (replacement === undefined) from = found.index + 1;
+    else draft.text = normalizeSpaces(`${draft.text.slice(0, found.index)} ${replacement} ${after}`);
   }
 }
 
 const indexOf = (mark: string): number => Number(/\d+/.exec(mark)?.[0] ?? -1);
-export const fieldsAt = (draft: Draft, mark: string): readonly Field[] => draft.named[indexOf(mark)] ?? [];
+export const fieldsAt = (draft: Draft, mark: string): readonly CatalogField[] => draft.named[indexOf(mark)] ?? [];
 export const spanAt = ({ marks }: Draft, mark: string) => marks.d[indexOf(mark)] ?? { from: '', to: '' };
 
-/** The value behind a mark of quoted text, a number or a code. */
+/** The value of a mark of quoted text, a number or a code. */
 export function valueAt({ marks }: Draft, mark: string): string {
   const kind = mark[1];
   const list = kind === 'q' ? marks.q : kind === 'n' ? marks.n : marks.c;
   return list[indexOf(mark)] ?? '';
 }
 
-export function addFilter(draft: Draft, parameter: string, value: string | readonly string[], said: string): Condition {
+/** Adds a filter and its description. Throws NeedsClarification when the parameter has a filter already. */
+export function addFilter(draft: Draft, parameter: string, value: string | readonly string[], description: string): DescribedCondition {
   if (draft.filters[parameter] !== undefined)
-    throw new AskBack(`Two conditions on one thing can't both be meant: ${draft.said.join(', ')}, ${said}.`);
+    throw new NeedsClarification(`Two conditions on the same field can't both be meant: ${draft.descriptions.join(', ')}, ${description}.`);
   draft.filters = { ...draft.filters, [parameter]: value };
-  draft.said.push(said);
-  return { filters: { [parameter]: value }, said: [said] };
+  draft.descriptions.push(description);
+  return { filters: { [parameter]: value }, descriptions: [description] };
 }
 
-export const quoted = (text: string): string => `"${text}"`;
-export const listed = (fields: readonly Field[]): string => fields.map(({ name }) => name).join(' or ');
+export const inQuotes = (text: string): string => `"${text}"`;
+export const joinFieldNames = (fields: readonly CatalogField[]): string => fields.map(({ name }) => name).join(' or ');

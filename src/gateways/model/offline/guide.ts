@@ -1,14 +1,14 @@
-// What the offline model says of itself: what it was asked for in words it doesn't know, it declines, and shows by this version's own
-// names what it can be asked.
-import { identityFields, mainAmount, mainDay, markResource, namesOf, type Resource } from './catalog.ts';
-import type { Data } from './data.ts';
+// What the offline model says about itself: declines questions that it doesn't understand, and shows, with this version's own names, what
+// it can be asked.
+import { type CatalogResource, identityFields, mainAmount, mainDay, markResource, namesOf } from './catalog.ts';
+import type { DataTools } from './data.ts';
 import type { Marked } from './language.ts';
 
-const mostNamed = 20;
-const mostFieldsNamed = 60;
+const maxResourcesNamed = 20;
+const maxFieldsNamed = 60;
 
-/** Questions that are understood for this resource. */
-export function examplesFor(resource: Resource): readonly string[] {
+/** Example questions that are understood for this resource. */
+export function examplesFor(resource: CatalogResource): readonly string[] {
   const { many } = resource;
   const [amount, day, [called]] = [mainAmount(resource), mainDay(resource), identityFields(resource)];
   const state = resource.fields.find(({ name, filters }) => name === 'status' && filters.has(name));
@@ -26,19 +26,21 @@ export function examplesFor(resource: Resource): readonly string[] {
 }
 
 const list = (names: readonly string[]): string =>
-  names.length > mostNamed ? `${names.slice(0, mostNamed).join(', ')} and ${names.length - mostNamed} more` : names.join(', ');
+  names.length > maxResourcesNamed
+    ? `${names.slice(0, maxResourcesNamed).join(', ')} and ${names.length - maxResourcesNamed} more`
+    : names.join(', ');
 
-export const overview = (names: readonly string[], examples: readonly string[]): string =>
+export const overviewText = (names: readonly string[], examples: readonly string[]): string =>
   [
     names.length === 0 ? 'This version has no resources.' : `I can answer questions about: ${list(names)}.`,
     ...(examples.length === 0 ? [] : ['For example:', ...examples.map((example) => `- ${example}`)]),
   ].join('\n');
 
-export const declined = (words: string, names: readonly string[], examples: readonly string[]): string =>
+export const declineText = (words: string, names: readonly string[], examples: readonly string[]): string =>
   [
     words === '' ? "I don't understand this question." : `I don't understand this question: "${words}" means nothing to me here.`,
     'I am a built-in model that knows a fixed set of question forms and makes nothing up.',
-    overview(names, examples),
+    overviewText(names, examples),
   ].join('\n');
 
 const asksForAll =
@@ -49,9 +51,10 @@ const asksForOne =
 export const isAboutAll = ({ text }: Marked): boolean => asksForAll.test(text);
 export const isAboutOne = ({ text }: Marked, name: string): boolean => asksForOne.test(markResource(text, namesOf(name)));
 
-export async function describeOne(data: Data, resource: Resource): Promise<string> {
+/** Describes a resource: how many records, which fields, and examples. Rejects with ToolFailed when a tool fails. */
+export async function describeOne(data: DataTools, resource: CatalogResource): Promise<string> {
   const { count } = await data.aggregate({ resource: resource.name, filters: {} });
-  const fields = resource.fields.slice(0, mostFieldsNamed).map(({ name, type, filters, sortable, lineFields }) => {
+  const fields = resource.fields.slice(0, maxFieldsNamed).map(({ name, type, filters, sortable, lineFields }) => {
     const can = [...(filters.size > 0 ? ['filter'] : []), ...(sortable ? ['sort'] : [])];
     const inside = lineFields.length === 0 ? '' : `: ${lineFields.join(', ')}`;
     return `- ${name} (${type}${inside})${can.length === 0 ? '' : `, ${can.join(' and ')}`}`;

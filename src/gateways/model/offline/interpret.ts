@@ -1,38 +1,47 @@
-// Reads a marked question as one about a resource: its conditions first, then by what is left what is asked for. Every word must have
-// been understood, or there is no reading.
-import { type Field, identityFields, mainAmount, mainDay, markFields, markResource, type Resource } from './catalog.ts';
-import type { Data, Filters } from './data.ts';
-import { AskBack, type Condition, type Draft, fieldsAt, NotRead, rule, takeAll, valueAt } from './draft.ts';
-import { assertAboveZero, takeFilters } from './filters.ts';
-import { type Marked, otherWords, withoutFiller } from './language.ts';
-import { takeValues } from './values.ts';
+// Interprets a marked question for a resource: first its conditions, then, from the remaining words, what it asks for (the intent). The
+// interpretation fails unless every word is understood.
+import { type CatalogField, type CatalogResource, identityFields, mainAmount, mainDay, markFields, markResource } from './catalog.ts';
+import type { DataTools, Filters } from './data.ts';
+import {
+  createRule,
+  type DescribedCondition,
+  type Draft,
+  extractAll,
+  fieldsAt,
+  NeedsClarification,
+  NotUnderstood,
+  valueAt,
+} from './draft.ts';
+import { assertNotAllNegative, extractFilters } from './filters.ts';
+import { contentWords, type Marked, withoutFiller } from './language.ts';
+import { extractValues } from './values.ts';
 
-export type Figure = 'sum' | 'average' | 'min' | 'max';
-export type Asked =
+export type AggregateFunction = 'sum' | 'average' | 'min' | 'max';
+export type Intent =
   | { readonly kind: 'count' }
   | { readonly kind: 'exists' }
-  | { readonly kind: 'figure'; readonly figure: Figure; readonly field: Field }
-  | { readonly kind: 'list'; readonly limit: number | undefined; readonly sort: Draft['sort']; readonly show: readonly Field[] }
-  | { readonly kind: 'values'; readonly show: readonly Field[] }
-  | { readonly kind: 'lines'; readonly field: Field; readonly counted: boolean }
+  | { readonly kind: 'aggregate'; readonly aggregate: AggregateFunction; readonly field: CatalogField }
+  | { readonly kind: 'list'; readonly limit: number | undefined; readonly sort: Draft['sort']; readonly show: readonly CatalogField[] }
+  | { readonly kind: 'values'; readonly show: readonly CatalogField[] }
+  | { readonly kind: 'lines'; readonly field: CatalogField; readonly counted: boolean }
   | {
       readonly kind: 'groups';
-      readonly by: Field;
-      readonly figure: Figure | 'count';
-      readonly field: Field | undefined;
-      readonly most: boolean;
+      readonly by: CatalogField;
+      readonly aggregate: AggregateFunction | 'count';
+      readonly field: CatalogField | undefined;
+      readonly onlyTop: boolean;
     };
 
-export type Reading = {
-  readonly resource: Resource;
+export type Interpretation = {
+  readonly resource: CatalogResource;
   readonly filters: Filters;
-  readonly said: readonly string[];
-  /** The condition that one record is called so. */
-  readonly record: Condition | undefined;
-  readonly asked: Asked;
+  readonly descriptions: readonly string[];
+  /** The condition that identifies one record by its name, if the question has one. */
+  readonly record: DescribedCondition | undefined;
+  readonly intent: Intent;
 };
 
-const figureWords: readonly (readonly [string, Figure])[] = [
+const aggregateWords: readonly (readonly [string, AggregateFunction])[] = [
   ['sum|total', 'sum'],
   ['average|mean', 'average'],
   ['largest|highest|biggest|maximum|max|greatest', 'max'],
@@ -45,127 +54,130 @@ const superlatives: readonly (readonly [string, 'amount' | 'day', 'asc' | 'desc'
   ['oldest|earliest|first', 'day', 'asc'],
 ];
 const anySuperlative = superlatives.map(([words]) => words).join('|');
-const asking = '(?:(?:show|list|display|give|find|get|see|print|which|what|who|when|tell|want) )*';
+const askingPattern = '(?:(?:show|list|display|give|find|get|see|print|which|what|who|when|tell|want) )*';
 const R = '<[rR]>';
 const F = '<f\\d+>';
 
-const isOrdered = ({ kind }: Field): boolean => kind === 'number' || kind === 'day';
-const withKind = (draft: Draft, mark: string, test: (field: Field) => boolean): Field | undefined => {
+const isOrdered = ({ kind }: CatalogField): boolean => kind === 'number' || kind === 'day';
+const withKind = (draft: Draft, mark: string, test: (field: CatalogField) => boolean): CatalogField | undefined => {
   const fields = fieldsAt(draft, mark).filter(test);
   return fields.length === 1 ? fields[0] : undefined;
 };
-/** Of `customerName` and `customerId` the one that people read. */
-const readable = (draft: Draft, mark: string): Field => {
+/** Of `customerName` and `customerId`, the one that people can read. */
+const readable = (draft: Draft, mark: string): CatalogField => {
   const fields = fieldsAt(draft, mark);
   const found = fields.find(({ name }) => /name$/i.test(name)) ?? fields[0];
-  if (found === undefined) throw new NotRead('');
+  if (found === undefined) throw new NotUnderstood('');
   return found;
 };
 
-function amountOf(draft: Draft): Field {
+function amountOf(draft: Draft): CatalogField {
   const found = mainAmount(draft.resource);
   if (found !== undefined) return found;
   const numbers = draft.resource.fields.filter(({ kind }) => kind === 'number').map(({ name }) => name);
-  throw new AskBack(
+  throw new NeedsClarification(
     numbers.length === 0
-      ? `${draft.resource.name} have no number to compute with.`
+      ? `${draft.resource.name} have no number to calculate with.`
       : `Which number is meant? ${draft.resource.name} have ${numbers.join(', ')}.`,
   );
 }
 
-function dayOf(draft: Draft): Field {
+function dayOf(draft: Draft): CatalogField {
   const found = mainDay(draft.resource);
   if (found !== undefined) return found;
   const days = draft.resource.fields.filter(({ kind }) => kind === 'day').map(({ name }) => name);
-  throw new AskBack(
+  throw new NeedsClarification(
     days.length === 0 ? `${draft.resource.name} have no date here.` : `By which date? ${draft.resource.name} have ${days.join(', ')}.`,
   );
 }
 
-const numberField = (draft: Draft, mark: string): Field => {
+const numberField = (draft: Draft, mark: string): CatalogField => {
   const found = withKind(draft, mark, ({ kind }) => kind === 'number');
-  if (found === undefined) throw new AskBack(`${fieldsAt(draft, mark)[0]?.name ?? 'That'} is no number, so there is nothing to compute.`);
+  if (found === undefined)
+    throw new NeedsClarification(`${fieldsAt(draft, mark)[0]?.name ?? 'That'} is not a number, so nothing can be calculated from it.`);
   return found;
 };
 
-const figureOf = (word: string): Figure => figureWords.find(([words]) => new RegExp(`^(?:${words})$`).test(word))?.[1] ?? 'sum';
+const aggregateFunctionOf = (word: string): AggregateFunction =>
+  aggregateWords.find(([words]) => new RegExp(`^(?:${words})$`).test(word))?.[1] ?? 'sum';
 
-type Head = (draft: Draft, rest: string, question: string) => Asked | undefined;
+type IntentParser = (draft: Draft, rest: string, question: string) => Intent | undefined;
 const match = (rest: string, pattern: string): Readonly<Record<string, string | undefined>> | undefined => {
   const found = new RegExp(`^(?:${pattern})$`).exec(rest);
   return found === null ? undefined : (found.groups ?? {});
 };
 
-const readCount: Head = (_draft, rest) =>
-  match(rest, `(?:how many|${asking}#count|${asking}count) (?:all )?${R}(?: total)?`) && { kind: 'count' };
+const parseCount: IntentParser = (_draft, rest) =>
+  match(rest, `(?:how many|${askingPattern}#count|${askingPattern}count) (?:all )?${R}(?: total)?`) && { kind: 'count' };
 
-/** Whether there are any; of one record, whether it is as the question says. Whether all are is not asked here. */
-const readExists: Head = (draft, rest, question) => {
+/** Whether any records match, or whether one record is as the question says. "Are all …" is not understood. */
+const parseExists: IntentParser = (draft, rest, question) => {
   if (!isYesOrNo(question)) return undefined;
   const isAsked = / (?:there|any|do|does|did|has) /.test(question) || draft.isSingle;
-  if (!isAsked || !match(rest, `(?:(?:some|any) )?${R}`)) throw new NotRead('');
+  if (!isAsked || !match(rest, `(?:(?:some|any) )?${R}`)) throw new NotUnderstood('');
   return { kind: 'exists' };
 };
 const isYesOrNo = (question: string): boolean => /^ (?:is|are|was|were|do|does|did|has|have) /.test(question);
 
 /** `the total amount due of open invoices`, `average total of invoices`, `how much …`, `the highest total of …`. */
-const readFigure: Head = (draft, rest) => {
-  const words = figureWords.map(([known]) => known).join('|');
-  const named = match(rest, `${asking}(?:how much )?(?<figure>${words}) (?<f>${F})(?: (?:value|amount))?(?: all)?(?: ${R})?`);
+const parseAggregate: IntentParser = (draft, rest) => {
+  const words = aggregateWords.map(([known]) => known).join('|');
+  const named = match(rest, `${askingPattern}(?:how much )?(?<aggregate>${words}) (?<f>${F})(?: (?:value|amount))?(?: all)?(?: ${R})?`);
   if (named?.['f'] !== undefined && !draft.isSingle) {
-    const figure = figureOf(named['figure'] ?? '');
+    const aggregate = aggregateFunctionOf(named['aggregate'] ?? '');
     const field = withKind(draft, named['f'], isOrdered);
-    if (field?.kind === 'day' && (figure === 'min' || figure === 'max')) return { kind: 'figure', figure, field };
-    return { kind: 'figure', figure, field: numberField(draft, named['f']) };
+    if (field?.kind === 'day' && (aggregate === 'min' || aggregate === 'max')) return { kind: 'aggregate', aggregate, field };
+    return { kind: 'aggregate', aggregate, field: numberField(draft, named['f']) };
   }
-  const unnamed = match(rest, `${asking}(?:how much )?(?<figure>sum|total|average|mean)(?: (?:value|amount))?(?: all)? ${R}`);
-  // "The average invoice total" names the field after the record.
+  const unnamed = match(rest, `${askingPattern}(?:how much )?(?<aggregate>sum|total|average|mean)(?: (?:value|amount))?(?: all)? ${R}`);
+  // In "the average invoice total" the field comes after the record.
   const after = match(
     rest,
-    `${asking}(?<figure>average|mean|${figureWords
+    `${askingPattern}(?<aggregate>average|mean|${aggregateWords
       .slice(2)
       .map(([known]) => known)
       .join('|')}) ${R} (?<f>${F})`,
   );
   if (after?.['f'] !== undefined && !draft.isSingle)
-    return { kind: 'figure', figure: figureOf(after['figure'] ?? ''), field: numberField(draft, after['f']) };
-  if (unnamed !== undefined) return { kind: 'figure', figure: figureOf(unnamed['figure'] ?? ''), field: amountOf(draft) };
+    return { kind: 'aggregate', aggregate: aggregateFunctionOf(after['aggregate'] ?? ''), field: numberField(draft, after['f']) };
+  if (unnamed !== undefined)
+    return { kind: 'aggregate', aggregate: aggregateFunctionOf(unnamed['aggregate'] ?? ''), field: amountOf(draft) };
   // "The total of open invoices" names the field total and means its sum.
-  const total = match(rest, `${asking}(?:how much )?(?<f>${F})(?: (?:value|amount))?(?: all)? <R>`);
+  const total = match(rest, `${askingPattern}(?:how much )?(?<f>${F})(?: (?:value|amount))?(?: all)? <R>`);
   const field = total?.['f'] === undefined ? undefined : withKind(draft, total['f'], ({ kind }) => kind === 'number');
   if (field === undefined || draft.isSingle || /^(?:show|list|display|give|find|get|see|print|which) /.test(rest)) return undefined;
-  if (field.name === 'total') return { kind: 'figure', figure: 'sum', field };
-  throw new AskBack(`Is the sum, the average or a list of ${field.name} meant?`);
+  if (field.name === 'total') return { kind: 'aggregate', aggregate: 'sum', field };
+  throw new NeedsClarification(`Is the sum, the average or a list of ${field.name} meant?`);
 };
 
-/** `total <field>` where the resource has a field called total of its own. */
-const readTotalOf: Head = (draft, rest) => {
-  const found = match(rest, `${asking}(?:how much )?(?<t>${F}) (?<f>${F})(?: all)?(?: ${R})?`);
+/** `total <field>`, where the resource also has a field named total. */
+const parseTotalOf: IntentParser = (draft, rest) => {
+  const found = match(rest, `${askingPattern}(?:how much )?(?<t>${F}) (?<f>${F})(?: all)?(?: ${R})?`);
   if (found === undefined || draft.isSingle || fieldsAt(draft, found['t'] ?? '')[0]?.name !== 'total') return undefined;
-  return { kind: 'figure', figure: 'sum', field: numberField(draft, found['f'] ?? '') };
+  return { kind: 'aggregate', aggregate: 'sum', field: numberField(draft, found['f'] ?? '') };
 };
 
 /** `the 5 newest invoices`, `largest 3 invoices by amount due`, `top 10 invoices by total`, `invoices highest total`. */
-const readSuperlative: Head = (draft, rest) => {
+const parseSuperlative: IntentParser = (draft, rest) => {
   const found =
     match(
       rest,
-      `${asking}(?:(?<show>${F}) )?(?:(?<n><n\\d+>) )?(?<word>${anySuperlative})(?: (?<m><n\\d+>))? (?<R>${R})(?: by (?<f>${F}))?`,
+      `${askingPattern}(?:(?<show>${F}) )?(?:(?<n><n\\d+>) )?(?<word>${anySuperlative})(?: (?<m><n\\d+>))? (?<R>${R})(?: by (?<f>${F}))?`,
     ) ??
     match(
       rest,
-      `${asking}(?:(?<n><n\\d+>) )?(?<R>${R}) (?<word>largest|highest|biggest|greatest|smallest|lowest|newest|latest|oldest|earliest)(?: (?<f>${F}))?`,
+      `${askingPattern}(?:(?<n><n\\d+>) )?(?<R>${R}) (?<word>largest|highest|biggest|greatest|smallest|lowest|newest|latest|oldest|earliest)(?: (?<f>${F}))?`,
     );
   if (found === undefined || draft.isSingle || draft.sort !== undefined) return undefined;
   const [, kind = 'amount', order = 'desc'] = superlatives.find(([words]) => new RegExp(`^(?:${words})$`).test(found['word'] ?? '')) ?? [];
   const limit = limitOf(draft, found['n'] ?? found['m'], found['R'] === '<r>' ? 1 : undefined);
   const field = found['f'] === undefined ? (kind === 'day' ? dayOf(draft) : amountOf(draft)) : withKind(draft, found['f'], isOrdered);
-  if (field === undefined) throw new AskBack('By which number or date?');
+  if (field === undefined) throw new NeedsClarification('By which number or date?');
   if ((field.kind === 'day') !== (kind === 'day'))
-    throw new AskBack(`This can be read in two ways: "${found['word']}" is no order by ${field.name}.`);
-  if (!field.sortable) throw new AskBack(`This version has no order by ${field.name}.`);
+    throw new NeedsClarification(`This can be read in two ways: "${found['word']}" doesn't fit sorting by ${field.name}.`);
+  if (!field.sortable) throw new NeedsClarification(`This version can't sort by ${field.name}.`);
   const show = found['show'] === undefined ? [field] : [readable(draft, found['show']), field];
-  // "The total of the 3 largest" is rather their sum than three totals.
+  // "The total of the 3 largest" probably means their sum, not three totals.
   if (show[0]?.name === 'total' && found['show'] !== undefined && limit !== 1) return undefined;
   return { kind: 'list', limit, sort: { field, order }, show };
 };
@@ -173,14 +185,14 @@ const readSuperlative: Head = (draft, rest) => {
 function limitOf(draft: Draft, mark: string | undefined, otherwise: number | undefined): number | undefined {
   if (mark === undefined) return otherwise;
   const limit = Number(valueAt(draft, mark));
-  if (!Number.isInteger(limit) || limit < 1) throw new AskBack('How many are meant?');
+  if (!Number.isInteger(limit) || limit < 1) throw new NeedsClarification('How many are meant?');
   return limit;
 }
 
 /** `show invoices`, `the 5 invoices`, `list the numbers of open invoices`. */
-const readList: Head = (draft, rest) => {
+const parseList: IntentParser = (draft, rest) => {
   if (/(?:^| )(?:when|tell|want)(?: |$)/.test(rest) && !draft.isSingle) return undefined;
-  const found = match(rest, `${asking}(?:all )?(?:(?<n><n\\d+>) )?(?<f>(?:${F} )*)(?:all )?${R}(?<g>(?: ${F})*)`);
+  const found = match(rest, `${askingPattern}(?:all )?(?:(?<n><n\\d+>) )?(?<f>(?:${F} )*)(?:all )?${R}(?<g>(?: ${F})*)`);
   if (found === undefined) return undefined;
   const show = [...`${found['f'] ?? ''}${found['g'] ?? ''}`.matchAll(/<f\d+>/g)].map(([mark]) => readable(draft, mark));
   const limit = limitOf(draft, found['n'], undefined);
@@ -188,8 +200,8 @@ const readList: Head = (draft, rest) => {
   const [only] = show;
   const isOfValues = /^(?:what|which) <f\d+> <R>$/.test(rest) && (only?.kind === 'text' || only?.kind === 'boolean');
   if (isOfValues && only !== undefined && !identityFields(draft.resource).includes(only))
-    return { kind: 'groups', by: only, figure: 'count', field: undefined, most: false };
-  // When or by whom something happened to a record is told by a field that the question names, or not at all.
+    return { kind: 'groups', by: only, aggregate: 'count', field: undefined, onlyTop: false };
+  // "When" and "who" can only be answered by a field that the question names.
   if (/^when /.test(rest) && (show.length === 0 || show.some(({ kind }) => kind !== 'day'))) return undefined;
   if (/^who /.test(rest) && show.length === 0 && draft.isSingle) return undefined;
   if (draft.isSingle) return limit === undefined ? { kind: 'values', show } : undefined;
@@ -198,7 +210,7 @@ const readList: Head = (draft, rest) => {
 };
 
 /** `how much is the amount due of invoice 563614`. */
-const readValue: Head = (draft, rest) => {
+const parseFieldValue: IntentParser = (draft, rest) => {
   const found = match(rest, `(?:how much |how high )?(?:(?<f>${F}) )<r>|(?:how much |how high )<r> (?<g>${F})`);
   const mark = found?.['f'] ?? found?.['g'];
   if (mark === undefined || !draft.isSingle) return undefined;
@@ -206,51 +218,53 @@ const readValue: Head = (draft, rest) => {
   return { kind: 'values', show: [isAmount ? numberField(draft, mark) : readable(draft, mark)] };
 };
 
-const readLines: Head = (draft, rest) => {
-  const found = match(rest, `(?:(?<many>how many|#count) |${asking})(?:(?<f>${F}) <r>|<r> (?<g>${F}))`);
+const parseLines: IntentParser = (draft, rest) => {
+  const found = match(rest, `(?:(?<many>how many|#count) |${askingPattern})(?:(?<f>${F}) <r>|<r> (?<g>${F}))`);
   const mark = found?.['f'] ?? found?.['g'];
   const field = mark === undefined ? undefined : withKind(draft, mark, ({ kind }) => kind === 'lines');
   if (field === undefined || !draft.isSingle) return undefined;
-  // A condition beside the record's name could be meant for its lines.
-  if (draft.said.length > 1) throw new NotRead('');
+  // A condition in addition to the record's name could be meant for its lines.
+  if (draft.descriptions.length > 1) throw new NotUnderstood('');
   return { kind: 'lines', field, counted: found?.['many'] !== undefined };
 };
 
 /** `how many invoices per status`, `total amount due by customer`, `which customer has the most invoices`. */
-const readGroups: Head = (draft, rest) => {
-  const most = match(rest, `${asking}(?<by>${F}) most <R>`);
-  if (most !== undefined) return { kind: 'groups', by: readable(draft, most['by'] ?? ''), figure: 'count', field: undefined, most: true };
+const parseGroups: IntentParser = (draft, rest) => {
+  const most = match(rest, `${askingPattern}(?<by>${F}) most <R>`);
+  if (most !== undefined)
+    return { kind: 'groups', by: readable(draft, most['by'] ?? ''), aggregate: 'count', field: undefined, onlyTop: true };
   const found = match(rest, `(?<head>.*) (?:per|by|each|every|grouped by|group by) (?:each )?(?<by>${F})(?<tail> ${R})?`);
   if (found === undefined) return undefined;
   const head = `${found['head'] ?? ''}${found['tail'] ?? ''}`;
-  const asked = readCount(draft, head, '') ?? readTotalOf(draft, head, '') ?? readFigure(draft, head, '');
-  if (asked === undefined || draft.isSingle) return undefined;
+  const intent = parseCount(draft, head, '') ?? parseTotalOf(draft, head, '') ?? parseAggregate(draft, head, '');
+  if (intent === undefined || draft.isSingle) return undefined;
   const by = readable(draft, found['by'] ?? '');
   if (by.kind === 'lines') return undefined;
-  if (asked.kind === 'count') return { kind: 'groups', by, figure: 'count', field: undefined, most: false };
-  return asked.kind === 'figure' ? { kind: 'groups', by, figure: asked.figure, field: asked.field, most: false } : undefined;
+  if (intent.kind === 'count') return { kind: 'groups', by, aggregate: 'count', field: undefined, onlyTop: false };
+  return intent.kind === 'aggregate' ? { kind: 'groups', by, aggregate: intent.aggregate, field: intent.field, onlyTop: false } : undefined;
 };
 
-const heads: readonly Head[] = [
-  readExists,
-  readCount,
-  readLines,
-  readTotalOf,
-  readFigure,
-  readGroups,
-  readSuperlative,
-  readValue,
-  readList,
+const intentParsers: readonly IntentParser[] = [
+  parseExists,
+  parseCount,
+  parseLines,
+  parseTotalOf,
+  parseAggregate,
+  parseGroups,
+  parseSuperlative,
+  parseFieldValue,
+  parseList,
 ];
 
-async function assertSigns(data: Data, resource: Resource, asked: Asked, rest: string): Promise<void> {
+async function assertUnambiguousSign(data: DataTools, resource: CatalogResource, intent: Intent, rest: string): Promise<void> {
   const ends = new RegExp(`(?:^| )(?:${anySuperlative}|maximum|max|minimum|min|least)(?: |$)`).test(rest);
-  const field = asked.kind === 'list' ? asked.sort?.field : asked.kind === 'figure' || asked.kind === 'groups' ? asked.field : undefined;
-  if (ends && field?.kind === 'number') await assertAboveZero(data, resource, field);
+  const field =
+    intent.kind === 'list' ? intent.sort?.field : intent.kind === 'aggregate' || intent.kind === 'groups' ? intent.field : undefined;
+  if (ends && field?.kind === 'number') await assertNotAllNegative(data, resource, field);
 }
 
-/** Throws NotRead, and AskBack where the words are understood but not what they mean. */
-export async function readQuestion(marked: Marked, resource: Resource, data: Data): Promise<Reading> {
+/** Rejects with NotUnderstood, with NeedsClarification when the words are understood but ambiguous, and with ToolFailed. */
+export async function interpretQuestion(marked: Marked, resource: CatalogResource, data: DataTools): Promise<Interpretation> {
   const withResource = markResource(marked.text, resource).replaceAll(/ (?:the )?(?:number|count) of (?=(?:[^ ]+ ){0,4}<R>)/g, ' #count ');
   const { text, named } = markFields(withResource.replaceAll(/ in total /g, ' '), resource);
   const draft: Draft = {
@@ -260,27 +274,27 @@ export async function readQuestion(marked: Marked, resource: Resource, data: Dat
     named,
     text,
     filters: {},
-    said: [],
+    descriptions: [],
     isSingle: false,
     record: undefined,
     sort: undefined,
   };
-  await takeAll(draft, rule('for (?:each|every) (?={F})'), () => 'per');
+  await extractAll(draft, createRule('for (?:each|every) (?={F})'), () => 'per');
   const question = draft.text;
-  await takeFilters(draft);
-  await takeValues(draft);
+  await extractFilters(draft);
+  await extractValues(draft);
   const rest = withoutFiller(draft.text);
-  for (const head of heads) {
-    const asked = head(draft, rest, question);
-    if (asked === undefined) continue;
-    await assertSigns(data, resource, asked, rest);
-    return { resource, filters: draft.filters, said: draft.said, record: draft.record, asked };
+  for (const head of intentParsers) {
+    const intent = head(draft, rest, question);
+    if (intent === undefined) continue;
+    await assertUnambiguousSign(data, resource, intent, rest);
+    return { resource, filters: draft.filters, descriptions: draft.descriptions, record: draft.record, intent };
   }
-  throw new NotRead(unread(draft, rest));
+  throw new NotUnderstood(unreadWords(draft, rest));
 }
 
-/** The words that nobody took, for the answer. */
-const unread = (draft: Draft, rest: string): string => {
+/** The words that no rule understood, for the answer. */
+const unreadWords = (draft: Draft, rest: string): string => {
   const values = [...rest.matchAll(/<[qcn]\d+>/g)].map(([mark]) => valueAt(draft, mark));
-  return [...otherWords(rest), ...values].join(' ');
+  return [...contentWords(rest), ...values].join(' ');
 };

@@ -1,18 +1,18 @@
-// Reads a question as words and marks. What carries a value is taken out and replaced by a mark, such as `<n0>` for the first number,
-// so that forms of questions can be told by their words alone.
+// Converts a question to words and marks: values are replaced by marks, such as `<n0>` for the first number, so that question forms can be
+// recognized by their words alone.
 import { type DaySpan, markDates } from './dates.ts';
 
-/** What the marks stand for: `<q0>` quoted text, `<d0>` days, `<n0>` a number, `<c0>` a word with digits in it, such as CUST12415. */
+/** The values of the marks: `<q0>` quoted text, `<d0>` days, `<n0>` a number, `<c0>` a word with digits in it, such as CUST12415. */
 export type Marks = {
   readonly q: readonly string[];
   readonly d: readonly DaySpan[];
   readonly n: readonly string[];
   readonly c: readonly string[];
 };
-/** `text` has a space at both ends and one between words; all else than marks is in small letters. */
+/** `text` is in lower case except for marks, with one space between words and at both ends. */
 export type Marked = { readonly text: string; readonly marks: Marks };
 
-const spoken: Readonly<Record<string, string>> = {
+const signWords: Readonly<Record<string, string>> = {
   '!=': ' is not ',
   '<>': ' is not ',
   '≠': ' is not ',
@@ -34,10 +34,10 @@ const contractions: readonly (readonly [RegExp, string])[] = [
 ];
 const numerals = ['zero', '', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
 
-export const tidy = (text: string): string => ` ${text.trim().replaceAll(/\s+/g, ' ')} `;
+export const normalizeSpaces = (text: string): string => ` ${text.trim().replaceAll(/\s+/g, ' ')} `;
 
-/** At most so many characters are read; no question of these forms is longer. */
-export const longestQuestion = 400;
+/** Longer questions are declined; no question of the known forms is longer. */
+export const maxQuestionCharacters = 400;
 
 export function markQuestion(question: string, today: string): Marked {
   const marks: { [Kind in keyof Marks]: Marks[Kind][number][] } = { q: [], d: [], n: [], c: [] };
@@ -45,7 +45,7 @@ export function markQuestion(question: string, today: string): Marked {
     (marks[kind] as Marks[Kind][number][]).push(value);
     return ` {${kind}${marks[kind].length - 1}} `;
   };
-  // Raised digits and fractions would become digits of another number.
+  // Normalization would turn superscript digits and fractions into digits of another number.
   let text = question
     .replaceAll(/[\p{No}]/gu, ' ^ ')
     .normalize('NFKC')
@@ -54,14 +54,14 @@ export function markQuestion(question: string, today: string): Marked {
   text = text.replaceAll(/"([^"]{1,200})"|“([^”]{1,200})”|(?<![\p{L}\d])'([^']{1,200})'(?![\p{L}\d])/gu, (_all, a, b, c) =>
     put('q', a ?? b ?? c),
   );
-  // The case of codes is kept, as names in the data may differ by it.
+  // Codes keep their case, since names in the data may differ only by case.
   const codes = new Map<string, string>();
   for (const [word] of text.matchAll(/[\p{L}\d][\p{L}\d_./-]*/gu))
     codes.set(word.toLowerCase().replace(/[./-]+$/, ''), word.replace(/[./-]+$/, ''));
   text = text.toLowerCase();
   for (const [pattern, words] of contractions) text = text.replaceAll(pattern, words);
   text = markDates(text, today, (span) => put('d', span));
-  // 1.000 is one here and a thousand there.
+  // 1.000 is one in some countries and a thousand in others: not recognized.
   text = text.replaceAll(
     /(?<![\p{L}\d{._/-])(?!-?[1-9]\d{0,2}\.\d{3}(?!\d))-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d_}/-]|[.,]\d)/gu,
     (number) => put('n', number.replaceAll(',', '')),
@@ -69,15 +69,15 @@ export function markQuestion(question: string, today: string): Marked {
   text = text.replaceAll(/(?<![\p{L}\d{_])(?=[\p{L}_./-]*\d)[\p{L}\d][\p{L}\d_./-]*(?<![./-])(?![}\p{L}\d])/gu, (code) =>
     put('c', codes.get(code) ?? code),
   );
-  text = text.replaceAll(/!=|<>|>=|<=|=>|=<|[≠≥≤<>=]/g, (sign) => spoken[sign] ?? ' ');
+  text = text.replaceAll(/!=|<>|>=|<=|=>|=<|[≠≥≤<>=]/g, (sign) => signWords[sign] ?? ' ');
   text = text.replaceAll(/[?!.,;:#]+(?=\s|$)|[#,;]/g, ' ').replaceAll(/\{([qdnc]\d+)\}/g, '<$1>');
   for (const [index, numeral] of numerals.entries()) {
-    // "One" is rarely meant as a number.
+    // "one" is rarely meant as a number.
     if (numeral === '') continue;
     const number = new RegExp(`(?<=\\s)${numeral}(?=\\s)`, 'g');
     text = text.replaceAll(number, () => put('n', String(index)).replaceAll(/[{}]/g, (brace) => (brace === '{' ? '<' : '>')));
   }
-  return { text: tidy(text), marks };
+  return { text: normalizeSpaces(text), marks };
 }
 
 export function singular(word: string): string {
@@ -91,7 +91,7 @@ export function plural(word: string): string {
   return /(?:s|x|z|ch|sh)$/.test(word) ? `${word}es` : `${word}s`;
 }
 
-/** `amountDue` and `credit-memos` as people write them: `amount due`, `credit memos`. */
+/** Splits a name into words: `amountDue` → `amount due`, `credit-memos` → `credit memos`. */
 export const wordsOf = (name: string): string =>
   name
     .replaceAll(/([\p{Ll}\d])(\p{Lu})/gu, '$1 $2')
@@ -100,22 +100,22 @@ export const wordsOf = (name: string): string =>
 
 export const escapeForPattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
 
-/** Words that change nothing about what is asked. `not`, `or`, `all` and `only` are none of them. */
-const filler = new Set(
+/** Words that don't change the meaning of a question. `not`, `or`, `all` and `only` do, so they are not listed. */
+const fillerWords = new Set(
   `a an the of for in on at to and but that which whose who with where having has have had is are was were be been being do does did
    there it its their them this these those me us we our ours you your i my please can could would tell us let know exist exists
    currently now still already altogether overall data dataset record records system`.split(/\s+/),
 );
 
-/** Words that say what is asked for rather than of which records. */
+/** Words that say what is asked for, rather than about which records. */
 const askingWords = new Set(
   `how many much #count count show list display give find get see print which what who when tell want any all sum total average mean
    value amount per by each every most top largest highest biggest greatest maximum max smallest lowest minimum min least newest latest
    most recent last oldest earliest first`.split(/\s+/),
 );
 
-/** Words that neither ask nor fill; marks are none. */
-export const otherWords = (text: string): readonly string[] =>
+/** The words that are neither filler nor asking words nor marks. */
+export const contentWords = (text: string): readonly string[] =>
   withoutFiller(text)
     .split(' ')
     .filter((word) => word !== '' && !word.startsWith('<') && !askingWords.has(word));
@@ -124,6 +124,6 @@ export const withoutFiller = (text: string): string =>
   text
     .split(' ')
     .filter((word) => word !== '')
-    // At the beginning "which" and "who" ask.
-    .filter((word, at) => (at === 0 && /^wh/.test(word)) || (!filler.has(word) && !word.startsWith('<~')))
+    // Question words such as "which" and "who" are kept at the beginning.
+    .filter((word, at) => (at === 0 && /^wh/.test(word)) || (!fillerWords.has(word) && !word.startsWith('<~')))
     .join(' ');

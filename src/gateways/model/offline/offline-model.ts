@@ -1,35 +1,35 @@
-// The built-in model: no network, no provider, no tokens. It understands a documented set of question forms (docs/offline-model.md),
-// calls the same tools as any other model, and says nothing that they didn't. Instructions and earlier messages don't sway it.
+// The built-in model: no network, no provider, no tokens. It understands a documented set of question forms (docs/offline-model.md), calls
+// the same tools as any other model, and reports only what they return. It ignores instructions and earlier messages.
 import type { Ctx } from '../../../core/ctx.ts';
-import { callerLeft, type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage, tookTooLong } from '../model.ts';
+import { answerAborted, answerTimedOut, type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from '../model.ts';
 import { runTool } from '../run-tool.ts';
-import { type CallTool, openData, ToolRefused } from './data.ts';
-import { type Reply, replyTo } from './reply.ts';
+import { type CallTool, createDataTools, ToolFailed } from './data.ts';
+import { type OfflineReply, replyTo } from './reply.ts';
 
 const noUsage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
-/** Many short calls instead of few long ones; its tools bound what they answer. */
-const mostCalls = 60;
+/** Higher than other models' limits: this model makes many short calls instead of a few long ones. Tools limit their own output. */
+const maxToolCalls = 60;
 
-type Line = { put(event: ModelEvent): void; end(): void; events(): AsyncGenerator<ModelEvent, void, undefined> };
+type EventChannel = { report(event: ModelEvent): void; end(): void; events(): AsyncGenerator<ModelEvent, void, undefined> };
 
-/** Events that happen somewhere below, for whoever reads them one by one. */
-function openLine(): Line {
+/** A queue from the code that reports events to the generator that yields them. */
+function createEventChannel(): EventChannel {
   const waiting: ModelEvent[] = [];
-  let isOver = false;
+  let isEnded = false;
   let wake = Promise.withResolvers<void>();
   return {
-    put: (event) => {
+    report: (event) => {
       waiting.push(event);
       wake.resolve();
     },
     end: () => {
-      isOver = true;
+      isEnded = true;
       wake.resolve();
     },
     async *events() {
       for (;;) {
         for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) yield event;
-        if (isOver) return;
+        if (isEnded) return;
         await wake.promise;
         wake = Promise.withResolvers();
       }
@@ -37,60 +37,61 @@ function openLine(): Line {
   };
 }
 
-function callerOf({ tools, limits }: ModelRequest, signal: AbortSignal, line: Line): CallTool {
+function createToolCaller({ tools, limits }: ModelRequest, signal: AbortSignal, channel: EventChannel): CallTool {
   let calls = 0;
   return async (name, input) => {
     signal.throwIfAborted();
     calls += 1;
-    if (calls > mostCalls) throw new ModelError('limit-reached', `The answer needed more than ${mostCalls} looks at the data`);
+    if (calls > maxToolCalls) throw new ModelError('limit-reached', `The answer needed more than ${maxToolCalls} tool calls`);
     const id = `call-${calls}`;
-    line.put({ type: 'tool-started', id, name, input });
+    channel.report({ type: 'tool-started', id, name, input });
     const { ok, output } = await runTool(tools, { name, input }, Number.POSITIVE_INFINITY, signal);
     const shown = output.length > limits.toolOutputBytes ? `${output.slice(0, limits.toolOutputBytes)}…` : output;
-    line.put({ type: 'tool-ended', id, name, ok, output: shown });
+    channel.report({ type: 'tool-ended', id, name, ok, output: shown });
     signal.throwIfAborted();
-    if (!ok) throw new ToolRefused(output);
+    if (!ok) throw new ToolFailed(output);
     return output;
   };
 }
 
-async function reply(request: ModelRequest, call: CallTool, today: string): Promise<Reply> {
+async function reply(request: ModelRequest, call: CallTool, today: string): Promise<OfflineReply> {
   const question = request.messages.at(-1)?.content ?? '';
   try {
-    return await replyTo(openData(call), question, today);
+    return await replyTo(createDataTools(call), question, today);
   } catch (error) {
-    if (error instanceof ToolRefused) return { text: `The data could not be read: ${error.message}`, isAnswer: false };
+    if (error instanceof ToolFailed) return { text: `The data could not be read: ${error.message}`, isAnswer: false };
     throw error;
   }
 }
 
-function errorOf(error: unknown, request: ModelRequest, late: AbortSignal): ModelError {
+function errorOf(error: unknown, request: ModelRequest, timeout: AbortSignal): ModelError {
   if (error instanceof ModelError) return error;
-  if (request.signal.aborted) return callerLeft();
-  if (late.aborted) return tookTooLong(request.limits);
-  return new ModelError('unavailable', 'The built-in model failed on this question', { cause: error });
+  if (request.signal.aborted) return answerAborted();
+  if (timeout.aborted) return answerTimedOut(request.limits);
+  return new ModelError('unavailable', 'The built-in model failed to answer this question', { cause: error });
 }
 
-export function openOfflineModel({ clock }: Pick<Ctx, 'clock'>): Model {
+/** `answer` throws only ModelErrors; `check` always succeeds. */
+export function createOfflineModel({ clock }: Pick<Ctx, 'clock'>): Model {
   async function* answer(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
-    const left = new AbortController();
-    const late = AbortSignal.timeout(request.limits.timeMs);
-    const signal = AbortSignal.any([request.signal, late, left.signal]);
-    const line = openLine();
+    const abandoned = new AbortController();
+    const timeout = AbortSignal.timeout(request.limits.timeMs);
+    const signal = AbortSignal.any([request.signal, timeout, abandoned.signal]);
+    const channel = createEventChannel();
     const today = clock.now().toISOString().slice(0, 10);
     const { promise: stopped, reject } = Promise.withResolvers<never>();
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    const told = Promise.race([reply(request, callerOf(request, signal, line), today), stopped]);
-    told.catch(() => undefined).finally(line.end);
+    const replied = Promise.race([reply(request, createToolCaller(request, signal, channel), today), stopped]);
+    replied.catch(() => undefined).finally(channel.end);
     try {
-      yield* line.events();
-      const { text, isAnswer } = await told;
+      yield* channel.events();
+      const { text, isAnswer } = await replied;
       yield { type: 'text', text };
       yield { type: 'finished', reason: isAnswer ? 'complete' : 'declined', text, usage: noUsage };
     } catch (error) {
-      throw errorOf(error, request, late);
+      throw errorOf(error, request, timeout);
     } finally {
-      left.abort();
+      abandoned.abort();
     }
   }
   return { name: 'offline', answer, check: async () => undefined };

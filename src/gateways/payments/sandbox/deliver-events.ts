@@ -1,27 +1,27 @@
-// Tells the service what happened in the sandbox as a real provider would: signed, by HTTP, again and again until it is taken. Nothing of
-// the address is anybody's to choose: the process calls the one that it listens at, so there is no one to send it elsewhere.
+// Delivers the sandbox's events to the service's webhook as a real provider would: signed, over HTTP, and retried until accepted. The
+// address can't be configured: the process calls the address that it listens on itself, so the guarded fetch isn't needed.
 import type { Ctx } from '../../../core/ctx.ts';
-import { causeOf } from '../../../core/errors.ts';
-import { type Recurring, recurring } from '../../../core/recurring.ts';
-import { startQueueWork } from '../../../db/queue-work.ts';
+import { errorMessage } from '../../../core/errors.ts';
+import { type Recurring, startRecurring } from '../../../core/recurring.ts';
+import { startQueueWorker } from '../../../db/queue-worker.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { eventChannel } from './ledger.store.ts';
-import { letTimePass } from './let-time-pass.ts';
+import { processDueChanges } from './process-due-changes.ts';
 import { signatureHeader, signWebhook } from './webhook-signature.ts';
 
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
-/** After each failed attempt; one more failure than there are waits is the end. */
-const waitsMs = [second, 5 * second, 30 * second, 2 * minute, 10 * minute, hour, 6 * hour, 12 * hour];
+/** The delay after each failed attempt; the failure after the last delay is final. */
+const retryDelaysMs = [second, 5 * second, 30 * second, 2 * minute, 10 * minute, hour, 6 * hour, 12 * hour];
 const leaseMs = minute;
 const timeoutMs = 15 * second;
-const lanes = 3;
-const everyMs = 2 * second;
+const concurrency = 3;
+const pollMs = 2 * second;
 
 type Claim = { organization_id: string; id: string; attempts: number };
 
-/** What the webhook answered, in few words; null when it took the event. */
+/** Why the webhook didn't accept the event, such as `HTTP 503`; null when it did. */
 async function send(ctx: Ctx, accountId: string, body: string, stopping: AbortSignal): Promise<string | null> {
   const rawBody = Buffer.from(body);
   try {
@@ -35,7 +35,7 @@ async function send(ctx: Ctx, accountId: string, body: string, stopping: AbortSi
     await response.arrayBuffer();
     return response.ok ? null : `HTTP ${response.status}`;
   } catch (error) {
-    return causeOf(error);
+    return errorMessage(error);
   }
 }
 
@@ -47,19 +47,20 @@ async function deliver(ctx: Ctx, { organization_id: organizationId, id, attempts
   );
   if (event === undefined) return;
   const problem = await send(ctx, event.account_id, event.body, stopping);
-  const waitMs = problem !== null && stopping.aborted ? 0 : waitsMs[attempts - 1];
+  const delayMs = problem !== null && stopping.aborted ? 0 : retryDelaysMs[attempts - 1];
   await inTransaction({ db: ctx.db, organizationId }, (tx) =>
-    // Only if nobody else has claimed it since.
+    // Only if no one else has claimed it in the meantime: each claim increments `attempts`.
     tx('sandbox_events')
       .where({ organization_id: organizationId, id, attempts })
       .update({
         answer: problem,
         delivered_at: problem === null ? tx.raw('clock_timestamp()') : null,
         next_attempt_at:
-          problem === null || waitMs === undefined ? null : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [waitMs]),
+          problem === null || delayMs === undefined ? null : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [delayMs]),
       }),
   );
-  if (problem !== null) ctx.log.warn({ eventId: id, organizationId, attempt: attempts, problem }, 'an event of the sandbox was not taken');
+  if (problem !== null)
+    ctx.log.warn({ eventId: id, organizationId, attempt: attempts, problem }, 'the webhook did not accept a sandbox event');
 }
 
 async function claimEvent(ctx: Ctx): Promise<Claim | undefined> {
@@ -70,25 +71,25 @@ async function claimEvent(ctx: Ctx): Promise<Claim | undefined> {
   return rows[0];
 }
 
-/** Lets the sandbox's time pass and delivers what it tells. `tick` does both now, until nothing more is due. */
-export function startSandbox(ctx: Ctx): Recurring {
-  const events = startQueueWork<Claim>(ctx, {
+/** Starts applying the sandbox's due changes and delivering its events. `tick` does both now, until nothing more is due. */
+export function startSandboxWork(ctx: Ctx): Recurring {
+  const events = startQueueWorker<Claim>(ctx, {
     name: 'sandbox_events',
     channel: eventChannel,
-    pollMs: everyMs,
-    lanes,
+    pollMs,
+    concurrency,
     claim: () => claimEvent(ctx),
     work: (claim, stopping) => deliver(ctx, claim, stopping),
   });
-  const passing = recurring(
-    everyMs,
-    (stopping) => letTimePass(ctx, stopping),
-    (error) => ctx.log.warn({ err: error }, "the sandbox's time stands still for the moment"),
+  const changes = startRecurring(
+    pollMs,
+    (stopping) => processDueChanges(ctx, stopping),
+    (error) => ctx.log.warn({ err: error }, "the sandbox's due changes could not be processed"),
   );
   return {
-    tick: () => passing.tick().then(events.settled),
+    tick: () => changes.tick().then(events.waitUntilIdle),
     stop: async () => {
-      await Promise.all([passing.stop(), events.stop()]);
+      await Promise.all([changes.stop(), events.stop()]);
     },
   };
 }

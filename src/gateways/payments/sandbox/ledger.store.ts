@@ -1,12 +1,12 @@
-// Rows of the sandbox_… tables; their only writer. Whatever a webhook shall tell is queued in the transaction that made it true.
-import { newId } from '../../../core/id.ts';
+// The only writer of the sandbox_… tables. An event for the webhook is queued in the transaction of the change that it reports.
+import { createId } from '../../../core/id.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import type { Failure } from '../provider.ts';
 
 export const eventChannel = 'sandbox_events';
 
 export type PaymentState = 'OPEN' | 'PROCESSING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
-export type PaymentRow = {
+export type SandboxPaymentRow = {
   id: string;
   organization_id: string;
   account_id: string;
@@ -27,7 +27,7 @@ export type PaymentRow = {
   expires_at: Date;
   due_at: Date | null;
 };
-export type RefundRow = {
+export type SandboxRefundRow = {
   id: string;
   session_id: string;
   refund_id: string | null;
@@ -37,7 +37,7 @@ export type RefundRow = {
   failure: Failure | null;
   due_at: Date | null;
 };
-export type PayoutRow = {
+export type SandboxPayoutRow = {
   id: string;
   account_id: string;
   amount_minor: string;
@@ -71,30 +71,43 @@ const paymentColumns = [
 const refundColumns = ['id', 'session_id', 'refund_id', 'amount_minor', 'reason', 'state', 'failure', 'due_at'] as const;
 const payoutColumns = ['id', 'account_id', 'amount_minor', 'currency', 'state', 'arrival_date', 'due_at', 'created_at'] as const;
 
-/** The sandbox's own ids tell by their beginning what they name. */
-export const newSandboxId = (kind: 'cs' | 'py' | 're' | 'po' | 'evt'): string => `${kind}_${newId().replaceAll('-', '')}`;
+/** The sandbox's own ids have a prefix by kind: cs checkout session, py payment, re refund, po payout, evt event. */
+export const createSandboxId = (kind: 'cs' | 'py' | 're' | 'po' | 'evt'): string => `${kind}_${createId().replaceAll('-', '')}`;
 
-type NewPayment = Omit<PaymentRow, 'items' | 'state' | 'card' | 'failure' | 'provider_payment_id'> & { items: string; token_hash: Buffer };
+type NewPayment = Omit<SandboxPaymentRow, 'items' | 'state' | 'card' | 'failure' | 'provider_payment_id'> & {
+  items: string;
+  token_hash: Buffer;
+};
 
-/** Does nothing when the checkout has its session already. */
+/** Does nothing when the checkout already has a session. */
 export const insertPayment = (tx: Tx, row: NewPayment) =>
   tx('sandbox_payments').insert(row).onConflict(['organization_id', 'account_id', 'checkout_id']).ignore();
 
-/** Locked: whatever becomes of a payment and its refunds is decided under this lock. */
-export const lockPayment = (tx: Tx, organizationId: string, found: Record<string, string | Buffer>): Promise<PaymentRow | undefined> =>
+/** With a row lock: every change of a payment and its refunds is decided under this lock. `where` has the columns to match. */
+export const lockPayment = (
+  tx: Tx,
+  organizationId: string,
+  where: Record<string, string | Buffer>,
+): Promise<SandboxPaymentRow | undefined> =>
   tx('sandbox_payments')
-    .where({ ...found, organization_id: organizationId })
+    .where({ ...where, organization_id: organizationId })
     .forUpdate()
-    .first<PaymentRow | undefined>(...paymentColumns);
+    .first<SandboxPaymentRow | undefined>(...paymentColumns);
 
-export const findPayment = (tx: Tx, organizationId: string, found: Record<string, string | Buffer>): Promise<PaymentRow | undefined> =>
+export const findPayment = (
+  tx: Tx,
+  organizationId: string,
+  where: Record<string, string | Buffer>,
+): Promise<SandboxPaymentRow | undefined> =>
   tx('sandbox_payments')
-    .where({ ...found, organization_id: organizationId })
-    .first<PaymentRow | undefined>(...paymentColumns);
+    .where({ ...where, organization_id: organizationId })
+    .first<SandboxPaymentRow | undefined>(...paymentColumns);
 
-type PaymentChange = Partial<Pick<PaymentRow, 'state' | 'card' | 'failure' | 'provider_payment_id' | 'due_at'>> & { payout_id?: string };
+type PaymentUpdate = Partial<Pick<SandboxPaymentRow, 'state' | 'card' | 'failure' | 'provider_payment_id' | 'due_at'>> & {
+  payout_id?: string;
+};
 
-export const changePayment = (tx: Tx, { id, organization_id }: PaymentRow, change: PaymentChange) =>
+export const updatePayment = (tx: Tx, { id, organization_id }: SandboxPaymentRow, change: PaymentUpdate) =>
   tx('sandbox_payments')
     .where({ id, organization_id })
     .update({
@@ -103,22 +116,22 @@ export const changePayment = (tx: Tx, { id, organization_id }: PaymentRow, chang
       changed_at: tx.raw('clock_timestamp()'),
     });
 
-/** Of these sessions, oldest first. */
-export const listRefunds = (tx: Tx, organizationId: string, sessionIds: readonly string[]): Promise<RefundRow[]> =>
+/** The refunds of these sessions, oldest first. */
+export const listRefunds = (tx: Tx, organizationId: string, sessionIds: readonly string[]): Promise<SandboxRefundRow[]> =>
   tx('sandbox_refunds')
     .where({ organization_id: organizationId })
     .whereIn('session_id', sessionIds)
     .orderBy(['created_at', 'id'])
-    .select<RefundRow[]>(...refundColumns);
+    .select<SandboxRefundRow[]>(...refundColumns);
 
-export async function insertRefund(tx: Tx, payment: PaymentRow, row: RefundRow): Promise<void> {
+export async function insertRefund(tx: Tx, payment: SandboxPaymentRow, row: SandboxRefundRow): Promise<void> {
   await tx('sandbox_refunds').insert({ ...row, failure: null, organization_id: payment.organization_id });
-  await changePayment(tx, payment, {});
+  await updatePayment(tx, payment, {});
 }
 
-type RefundChange = Partial<Pick<RefundRow, 'state' | 'failure' | 'due_at'>> & { payout_id?: string };
+type RefundUpdate = Partial<Pick<SandboxRefundRow, 'state' | 'failure' | 'due_at'>> & { payout_id?: string };
 
-export const changeRefund = (tx: Tx, organizationId: string, id: string, change: RefundChange) =>
+export const updateRefund = (tx: Tx, organizationId: string, id: string, change: RefundUpdate) =>
   tx('sandbox_refunds')
     .where({ organization_id: organizationId, id })
     .update({
@@ -126,35 +139,40 @@ export const changeRefund = (tx: Tx, organizationId: string, id: string, change:
       ...(change.failure !== undefined && { failure: change.failure === null ? null : JSON.stringify(change.failure) }),
     });
 
-const mostAtOnce = 500;
+const maxRowsPerStep = 500;
 
-/** What the clock changes by now, locked, the longest due first. */
+/** Rows whose `due_at` has passed, locked, the longest due first. */
 const lockDue = (tx: Tx, table: string, organizationId: string, at: Date) =>
-  tx(table).where({ organization_id: organizationId }).where('due_at', '<=', at).orderBy(['due_at', 'id']).limit(mostAtOnce).forUpdate();
-export const lockDuePayments = (tx: Tx, organizationId: string, at: Date): Promise<PaymentRow[]> =>
-  lockDue(tx, 'sandbox_payments', organizationId, at).select<PaymentRow[]>(...paymentColumns);
-export const lockDueRefunds = (tx: Tx, organizationId: string, at: Date): Promise<RefundRow[]> =>
-  lockDue(tx, 'sandbox_refunds', organizationId, at).select<RefundRow[]>(...refundColumns);
-export const lockDuePayouts = (tx: Tx, organizationId: string, at: Date): Promise<PayoutRow[]> =>
-  lockDue(tx, 'sandbox_payouts', organizationId, at).select<PayoutRow[]>(...payoutColumns);
+  tx(table)
+    .where({ organization_id: organizationId })
+    .where('due_at', '<=', at)
+    .orderBy(['due_at', 'id'])
+    .limit(maxRowsPerStep)
+    .forUpdate();
+export const lockDuePayments = (tx: Tx, organizationId: string, at: Date): Promise<SandboxPaymentRow[]> =>
+  lockDue(tx, 'sandbox_payments', organizationId, at).select<SandboxPaymentRow[]>(...paymentColumns);
+export const lockDueRefunds = (tx: Tx, organizationId: string, at: Date): Promise<SandboxRefundRow[]> =>
+  lockDue(tx, 'sandbox_refunds', organizationId, at).select<SandboxRefundRow[]>(...refundColumns);
+export const lockDuePayouts = (tx: Tx, organizationId: string, at: Date): Promise<SandboxPayoutRow[]> =>
+  lockDue(tx, 'sandbox_payouts', organizationId, at).select<SandboxPayoutRow[]>(...payoutColumns);
 
-export const insertPayout = (tx: Tx, organizationId: string, row: PayoutRow) =>
+export const insertPayout = (tx: Tx, organizationId: string, row: SandboxPayoutRow) =>
   tx('sandbox_payouts').insert({ ...row, organization_id: organizationId });
 
-export const changePayout = (tx: Tx, organizationId: string, id: string, change: Pick<PayoutRow, 'state' | 'due_at'>) =>
+export const updatePayout = (tx: Tx, organizationId: string, id: string, change: Pick<SandboxPayoutRow, 'state' | 'due_at'>) =>
   tx('sandbox_payouts')
     .where({ organization_id: organizationId, id })
     .update({ ...change, changed_at: tx.raw('clock_timestamp()') });
 
-export const findPayout = (tx: Tx, organizationId: string, accountId: string, id: string): Promise<PayoutRow | undefined> =>
+export const findPayout = (tx: Tx, organizationId: string, accountId: string, id: string): Promise<SandboxPayoutRow | undefined> =>
   tx('sandbox_payouts')
     .where({ organization_id: organizationId, account_id: accountId, id })
-    .first<PayoutRow | undefined>(...payoutColumns);
+    .first<SandboxPayoutRow | undefined>(...payoutColumns);
 
-export type EntryRow = { kind: 'payment' | 'refund'; payment_id: string; refund: string | null; amount_minor: string };
+export type SandboxEntryRow = { kind: 'payment' | 'refund'; payment_id: string; refund: string | null; amount_minor: string };
 
-export async function listPayoutEntries(tx: Tx, organizationId: string, payoutId: string): Promise<EntryRow[]> {
-  const { rows } = await tx.raw<{ rows: EntryRow[] }>(
+export async function listPayoutEntries(tx: Tx, organizationId: string, payoutId: string): Promise<SandboxEntryRow[]> {
+  const { rows } = await tx.raw<{ rows: SandboxEntryRow[] }>(
     `select 'payment' as kind, p.payment_id, null as refund, p.amount_minor, p.id from sandbox_payments p
      where p.organization_id = :organizationId and p.payout_id = :payoutId
      union all
@@ -165,39 +183,41 @@ export async function listPayoutEntries(tx: Tx, organizationId: string, payoutId
   return rows;
 }
 
-export type Changed = { kind: 'session' | 'payout'; id: string; changed_at: string };
+export type ChangedObject = { kind: 'session' | 'payout'; id: string; changed_at: string };
 
-/** Those of the account after that place, in the order of their changes, at most a page; `changed_at` keeps its microseconds. */
+/**
+ * A page of the account's changed objects after the cursor, in the order of their changes. `changed_at` is text to keep its microseconds.
+ */
 export async function listChanged(
   tx: Tx,
   organizationId: string,
   accountId: string,
   after: { changedAt: string; id: string },
-  most: number,
-): Promise<Changed[]> {
-  const { rows } = await tx.raw<{ rows: Changed[] }>(
+  limit: number,
+): Promise<ChangedObject[]> {
+  const { rows } = await tx.raw<{ rows: ChangedObject[] }>(
     `select kind, id, changed_at::text from (
        (select 'session' as kind, id, changed_at from sandbox_payments
         where organization_id = :organizationId and account_id = :accountId and (changed_at, id) > (:changedAt::timestamptz, :id)
-        order by changed_at, id limit :most)
+        order by changed_at, id limit :limit)
        union all
        (select 'payout', id, changed_at from sandbox_payouts
         where organization_id = :organizationId and account_id = :accountId and (changed_at, id) > (:changedAt::timestamptz, :id)
-        order by changed_at, id limit :most)) c
-     order by c.changed_at, c.id limit :most`,
-    { organizationId, accountId, ...after, most },
+        order by changed_at, id limit :limit)) c
+     order by c.changed_at, c.id limit :limit`,
+    { organizationId, accountId, ...after, limit },
   );
   return rows;
 }
 
-/** Queues one message to the account's webhook: what happened, and the object to look at. */
+/** Queues one event for the account's webhook: its type, and the object that it concerns. */
 export async function queueEvent(
   tx: Tx,
   organizationId: string,
   accountId: string,
   event: { type: string; kind: 'session' | 'payout'; objectId: string; at: Date },
 ): Promise<void> {
-  const id = newSandboxId('evt');
+  const id = createSandboxId('evt');
   const object = { kind: event.kind, id: event.objectId };
   const body = JSON.stringify({ id, type: event.type, createdAt: event.at.toISOString(), object });
   await tx('sandbox_events').insert({ id, organization_id: organizationId, account_id: accountId, body });

@@ -1,9 +1,11 @@
-// What a payer does on the page of a session: look, try a card, give up. Whoever holds the token of its address is the payer.
+// What a payer does on a session's payment page: view it, pay by a test card, cancel. The token in the page's address is the only
+// credential.
 import type { Ctx } from '../../../core/ctx.ts';
 import { formatAmount } from '../../../core/money.ts';
-import { hashSecretToken, secretTokenForm } from '../../../core/secret-token.ts';
+import { hashSecretToken, secretTokenPattern } from '../../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
-import { changePayment, findPayment, insertRefund, lockPayment, newSandboxId, type PaymentRow, queueEvent } from './ledger.store.ts';
+import type { SandboxPaymentRow } from './ledger.store.ts';
+import * as ledger from './ledger.store.ts';
 import { windowEnd } from './payout-days.ts';
 import { findTestCard, type TestCard, testCards } from './test-cards.ts';
 
@@ -13,7 +15,7 @@ export type PaySession = {
   readonly items: readonly { readonly label: string; readonly amount: string }[];
   readonly amount: string;
   readonly currency: string;
-  /** What can be done, or what became of it. */
+  /** `open`: it can be paid. All others: why it can't. */
   readonly state: 'open' | 'expired' | 'processing' | 'paid' | 'failed' | 'canceled';
   readonly failure: string | null;
   /** Last four digits of the card that was used last. */
@@ -21,34 +23,34 @@ export type PaySession = {
   readonly expiresAt: Date;
   readonly successUrl: string;
   readonly cancelUrl: string;
-  readonly cards: readonly Pick<TestCard, 'id' | 'last4' | 'title' | 'says'>[];
+  readonly cards: readonly Pick<TestCard, 'id' | 'last4' | 'title' | 'description'>[];
 };
-/** `refused`: the session could no longer be paid, or the card is none; `session` says how it stands. */
-export type PayAnswer = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: PaySession };
+/** `refused`: the session can no longer be paid, or the card is unknown; `session` is the current state either way. */
+export type PayResult = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: PaySession };
 
 const endings = {
   expired: { code: 'expired', message: 'It was not paid in time.' },
   canceled: { code: 'canceled_by_payer', message: 'The payer canceled it.' },
 } as const;
 
-/** Of one that is OPEN and locked: nobody can pay it any more. */
-export async function endSession(tx: Tx, row: PaymentRow, why: keyof typeof endings, at: Date): Promise<void> {
-  await changePayment(tx, row, { state: 'CANCELED', failure: endings[why], due_at: null });
-  await tell(tx, row, `payment.${why}`, at);
+/** Ends a session, so that it can no longer be paid. The row must be OPEN and locked. */
+export async function endSession(tx: Tx, row: SandboxPaymentRow, why: keyof typeof endings, at: Date): Promise<void> {
+  await ledger.updatePayment(tx, row, { state: 'CANCELED', failure: endings[why], due_at: null });
+  await queuePaymentEvent(tx, row, `payment.${why}`, at);
 }
 
-const tell = (tx: Tx, row: PaymentRow, type: string, at: Date): Promise<void> =>
-  queueEvent(tx, row.organization_id, row.account_id, { type, kind: 'session', objectId: row.id, at });
+const queuePaymentEvent = (tx: Tx, row: SandboxPaymentRow, type: string, at: Date): Promise<void> =>
+  ledger.queueEvent(tx, row.organization_id, row.account_id, { type, kind: 'session', objectId: row.id, at });
 
 const stateNames = { PROCESSING: 'processing', SUCCEEDED: 'paid', FAILED: 'failed' } as const;
 
-function stateOf(row: PaymentRow, now: Date): PaySession['state'] {
+function stateOf(row: SandboxPaymentRow, now: Date): PaySession['state'] {
   if (row.state === 'OPEN') return row.expires_at.getTime() <= now.getTime() ? 'expired' : 'open';
   if (row.state === 'CANCELED') return row.failure?.code === endings.canceled.code ? 'canceled' : 'expired';
   return stateNames[row.state];
 }
 
-async function toSession(tx: Tx, row: PaymentRow, now: Date): Promise<PaySession> {
+async function toSession(tx: Tx, row: SandboxPaymentRow, now: Date): Promise<PaySession> {
   const { currency } = row;
   const organization = await tx('organizations').where({ id: row.organization_id }).first<{ name: string }>('name');
   return {
@@ -70,10 +72,10 @@ async function toSession(tx: Tx, row: PaymentRow, now: Date): Promise<PaySession
 async function withSession<T>(
   ctx: Ctx,
   token: string,
-  work: (tx: Tx, row: PaymentRow) => Promise<T>,
-  find: typeof findPayment,
+  work: (tx: Tx, row: SandboxPaymentRow) => Promise<T>,
+  find: typeof ledger.findPayment,
 ): Promise<T | undefined> {
-  if (!ctx.settings.sandbox.allowed || !secretTokenForm.test(token)) return undefined;
+  if (!ctx.settings.sandbox.allowed || !secretTokenPattern.test(token)) return undefined;
   const hash = hashSecretToken(token);
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string }[] }>(
     'select organization_id from find_sandbox_payment(?)',
@@ -87,53 +89,53 @@ async function withSession<T>(
   });
 }
 
-const again = async (tx: Tx, { organization_id, id }: PaymentRow, now: Date): Promise<PaySession> => {
-  const row = await findPayment(tx, organization_id, { id });
-  if (row === undefined) throw new Error('the session is gone while it was locked');
+const reload = async (tx: Tx, { organization_id, id }: SandboxPaymentRow, now: Date): Promise<PaySession> => {
+  const row = await ledger.findPayment(tx, organization_id, { id });
+  if (row === undefined) throw new Error('the session disappeared while it was locked');
   return toSession(tx, row, now);
 };
 
-/** Undefined for a token that is not known. */
-export const lookAtSession = (ctx: Ctx, token: string): Promise<PaySession | undefined> =>
-  withSession(ctx, token, (tx, row) => toSession(tx, row, ctx.clock.now()), findPayment);
+/** Undefined for an unknown token. */
+export const findPaySession = (ctx: Ctx, token: string): Promise<PaySession | undefined> =>
+  withSession(ctx, token, (tx, row) => toSession(tx, row, ctx.clock.now()), ledger.findPayment);
 
-async function charge(ctx: Ctx, tx: Tx, row: PaymentRow, card: TestCard): Promise<PayAnswer['outcome']> {
+async function charge(ctx: Ctx, tx: Tx, row: SandboxPaymentRow, card: TestCard): Promise<PayResult['outcome']> {
   const now = ctx.clock.now();
-  const { laterMs, payoutEveryMs } = ctx.settings.sandbox;
-  const later = new Date(now.getTime() + laterMs);
-  const { atOnce } = card;
-  if ('declined' in atOnce) {
-    await changePayment(tx, row, { card: card.id, failure: atOnce.declined });
-    await tell(tx, row, 'payment.declined', now);
+  const { delayMs, payoutEveryMs } = ctx.settings.sandbox;
+  const later = new Date(now.getTime() + delayMs);
+  const { immediate } = card;
+  if ('declined' in immediate) {
+    await ledger.updatePayment(tx, row, { card: card.id, failure: immediate.declined });
+    await queuePaymentEvent(tx, row, 'payment.declined', now);
     return 'declined';
   }
-  const isPaid = atOnce.state === 'SUCCEEDED';
-  await changePayment(tx, row, {
-    state: atOnce.state,
+  const isPaid = immediate.state === 'SUCCEEDED';
+  await ledger.updatePayment(tx, row, {
+    state: immediate.state,
     card: card.id,
     failure: null,
-    provider_payment_id: newSandboxId('py'),
+    provider_payment_id: ledger.createSandboxId('py'),
     due_at: isPaid ? windowEnd(now, payoutEveryMs) : later,
   });
-  if (card.isGivenBack) await planGivingBack(tx, row, later);
-  await tell(tx, row, isPaid ? 'payment.succeeded' : 'payment.processing', now);
+  if (card.isReversed) await scheduleBankReversal(tx, row, later);
+  await queuePaymentEvent(tx, row, isPaid ? 'payment.succeeded' : 'payment.processing', now);
   return 'done';
 }
 
-const planGivingBack = (tx: Tx, row: PaymentRow, later: Date): Promise<void> =>
-  insertRefund(tx, row, {
-    id: newSandboxId('re'),
+const scheduleBankReversal = (tx: Tx, row: SandboxPaymentRow, later: Date): Promise<void> =>
+  ledger.insertRefund(tx, row, {
+    id: ledger.createSandboxId('re'),
     session_id: row.id,
     refund_id: null,
     amount_minor: row.amount_minor,
-    reason: 'The bank took it back',
+    reason: 'The bank reversed the payment',
     state: 'PENDING',
     failure: null,
     due_at: later,
   });
 
-/** Tries the card; a second try of a session that was paid changes nothing. Undefined for a token that is not known. */
-export const payByCard = (ctx: Ctx, token: string, cardId: string): Promise<PayAnswer | undefined> =>
+/** Tries the card; trying again after the session was paid changes nothing. Undefined for an unknown token. */
+export const payByCard = (ctx: Ctx, token: string, cardId: string): Promise<PayResult | undefined> =>
   withSession(
     ctx,
     token,
@@ -142,13 +144,13 @@ export const payByCard = (ctx: Ctx, token: string, cardId: string): Promise<PayA
       const card = findTestCard(cardId);
       const canPay = card !== undefined && stateOf(row, now) === 'open';
       const outcome = canPay ? await charge(ctx, tx, row, card) : 'refused';
-      return { outcome, session: await again(tx, row, now) };
+      return { outcome, session: await reload(tx, row, now) };
     },
-    lockPayment,
+    ledger.lockPayment,
   );
 
-/** Ends the session for good. Undefined for a token that is not known. */
-export const giveUpPaying = (ctx: Ctx, token: string): Promise<PayAnswer | undefined> =>
+/** Cancels an open session for good. Undefined for an unknown token. */
+export const cancelPaySession = (ctx: Ctx, token: string): Promise<PayResult | undefined> =>
   withSession(
     ctx,
     token,
@@ -156,7 +158,7 @@ export const giveUpPaying = (ctx: Ctx, token: string): Promise<PayAnswer | undef
       const now = ctx.clock.now();
       const isOpen = stateOf(row, now) === 'open';
       if (isOpen) await endSession(tx, row, 'canceled', now);
-      return { outcome: isOpen ? 'done' : 'refused', session: await again(tx, row, now) };
+      return { outcome: isOpen ? 'done' : 'refused', session: await reload(tx, row, now) };
     },
-    lockPayment,
+    ledger.lockPayment,
   );

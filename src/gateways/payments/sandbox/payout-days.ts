@@ -1,8 +1,8 @@
-// When the sandbox pays out. Windows are counted from the epoch, so that a daily one ends at midnight UTC.
+// When the sandbox pays out. Payout windows are aligned to the epoch, so that a daily window ends at midnight UTC.
 
 const dayMs = 86_400_000;
 
-/** The end of the window that holds the instant. */
+/** The end of the window that contains the instant. */
 export const windowEnd = (at: Date, everyMs: number): Date => new Date((Math.floor(at.getTime() / everyMs) + 1) * everyMs);
 
 /** The first Monday to Friday after the day (UTC) of the instant, as YYYY-MM-DD. */
@@ -12,5 +12,5 @@ export function nextBankingDay(at: Date): string {
   return day.toISOString().slice(0, 10);
 }
 
-/** How long a payout of such windows stays PENDING. */
+/** How long a payout stays PENDING: an hour for daily windows, and in proportion for others. */
 export const pendingMs = (everyMs: number): number => Math.ceil(everyMs / 24);

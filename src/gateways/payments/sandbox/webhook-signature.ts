@@ -1,11 +1,11 @@
-// How the sandbox signs what it tells: HMAC-SHA256 over the second of sending and the raw body, `t=<seconds>,v1=<hex>`. The secret is an
-// account's own and is derived from the service's key, so nobody has to keep or enter it.
+// The signature of the sandbox's events: HMAC-SHA256 over the time of sending and the raw body, `t=<seconds since 1970>,v1=<hex>`. The
+// secret is derived from the service's key for each account, so it isn't stored or entered anywhere.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Ctx } from '../../../core/ctx.ts';
 import { ProviderError } from '../provider.ts';
 
 export const signatureHeader = 'sandbox-signature';
-/** A signature that is older, or further ahead, may be a replay. */
+/** An older signature may be a replay. The same tolerance applies to the future. */
 const windowSeconds = 300;
 
 type Signer = Pick<Ctx, 'clock' | 'keyring'>;
@@ -24,11 +24,11 @@ export function signWebhook(ctx: Signer, accountId: string, rawBody: Buffer): st
 }
 
 /** Throws ProviderError('bad-signature') unless the header signs this body for this account, within the last five minutes. */
-export function checkWebhook(ctx: Signer, accountId: string, rawBody: Buffer, header: string | undefined): void {
+export function assertWebhookSignature(ctx: Signer, accountId: string, rawBody: Buffer, header: string | undefined): void {
   const [, seconds = '', hex = ''] = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/.exec(header ?? '') ?? [];
   const given = Buffer.from(hex, 'hex');
-  const made = digest(ctx, accountId, Number(seconds), rawBody);
+  const expected = digest(ctx, accountId, Number(seconds), rawBody);
   const isFresh = Math.abs(nowSeconds(ctx) - Number(seconds)) <= windowSeconds;
-  if (given.length !== made.length || !timingSafeEqual(given, made) || !isFresh)
-    throw new ProviderError('bad-signature', 'The signature does not fit');
+  if (given.length !== expected.length || !timingSafeEqual(given, expected) || !isFresh)
+    throw new ProviderError('bad-signature', 'The signature is invalid or expired');
 }

@@ -1,18 +1,19 @@
-// How Stripe is called: by its own library, at one address, within a time and a size, without telemetry. No redirect is followed, so
-// that the key goes to that address alone.
+// Calls Stripe with its own library: at one address, with limits of time and size, without telemetry. Redirects are not followed, so that
+// the secret key is sent to that address only.
 import Stripe from 'stripe';
 import type { Settings } from '../../../core/settings.ts';
 import { toProviderError } from './errors.ts';
 import type { StripeSecrets } from './stripe.ts';
 
-/** What the types of this version of the library describe. Events may be of another: nothing but ids is read from them. */
+/** The API version of the library's types. Events may have another version: only ids and our metadata are read from them. */
 const apiVersion = '2026-10-28.endive';
-const mostBytes = 16 << 20;
+const maxResponseBytes = 16 << 20;
 
-/** Rejects with ProviderError. A call that was aborted may have been done all the same. */
-export type AskStripe = <T>(signal: AbortSignal, question: (stripe: Stripe) => Promise<T>) => Promise<T>;
+/** Runs `work` with a Stripe client. Rejects with ProviderError only. A call that was aborted may have taken effect all the same. */
+export type CallStripe = <T>(signal: AbortSignal, work: (stripe: Stripe) => Promise<T>) => Promise<T>;
 
-export function openClient({ apiUrl, timeoutMs, retries }: Settings['stripe'], secrets: StripeSecrets): AskStripe {
+/** Makes no request. The returned function rejects with ProviderError, which never contains the secrets. */
+export function createStripeClient({ apiUrl, timeoutMs, retries }: Settings['stripe'], secrets: StripeSecrets): CallStripe {
   const { protocol, hostname, port } = new URL(apiUrl);
   const secure = protocol === 'https:';
   const config: Stripe.StripeConfig = {
@@ -24,33 +25,33 @@ export function openClient({ apiUrl, timeoutMs, retries }: Settings['stripe'], s
     maxNetworkRetries: retries,
     telemetry: false,
   };
-  return async (signal, question) => {
+  return async (signal, work) => {
     try {
-      return await question(new Stripe(secrets.secretKey, { ...config, httpClient: Stripe.createFetchHttpClient(boundedFetch(signal)) }));
+      return await work(new Stripe(secrets.secretKey, { ...config, httpClient: Stripe.createFetchHttpClient(boundedFetch(signal)) }));
     } catch (error) {
       throw toProviderError(error, [secrets.secretKey, secrets.webhookSecret], signal);
     }
   };
 }
 
-/** `caller` is whose patience counts besides the library's own. */
+/** Aborts with the caller's signal as well as with the library's own timeout. */
 function boundedFetch(caller: AbortSignal): typeof fetch {
   return async (input, init) => {
     const headers = new Headers(init?.headers);
-    // Tells what the service runs on, which is nobody's concern.
+    // It reveals the platform that the service runs on.
     headers.delete('x-stripe-client-user-agent');
     const signal = init?.signal ? AbortSignal.any([caller, init.signal]) : caller;
-    const { body, status, headers: answered } = await fetch(input, { ...init, headers, signal, redirect: 'error' });
-    return new Response(body === null ? null : body.pipeThrough(bounded()), { status, headers: answered });
+    const { body, status, headers: responseHeaders } = await fetch(input, { ...init, headers, signal, redirect: 'error' });
+    return new Response(body === null ? null : body.pipeThrough(limitSize()), { status, headers: responseHeaders });
   };
 }
 
-function bounded(): TransformStream<Uint8Array, Uint8Array> {
+function limitSize(): TransformStream<Uint8Array, Uint8Array> {
   let size = 0;
   return new TransformStream({
     transform: (chunk, controller) => {
       size += chunk.byteLength;
-      if (size > mostBytes) controller.error(new Error(`The answer is larger than ${mostBytes} bytes`));
+      if (size > maxResponseBytes) controller.error(new Error(`The response is larger than ${maxResponseBytes} bytes`));
       else controller.enqueue(chunk);
     },
   });

@@ -1,14 +1,14 @@
-// What Stripe's events are about. Only ids and our own marks are read from them: all else may be old, and of another version of Stripe's
-// interface.
+// Which object a Stripe event concerns. Only ids and our own metadata are read from events: everything else may be outdated or of another
+// API version.
 import Stripe from 'stripe';
 import { z } from 'zod';
 import { ProviderError, type ProviderEvent, type ProviderObject } from '../provider.ts';
 import { ourPaymentId } from './snapshots.ts';
 
-/** How old a signature may be. */
+/** The maximum age of a signature. */
 const toleranceSeconds = 300;
 
-/** Those that an endpoint should be sent, and that are listed for what it missed. Stripe lists by at most twenty. */
+/** The types to subscribe a webhook endpoint to, and to list for missed events. Stripe's list accepts at most twenty types. */
 export const eventTypes = [
   'checkout.session.completed',
   'checkout.session.expired',
@@ -35,7 +35,7 @@ const Reference = z.union([Id, z.object({ id: Id })]).nullish();
 const EventText = z.object({
   id: Id,
   type: z.string().max(200),
-  /** Of a connected account, whose payments are none of this account's. */
+  /** Set for events of a connected account, whose payments don't belong to this account. */
   account: z.string().nullish(),
   data: z
     .object({
@@ -47,7 +47,7 @@ const EventText = z.object({
       }),
     })
     .optional(),
-  /** Events of the thin kind name the object alone. */
+  /** Thin events have only a reference to the object. */
   related_object: z.object({ id: Id, type: z.string() }).nullish(),
 });
 
@@ -64,8 +64,8 @@ type Given = {
   readonly metadata?: Readonly<Record<string, string>> | null | undefined;
 };
 
-/** Null for an object that means nothing here. */
-function objectOf(given: Given): ProviderObject | null {
+/** Null for an object of an irrelevant type. */
+function toProviderObject(given: Given): ProviderObject | null {
   const kind = kinds[given.object];
   if (kind !== undefined) return given.id === undefined ? null : { kind, id: given.id };
   if (!['charge', 'refund', 'dispute'].includes(given.object)) return null;
@@ -73,32 +73,32 @@ function objectOf(given: Given): ProviderObject | null {
   return intent ? { kind: 'payment', id: typeof intent === 'string' ? intent : intent.id } : null;
 }
 
-/** Those that carry our marks from the beginning. What a refund or a payout is about can't be seen from it. */
+/** The object types that carry our metadata from the start. A refund or payout itself doesn't show which payment it belongs to. */
 const marked = new Set(['checkout.session', 'payment_intent', 'charge']);
 
-/** The same without payments of other programs, and of other organizations, that the account serves as well. */
-export const ourObjectOf = (given: Given, accountId: string): ProviderObject | null =>
-  marked.has(given.object) && ourPaymentId({ metadata: given.metadata ?? null }, accountId) === null ? null : objectOf(given);
+/** The same, but null for payments that other programs or organizations made on the same Stripe account. */
+export const findOurObject = (given: Given, accountId: string): ProviderObject | null =>
+  marked.has(given.object) && ourPaymentId({ metadata: given.metadata ?? null }, accountId) === null ? null : toProviderObject(given);
 
-/** Throws ProviderError: 'bad-signature', or 'malformed-answer' for what Stripe signed and nobody can read. */
-export function readStripeEvent(
+/** Throws ProviderError('bad-signature'), or ProviderError('malformed-answer') for a signed body that can't be parsed. */
+export function parseStripeEvent(
   rawBody: Buffer,
   signature: string | undefined,
   { accountId, webhookSecret, nowMs }: { readonly accountId: string; readonly webhookSecret: string; readonly nowMs: number },
 ): ProviderEvent {
   try {
     const { signature: verifier } = Stripe.webhooks;
-    if (verifier === null) throw new Error('the library has nothing to verify with');
+    if (verifier === null) throw new Error('the Stripe library has no signature verifier');
     verifier.verifyHeader(rawBody, signature ?? '', webhookSecret, toleranceSeconds, undefined, nowMs);
   } catch {
-    throw new ProviderError('bad-signature', 'The event is not signed by Stripe, or was sent too long ago');
+    throw new ProviderError('bad-signature', 'The event is not signed by Stripe, or is too old');
   }
   const event = EventText.safeParse(parsed(rawBody)).data;
-  if (event === undefined) throw new ProviderError('malformed-answer', "The event can't be read");
+  if (event === undefined) throw new ProviderError('malformed-answer', 'The event cannot be read');
   const { id, type, account, data, related_object: related } = event;
-  const aboutOurs =
-    data === undefined ? related && objectOf({ id: related.id, object: related.type }) : ourObjectOf(data.object, accountId);
-  return { id, type, concerns: account ? null : (aboutOurs ?? null) };
+  const concerns =
+    data === undefined ? related && toProviderObject({ id: related.id, object: related.type }) : findOurObject(data.object, accountId);
+  return { id, type, concerns: account ? null : (concerns ?? null) };
 }
 
 function parsed(rawBody: Buffer): unknown {

@@ -1,4 +1,4 @@
-// Reads one payout to the bank and what it is made of: the balance transactions that Stripe settled by it, in the payout's currency.
+// Builds the snapshot of a payout and its entries: the balance transactions that Stripe settled with it, in the payout's currency.
 import type Stripe from 'stripe';
 import type { PayoutSnapshot, PayoutState } from '../provider.ts';
 import { ProviderError } from '../provider.ts';
@@ -6,8 +6,8 @@ import { fromStripeAmount } from './amounts.ts';
 import { expanded, idOf, ourPaymentId } from './snapshots.ts';
 
 type Entry = PayoutSnapshot['entries'][number];
-/** Our id of the payment that a payment intent belongs to; null when it is none of ours. */
-export type FindPayment = (paymentIntentId: string) => Promise<string | null>;
+/** Our id of the payment that a payment intent belongs to; null when this service didn't create it. */
+export type FindPaymentId = (paymentIntentId: string) => Promise<string | null>;
 
 const states: Readonly<Record<string, PayoutState>> = {
   pending: 'PENDING',
@@ -22,20 +22,24 @@ const fees = new Set(['stripe_fee', 'stripe_fx_fee', 'tax_fee']);
 
 const day = (seconds: number): string => new Date(seconds * 1_000).toISOString().slice(0, 10);
 
-/** `transactions` with their sources expanded, those of the payout alone; empty for a payout by hand, of which Stripe tells none. */
+/**
+ * `transactions` are those of the payout, with their sources expanded; empty for a manual payout, for which Stripe lists none. What they
+ * don't account for becomes an entry of kind `other`. Rejects with ProviderError('malformed-answer') for an unknown state or an amount that
+ * is no whole number of minor units.
+ */
 export async function payoutSnapshot(
   payout: Stripe.Payout,
   transactions: readonly Stripe.BalanceTransaction[],
   accountId: string,
-  findPayment: FindPayment,
+  findPayment: FindPaymentId,
 ): Promise<PayoutSnapshot> {
   const state = states[payout.status];
-  if (state === undefined) throw new ProviderError('malformed-answer', 'Stripe told a state of a payout that is not known here');
+  if (state === undefined) throw new ProviderError('malformed-answer', 'Stripe returned an unknown payout status');
   const amount = fromStripeAmount(payout.amount, payout.currency);
   const entries: Entry[] = [];
   for (const transaction of transactions) entries.push(...(await entriesOf(transaction, accountId, findPayment)));
   const rest = entries.reduce((left, entry) => left - entry.amount.amountMinor, amount.amountMinor);
-  if (rest !== 0n) entries.push({ ...nobodys, kind: 'other', amount: { ...amount, amountMinor: rest } });
+  if (rest !== 0n) entries.push({ ...unrelated, kind: 'other', amount: { ...amount, amountMinor: rest } });
   return {
     id: payout.id,
     state,
@@ -43,14 +47,15 @@ export async function payoutSnapshot(
     arrivalDate: day(payout.arrival_date),
     createdAt: new Date(payout.created * 1_000),
     entries,
-    failure: payout.failure_code === null ? null : { code: payout.failure_code, message: payout.failure_message ?? 'The bank refused it' },
+    failure:
+      payout.failure_code === null ? null : { code: payout.failure_code, message: payout.failure_message ?? 'The bank refused the payout' },
   };
 }
 
-const nobodys = { paymentId: null, providerRefundId: null } as const;
+const unrelated = { paymentId: null, providerRefundId: null } as const;
 
-/** None for the payout's own transaction, which takes from the balance what the others brought. */
-async function entriesOf(transaction: Stripe.BalanceTransaction, accountId: string, findPayment: FindPayment): Promise<Entry[]> {
+/** Empty for the payout's own transaction, which debits from the balance what the others credited. */
+async function entriesOf(transaction: Stripe.BalanceTransaction, accountId: string, findPayment: FindPaymentId): Promise<Entry[]> {
   const { type, amount, fee, net, currency } = transaction;
   if (type === 'payout') return [];
   const money = (value: number) => fromStripeAmount(value, currency);
@@ -64,7 +69,7 @@ async function entriesOf(transaction: Stripe.BalanceTransaction, accountId: stri
     const paymentId = ourPaymentId(source, accountId) ?? (intentId === null ? null : await findPayment(intentId));
     if (paymentId !== null) return withFee({ kind: 'refund', paymentId, providerRefundId: source.id, amount: money(amount) }, money(-fee));
   }
-  return [{ ...nobodys, kind: fees.has(type) && net < 0 ? 'fee' : 'other', amount: money(net) }];
+  return [{ ...unrelated, kind: fees.has(type) && net < 0 ? 'fee' : 'other', amount: money(net) }];
 }
 
 const withFee = (entry: Entry, fee: Entry['amount']): Entry[] =>

@@ -1,13 +1,13 @@
-// Reads what Stripe holds of one payment into the service's words. A checkout session tells whether it may still be paid; whether money
-// came is told by its payment intent alone.
+// Builds payment and refund snapshots from Stripe's objects. The checkout session shows whether it may still be paid; only its payment
+// intent shows whether money was received.
 import type Stripe from 'stripe';
 import { isId } from '../../../core/id.ts';
 import type { Failure, PaymentSnapshot, RefundSnapshot, RefundState } from '../provider.ts';
 import { ProviderError } from '../provider.ts';
 import { fromStripeAmount } from './amounts.ts';
 
-/** What this service writes on Stripe's objects, so that it knows its own on an account that others use as well. */
-export const marks = {
+/** The metadata keys by which this service recognizes its own objects on a Stripe account that other programs may use as well. */
+export const metadataKeys = {
   account: 'portal_account',
   payment: 'portal_payment',
   checkout: 'portal_checkout',
@@ -16,25 +16,25 @@ export const marks = {
 
 type Marked = { readonly metadata?: Stripe.Metadata | null };
 
-/** Our id of the payment; null for what another program, or another organization, made on the same account. */
-export const ourPaymentId = (marked: Marked, accountId: string): string | null => ourMark(marked, accountId, marks.payment);
+/** Our id of the payment; null for an object that another program or organization created on the same Stripe account. */
+export const ourPaymentId = (marked: Marked, accountId: string): string | null => readOurId(marked, accountId, metadataKeys.payment);
 
-/** Null too for what somebody changed at Stripe's own desk into no id. */
-function ourMark({ metadata }: Marked, accountId: string, mark: string): string | null {
-  const id = metadata?.[marks.account] === accountId ? metadata[mark] : undefined;
+/** Null also when someone changed the metadata in Stripe's dashboard to something that isn't an id. */
+function readOurId({ metadata }: Marked, accountId: string, mark: string): string | null {
+  const id = metadata?.[metadataKeys.account] === accountId ? metadata[mark] : undefined;
   return id !== undefined && isId(id) ? id : null;
 }
 
-/** The object itself where it was asked for. */
+/** The object where it was expanded; null where there is only its id. */
 export const expanded = <T extends object>(value: string | T | null | undefined): T | null =>
   typeof value === 'object' && value !== null ? value : null;
 export const idOf = (value: string | { readonly id: string } | null | undefined): string | null =>
   typeof value === 'string' ? value : (value?.id ?? null);
 
-const longestText = 300;
+const maxFailureLength = 300;
 const failureOf = (code: string | null | undefined, message: string | null | undefined, otherwise: string): Failure => ({
   code: code ?? 'unknown',
-  message: (message ?? otherwise).slice(0, longestText),
+  message: (message ?? otherwise).slice(0, maxFailureLength),
 });
 
 const refundStates: Readonly<Record<string, RefundState>> = {
@@ -45,12 +45,13 @@ const refundStates: Readonly<Record<string, RefundState>> = {
   canceled: 'CANCELED',
 };
 
+/** Throws ProviderError('malformed-answer') for an unknown status. */
 export function refundSnapshot(refund: Stripe.Refund, accountId: string): RefundSnapshot {
   const state = refundStates[refund.status ?? ''];
-  if (state === undefined) throw new ProviderError('malformed-answer', 'Stripe told a state of a refund that is not known here');
+  if (state === undefined) throw new ProviderError('malformed-answer', 'Stripe returned an unknown refund status');
   return {
     id: refund.id,
-    refundId: ourMark(refund, accountId, marks.refund),
+    refundId: readOurId(refund, accountId, metadataKeys.refund),
     amount: fromStripeAmount(refund.amount, refund.currency),
     state,
     failure: state === 'FAILED' ? failureOf(refund.failure_reason, null, `The refund failed: ${refund.failure_reason ?? 'unknown'}`) : null,
@@ -59,13 +60,13 @@ export function refundSnapshot(refund: Stripe.Refund, accountId: string): Refund
 
 function stateOf(session: Stripe.Checkout.Session, intent: Stripe.PaymentIntent | null): PaymentSnapshot['state'] {
   if (intent?.status === 'succeeded') return 'SUCCEEDED';
-  // Under way at a bank, which may take days: also after the session ended.
+  // A bank is processing it, which may take days and outlast the session.
   if (intent?.status === 'processing' || intent?.status === 'requires_capture') return 'PROCESSING';
   if (session.status === 'open') return 'OPEN';
   if (session.status === 'expired') return 'CANCELED';
-  if (session.status !== 'complete') throw new ProviderError('malformed-answer', 'Stripe told a state of a session that is not known here');
+  if (session.status !== 'complete') throw new ProviderError('malformed-answer', 'Stripe returned an unknown session status');
   if (intent?.status === 'canceled') return 'CANCELED';
-  // A completed session can't be tried again: what asks for another method now is a debit that the bank refused.
+  // A completed session can't be paid again: an intent that requires another method now is a debit that the bank refused.
   if (intent?.status === 'requires_payment_method') return 'FAILED';
   return 'PROCESSING';
 }
@@ -78,7 +79,10 @@ function methodOf(charge: Stripe.Charge | null): PaymentSnapshot['method'] {
   return { type: details.type, last4: last4 !== null && /^\w{1,4}$/.test(last4) ? last4 : null };
 }
 
-/** `session` with its payment intent and that one's latest charge expanded; `refunds` all of the payment's. Null when it is none of ours. */
+/**
+ * `session` must have its payment intent and that intent's latest charge expanded; `refunds` are all refunds of the payment. Null when this
+ * service didn't create it for the account. Throws ProviderError('malformed-answer') for an unknown state or a missing currency.
+ */
 export function paymentSnapshot(
   session: Stripe.Checkout.Session,
   refunds: readonly Stripe.Refund[],
@@ -89,7 +93,7 @@ export function paymentSnapshot(
   const intent = expanded(session.payment_intent);
   const state = stateOf(session, intent);
   const currency = intent?.currency ?? session.currency;
-  if (currency === null) throw new ProviderError('malformed-answer', 'Stripe told no currency of a payment');
+  if (currency === null) throw new ProviderError('malformed-answer', 'Stripe returned a payment without a currency');
   const declined = state === 'SUCCEEDED' || state === 'PROCESSING' ? null : intent?.last_payment_error;
   return {
     paymentId,

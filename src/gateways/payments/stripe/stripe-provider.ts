@@ -1,43 +1,44 @@
-// One organization's account at Stripe. Each question fetches the present state; nothing is remembered in between.
+// One organization's account at Stripe. Every call fetches the current state; nothing is cached.
 import type Stripe from 'stripe';
 import type { Clock } from '../../../core/clock.ts';
 import type { Ctx } from '../../../core/ctx.ts';
 import { type CheckoutOrder, type PaymentProvider, type PaymentSnapshot, ProviderError, type ProviderObject } from '../provider.ts';
 import { toStripeAmount } from './amounts.ts';
-import { type AskStripe, openClient } from './client.ts';
+import { type CallStripe, createStripeClient } from './client.ts';
 import { isMissing } from './errors.ts';
-import { eventTypes, ourObjectOf, readStripeEvent } from './events.ts';
+import { eventTypes, findOurObject, parseStripeEvent } from './events.ts';
 import { payoutSnapshot } from './payouts.ts';
-import { marks, ourPaymentId, paymentSnapshot, refundSnapshot } from './snapshots.ts';
+import { metadataKeys, ourPaymentId, paymentSnapshot, refundSnapshot } from './snapshots.ts';
 import type { StripeSecrets } from './stripe.ts';
 
-type Account = { readonly id: string; readonly ask: AskStripe };
+type Account = { readonly id: string; readonly call: CallStripe };
 type Session = Stripe.Checkout.Session;
 
-const whole = ['payment_intent.latest_charge'];
-/** Stripe's own bounds. */
-const mostItems = 100;
-const longestName = 250;
-const longestMark = 500;
-/** Stripe ends no session sooner than half an hour after it was made. */
+const expandLatestCharge = ['payment_intent.latest_charge'];
+/** Stripe's own limits. */
+const maxLineItems = 100;
+const maxNameLength = 250;
+const maxMetadataLength = 500;
+/** Stripe's sessions last at least half an hour. */
 const graceMs = 30 * 60_000;
-/** Stripe keeps events for thirty days. */
+/** Stripe keeps events for thirty days; one day is a safety margin. */
 const eventsKeptMs = 29 * 86_400_000;
 const pageSize = 100;
 
-export function openStripe(ctx: Pick<Ctx, 'clock' | 'settings'>, accountId: string, secrets: StripeSecrets): PaymentProvider {
-  const account: Account = { id: accountId, ask: openClient(ctx.settings.stripe, secrets) };
+/** Makes no request. Its methods reject with ProviderError only. */
+export function createStripeProvider(ctx: Pick<Ctx, 'clock' | 'settings'>, accountId: string, secrets: StripeSecrets): PaymentProvider {
+  const account: Account = { id: accountId, call: createStripeClient(ctx.settings.stripe, secrets) };
   return {
     name: 'stripe',
-    check: (signal) => check(account, signal),
+    checkCredentials: (signal) => checkCredentials(account, signal),
     createCheckout: (order, signal) => createCheckout(account, order, signal),
     expireCheckout: (sessionId, signal) => expireCheckout(account, sessionId, signal),
-    payment: (ref, signal) => findPayment(account, ref, signal),
-    refund: (order, signal) => refund(account, order, signal),
-    payout: (id, signal) => findPayout(account, id, signal),
-    changedSince: (since, signal) => changedSince(account, ctx.clock, since, signal),
-    readEvent: (rawBody, headers) =>
-      readStripeEvent(rawBody, headers['stripe-signature'], {
+    findPayment: (ref, signal) => findPayment(account, ref, signal),
+    createRefund: (order, signal) => createRefund(account, order, signal),
+    findPayout: (id, signal) => findPayout(account, id, signal),
+    listChangedSince: (since, signal) => listChangedSince(account, ctx.clock, since, signal),
+    parseEvent: (rawBody, headers) =>
+      parseStripeEvent(rawBody, headers['stripe-signature'], {
         accountId,
         webhookSecret: secrets.webhookSecret,
         nowMs: ctx.clock.now().getTime(),
@@ -45,10 +46,10 @@ export function openStripe(ctx: Pick<Ctx, 'clock' | 'settings'>, accountId: stri
   };
 }
 
-/** Asks once for each kind of object that is read later, so that a restricted key which lacks one says so now. */
-async function check({ ask }: Account, signal: AbortSignal): Promise<void> {
+/** Lists each kind of object that is read later, so that a restricted key's missing permission shows at once. */
+async function checkCredentials({ call }: Account, signal: AbortSignal): Promise<void> {
   const one = { limit: 1 };
-  await ask(signal, async (stripe) => {
+  await call(signal, async (stripe) => {
     await stripe.checkout.sessions.list(one);
     await Promise.all([
       stripe.paymentIntents.list(one),
@@ -61,11 +62,11 @@ async function check({ ask }: Account, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The session that Stripe holds ends half an hour after the order does, because Stripe allows no shorter one and the same order must
- * always be the same request. The service ends it in time itself.
+ * Stripe's session expires half an hour after the order does: Stripe allows no shorter session, and the same order must always be the same
+ * request. The service expires the session itself when the order does.
  */
-async function createCheckout({ id, ask }: Account, order: CheckoutOrder, signal: AbortSignal) {
-  const metadata = { [marks.account]: id, [marks.payment]: order.paymentId, [marks.checkout]: order.checkoutId };
+async function createCheckout({ id, call }: Account, order: CheckoutOrder, signal: AbortSignal) {
+  const metadata = { [metadataKeys.account]: id, [metadataKeys.payment]: order.paymentId, [metadataKeys.checkout]: order.checkoutId };
   const params: Stripe.Checkout.SessionCreateParams = {
     mode: 'payment',
     client_reference_id: order.paymentId,
@@ -74,48 +75,48 @@ async function createCheckout({ id, ask }: Account, order: CheckoutOrder, signal
     cancel_url: order.cancelUrl,
     expires_at: Math.ceil((order.expiresAt.getTime() + graceMs) / 1_000),
     metadata,
-    // Copied by Stripe to the charge, and so found in payouts.
-    payment_intent_data: { metadata, description: order.title.slice(0, longestName) },
-    // What is due is due in its own currency, to the last digit.
+    // Stripe copies the metadata to the charge, where payouts find it.
+    payment_intent_data: { metadata, description: order.title.slice(0, maxNameLength) },
+    // The amount due must be paid exactly, in its own currency.
     adaptive_pricing: { enabled: false },
   };
-  const session = await ask(signal, (stripe) =>
+  const session = await call(signal, (stripe) =>
     stripe.checkout.sessions.create(params, { idempotencyKey: `checkout-${order.checkoutId}` }),
   );
-  if (!session.id || !session.url) throw new ProviderError('malformed-answer', 'Stripe told no address of the payment page');
+  if (!session.id || !session.url) throw new ProviderError('malformed-answer', 'Stripe returned no address of the payment page');
   return { id: session.id, url: session.url, expiresAt: order.expiresAt };
 }
 
 function lineItems({ items, amount, title }: CheckoutOrder): Stripe.Checkout.SessionCreateParams.LineItem[] {
-  const shown = items.length > mostItems ? [{ label: title, amount }] : items;
+  const shown = items.length > maxLineItems ? [{ label: title, amount }] : items;
   return shown.map(({ label, amount: price }) => ({
     quantity: 1,
     price_data: {
       currency: price.currency.toLowerCase(),
       unit_amount: toStripeAmount(price),
-      product_data: { name: label.slice(0, longestName) },
+      product_data: { name: label.slice(0, maxNameLength) },
     },
   }));
 }
 
 async function expireCheckout(account: Account, sessionId: string, signal: AbortSignal): Promise<PaymentSnapshot> {
   try {
-    await account.ask(signal, (stripe) => stripe.checkout.sessions.expire(sessionId));
+    await account.call(signal, (stripe) => stripe.checkout.sessions.expire(sessionId));
   } catch (error) {
-    // It is open no more: what became of it is told below.
+    // The session is no longer open: the snapshot below shows its state.
     if (!(error instanceof ProviderError && error.kind === 'rejected')) throw error;
   }
   const snapshot = await findPayment(account, { sessionId }, signal);
-  if (snapshot === null) throw new ProviderError('rejected', 'Stripe knows no such session of this service');
+  if (snapshot === null) throw new ProviderError('rejected', 'Stripe has no such session of this service');
   return snapshot;
 }
 
 async function findPayment(
-  { id, ask }: Account,
+  { id, call }: Account,
   ref: { readonly sessionId: string } | { readonly providerPaymentId: string },
   signal: AbortSignal,
 ): Promise<PaymentSnapshot | null> {
-  return ask(signal, async (stripe) => {
+  return call(signal, async (stripe) => {
     const session = await ('sessionId' in ref ? sessionById(stripe, ref.sessionId) : sessionOfIntent(stripe, ref.providerPaymentId));
     if (session === null || ourPaymentId(session, id) === null) return null;
     const intent = session.payment_intent;
@@ -124,9 +125,9 @@ async function findPayment(
   });
 }
 
-async function orNull<T>(asked: Promise<T>): Promise<T | null> {
+async function orNull<T>(request: Promise<T>): Promise<T | null> {
   try {
-    return await asked;
+    return await request;
   } catch (error) {
     if (isMissing(error)) return null;
     throw error;
@@ -134,67 +135,76 @@ async function orNull<T>(asked: Promise<T>): Promise<T | null> {
 }
 
 const sessionById = (stripe: Stripe, id: string): Promise<Session | null> =>
-  orNull(stripe.checkout.sessions.retrieve(id, { expand: whole }));
+  orNull(stripe.checkout.sessions.retrieve(id, { expand: expandLatestCharge }));
 
 async function sessionOfIntent(stripe: Stripe, intentId: string): Promise<Session | null> {
-  const expand = whole.map((path) => `data.${path}`);
+  const expand = expandLatestCharge.map((path) => `data.${path}`);
   const found = await orNull(stripe.checkout.sessions.list({ payment_intent: intentId, limit: 1, expand }));
   return found?.data[0] ?? null;
 }
 
 const refundsOf = (stripe: Stripe, intentId: string): Promise<Stripe.Refund[]> =>
-  all(stripe.refunds.list({ payment_intent: intentId, limit: pageSize }));
+  collect(stripe.refunds.list({ payment_intent: intentId, limit: pageSize }));
 
-/** Over all pages. */
-async function all<T>(list: AsyncIterable<T>): Promise<T[]> {
+/** The items of all pages. */
+async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];
   for await (const item of list) items.push(item);
   return items;
 }
 
-/** Stripe may forget a key of idempotency after a day, so the refund is looked for first: asked again a week later it isn't made twice. */
-async function refund({ id, ask }: Account, order: Parameters<PaymentProvider['refund']>[0], signal: AbortSignal) {
+/**
+ * Stripe may drop an idempotency key after a day, so it looks for an existing refund first: repeated a week later it creates no second one.
+ */
+async function createRefund({ id, call }: Account, order: Parameters<PaymentProvider['createRefund']>[0], signal: AbortSignal) {
   const { refundId, providerPaymentId, amount, reason } = order;
   const params: Stripe.RefundCreateParams = {
     payment_intent: providerPaymentId,
     amount: toStripeAmount(amount),
-    metadata: { [marks.account]: id, [marks.refund]: refundId, ...(reason && { reason: reason.slice(0, longestMark) }) },
+    metadata: {
+      [metadataKeys.account]: id,
+      [metadataKeys.refund]: refundId,
+      ...(reason && { reason: reason.slice(0, maxMetadataLength) }),
+    },
   };
-  const made = await ask(signal, async (stripe) => {
-    const before = (await refundsOf(stripe, providerPaymentId)).find(({ metadata }) => metadata?.[marks.refund] === refundId);
-    return before ?? stripe.refunds.create(params, { idempotencyKey: `refund-${refundId}` });
+  const created = await call(signal, async (stripe) => {
+    const existing = (await refundsOf(stripe, providerPaymentId)).find(({ metadata }) => metadata?.[metadataKeys.refund] === refundId);
+    return existing ?? stripe.refunds.create(params, { idempotencyKey: `refund-${refundId}` });
   });
-  return refundSnapshot(made, id);
+  return refundSnapshot(created, id);
 }
 
-async function findPayout({ id, ask }: Account, payoutId: string, signal: AbortSignal) {
-  return ask(signal, async (stripe) => {
+async function findPayout({ id, call }: Account, payoutId: string, signal: AbortSignal) {
+  return call(signal, async (stripe) => {
     const payout = await orNull(stripe.payouts.retrieve(payoutId));
     if (payout === null) return null;
-    // Of a payout by hand Stripe doesn't say what it is made of, and of a scheduled one only when it has settled that.
-    const told = payout.automatic && payout.reconciliation_status === 'completed';
-    const transactions = told
-      ? await all(stripe.balanceTransactions.list({ payout: payoutId, limit: pageSize, expand: ['data.source'] }))
+    // Stripe doesn't list the transactions of a manual payout, and those of an automatic one only when reconciliation has completed.
+    const isReconciled = payout.automatic && payout.reconciliation_status === 'completed';
+    const transactions = isReconciled
+      ? await collect(stripe.balanceTransactions.list({ payout: payoutId, limit: pageSize, expand: ['data.source'] }))
       : [];
-    const seen = new Map<string, string | null>();
+    const paymentIds = new Map<string, string | null>();
     return payoutSnapshot(payout, transactions, id, async (intentId) => {
-      const known = seen.get(intentId);
+      const known = paymentIds.get(intentId);
       if (known !== undefined) return known;
       const intent = await orNull(stripe.paymentIntents.retrieve(intentId));
       const paymentId = intent === null ? null : ourPaymentId(intent, id);
-      seen.set(intentId, paymentId);
+      paymentIds.set(intentId, paymentId);
       return paymentId;
     });
   });
 }
 
-/** By Stripe's events, newest first as it lists them, turned round; what is older than these is found by when it was made. */
-async function* changedSince({ id, ask }: Account, clock: Clock, since: Date, signal: AbortSignal): AsyncGenerator<ProviderObject> {
+/**
+ * From Stripe's events, which it lists newest first, in reverse order. If `since` is older than the events that Stripe keeps, also
+ * everything that was created since then.
+ */
+async function* listChangedSince({ id, call }: Account, clock: Clock, since: Date, signal: AbortSignal): AsyncGenerator<ProviderObject> {
   const created = { gte: Math.floor(since.getTime() / 1_000) };
-  const found = await ask(signal, async (stripe) => {
+  const found = await call(signal, async (stripe) => {
     const objects = new Map<string, ProviderObject>();
     const add = (given: unknown): void => {
-      const object = ourObjectOf(given as Parameters<typeof ourObjectOf>[0], id);
+      const object = findOurObject(given as Parameters<typeof findOurObject>[0], id);
       if (object !== null && !objects.has(object.id)) objects.set(object.id, object);
     };
     for await (const event of stripe.events.list({ created, types: [...eventTypes], limit: pageSize })) add(event.data.object);

@@ -1,4 +1,6 @@
-/** An element with attributes, listeners (`onclick`) and children. Absent children are left out; strings stay text, never markup. */
+/**
+ * Creates an element with attributes, listeners (`onclick`) and children. Absent children are left out; strings become text, never markup.
+ */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -14,13 +16,15 @@ export function make(tag, attributes = {}, ...children) {
 export const button = (label, onclick, attributes = {}) => make('button', { type: 'button', onclick, ...attributes }, label);
 
 let made = 0;
-/** An id that no other element of the page has. */
+/** An id that is unique on the page. */
 export const freshId = (prefix) => {
   made += 1;
   return `${prefix}-${made}`;
 };
 
-/** Copies what `read` answers; where the browser doesn't let it, the text in `source` is selected for the reader to copy. */
+/**
+ * A button that copies the text returned by `read`. If the browser forbids that, it selects the text in `source` for the reader to copy.
+ */
 export function copyButton(label, read, source) {
   const copy = button('Copy', async () => {
     try {

@@ -1,13 +1,13 @@
-// Lays JSON out as elements from its text alone. Nothing is parsed into values, so every digit stays as it came.
+// Formats JSON text as elements. Nothing is parsed into values, so every digit is preserved.
 import { make } from './dom.js';
 
 const token = /\s*(?:([{}[\],:])|("(?:[^"\\]+|\\.)*")|(-?\d[\d.eE+-]*|true|false|null))/y;
-/** Beyond this many characters colours cost more than they give. */
-const mostColoured = 200_000;
-/** Beyond this many a page would be slow to scroll; the whole answer can be saved. */
-const mostShown = 1_000_000;
+/** Texts of more characters aren't coloured, which would be too slow. */
+const maxColouredLength = 200_000;
+/** Texts of more characters are cut, since the page would be slow to scroll; the complete response can be saved. */
+const maxShownLength = 1_000_000;
 
-/** The tokens of a JSON text; undefined where it isn't one. */
+/** The tokens of a JSON text; undefined when it isn't JSON. */
 function tokensOf(text) {
   const tokens = [];
   token.lastIndex = 0;
@@ -24,7 +24,7 @@ const classOf = ({ string, word }, next) => {
   return /^[-\d]/.test(word) ? 'json-number' : 'json-word';
 };
 
-/** Pieces of the laid-out text, each with its kind; `kind` is empty for punctuation and space. */
+/** The pieces of the formatted text, each with its kind, which is empty for punctuation and space. */
 function* pieces(tokens) {
   let depth = 0;
   const line = () => `\n${'  '.repeat(depth)}`;
@@ -46,17 +46,17 @@ function* pieces(tokens) {
   }
 }
 
-/** The text with line breaks; what is no JSON comes back as it is. */
-export function layOut(text) {
+/** The text with line breaks and indentation; returned unchanged when it isn't JSON. */
+export function formatJson(text) {
   const tokens = tokensOf(text);
   return tokens === undefined ? text : [...pieces(tokens)].map((piece) => piece.text).join('');
 }
 
-/** Elements for a text, coloured when it is JSON, and whether it was cut. */
+/** Returns `{nodes, isCut}`: elements for a text, coloured when it is JSON, and whether it was cut. */
 export function showText(text, isJson) {
-  if (text.length > mostColoured || !isJson) {
-    const laidOut = isJson && text.length <= mostShown ? layOut(text) : text;
-    return { nodes: [laidOut.slice(0, mostShown)], isCut: laidOut.length > mostShown };
+  if (text.length > maxColouredLength || !isJson) {
+    const laidOut = isJson && text.length <= maxShownLength ? formatJson(text) : text;
+    return { nodes: [laidOut.slice(0, maxShownLength)], isCut: laidOut.length > maxShownLength };
   }
   const tokens = tokensOf(text);
   if (tokens === undefined) return { nodes: [text], isCut: false };

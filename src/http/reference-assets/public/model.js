@@ -1,9 +1,9 @@
-// Reads an OpenAPI description into what the page shows: resources, their operations, parameters and answers. It knows nothing of
-// this service's own operations, so whatever a description holds is shown. Only GET: the public interface reads.
+// Converts an OpenAPI document into what the page shows: resources, their operations, parameters and responses. It knows none of this
+// service's operations, so it works for any document. GET only, since the public interface is read-only.
 
 const escapes = { '~1': '/', '~0': '~' };
 
-/** Follows references within the description. An unknown one is nothing. */
+/** Follows references within the document. An unknown one resolves to an empty object. */
 function resolve(root, node) {
   let found = node;
   for (let depth = 0; typeof found?.$ref === 'string' && depth < 20; depth += 1) {
@@ -15,13 +15,12 @@ function resolve(root, node) {
 
 const typesOf = ({ type }) => [type ?? []].flat();
 
-const words = { integer: 'whole number', number: 'number', string: 'text', boolean: 'true or false', object: 'object', array: 'list' };
-const formats = { date: 'date', 'date-time': 'time', uuid: 'id', uri: 'address' };
+const formats = { date: 'date', 'date-time': 'timestamp', uuid: 'UUID', uri: 'URL' };
 
-/** A type in words: `date`, `number or text`, `list of text`. */
+/** A type as the page shows it: `date`, `number or string`, `array of string`. */
 export function typeText(root, given) {
   const schema = resolve(root, given);
-  if (schema.enum !== undefined) return 'choice';
+  if (schema.enum !== undefined) return 'enum';
   const alternatives = (schema.anyOf ?? schema.oneOf ?? [])
     .map((each) => ({ type: schema.type, ...resolve(root, each) }))
     .filter(({ type }) => type !== 'null')
@@ -31,16 +30,16 @@ export function typeText(root, given) {
   if (types.length === 0) return schema.properties === undefined ? 'any' : 'object';
   return types
     .map((type) => {
-      if (type === 'array') return `list of ${typeText(root, schema.items ?? {})}`;
-      if (type === 'string') return formats[schema.format] ?? 'text';
-      return words[type] ?? type;
+      if (type === 'array') return `array of ${typeText(root, schema.items ?? {})}`;
+      if (type === 'string') return formats[schema.format] ?? 'string';
+      return type;
     })
     .join(' or ');
 }
 
 const isNullable = (schema) => typesOf(schema).includes('null') || (schema.anyOf ?? schema.oneOf ?? []).some(({ type }) => type === 'null');
 
-/** The bounds of a schema in words, as far as the description doesn't say them already. */
+/** The limits of a schema as text, unless its description mentions them already. */
 function boundsText(schema, description) {
   const { minimum, maximum, minLength, maxLength, maxItems, default: preset } = schema;
   const range =
@@ -51,10 +50,10 @@ function boundsText(schema, description) {
         : maximum !== undefined && `at most ${maximum}`;
   return [
     range,
-    minLength > 1 && `${minLength} characters or more`,
+    minLength > 1 && `at least ${minLength} characters`,
     maxLength !== undefined && `at most ${maxLength} characters`,
     maxItems !== undefined && `at most ${maxItems}`,
-    preset !== undefined && `${preset} if absent`,
+    preset !== undefined && `default ${preset}`,
   ]
     .filter((text) => text && !description.includes(text))
     .join(', ');
@@ -75,7 +74,7 @@ function readParameter(root, given) {
     type: typeText(root, item),
     bounds: boundsText(schema, description),
     isList,
-    /** How a list is sent: the parameter repeated, or one value with commas. */
+    /** How an array is sent: the parameter repeated, or one value with commas. */
     isRepeated: isList && (parameter.explode ?? (parameter.style ?? 'form') === 'form'),
     options: item.enum ?? (typesOf(item).includes('boolean') ? [true, false] : []),
     example: String(parameter.example ?? item.examples?.[0] ?? item.example ?? ''),
@@ -101,7 +100,7 @@ function readResponses(root, responses = {}) {
   });
 }
 
-/** Of a schema that may have several forms: what any of them has. */
+/** The properties of a schema; for `oneOf`, those of all alternatives. */
 function propertiesOf(root, schema) {
   const found = { ...schema.properties };
   for (const form of schema.oneOf ?? []) {
@@ -113,9 +112,9 @@ function propertiesOf(root, schema) {
   return found;
 }
 
-/** The fields of a schema; those of lists of objects and of objects follow theirs as `lines.item`. */
+/** The fields of a schema; the fields of nested objects and arrays of objects follow as `lines.item`. */
 function readFields(root, schema, prefix = '', depth = 0) {
-  // A record among its changes is shown as such, and its fields where it is listed.
+  // Alternatives are merged at the top level only: a change's record is one field here, and its fields are shown with the list.
   const properties = depth === 0 ? propertiesOf(root, schema) : (schema.properties ?? {});
   return Object.entries(properties).flatMap(([name, given]) => {
     const field = resolve(root, given);
@@ -133,10 +132,10 @@ function readFields(root, schema, prefix = '', depth = 0) {
   });
 }
 
-/** What an answer is about: the record in its envelope, or the whole of it. */
+/** The schema of the record within a response's envelope, or of the whole response. */
 function recordOf(root, responses) {
-  const good = responses.find(({ status }) => /^2/.test(status));
-  const schema = good?.content.find(({ type }) => /\bjson\b/.test(type))?.schema ?? {};
+  const success = responses.find(({ status }) => /^2/.test(status));
+  const schema = success?.content.find(({ type }) => /\bjson\b/.test(type))?.schema ?? {};
   const data = resolve(root, schema.properties?.data ?? {});
   const inner = data.items === undefined ? data : resolve(root, data.items);
   return inner.properties === undefined && inner.oneOf === undefined ? schema : inner;
@@ -161,7 +160,7 @@ function readOperation(root, path, item, operation) {
   };
 }
 
-/** `{title, version, description, resources: [{name, description, fields, operations}]}`, in the order of the description. */
+/** Returns `{title, version, description, resources: [{name, description, fields, operations}]}`, in the order of the document. */
 export function readDescription(root) {
   const operations = Object.entries(root.paths ?? {}).flatMap(([path, item]) =>
     item.get === undefined ? [] : [readOperation(root, path, item, item.get)],

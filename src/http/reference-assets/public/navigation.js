@@ -1,9 +1,9 @@
-// The list of resources and operations, and the search in it. Ctrl+K goes to the search, arrow keys go through what it found.
+// The list of resources and operations, and its search. Ctrl+K focuses the search, arrow keys move through the results.
 import { make } from './dom.js';
 
 const textOf = ({ summary, path, id, parameters }) => [summary, path, id, ...parameters.map(({ name }) => name)].join(' ').toLowerCase();
 
-/** Every word of the search must stand somewhere. */
+/** Every word of the search must occur in the text. */
 const fits = (text, words) => words.every((word) => text.includes(word));
 
 function entriesOf(model, hrefOf) {
@@ -24,7 +24,10 @@ function entriesOf(model, hrefOf) {
   });
 }
 
-/** Hides what doesn't fit; without words, the operations of other resources than the current one. Answers how many operations fit. */
+/**
+ * Hides entries that don't match; without search words, hides the operations of all resources but the current one. Returns the number of
+ * matching operations.
+ */
 function filterEntries(entries, words, current) {
   let count = 0;
   for (const { at, text, sublist, operations, item } of entries) {
@@ -42,8 +45,8 @@ const foundText = (count) => (count === 0 ? 'Nothing found' : count === 1 ? '1 o
 
 const setCurrent = (link, isCurrent) => (isCurrent ? link.setAttribute('aria-current', 'page') : link.removeAttribute('aria-current'));
 
-/** Arrow keys go through the links that are shown, Escape back to an empty search, Enter to the first operation found. */
-function goByKeys(element, search, clear) {
+/** Arrow keys move through the visible links, Escape clears the search, Enter opens the first operation found. */
+function handleKeys(element, search, clear) {
   const shown = () => [...element.querySelectorAll('a')].filter((link) => link.offsetParent !== null);
   const move = (step) => {
     const links = shown();
@@ -64,7 +67,7 @@ function goByKeys(element, search, clear) {
   });
 }
 
-/** `{element, focus, mark}`; `mark` tells which resource and which operation are shown, `onChoice` that the reader chose one. */
+/** Returns `{element, focus, mark}`; `mark` sets the current resource and operation. `onChoice` is called when the reader opens a link. */
 export function navigation(model, hrefOf, onChoice) {
   const entries = entriesOf(model, hrefOf);
   const search = make('input', { id: 'search', type: 'search', autocomplete: 'off', placeholder: 'Ctrl K', 'aria-describedby': 'found' });
@@ -82,7 +85,7 @@ export function navigation(model, hrefOf, onChoice) {
     guide.parentElement.hidden = words.length > 0;
     found.textContent = words.length === 0 ? '' : foundText(count);
   };
-  goByKeys(element, search, () => {
+  handleKeys(element, search, () => {
     search.value = '';
     update();
     search.focus();

@@ -1,4 +1,4 @@
-// One operation: what it answers, its parameters, and beside them the request as a program's lines, ready to be sent.
+// One operation: its responses, its parameters, and next to them the request as sample code, ready to be sent.
 import { make } from './dom.js';
 import { showText } from './json-text.js';
 import { phrase, prose } from './prose.js';
@@ -46,8 +46,8 @@ function responseDetails({ status, description, headers, content }) {
   );
 }
 
-/** The section of one operation, below the heading of its resource. `fieldsOfAnswer` is there where they are not the resource's. */
-export function operationSection(operation, access, { description, fieldsOfAnswer }) {
+/** The section of one operation, below the heading of its resource. `responseFields` is null when they are the resource's own. */
+export function operationSection(operation, access, { description, responseFields }) {
   let panel;
   const form = requestForm(operation, () => panel.update());
   panel = requestPanel(operation, form, access);
@@ -67,8 +67,8 @@ export function operationSection(operation, access, { description, fieldsOfAnswe
       make(
         'div',
         { class: 'about' },
-        fieldsOfAnswer,
-        make('section', { class: 'responses' }, make('h4', {}, 'Answers'), operation.responses.map(responseDetails)),
+        responseFields,
+        make('section', { class: 'responses' }, make('h4', {}, 'Responses'), operation.responses.map(responseDetails)),
       ),
     ),
   );

@@ -1,5 +1,5 @@
-// Markdown as elements. marked finds the structure; the elements are made here, so that no markup of a description is ever taken as
-// such: HTML in it is shown as text, pictures as their caption, and only links to web and mail addresses lead anywhere.
+// Renders Markdown as elements. marked parses the structure and this file creates the elements, so no HTML of a description is ever
+// interpreted: it is shown as text, images as their alternative text, and only links to web and mail addresses are links.
 import { lexer } from '../marked.esm.js';
 import { make } from './dom.js';
 
@@ -62,16 +62,16 @@ const blockElements = {
 
 const blocks = (tokens, level) => tokens.flatMap((token) => blockElements[token.type]?.(token, level) ?? inline(token));
 
-/** Paragraphs, lists and so on; a first-level heading becomes one of `level`. */
+/** Block elements of a Markdown text; its first-level headings become headings of `level`. */
 export const prose = (markdown, level = 3) => make('div', { class: 'prose' }, blocks(lexer(markdown), level));
 
-/** One line of a description: its inline parts, without a paragraph around them. */
+/** The inline elements of a single paragraph, without the paragraph itself. */
 export const phrase = (markdown) => {
   const tokens = lexer(markdown);
   return tokens.length === 1 && tokens[0].type === 'paragraph' ? inline(tokens[0]) : [prose(markdown)];
 };
 
-/** A long text as its parts: what stands before the first heading has no title. */
+/** Splits a text at its headings. The part before the first heading has an empty title. */
 export function sectionsOf(markdown) {
   const sections = [{ title: '', tokens: [] }];
   for (const token of lexer(markdown)) {

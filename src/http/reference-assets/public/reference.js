@@ -1,12 +1,12 @@
-// The reference itself: navigation on one side, one view at a time on the other. Which one stands in the fragment (`#at=…`), so that
-// it can be linked to and gone back to; credentials never do.
+// The reference: navigation on one side, one view at a time on the other. The fragment (`#at=…`) names the view, so that links and the back
+// button work. Credentials are never part of the URL.
 import { button, make } from './dom.js';
 import { navigation } from './navigation.js';
 import { guideView, resourceView } from './views.js';
 
 const fragment = () => new URLSearchParams(location.hash.slice(1));
 
-/** An address within the page; what the reader's own fragment holds besides stays in it. */
+/** A link within the page; other parameters of the fragment are kept. */
 function hrefOf(at) {
   const parameters = fragment();
   parameters.set('at', at);
@@ -15,8 +15,8 @@ function hrefOf(at) {
 
 const dateText = (date) => date.toLocaleDateString('en', { day: 'numeric', month: 'long', year: 'numeric' });
 
-/** What the answer's headers say of the version's future: deprecated, and until when; null in good standing. */
-function standing(headers) {
+/** A notice when the response headers say that the version is deprecated, with its sunset date; otherwise null. */
+function deprecationNotice(headers) {
   const since = /^@(\d+)$/.exec(headers.get('deprecation') ?? '')?.[1];
   if (since === undefined) return null;
   const sunset = headers.get('sunset');
@@ -26,36 +26,36 @@ function standing(headers) {
     'p',
     { class: 'notice warning' },
     make('strong', {}, `Deprecated since ${dateText(new Date(Number(since) * 1_000))}. `),
-    sunset === null ? 'It goes on answering until it is retired. ' : `It may be retired from ${dateText(new Date(sunset))} on. `,
+    sunset === null ? 'It keeps working until it is retired. ' : `It may be retired from ${dateText(new Date(sunset))} on. `,
     successor !== undefined && make('a', { href: `${successor}/preview` }, `Go to ${label}`),
   );
 }
 
 function banner(access, headers) {
-  if (!access.isDraft) return standing(headers);
-  const text = 'It may still change, and its requests are not answered before it is published.';
+  if (!access.isDraft) return deprecationNotice(headers);
+  const text = 'It may still change, and it serves no requests until it is published.';
   return make('p', { class: 'notice warning' }, make('strong', {}, 'This is a draft. '), text);
 }
 
 let listening = new AbortController();
 
-/** Takes the reference away, and all that it has in memory with it. */
-export function hideReference(place) {
+/** Removes the reference and everything it holds in memory. */
+export function hideReference(container) {
   listening.abort();
-  place.replaceChildren();
-  place.hidden = true;
+  container.replaceChildren();
+  container.hidden = true;
 }
 
-/** Shows a description read by `readDescription` in `place`. */
-export function showReference(place, model, access, headers) {
+/** Shows a document read by `readDescription` in `container`. */
+export function showReference(container, model, access, headers) {
   const content = make('div', { id: 'content' });
-  const menu = button('Operations', () => setMenu(!place.classList.contains('menu-open')), {
+  const menu = button('Operations', () => setMenu(!container.classList.contains('menu-open')), {
     class: 'menu',
     'aria-expanded': 'false',
     'aria-controls': 'navigation',
   });
   const setMenu = (isOpen) => {
-    place.classList.toggle('menu-open', isOpen);
+    container.classList.toggle('menu-open', isOpen);
     menu.setAttribute('aria-expanded', String(isOpen));
   };
   const list = navigation(model, hrefOf, () => setMenu(false));
@@ -67,7 +67,7 @@ export function showReference(place, model, access, headers) {
     const resource = resourceOf(at);
     const operation = resource !== undefined && resource.name !== at ? at : null;
     if (shown !== (resource ?? null)) {
-      access.forgetListeners();
+      access.removeListeners();
       content.replaceChildren(resource === undefined ? guideView(model, hrefOf) : resourceView(resource, access));
       shown = resource ?? null;
     }
@@ -81,8 +81,8 @@ export function showReference(place, model, access, headers) {
 
   const main = make('div', { class: 'main', tabindex: -1 }, banner(access, headers), content);
   const skip = button('Skip to the content', () => main.focus(), { class: 'skip' });
-  place.replaceChildren(skip, menu, list.element, main);
-  place.hidden = false;
+  container.replaceChildren(skip, menu, list.element, main);
+  container.hidden = false;
   listening = new AbortController();
   const { signal } = listening;
   addEventListener('hashchange', () => show(false), { signal });

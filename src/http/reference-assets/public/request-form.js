@@ -1,13 +1,13 @@
-// The parameters of one operation: what each means and, beside it, what is to be sent. Filters stand by the field they are about.
+// The parameters of one operation: each with its meaning and an input for its value. Filters are grouped by their field.
 import { freshId, make } from './dom.js';
 import { phrase } from './prose.js';
 
-/** The field that a parameter filters: the longest name that it is or begins with. */
+/** The field that a parameter filters: the one with the longest name that the parameter equals or starts with. */
 const fieldOf = (name, fields) =>
   fields.filter((field) => name === field.name || name.startsWith(`${field.name}_`)).sort((a, b) => b.name.length - a.name.length)[0];
 
 const sentencesOf = (text) => text.split(/(?<=[.!?])\s+/);
-/** Long sentences that filters of several kinds repeat are said once, above all of them. */
+/** Long sentences that filters of several kinds repeat; they are shown once, above all filters. */
 function repeatedSentences(parameters, fields) {
   const kinds = new Map();
   for (const { name, description } of parameters)
@@ -27,12 +27,12 @@ function choices(parameter, attributes) {
   );
 }
 
-/** Several of a known list, such as field names. */
-function manyChoices(parameter, { id, ...described }) {
+/** A multiple choice from a known list, such as field names. */
+function manyChoices(parameter, { id, ...attributes }) {
   const boxes = parameter.options.map((option) =>
     make('label', { class: 'choice' }, make('input', { type: 'checkbox', value: String(option) }), make('code', {}, String(option))),
   );
-  return make('fieldset', { id, class: 'choices', ...described }, make('legend', { class: 'unseen' }, parameter.name), boxes);
+  return make('fieldset', { id, class: 'choices', ...attributes }, make('legend', { class: 'unseen' }, parameter.name), boxes);
 }
 
 function control(parameter, attributes) {
@@ -64,11 +64,11 @@ function fillControl(element, values) {
   else element.value = values.join('\n');
 }
 
-/** A parameter's line, and its control. */
-function parameterRow(parameter, saidAbove) {
+/** A parameter's row with its input. `sharedSentences` are shown elsewhere. */
+function parameterRow(parameter, sharedSentences) {
   const id = freshId('parameter');
-  const own = sentencesOf(parameter.description).filter((sentence) => !saidAbove.includes(sentence));
-  const words = own.join(' ');
+  const own = sentencesOf(parameter.description).filter((sentence) => !sharedSentences.includes(sentence));
+  const about = own.join(' ');
   const element = control(parameter, { id, 'aria-describedby': `${id}-about` });
   const name = make('code', { class: 'name' }, parameter.name);
   const row = make(
@@ -81,7 +81,7 @@ function parameterRow(parameter, saidAbove) {
       make('span', { class: 'type' }, parameter.isList ? `${parameter.type}, several` : parameter.type),
       parameter.required && make('span', { class: 'tag strong' }, 'required'),
       parameter.deprecated && make('span', { class: 'tag strong' }, 'deprecated'),
-      make('p', { id: `${id}-about`, class: 'hint' }, phrase(words), parameter.bounds !== '' && ` (${parameter.bounds})`),
+      make('p', { id: `${id}-about`, class: 'hint' }, phrase(about), parameter.bounds !== '' && ` (${parameter.bounds})`),
     ),
     parameter.options.length > 2 && element.matches('fieldset')
       ? make('details', { class: 'chooser' }, make('summary', {}, 'Choose'), element)
@@ -116,7 +116,7 @@ function filterGroup(field, rows) {
   return { details, showUse };
 }
 
-function filtersSection(rows, fields, saidAbove) {
+function filtersSection(rows, fields, sharedSentences) {
   const byField = Map.groupBy(rows, ({ parameter }) => fieldOf(parameter.name, fields));
   const groups = [...byField].map(([field, own]) => filterGroup(field, own));
   const opener = make('button', { type: 'button', class: 'small', 'aria-pressed': 'false' }, 'Show all');
@@ -129,7 +129,7 @@ function filtersSection(rows, fields, saidAbove) {
     'section',
     { class: 'parameters' },
     make('div', { class: 'row' }, make('h4', {}, `Filters by ${groups.length === 1 ? 'one field' : `${groups.length} fields`}`), opener),
-    saidAbove.length > 0 && make('p', { class: 'hint' }, phrase(saidAbove.join(' '))),
+    sharedSentences.length > 0 && make('p', { class: 'hint' }, phrase(sharedSentences.join(' '))),
     groups.map(({ details }) => details),
   );
   const showUse = () => {
@@ -151,7 +151,7 @@ const pageParameters = new Set(['page', 'pageSize']);
 
 const encodeList = (values) => values.map(encodeURIComponent).join(',');
 
-function addressOf(operation, rows) {
+function pathWithQuery(operation, rows) {
   let path = operation.path;
   const query = [];
   for (const { parameter, element } of rows) {
@@ -167,17 +167,17 @@ function addressOf(operation, rows) {
 }
 
 /**
- * `{element, read, fill, setWhole, firstMissing}`. `read` answers the path with its query, and the headers; `fill` takes values by name and
- * empties the rest; `firstMissing` is the control of a required value that isn't given.
+ * Returns `{element, read, fill, setWhole, firstMissing}`. `read` returns the path with its query, and the headers; `fill` sets values by
+ * name and clears the rest; `firstMissing` returns the first input of a required value that is empty.
  */
 export function requestForm(operation, onChange) {
   const fields = operation.fields.filter(({ depth }) => depth === 0);
-  const isFilter = ({ name, in: place }) => place === 'query' && fieldOf(name, fields) !== undefined;
-  const saidAbove = repeatedSentences(operation.parameters.filter(isFilter), fields);
-  const rows = operation.parameters.map((parameter) => parameterRow(parameter, isFilter(parameter) ? saidAbove : []));
+  const isFilter = ({ name, in: location }) => location === 'query' && fieldOf(name, fields) !== undefined;
+  const sharedSentences = repeatedSentences(operation.parameters.filter(isFilter), fields);
+  const rows = operation.parameters.map((parameter) => parameterRow(parameter, isFilter(parameter) ? sharedSentences : []));
   const rowsOf = (test) => rows.filter(({ parameter }) => test(parameter));
   const filterRows = rowsOf(isFilter);
-  const filters = filterRows.length === 0 ? undefined : filtersSection(filterRows, fields, saidAbove);
+  const filters = filterRows.length === 0 ? undefined : filtersSection(filterRows, fields, sharedSentences);
   const element = make(
     'div',
     { class: 'request-form' },
@@ -195,24 +195,24 @@ export function requestForm(operation, onChange) {
       rowsOf((parameter) => parameter.in === 'header'),
     ),
   );
-  const changed = () => {
+  const onInput = () => {
     filters?.showUse();
     onChange();
   };
-  element.addEventListener('input', changed);
+  element.addEventListener('input', onInput);
   return {
     element,
     read: () => ({
-      path: addressOf(operation, rows),
+      path: pathWithQuery(operation, rows),
       headers: rowsOf((parameter) => parameter.in === 'header').flatMap((row) =>
         readControl(row.element, row.parameter).map((value) => [row.parameter.name, value]),
       ),
     }),
     fill(values) {
       for (const row of rows) fillControl(row.element, [values[row.parameter.name] ?? []].flat().map(String));
-      changed();
+      onInput();
     },
-    /** A list as a whole has no pages: what chooses one is not sent. */
+    /** A complete list has no pages, so the parameters that choose a page aren't sent. */
     setWhole(isWhole) {
       for (const { element, parameter } of rows) if (pageParameters.has(parameter.name)) element.disabled = isWhole;
     },

@@ -1,13 +1,13 @@
-// The panel beside an operation's parameters: ready-made requests, the request as a program's lines, and sending it.
+// The panel next to an operation's parameters: example requests, the request as sample code, and the button that sends it.
 import { readCredential, showProblem } from '../access.js';
-import { answerPlace } from './answer.js';
 import { button, copyButton, freshId, make } from './dom.js';
+import { responseView } from './response-view.js';
 import { isJson, samples } from './samples.js';
 
-/** The same one for all operations, until another is chosen. */
+/** The language of the sample code, the same for all operations. */
 let language = Object.keys(samples)[0];
 
-/** Ready-made requests from the version's own fields. */
+/** Example requests, built from the version's own fields. */
 function presetsOf(operation) {
   const named = (name) => operation.parameters.find((parameter) => parameter.name === name);
   const size = named('pageSize') === undefined ? {} : { pageSize: 5 };
@@ -24,7 +24,7 @@ function presetsOf(operation) {
   return presets;
 }
 
-/** A choice of which one is taken; arrow keys move within it, as in any group of radio buttons. */
+/** The choice of the language: a group of radio buttons, so arrow keys move within it. */
 function languageChoice(onChoice) {
   const name = freshId('language');
   return make(
@@ -69,12 +69,12 @@ function keyForm(access) {
     { class: 'key-form' },
     problem,
     make('label', { for: id }, 'API key'),
-    make('p', { class: 'hint' }, 'Records are read with a key, as your programs do. It stays in the memory of this page.'),
+    make('p', { class: 'hint' }, "Requests need an API key, as your programs do. It stays in this page's memory only."),
     make('div', { class: 'row' }, input, button('Use this key', use, { class: 'action' })),
   );
 }
 
-/** Which media type is asked for; a choice where there are several. */
+/** The media type to request; a choice when there are several. */
 function mediaChoice(types, onChoice) {
   if (types.length < 2) return { row: null, read: () => types[0] ?? 'application/json' };
   const id = freshId('media');
@@ -83,16 +83,16 @@ function mediaChoice(types, onChoice) {
     { id, onchange: onChoice },
     types.map((type) => make('option', { value: type }, type)),
   );
-  return { row: make('div', { class: 'row' }, make('label', { for: id }, 'Answer as'), select), read: () => select.value };
+  return { row: make('div', { class: 'row' }, make('label', { for: id }, 'Response format'), select), read: () => select.value };
 }
 
 function presetRow(operation, form) {
   const presets = presetsOf(operation);
   const buttons = presets.map(([label, values]) => button(label, () => form.fill(values), { class: 'small' }));
-  return presets.length > 0 && make('div', { class: 'row presets', role: 'group', 'aria-label': 'Ready-made requests' }, buttons);
+  return presets.length > 0 && make('div', { class: 'row presets', role: 'group', 'aria-label': 'Example requests' }, buttons);
 }
 
-/** The request as a program's lines: `{parts, update}`. */
+/** The request as sample code: `{parts, update}`. */
 function sampleView(readRequest) {
   const code = make('pre', { class: 'body code-sample', tabindex: 0, role: 'region', 'aria-label': 'Example of the request' });
   const update = () => {
@@ -114,17 +114,17 @@ const lastStep = (path) =>
   path
     .split('/')
     .filter((step) => step !== '' && !step.startsWith('{'))
-    .at(-1) ?? 'answer';
+    .at(-1) ?? 'response';
 
-/** Sends what the form says, once nothing is missing and only to the interface itself: `{parts, show}`. */
+/** Sends the form's request when no required value is missing, and only to the public interface itself: `{parts, show}`. */
 function sender(operation, form, access, readRequest) {
   const takesTag = operation.parameters.some(({ name }) => name === 'If-None-Match');
-  const answer = answerPlace({
+  const response = responseView({
     fileName: lastStep(operation.path),
-    follow: (url) => send(url),
-    again: takesTag ? (tag, url) => send(url, [['If-None-Match', tag]]) : undefined,
+    onPage: (url) => send(url),
+    onRepeat: takesTag ? (tag, url) => send(url, [['If-None-Match', tag]]) : undefined,
   });
-  const stop = button('Stop', () => answer.cancel(), { class: 'small', hidden: true });
+  const stop = button('Stop', () => response.cancel(), { class: 'small', hidden: true });
   async function send(url, extra = []) {
     const missing = form.firstMissing();
     if (missing !== undefined) {
@@ -135,20 +135,20 @@ function sender(operation, form, access, readRequest) {
     const target = url ?? new URL(own);
     if (target.origin !== location.origin || !target.pathname.startsWith(`${access.serverPath}/`)) return;
     stop.hidden = false;
-    await answer.send({ url: target, accept, headers: { ...Object.fromEntries([...headers, ...extra]), ...access.headers() } });
-    stop.hidden = !answer.isRunning();
+    await response.send({ url: target, accept, headers: { ...Object.fromEntries([...headers, ...extra]), ...access.headers() } });
+    stop.hidden = !response.isRunning();
   }
   const sendButton = button('Send', () => send(), { class: 'action' });
   const actions = make('div', { class: 'row actions' });
   const show = () => {
-    if (access.isDraft) actions.replaceChildren(make('p', { class: 'hint' }, 'A draft answers no requests until it is published.'));
+    if (access.isDraft) actions.replaceChildren(make('p', { class: 'hint' }, 'A draft serves no requests until it is published.'));
     else if (access.hasKey()) actions.replaceChildren(sendButton, stop);
     else actions.replaceChildren(keyForm(access));
   };
-  return { parts: [actions, answer.element], show };
+  return { parts: [actions, response.element], show };
 }
 
-/** The panel beside the parameters: `{element, update}`; `update` is to be called when the form has changed. */
+/** The panel next to the parameters: `{element, update}`. Call `update` when the form has changed. */
 export function requestPanel(operation, form, access) {
   const media = mediaChoice(
     operation.media.map(({ type }) => type),

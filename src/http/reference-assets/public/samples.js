@@ -1,4 +1,4 @@
-// The request of the form as a program's lines. The key is always a placeholder: samples are pasted and photographed.
+// The form's request as sample code. The key is always a placeholder, since samples get pasted and photographed.
 
 const placeholder = 'YOUR_API_KEY';
 export const isJson = (type) => /^application\/([\w.-]+\+)?json\b/i.test(type ?? '');
@@ -66,5 +66,5 @@ function python(request) {
   ].join('\n');
 }
 
-/** By the name that the page shows. Each takes `{url, path, accept, tenant, headers: [name, value][]}` and answers text. */
+/** By the name that the page shows. Each takes `{url, path, accept, tenant, headers: [name, value][]}` and returns the code as text. */
 export const samples = { curl, JavaScript: javascript, Python: python };

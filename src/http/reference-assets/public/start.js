@@ -1,8 +1,8 @@
-// The reference of one published version, or of its draft with `?draft=true`. The label comes from the page's address, the tenant id
-// perhaps from its fragment (`#tenant=…`), the key only from the form. Whoever is signed in at the management interface reads the
-// description by that session; requests are sent with a key all the same.
+// The reference of one published version, or of its draft with `?draft=true`. The version label comes from the page's path, the tenant id
+// from the form or the fragment (`#tenant=…`), the key only from the form. A member who is signed in to the management interface reads the
+// document with that session; sending requests needs a key nevertheless.
 import { enableForm, part, readCredential, showConnection, showForm, showVersion } from '../access.js';
-import { descriptionPath, fetchAnswer, Problem } from '../description.js';
+import { DisplayError, descriptionPath, fetchResponse } from '../description.js';
 import { readDescription } from './model.js';
 import { hideReference, showReference } from './reference.js';
 
@@ -11,8 +11,8 @@ const isDraft = new URLSearchParams(location.search).get('draft') === 'true';
 const label = labelOf(path);
 let session = null;
 
-function labelOf(address) {
-  const last = address.split('/').at(-1) ?? '';
+function labelOf(path) {
+  const last = path.split('/').at(-1) ?? '';
   try {
     return decodeURIComponent(last);
   } catch {
@@ -20,14 +20,14 @@ function labelOf(address) {
   }
 }
 
-/** Who sends requests, and who wants to know when that changes. Memory only. */
+/** The credentials in use, and listeners for their changes. Kept in memory only. */
 const access = {
   label,
   isDraft,
   serverPath: path.replace(/\/openapi\/[^/]*$/, ''),
   tenant: '',
   key: null,
-  isOpeningBySession: false,
+  isOpeningWithSession: false,
   listeners: [],
   hasKey: () => access.key !== null,
   headers: () => ({ authorization: `Bearer ${access.key}`, 'x-tenant-id': access.tenant }),
@@ -37,28 +37,31 @@ const access = {
     for (const listener of access.listeners) listener();
   },
   onChange: (listener) => access.listeners.push(listener),
-  forgetListeners() {
+  removeListeners() {
     access.listeners = [];
   },
 };
 
 function explain({ status, message, reason }) {
-  if (status === 401 && access.isOpeningBySession) return new Problem('Your session has ended', 'Sign in again, or enter a key.');
+  if (status === 401 && access.isOpeningWithSession) return new DisplayError('Your session has ended', 'Sign in again, or enter a key.');
   const wanted = isDraft ? `draft of version ${label}` : `version ${label}`;
   if (status === 400)
-    return new Problem(
+    return new DisplayError(
       'This tenant id is not valid',
-      'It is the id of your organization: 36 characters in groups of 8, 4, 4, 4 and 12.',
+      'Enter the id of your organization: 36 characters in groups of 8, 4, 4, 4 and 12.',
       'tenant',
     );
   if (status === 403 && reason === 'tenant_mismatch')
-    return new Problem('This key belongs to another tenant', 'Check the tenant id, or use a key of that tenant.', 'tenant');
+    return new DisplayError('This key belongs to another tenant', 'Check the tenant id, or use a key of that tenant.', 'tenant');
   if (status === 403 && reason === 'version_out_of_scope')
-    return new Problem(`This key may not read version ${label}`, 'It is restricted to other versions.', 'key');
-  if (status === 403) return new Problem('This description may not be read', `${message}.`, 'key');
+    return new DisplayError(`This key may not read version ${label}`, 'It is restricted to other versions.', 'key');
+  if (status === 403) return new DisplayError('You may not read this reference', `${message}.`, 'key');
   if (status === 404)
-    return new Problem(`There is no ${wanted}`, 'This tenant has published nothing under that label. Check the address of this page.');
-  if (status === 410) return new Problem(`Version ${label} has been retired`, 'Its answers have ended; move to a newer version.');
+    return new DisplayError(
+      `There is no ${wanted}`,
+      'This tenant has published no version with that label. Check the address of this page.',
+    );
+  if (status === 410) return new DisplayError(`Version ${label} has been retired`, 'It no longer serves requests; use a newer version.');
   return null;
 }
 
@@ -70,10 +73,10 @@ function prefillTenant() {
 }
 
 async function show(headers, credentials, connection) {
-  const { body, headers: told } = await fetchAnswer(isDraft ? `${path}?draft=true` : path, headers, explain, credentials);
+  const { body, headers: responseHeaders } = await fetchResponse(isDraft ? `${path}?draft=true` : path, headers, explain, credentials);
   showConnection(connection);
   access.tenant = headers['x-tenant-id'];
-  showReference(part('reference'), readDescription(body), access, told);
+  showReference(part('reference'), readDescription(body), access, responseHeaders);
 }
 
 async function open() {
@@ -84,18 +87,18 @@ async function open() {
   part('reference').focus({ preventScroll: true });
 }
 
-async function openBySession() {
+async function openWithSession() {
   const { user, organization } = session;
-  access.isOpeningBySession = true;
+  access.isOpeningWithSession = true;
   try {
     await show({ 'x-tenant-id': organization.id }, 'same-origin', `${user.name || user.email} at ${organization.name}`);
     part('forget').textContent = 'Use tenant and key';
   } finally {
-    access.isOpeningBySession = false;
+    access.isOpeningWithSession = false;
   }
 }
 
-/** From a session to the form. From a key to a reload, which drops all that the page has in memory; the fragment stays. */
+/** Goes from a session to the form. With a key it reloads the page, which clears its memory; the fragment stays. */
 function changeCredential() {
   if (access.hasKey()) return location.reload();
   hideReference(part('reference'));
@@ -103,13 +106,13 @@ function changeCredential() {
   part('tenant').focus();
 }
 
-async function lookForSession() {
+async function findSession() {
   try {
-    const { body } = await fetchAnswer('/auth/session', {}, () => null, 'same-origin');
+    const { body } = await fetchResponse('/auth/session', {}, () => null, 'same-origin');
     session = body.session?.organization ? body.session : null;
     part('sign-in').hidden = !body.signIn || session !== null;
   } catch {
-    // Without an answer the page works as if nobody could sign in.
+    // Without a response the page works as if sign-in were not configured.
   }
   const wanted = tenantOfFragment();
   return session !== null && (wanted === null || wanted === session.organization.id);
@@ -117,9 +120,9 @@ async function lookForSession() {
 
 async function start() {
   part('sign-in').querySelector('a').href = `/auth/login?returnTo=${encodeURIComponent(location.pathname + location.search)}`;
-  const isMember = await lookForSession();
+  const isMember = await findSession();
   const run = enableForm('Open the reference', 'Opening…', open);
-  if (isMember) await run(openBySession);
+  if (isMember) await run(openWithSession);
 }
 
 document.title = `${label} · API reference · Portal Service`;

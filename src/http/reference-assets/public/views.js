@@ -1,11 +1,11 @@
-// The two kinds of view: the guide of the version, and one resource with its fields and operations.
+// The two kinds of view: the guide to the version, and one resource with its fields and operations.
 import { freshId, make } from './dom.js';
 import { operationSection } from './operation.js';
 import { phrase, prose, sectionsOf } from './prose.js';
 
 const isAboutChanges = ({ title }) => /^Changes from /i.test(title);
 
-/** The difference from the version before, if the description tells it: `{title, text, breaking, others}`, those two as lines. */
+/** The changes since the previous version, if the document lists them: `{title, text, breaking, others}`, the last two as lines. */
 function changesOf(description) {
   const section = sectionsOf(description).find(isAboutChanges);
   if (section === undefined) return undefined;
@@ -23,7 +23,7 @@ const changeList = (lines) =>
     lines.map((line) => make('li', {}, phrase(line))),
   );
 
-/** What breaks callers comes first; the rest is folded where it is long. */
+/** Breaking changes come first; a long list of other changes is folded. */
 function changesSection({ title, text, breaking, others }) {
   const count = breaking.length + others.length;
   const counted = breaking.length > 0 ? `${count}, ${breaking.length} of them breaking` : String(count);
@@ -34,7 +34,7 @@ function changesSection({ title, text, breaking, others }) {
     make('h3', {}, title, count > 0 && make('span', { class: 'tag' }, counted)),
     count === 0 && prose(text, 4),
     changeList(breaking),
-    others.length > fewChanges ? make('details', {}, make('summary', {}, `${others.length} that break nothing`), rest) : rest,
+    others.length > fewChanges ? make('details', {}, make('summary', {}, `${others.length} non-breaking`), rest) : rest,
   );
 }
 
@@ -68,7 +68,7 @@ export function guideView(model, hrefOf) {
   );
 }
 
-/** What the list operation can do with a field. */
+/** How the list operation can use a field: sorting and filters. */
 function usesOf(name, operation) {
   const parameters = operation?.parameters ?? [];
   const sortable = parameters.find((parameter) => parameter.name === 'sort')?.options.includes(name) === true;
@@ -104,7 +104,7 @@ function fieldList(fields, operation) {
 }
 
 const manyFields = 60;
-/** Fields in a block that opens, open from the start unless there are very many. */
+/** Fields in a collapsible block, which starts open unless there are very many. */
 function fieldsBlock(title, fields, operation) {
   return (
     fields.length > 0 &&
@@ -129,7 +129,7 @@ export function resourceView(resource, access) {
     resource.operations.map((operation) =>
       operationSection(operation, access, {
         description: operation.description === resource.description ? '' : operation.description,
-        fieldsOfAnswer: operation.record === resource.record ? null : fieldsBlock('What is answered', operation.fields, undefined),
+        responseFields: operation.record === resource.record ? null : fieldsBlock('Response', operation.fields, undefined),
       }),
     ),
   );

@@ -1,5 +1,5 @@
-// Sends one request and shows what came back. It goes to this page's own origin with both headers and without cookies; nothing of it
-// is cached. JSON is shown with its digits as they came; anything else is saved as a file, however long it is.
+// Sends one request and shows its response. The request goes to this page's own origin, with the key and the tenant id and without cookies;
+// nothing is cached. JSON is shown with its exact digits; anything else is saved as a file, however long it is.
 import { button, copyButton, make } from './dom.js';
 import { showText } from './json-text.js';
 import { isJson } from './samples.js';
@@ -10,7 +10,7 @@ export function sizeText(bytes) {
 }
 const durationText = (ms) => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`);
 
-/** Same-origin addresses by relation, from a `Link` header. */
+/** The same-origin URLs of a `Link` header, by relation. */
 function linksOf(header) {
   const found = [...(header ?? '').matchAll(/<([^>]*)>\s*;\s*rel="?([^",;]+)"?/g)];
   return new Map(found.map(([, target, rel]) => [rel, new URL(target, location.href)]).filter(([, url]) => url.origin === location.origin));
@@ -22,9 +22,9 @@ function saveFile(blob, name) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-const handOverEvery = 8 << 20;
+const blobBytes = 8 << 20;
 
-/** Collects a body of any length. What is collected is handed to the browser in blobs, which it may keep on disk. */
+/** Collects a body of any length in blobs of 8 MiB, which the browser may keep on disk. */
 async function collect(response, onProgress) {
   const reader = response.body.getReader();
   const blobs = [];
@@ -36,7 +36,7 @@ async function collect(response, onProgress) {
     waiting += read.value.length;
     bytes += read.value.length;
     onProgress(bytes);
-    if (waiting < handOverEvery) continue;
+    if (waiting < blobBytes) continue;
     blobs.push(new Blob(chunks));
     chunks = [];
     waiting = 0;
@@ -61,8 +61,8 @@ function pagesText(text) {
     const { data, pagination } = JSON.parse(text);
     const { page, totalPages, total } = pagination;
     const records = total === 1 ? '1 record' : `${total.toLocaleString('en')} records`;
-    if (total === 0) return 'No record fits.';
-    if (data.length === 0) return `Beyond the end: ${records} on ${totalPages} pages.`;
+    if (total === 0) return 'No records match.';
+    if (data.length === 0) return `Beyond the last page: ${records} on ${totalPages} pages.`;
     return `Page ${page} of ${totalPages}, ${records}`;
   } catch {
     return '';
@@ -76,26 +76,26 @@ const relations = [
   ['last', 'Last'],
 ];
 
-function pageButtons(links, text, follow) {
-  const words = pagesText(text);
-  if (words === '' && ![...links.keys()].some((rel) => rel === 'next' || rel === 'prev')) return null;
+function pageButtons(links, text, onPage) {
+  const summary = pagesText(text);
+  if (summary === '' && ![...links.keys()].some((rel) => rel === 'next' || rel === 'prev')) return null;
   return make(
     'div',
-    { class: 'pages', role: 'group', 'aria-label': 'Pages of this answer' },
-    make('span', { class: 'where' }, words),
+    { class: 'pages', role: 'group', 'aria-label': 'Pages of this response' },
+    make('span', { class: 'where' }, summary),
     relations
-      .filter(([rel]) => links.has(rel) || (words !== '' && links.size > 0))
-      .map(([rel, label]) => button(label, () => follow(links.get(rel)), { class: 'small', disabled: !links.has(rel) })),
+      .filter(([rel]) => links.has(rel) || (summary !== '' && links.size > 0))
+      .map(([rel, label]) => button(label, () => onPage(links.get(rel)), { class: 'small', disabled: !links.has(rel) })),
   );
 }
 
 const hints = {
-  304: 'Not modified: what you hold is still the newest.',
+  304: 'Not modified: your copy is up to date.',
   401: 'The key is no longer valid. Use another one.',
-  503: 'The service cannot answer right now. Try again in a moment.',
+  503: 'The service is temporarily unavailable. Try again in a moment.',
 };
 
-/** What a refusal says to people; empty where it says nothing. */
+/** The message of an error response; empty when it has none. */
 function messageOf(text) {
   try {
     return String(JSON.parse(text).error.message);
@@ -104,21 +104,21 @@ function messageOf(text) {
   }
 }
 
-/** The parts of an answer's body. Whole and cut texts alike can be copied and saved as they came. */
+/** The elements of a response body. Even when only a part is shown, the complete body can be copied and saved. */
 function bodyParts(text, type, name) {
   if (text === '') return [];
   const { nodes, isCut } = showText(text, isJson(type));
-  const body = make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Body of the answer' }, nodes);
+  const body = make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Response body' }, nodes);
   const tools = make(
     'div',
     { class: 'row tools' },
-    isCut && make('span', { class: 'hint' }, 'Too long to show whole.'),
+    isCut && make('span', { class: 'hint' }, 'Too long to show completely.'),
     copyButton(
-      'Copy the answer',
+      'Copy the response',
       () => (text.length > 1_000_000 ? text : body.textContent),
       () => body,
     ),
-    button('Save', () => saveFile(new Blob([text], { type }), name), { class: 'small', 'aria-label': 'Save the answer' }),
+    button('Save', () => saveFile(new Blob([text], { type }), name), { class: 'small', 'aria-label': 'Save the response' }),
   );
   return [tools, body];
 }
@@ -138,7 +138,7 @@ const statusLine = (response, startedMs, bytes) =>
 const extensionOf = (type) => (isJson(type) ? 'json' : /csv/.test(type) ? 'csv' : /ndjson/.test(type) ? 'ndjson' : 'txt');
 
 async function showSaved({ status, rest, fileName }, response, type, startedMs) {
-  // Outside of the status, so that a screen reader isn't told of every piece.
+  // Outside the status element, so that a screen reader doesn't announce every chunk.
   const progress = make('p', {});
   rest.prepend(progress);
   const blob = await collect(response, (bytes) => {
@@ -152,38 +152,40 @@ async function showSaved({ status, rest, fileName }, response, type, startedMs) 
   progress.replaceWith(make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Start of the file' }, lines));
 }
 
-async function showBody({ status, rest, fileName, follow, again }, response, type, startedMs) {
+async function showBody({ status, rest, fileName, onPage, onRepeat }, response, type, startedMs) {
   const text = await response.text();
-  const words = hints[response.status] ?? (response.ok ? '' : messageOf(text));
-  status.replaceChildren(statusLine(response, startedMs, new Blob([text]).size), ...(words === '' ? [] : [make('p', {}, words)]));
+  const message = hints[response.status] ?? (response.ok ? '' : messageOf(text));
+  status.replaceChildren(statusLine(response, startedMs, new Blob([text]).size), ...(message === '' ? [] : [make('p', {}, message)]));
   const tag = response.headers.get('etag');
   const parts = [
-    pageButtons(linksOf(response.headers.get('link')), text, follow),
+    pageButtons(linksOf(response.headers.get('link')), text, onPage),
     ...bodyParts(text, type, `${fileName}.${extensionOf(type)}`),
-    tag !== null && again !== undefined && button('Ask again with this ETag', () => again(tag, new URL(response.url)), { class: 'small' }),
+    tag !== null &&
+      onRepeat !== undefined &&
+      button('Repeat with this ETag', () => onRepeat(tag, new URL(response.url)), { class: 'small' }),
   ];
   rest.prepend(...parts.filter((each) => each));
 }
 
-async function exchange(place, { url, accept, headers }, signal) {
+async function exchange(view, { url, accept, headers }, signal) {
   const startedMs = performance.now();
   const response = await fetch(url, { headers: { ...headers, accept }, cache: 'no-store', credentials: 'omit', redirect: 'error', signal });
   const type = response.headers.get('content-type') ?? '';
-  place.rest.append(make('p', { class: 'sent' }, make('code', {}, `GET ${url.pathname}${url.search}`)), headerList([...response.headers]));
-  await (response.ok && !isJson(type) ? showSaved : showBody)(place, response, type, startedMs);
+  view.rest.append(make('p', { class: 'sent' }, make('code', {}, `GET ${url.pathname}${url.search}`)), headerList([...response.headers]));
+  await (response.ok && !isJson(type) ? showSaved : showBody)(view, response, type, startedMs);
 }
 
 const stopped = 'Stopped; nothing was saved.';
-const broken = 'No whole answer came: the service cannot be reached, or the connection broke. Nothing was saved.';
+const broken = 'The response is incomplete: the service cannot be reached, or the connection was lost. Nothing was saved.';
 
 /**
- * The place for answers of one operation: `{element, send, cancel, isRunning}`. `send` takes `{url, accept, headers}`; `follow` is called with
- * the address of a neighbouring page, `again` with the ETag that the reader holds and its address.
+ * The view of one operation's responses: `{element, send, cancel, isRunning}`. `send` takes `{url, accept, headers}`; `onPage` is called
+ * with the URL of another page, `onRepeat` with the ETag of the response shown and its URL.
  */
-export function answerPlace(given) {
+export function responseView(given) {
   const status = make('div', { role: 'status', class: 'answer-status' });
   const rest = make('div', {});
-  const element = make('section', { class: 'answer', 'aria-label': 'Answer', hidden: true }, status, rest);
+  const element = make('section', { class: 'answer', 'aria-label': 'Response', hidden: true }, status, rest);
   let running = null;
 
   async function send(request) {
@@ -192,7 +194,7 @@ export function answerPlace(given) {
     running = own;
     element.hidden = false;
     element.setAttribute('aria-busy', 'true');
-    status.replaceChildren(make('p', {}, 'Waiting for the answer…'));
+    status.replaceChildren(make('p', {}, 'Waiting for the response…'));
     rest.replaceChildren();
     try {
       await exchange({ ...given, status, rest }, request, own.signal);
