@@ -43,14 +43,14 @@ export type Principal = {
   readonly permissions: ReadonlySet<Permission>;
   readonly credential: { readonly kind: 'api-key' | 'oauth' | 'session'; readonly id: string };
   /** An API key restricted to public versions or resources: on the management interface it may only call `GET /whoami`. */
-  readonly identityOnly: boolean;
+  readonly isRestrictedKey: boolean;
   /** The published versions and resources that an API key is restricted to; an empty list means all. */
   readonly reads: { readonly versions: readonly string[]; readonly resources: readonly string[] };
   /**
    * An API key whose creator left the organization and that was reassigned to another member: it may not create keys or extend their
    * scopes, and never counts as an owner.
    */
-  readonly handedOver: boolean;
+  readonly isTransferredKey: boolean;
 };
 
 /** The holder of a valid credential, before an organization is required. */

@@ -1,7 +1,7 @@
-// The tunable numbers and switches that features read from ctx. `config.ts` fills them from the environment; tests pass shorter
+// The settings that features read from ctx. `config.ts` fills them from the environment; tests pass shorter
 // times and smaller limits to the same code.
 
-/** How many objects of each kind an organization may have at once; an operator overrides them by ORGANIZATION_LIMITS. */
+/** How many objects of each kind an organization may have at once; an operator overrides them with ORGANIZATION_LIMITS. */
 export const defaultQuotas = {
   members: 10_000,
   invitations: 2_000,
@@ -114,9 +114,11 @@ export type Settings = {
     readonly minBytesPerSecond: number;
     readonly maxSlowMs: number;
   };
-  /** How long a cached generation, API key or total is used before its row is read again. */
+  /** How long a cached generation, API key or version state is used before its row is read again. */
   readonly cacheTtlMs: number;
-  /** Size limits of the public interface's caches in this process; 0 switches a cache off where the environment allows it. */
+  /**
+   * Size limits of the public interface's caches in this process. 0 switches off `bodies`, `totals` or `anchors`; the others need space.
+   */
   readonly cacheBytes: {
     /** Pages of lists as they were sent. */
     readonly bodies: number;
@@ -135,16 +137,24 @@ export type Settings = {
   readonly erp: {
     /** Hosts that a connection may use in addition to *.suitetalk.api.netsuite.com, as host or host:port. */
     readonly allowedHosts: readonly string[];
+    /** Concurrent requests of this process to one ERP account. */
     readonly concurrency: number;
+    /** For one request including its response. */
     readonly requestTimeoutMs: number;
+    /** A larger response is an error. */
     readonly maxResponseBytes: number;
   };
   readonly sync: {
+    /** After this time without renewal another process may take over a run. */
     readonly leaseMs: number;
+    /** Interval of lease renewals. */
     readonly renewMs: number;
+    /** Delay before the first retry; it triples with each further attempt without progress, up to `retryMaxMs`. */
     readonly retryBaseMs: number;
     readonly retryMaxMs: number;
-    readonly maxAttempts: number;
+    /** A run fails after this many attempts in a row without progress. */
+    readonly maxAttemptsWithoutProgress: number;
+    /** Maximum number of records per page that is read from the ERP. */
     readonly pageSize: number;
     /** Concurrent runs in this process. */
     readonly workers: number;
@@ -154,8 +164,8 @@ export type Settings = {
     readonly overlapMs: number;
     /** Changes in the ERP may become visible late: the high-water mark stays this far behind the ERP's clock. */
     readonly settleMs: number;
-    /** Maximum age of the last complete scan, by the ERP's clock. */
-    readonly reconcileEveryMs: number;
+    /** Maximum age of the last scan or full read, by the ERP's clock. */
+    readonly scanEveryMs: number;
     /** Maximum age of the cached description of the ERP's record types when a run starts. */
     readonly metadataMaxAgeMs: number;
   };

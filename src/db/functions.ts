@@ -37,10 +37,7 @@ export async function appliedRelease(knex: Knex): Promise<number> {
   return row?.release ?? 0;
 }
 
-/**
- * Only the service may call a function that runs with its owner's rights. `check_function_bodies` is off while they are created, so that
- * a function may be created before one that it calls.
- */
+/** Only the service may call a function that runs with its owner's rights. */
 const restrictDefiners = `do $$
 declare f regprocedure;
 begin
@@ -59,6 +56,7 @@ export async function applyFunctions(tx: Knex.Transaction): Promise<boolean> {
   if ((await appliedRelease(tx)) >= release) return false;
   const { sql } = await readFunctions();
   await tx.raw('set local role portal_owner');
+  // A function may be created before one that it calls.
   await tx.raw('set local check_function_bodies = off');
   // As one string: a `?` in a function is no binding.
   await tx.raw(sql.replaceAll('?', '\\?'));

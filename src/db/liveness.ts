@@ -1,7 +1,7 @@
 // Detects a database that no longer responds although its connections stay open: its host froze, or the network drops all packets. Queries
 // would then wait until the operating system gives the connection up, which takes 15 minutes or never happens. So a connection of its own
-// probes the server each second. When no response arrives in time, every connection without incoming data is broken, and new
-// connections fail until a probe succeeds. While the server responds to the probes, statements may take any time.
+// probes the server each second. When no response arrives in time, every connection without incoming data is closed; if none
+// received any, new connections fail until a probe succeeds. While the server responds to the probes, statements may take any time.
 import { Socket } from 'node:net';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import type { Log } from '../core/log.ts';
@@ -19,7 +19,7 @@ class UnresponsiveDatabase extends Error {
   /** The code with which the operating system gives up a connection. */
   readonly code = 'ETIMEDOUT';
   constructor() {
-    super("PostgreSQL is unresponsive: its connections are open, but it doesn't answer");
+    super("PostgreSQL is unresponsive: its connections are open, but it isn't responding");
   }
 }
 

@@ -2,8 +2,8 @@
 
 export type MailOutcome =
   | { readonly kind: 'sent' }
-  /** Refused permanently: trying again can't help. */
-  | { readonly kind: 'refused'; readonly error: string }
+  /** Failed for good, usually because the server rejected the mail permanently: trying again can't help. */
+  | { readonly kind: 'failed'; readonly error: string }
   /** Certainly not delivered: may be retried. */
   | { readonly kind: 'deferred'; readonly error: string }
   /** Perhaps delivered: must never be retried automatically. */

@@ -52,14 +52,14 @@ function classifyBeforeData(error: Error & Failure): MailOutcome {
   const concernsMail = /^(MAIL FROM|RCPT TO|DATA)$/.test(error.command ?? '') && !accessReplies.has(error.responseCode ?? 0);
   const tooLarge = error.code === 'EMESSAGE' && error.responseCode === undefined;
   const isPermanent = (concernsMail && (error.responseCode ?? 0) >= 500) || tooLarge;
-  return { kind: isPermanent ? 'refused' : 'deferred', error: text };
+  return { kind: isPermanent ? 'failed' : 'deferred', error: text };
 }
 
 /** Classifies a failure once the message was under way: only a refusal by the server proves that it doesn't have the message. */
 function classifyAfterData(error: Error & Failure): MailOutcome {
   const reply = error.responseCode ?? 0;
   const text = redactSecrets(error.message);
-  if (reply >= 500) return { kind: 'refused', error: text };
+  if (reply >= 500) return { kind: 'failed', error: text };
   if (reply >= 400) return { kind: 'deferred', error: text };
   return { kind: 'unknown', error: `No final reply from the server: ${text}` };
 }

@@ -18,7 +18,7 @@ function assertNotPaged(query: Request['query']): void {
   const details = ['page', 'pageSize']
     .filter((name) => name in query)
     .map((name) => ({ path: name, code: 'not_paged', message: notPagedMessage(name) }));
-  if (details.length > 0) throw new AppError('BAD_REQUEST', 'The query is not valid', { details });
+  if (details.length > 0) throw new AppError('BAD_REQUEST', 'Invalid query parameters', { details });
 }
 
 /**
@@ -34,7 +34,7 @@ export async function sendDownload(route: Route, ctx: CallerCtx, input: unknown,
   if (res.closed) gone.abort();
   let failure: unknown;
   try {
-    const { fileName, headers, bytes, cut } = await download.open(ctx, input, gone.signal);
+    const { fileName, headers, bytes, aborted } = await download.open(ctx, input, gone.signal);
     res.attachment(safeName(fileName));
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
     res.setHeader('Content-Type', `${download.mediaType}; charset=utf-8; header=present`);
@@ -47,9 +47,9 @@ export async function sendDownload(route: Route, ctx: CallerCtx, input: unknown,
         throw error;
       }
     };
-    await pipeline(observed, res, { signal: cut }).catch((error: unknown) => {
-      // The reason for the cut is already logged.
-      if (!cut.aborted) throw error;
+    await pipeline(observed, res, { signal: aborted }).catch((error: unknown) => {
+      // The reason is already logged.
+      if (!aborted.aborted) throw error;
       failure = undefined;
     });
   } catch (error) {

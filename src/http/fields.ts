@@ -23,8 +23,8 @@ export const queryInteger = (bounds: { min: number; max: number; default: number
     .transform((value) => value ?? bounds.default)
     .meta(wire({ type: 'integer', minimum: bounds.min, maximum: bounds.max, default: bounds.default }));
 
-/** A timestamp from a caller: RFC 3339 with a time zone, within the years that RFC 3339 can express in UTC, in milliseconds. */
 const timestampMessage = 'must be an RFC 3339 timestamp with a time zone';
+/** A timestamp from a caller: RFC 3339 with a time zone, within the years that RFC 3339 can express in UTC, in milliseconds. */
 const givenInstant = z.iso
   .datetime({ offset: true, error: timestampMessage })
   .max(40, timestampMessage)

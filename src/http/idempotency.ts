@@ -1,7 +1,7 @@
-// A POST repeated with the same Idempotency-Key gets the stored response of the first one. Stored for 24 h per organization, credential
-// and route. 401, 403, 429 and 5xx are never stored, since retrying is then the right thing to do. The process that works on a key holds
-// it under a lease, and each write records itself with the key in its own transaction, so that no retry repeats what a crashed process
-// had already done.
+// A POST repeated with the same Idempotency-Key gets the stored response of the first one. Stored for 24 h per credential and route, for
+// the organization, or for the person on routes outside an organization. 401, 403, 429 and 5xx are never stored, since retrying is then the
+// right thing to do. The process that works on a key holds it under a lease, and each write is recorded with the key in the transaction
+// that makes it, so that no retry repeats what a crashed process had already done.
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
@@ -19,14 +19,14 @@ const leaseMs = 15_000;
 const waitMs = 20_000;
 const pollMs = 100;
 const saveRetryMs = 500;
-const acceptable = /^[\x21-\x7e]{1,255}$/;
+const validKey = /^[\x21-\x7e]{1,255}$/;
 
 type Done = { action: string; target: { type: string; id: string | null } };
 type KeyRow = { request_hash: Buffer; status: number | null; body: unknown; done: Done | null; locked: boolean; old: boolean };
 type Claim = { readonly kind: 'mine' } | { readonly kind: 'stored'; readonly response: RouteResponse } | { readonly kind: 'busy' };
 
 const keyReused = (): AppError =>
-  invalid('This Idempotency-Key was used with another body', [
+  invalid('This Idempotency-Key was already used for a different request', [
     { path: 'Idempotency-Key', code: 'key_reused', message: 'Use a new key for each new request' },
   ]);
 
@@ -52,19 +52,19 @@ const inScope = <T>(ctx: CallerCtx, route: Route, work: (tx: Tx) => Promise<T>):
 const ofKey = 'organization_id = ? and credential_id = ? and route_id = ? and key = ?';
 
 async function claim(ctx: CallerCtx, route: Route, key: string, hash: Buffer, claimId: string): Promise<Claim> {
-  const where = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
+  const keyValues = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
   return inScope(ctx, route, async (tx) => {
     const { rowCount } = await tx.raw<{ rowCount: number }>(
       `insert into idempotency_keys (organization_id, credential_id, route_id, key, request_hash, claim_id, locked_until)
        values (?, ?, ?, ?, ?, ?, clock_timestamp() + ? * interval '1 millisecond') on conflict do nothing`,
-      [...where, hash, claimId, leaseMs],
+      [...keyValues, hash, claimId, leaseMs],
     );
     if (rowCount === 1) return { kind: 'mine' };
     // A locked row is skipped: a transaction is writing it, or another process is taking the key over.
     const { rows } = await tx.raw<{ rows: KeyRow[] }>(
       `select request_hash, status, body, done, locked_until > clock_timestamp() as locked, created_at < now() - interval '24 hours' as old
        from idempotency_keys where ${ofKey} for update skip locked`,
-      where,
+      keyValues,
     );
     const held = rows[0];
     if (held === undefined) return { kind: 'busy' };
@@ -73,15 +73,15 @@ async function claim(ctx: CallerCtx, route: Route, key: string, hash: Buffer, cl
       if (!held.request_hash.equals(hash)) throw keyReused();
       if (held.status !== null) return { kind: 'stored', response: { status: held.status, body: held.body ?? undefined } };
       if (!isLost || held.done === null) return { kind: 'busy' };
-      const response = storable(responseLost(held.done), ctx.requestId);
+      const response = toStoredResponse(responseLost(held.done), ctx.requestId);
       if (response === null) throw responseLost(held.done);
-      await saveResponse(tx, where, response.status, response.body);
+      await saveResponse(tx, keyValues, response.status, response.body);
       return { kind: 'stored', response };
     }
     await tx.raw(
       `update idempotency_keys set request_hash = ?, claim_id = ?, locked_until = clock_timestamp() + ? * interval '1 millisecond',
          status = null, body = null, done = null, created_at = now() where ${ofKey}`,
-      [hash, claimId, leaseMs, ...where],
+      [hash, claimId, leaseMs, ...keyValues],
     );
     return { kind: 'mine' };
   });
@@ -97,18 +97,18 @@ const renew = (ctx: CallerCtx, route: Route, claimId: string): Promise<unknown> 
     ),
   );
 
-const saveResponse = (tx: Tx, where: readonly string[], status: number, body: unknown): Promise<unknown> =>
+const saveResponse = (tx: Tx, keyValues: readonly string[], status: number, body: unknown): Promise<unknown> =>
   tx.raw(`update idempotency_keys set status = ?, body = ?::jsonb, locked_until = null, done = null where ${ofKey}`, [
     status,
     body === undefined ? null : JSON.stringify(body),
-    ...where,
+    ...keyValues,
   ]);
 
 /** `retry`: there is no response to store, and the request may be repeated unless it wrote something. */
 type Outcome = { readonly response: RouteResponse | null } | 'retry';
 
 async function saveOutcome(ctx: CallerCtx, route: Route, key: string, claimId: string, outcome: Outcome): Promise<void> {
-  const where = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
+  const keyValues = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
   await inScope(ctx, route, async (tx) => {
     // A COMMIT whose confirmation was lost may still be in progress: wait for its row lock.
     const { rows } = await tx.raw<{ rows: { done: Done | null }[] }>('select done from idempotency_keys where claim_id = ? for update', [
@@ -116,19 +116,20 @@ async function saveOutcome(ctx: CallerCtx, route: Route, key: string, claimId: s
     ]);
     const [held] = rows;
     if (held === undefined) return;
-    if (outcome === 'retry' && held.done !== null) await tx.raw(`update idempotency_keys set locked_until = now() where ${ofKey}`, where);
-    else if (outcome === 'retry' || outcome.response === null) await tx.raw(`delete from idempotency_keys where ${ofKey}`, where);
+    if (outcome === 'retry' && held.done !== null)
+      await tx.raw(`update idempotency_keys set locked_until = now() where ${ofKey}`, keyValues);
+    else if (outcome === 'retry' || outcome.response === null) await tx.raw(`delete from idempotency_keys where ${ofKey}`, keyValues);
     else {
       const { status, body } = outcome.response;
       const once = status < 300 ? (route.shownOnce ?? []) : [];
       const secrets = Object.fromEntries(once.map((name) => [name, null]));
-      await saveResponse(tx, where, status, body === undefined ? undefined : { ...body, ...secrets });
+      await saveResponse(tx, keyValues, status, body === undefined ? undefined : { ...body, ...secrets });
     }
   });
 }
 
 /** Errors about the request itself are stored like any other response. Null for those that a retry may change. */
-function storable(error: unknown, requestId: string): RouteResponse | null {
+function toStoredResponse(error: unknown, requestId: string): RouteResponse | null {
   if (!(error instanceof AppError) || error.status >= 500 || [401, 403, 429].includes(error.status)) return null;
   return {
     status: error.status,
@@ -138,7 +139,7 @@ function storable(error: unknown, requestId: string): RouteResponse | null {
 
 /**
  * Runs the handler once per key, or returns the stored response; `replayed` tells which. A null response means that the request may be
- * repeated under its key. Throws 400 for a malformed key, 422 when the key was used with another body (`key_reused`), when the first
+ * repeated under its key. Throws 400 for a malformed key, 422 when the key was used for a different request (`key_reused`), when the first
  * request still runs after 20 s (`still_running`) or its response was lost (`answer_lost`), and what the handler throws.
  */
 export async function runOnce(
@@ -149,7 +150,7 @@ export async function runOnce(
   params: unknown,
   handle: (ctx: CallerCtx) => Promise<RouteResponse | null>,
 ): Promise<{ response: RouteResponse | null; replayed: boolean }> {
-  if (!acceptable.test(key)) {
+  if (!validKey.test(key)) {
     throw new AppError('BAD_REQUEST', 'Idempotency-Key must be 1 to 255 visible ASCII characters', {
       details: [{ path: 'Idempotency-Key', code: 'malformed', message: 'must be 1 to 255 visible ASCII characters' }],
     });
@@ -207,7 +208,7 @@ async function runUnderLease(
   } catch (error) {
     isHeld = false;
     leaseEndMs = ctx.clock.monotonicMs() + leaseMs;
-    const response = storable(error, ctx.requestId);
+    const response = toStoredResponse(error, ctx.requestId);
     await save(response === null ? 'retry' : { response });
     throw error;
   } finally {
@@ -258,8 +259,8 @@ export async function streamOnce(
 }
 
 /**
- * Releases the keys of requests that started by then and have no response yet: a request that had written nothing may be repeated, and a
- * retry of one that had gets `answer_lost`. Returns their number. Needs the role that owns the tables.
+ * Releases the keys of requests that started at or before `before` and have no response yet: a request that had written nothing may be
+ * repeated, and a retry of one that had gets `answer_lost`. Returns their number. Needs the role that owns the tables.
  */
 export async function releaseUnfinishedRequests(owner: Knex, before: Date): Promise<number> {
   const unfinished = () => owner('idempotency_keys').whereNull('status').where('created_at', '<=', before);

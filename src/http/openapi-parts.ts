@@ -6,7 +6,7 @@ import { internalErrorText, unavailableText } from './errors.ts';
 import { shortText } from './fields.ts';
 import { exampleId } from './openapi-example.ts';
 import { PageQuery } from './page.ts';
-import { type AnyRoute, forbiddenText, type Route, toErrorDetails } from './route.ts';
+import { type AnyRoute, forbiddenText, type NameKind, type Route, toErrorDetails } from './route.ts';
 import { validationMessage } from './validation-messages.ts';
 
 export const componentHeaders: HeadersObject = {
@@ -87,9 +87,9 @@ function errorResponse(description: string, code: ErrorCode, message: string, de
 }
 
 /** The details with which the service really answers an invalid value, so that the examples can't become outdated. */
-function detailsOf(schema: ZodType, value: unknown): readonly Detail[] {
+function detailsOf(schema: ZodType, value: unknown, kind?: NameKind): readonly Detail[] {
   const { error } = schema.safeParse(value, { error: validationMessage });
-  return error === undefined ? [] : toErrorDetails(error);
+  return error === undefined ? [] : toErrorDetails(error, kind);
 }
 
 /** Error responses that are the same for every operation, by their component name. */
@@ -97,8 +97,8 @@ export const componentResponses: Readonly<Record<string, ResponseObject>> = {
   BadRequest: errorResponse(
     'The request is malformed',
     'BAD_REQUEST',
-    'The query is not valid',
-    detailsOf(PageQuery, { color: 'red' }),
+    'Invalid query parameters',
+    detailsOf(PageQuery, { color: 'red' }, 'query parameter'),
     rateLimitedHeaders,
   ),
   Unauthorized: errorResponse(
@@ -139,7 +139,7 @@ export const componentResponses: Readonly<Record<string, ResponseObject>> = {
   ValidationError: errorResponse(
     'The body is invalid, or the current state does not allow the operation',
     'VALIDATION_ERROR',
-    'The body is not valid',
+    'Invalid request body',
     detailsOf(z.strictObject({ name: shortText(120) }), { name: '' }),
     rateLimitedHeaders,
   ),

@@ -14,10 +14,10 @@ type Window = { hits: number; seconds_left: number };
 /** Counts hits in the key's window. Returns their total and how long the window still lasts. */
 async function countHits(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<{ hits: number; secondsLeft: number }> {
   const { rows } = await ctx.db.control.raw<{ rows: Window[] }>(
-    `insert into rate_limits as held (key, hits, resets_at) values (?, ?, clock_timestamp() + make_interval(secs => ?))
+    `insert into rate_limits as existing (key, hits, resets_at) values (?, ?, clock_timestamp() + make_interval(secs => ?))
      on conflict (key) do update set
-       hits = case when held.resets_at <= clock_timestamp() then excluded.hits else held.hits + excluded.hits end,
-       resets_at = case when held.resets_at <= clock_timestamp() then excluded.resets_at else held.resets_at end
+       hits = case when existing.resets_at <= clock_timestamp() then excluded.hits else existing.hits + excluded.hits end,
+       resets_at = case when existing.resets_at <= clock_timestamp() then excluded.resets_at else existing.resets_at end
      returning hits, extract(epoch from resets_at - clock_timestamp())::float8 as seconds_left`,
     [key, count, windowSeconds],
   );
@@ -26,10 +26,10 @@ async function countHits(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<
   return { hits: row.hits, secondsLeft: row.seconds_left };
 }
 
-/** The library uses this machine's clock, so the end of the window is converted to it. */
 function databaseStore(ctx: Pick<Ctx, 'db'>): Store {
   return {
     localKeys: false,
+    // The library uses this machine's clock, so the end of the window is converted to it.
     increment: async (key): Promise<ClientRateLimitInfo> => {
       const { hits, secondsLeft } = await countHits(ctx, key);
       return { totalHits: hits, resetTime: new Date(systemClock.now().getTime() + secondsLeft * 1000) };

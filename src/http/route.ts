@@ -1,5 +1,6 @@
-// An operation of the management interface, defined as a value. Express, OpenAPI, the MCP tools and the every-route test all read this
-// value and all call `invoke`, so authorization, validation and the response shape are the same for every way of calling it.
+// An operation of the management interface, defined as a value that Express, OpenAPI, the MCP tools and the every-route test all read. JSON
+// requests and MCP tools call `invoke`; streams and downloads share its first half, `authorizeAndParse`. So authorization and validation
+// are the same for every way of calling an operation.
 import { z } from 'zod';
 import type { CallerCtx, Ctx, RequestCtx } from '../core/ctx.ts';
 import { AppError, type ErrorDetail, notFound } from '../core/errors.ts';
@@ -78,7 +79,7 @@ export type DownloadFile = {
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: AsyncIterable<Buffer>;
   /** Aborted when the bytes end before the file is complete. */
-  readonly cut: AbortSignal;
+  readonly aborted: AbortSignal;
 };
 type Download<C, I> = {
   readonly mediaType: 'text/csv';
@@ -147,17 +148,21 @@ export type RouteResponse = { readonly status: number; readonly body: unknown };
 const pathText = (path: readonly PropertyKey[]): string =>
   path.map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`)).join('');
 
-const unknownField = (name: string): string => `Unknown field "${name}"`;
+/** What an unknown name is called in a message. */
+export type NameKind = 'field' | 'query parameter';
+const unknownName = (kind: NameKind, name: string): string => `Unknown ${kind} "${name}"`;
 
 /** One detail for each problem that zod found. */
-export const toErrorDetails = (error: z.ZodError): ErrorDetail[] =>
-  error.issues
-    .flatMap(expandUnionIssue)
-    .flatMap((issue) =>
-      issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) => ({ path: pathText([...issue.path, key]), code: 'unknown_field', message: unknownField(key) }))
-        : [{ path: pathText(issue.path), code: issue.code, message: issue.message }],
-    );
+export const toErrorDetails = (error: z.ZodError, kind: NameKind = 'field'): ErrorDetail[] =>
+  error.issues.flatMap(expandUnionIssue).flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({
+          path: pathText([...issue.path, key]),
+          code: 'unknown_field',
+          message: unknownName(issue.path.length === 0 ? kind : 'field', key),
+        }))
+      : [{ path: pathText(issue.path), code: issue.code, message: issue.message }],
+  );
 
 const emptyObject = z.strictObject({});
 
@@ -168,7 +173,7 @@ const maxDetails = 100;
  * Finds what the schemas let through: strings that no database column can store (NUL, unpaired surrogates), and the key `__proto__`.
  * A loop, because the nesting may be deeper than the stack.
  */
-function findOverlooked(raw: unknown): ErrorDetail[] {
+function findOverlooked(raw: unknown, kind: NameKind): ErrorDetail[] {
   const found: ErrorDetail[] = [];
   const waiting: { value: unknown; path: PropertyKey[] }[] = [{ value: raw, path: [] }];
   const check = (text: string, path: readonly PropertyKey[]): void => {
@@ -181,7 +186,12 @@ function findOverlooked(raw: unknown): ErrorDetail[] {
     if (typeof value !== 'object' || value === null) continue;
     for (const [key, item] of Object.entries(value)) {
       // Schemas silently ignore this key, and an ignored filter would widen the result.
-      if (key === '__proto__') found.push({ path: pathText([...path, key]), code: 'unknown_field', message: unknownField('__proto__') });
+      if (key === '__proto__')
+        found.push({
+          path: pathText([...path, key]),
+          code: 'unknown_field',
+          message: unknownName(path.length === 0 ? kind : 'field', '__proto__'),
+        });
       if (typeof item === 'object' || typeof item === 'string')
         waiting.push({ value: item, path: path.length > 8 ? path : [...path, Array.isArray(value) ? Number(key) : key] });
     }
@@ -189,21 +199,21 @@ function findOverlooked(raw: unknown): ErrorDetail[] {
   return found;
 }
 
-function parsePart(schema: z.ZodType, raw: unknown, toError: (details: ErrorDetail[]) => AppError): unknown {
+function parsePart(schema: z.ZodType, raw: unknown, toError: (details: ErrorDetail[]) => AppError, kind: NameKind = 'field'): unknown {
   if (hasTooManyValues(raw)) throw toError([{ path: '', code: 'too_many_values', message: tooManyValuesText }]);
   const result = schema.safeParse(raw, { error: validationMessage });
-  const details = [...(result.success ? [] : toErrorDetails(result.error)), ...findOverlooked(raw)];
+  const details = [...(result.success ? [] : toErrorDetails(result.error, kind)), ...findOverlooked(raw, kind)];
   if (result.success && details.length === 0) return result.data;
   throw toError(details.slice(0, maxDetails));
 }
 
-const badPath = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'The path is not valid', { details });
-const badQuery = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'The query is not valid', { details });
-const badBody = (details: ErrorDetail[]) => new AppError('VALIDATION_ERROR', 'The body is not valid', { details });
+const badPath = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'Invalid path', { details });
+const badQuery = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'Invalid query parameters', { details });
+const badBody = (details: ErrorDetail[]) => new AppError('VALIDATION_ERROR', 'Invalid request body', { details });
 
 /** Parses the arguments of a tool as strictly as a request body. Throws 422 with every problem. */
 export const parseArguments = <S extends z.ZodType>(schema: S, raw: unknown): z.output<S> =>
-  parsePart(schema, raw, (details) => new AppError('VALIDATION_ERROR', 'The arguments are not valid', { details })) as z.output<S>;
+  parsePart(schema, raw, (details) => new AppError('VALIDATION_ERROR', 'Invalid arguments', { details })) as z.output<S>;
 
 function createRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, C>(
   access: Route['access'],
@@ -231,7 +241,7 @@ function createRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends M
     },
     parse: (raw) => ({
       params: parsePart(spec.params ?? emptyObject, raw.params, badPath),
-      query: parsePart(spec.query ?? emptyObject, raw.query, badQuery),
+      query: parsePart(spec.query ?? emptyObject, raw.query, badQuery, 'query parameter'),
       body: spec.body === undefined ? parseNoBody(raw.body) : parsePart(spec.body, raw.body ?? {}, badBody),
     }),
     handle: async (ctx, input) => spec.handler(contextOf(ctx, input as Input<P, Q, B>), input as Input<P, Q, B>),
@@ -275,7 +285,7 @@ function parseNoBody(body: unknown): undefined {
 }
 
 /** For operations without query parameters. Throws 400 when the query holds any. */
-export const assertNoQuery = (query: unknown): unknown => parsePart(emptyObject, query, badQuery);
+export const assertNoQuery = (query: unknown): unknown => parsePart(emptyObject, query, badQuery, 'query parameter');
 
 export const definePublicRoute = (spec: Omit<PublicRoute, 'access' | 'params' | 'maxBodyBytes'>): PublicRoute => ({
   ...spec,
@@ -305,7 +315,7 @@ const forbidden = (message: string, code: string, reason: string): AppError =>
 
 /** Throws 403 for a key restricted to versions or resources: such keys are for the public interface. */
 function assertUnrestrictedKey({ caller }: CallerCtx): void {
-  if (caller.principal?.identityOnly !== true) return;
+  if (caller.principal?.isRestrictedKey !== true) return;
   throw forbidden(forbiddenText.restrictedKey, 'restricted_key', 'Use this key with the public interface, or use an unrestricted key');
 }
 

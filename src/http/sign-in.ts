@@ -69,7 +69,8 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
   return {
     async login(req, res) {
       const query = LoginQuery.safeParse(req.query, { error: validationMessage });
-      if (!query.success) throw new AppError('BAD_REQUEST', 'The query is not valid', { details: toErrorDetails(query.error) });
+      if (!query.success)
+        throw new AppError('BAD_REQUEST', 'Invalid query parameters', { details: toErrorDetails(query.error, 'query parameter') });
       const { url, cookie } = await startSignIn(ctx, provider, { returnTo: query.data.returnTo, prompt: query.data.prompt });
       res.cookie(attemptCookieName, cookie, { ...attemptCookie, maxAge: attemptTtlMs });
       res.redirect(302, url);

@@ -1,5 +1,5 @@
 // Resolves credentials to callers. Unknown, malformed, expired and revoked credentials get the same 401, so that clients can't tell them
-// apart. The organization is determined after the person.
+// apart. A key belongs to one organization; a token or session identifies a person, whose memberships then decide the organization.
 import type { Caller, Ctx, Principal } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import {
@@ -48,16 +48,16 @@ async function fromApiKey(ctx: Ctx, secret: string, requestedId: string | undefi
   if (key === undefined) throw unauthorized();
   recordApiKeyUse(ctx, key);
   const credential = { kind: 'api-key', id: key.id } as const;
-  const identityOnly = key.scopes.versions.length > 0 || key.scopes.resources.length > 0;
+  const isRestrictedKey = key.scopes.versions.length > 0 || key.scopes.resources.length > 0;
   const principal: Principal = {
     user: key.creator,
     organization: key.organization,
     role: key.role === null ? { id: '', name: 'none' } : { id: key.role.id, name: key.role.name },
-    permissions: identityOnly ? new Set() : keyPermissions(key),
+    permissions: isRestrictedKey ? new Set() : keyPermissions(key),
     credential,
-    identityOnly,
+    isRestrictedKey,
     reads: { versions: key.scopes.versions, resources: key.scopes.resources },
-    handedOver: key.ceiling !== null,
+    isTransferredKey: key.ceiling !== null,
   };
   const refusal = requestedId === undefined || requestedId === key.organization.id ? undefined : mismatch();
   return { user: key.creator, credential, readOnly: false, principal, refusal };
@@ -89,9 +89,9 @@ function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
     role: { id: membership.role.id, name: membership.role.name },
     permissions: new Set(person.readOnly ? permissions.filter(isReadPermission) : permissions),
     credential: person.credential,
-    identityOnly: false,
+    isRestrictedKey: false,
     reads: { versions: [], resources: [] },
-    handedOver: false,
+    isTransferredKey: false,
   };
 }
 

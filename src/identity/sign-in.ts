@@ -25,7 +25,7 @@ const AttemptCookie = z.object({
 type AttemptCookie = z.output<typeof AttemptCookie>;
 
 const invalidReturnTo = (): AppError =>
-  new AppError('BAD_REQUEST', 'The query is not valid', {
+  new AppError('BAD_REQUEST', 'Invalid query parameters', {
     details: [{ path: 'returnTo', code: 'foreign_address', message: 'must be a path of this service, such as /' }],
   });
 

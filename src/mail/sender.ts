@@ -1,6 +1,6 @@
 // Sends queued mails. Any number of processes may run a sender: a mail is claimed under a lease, and before the first byte of the message
 // is sent, that is recorded in the row under the same lease. A sender that has lost the lease can't record it and sends nothing, so each
-// mail is sent once.
+// mail is sent at most once.
 import type { Ctx } from '../core/ctx.ts';
 import { errorMessage } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
@@ -35,7 +35,7 @@ const hour = 60 * minute;
 /** Eight attempts within a day: frequent at first, for servers that greylist, then rare, for servers that are down. */
 const defaultRetryDelaysMs = [30 * second, 2 * minute, 10 * minute, hour, 3 * hour, 6 * hour, 12 * hour];
 const defaults = { pollMs: 5 * second, leaseMs: minute, retryDelaysMs: defaultRetryDelaysMs, limits: {} };
-/** Mails in flight at once per process, so that one slow mail server delays few. */
+/** Mails in flight at once per process, so that a slow mail server holds up at most three. */
 const concurrency = 3;
 
 type Options = Required<MailSenderOptions>;
@@ -68,7 +68,7 @@ async function attempt(ctx: Ctx, claim: MailClaim, options: Options, stop: Abort
     // More attempts than allowed: their processes died before they could record an outcome.
     outcome =
       row.attempts > options.retryDelaysMs.length + 1
-        ? { kind: 'refused', error: 'Every attempt ended before its outcome could be recorded' }
+        ? { kind: 'failed', error: 'Every attempt ended before its outcome could be recorded' }
         : await sendMail(ctx.settings.mail, await decryptMail(ctx, row, shared), { beforeData, stop, limits: options.limits });
   } catch (error) {
     outcome = { kind: 'deferred', error: `The queued mail cannot be read: ${errorMessage(error)}` };

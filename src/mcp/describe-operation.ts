@@ -4,7 +4,7 @@ import type { Route } from '../http/route.ts';
 type Json = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null;
 const at = (value: unknown, ...path: readonly string[]): unknown =>
-  path.reduce<unknown>((held, key) => (isObject(held) ? held[key] : undefined), value);
+  path.reduce<unknown>((part, key) => (isObject(part) ? part[key] : undefined), value);
 
 const schemaRef = '#/components/schemas/';
 

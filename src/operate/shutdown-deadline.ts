@@ -1,5 +1,5 @@
-// Limits the duration of a shutdown. Work that hasn't ended by the deadline is abandoned, which breaks no guarantee: requests are cut off,
-// and work under a lease is taken over by another process when the lease expires.
+// Limits the duration of a shutdown. Work that hasn't ended by the deadline is abandoned. Cut-off requests and abandoned work
+// are safe: a client sees that its response is incomplete, and another process takes over work under a lease when the lease expires.
 import type { Log } from '../core/log.ts';
 
 export type ShutdownDeadline = {
@@ -16,10 +16,10 @@ const gracePeriodMs = 1_000;
 /** Starts the countdown of `afterMs`; `clear` cancels it. */
 export function startShutdownDeadline(afterMs: number, log: Log): ShutdownDeadline {
   const ending = new AbortController();
-  const over = Promise.withResolvers<false>();
+  const deadlinePassed = Promise.withResolvers<false>();
   let timer = setTimeout(() => {
     ending.abort();
-    timer = setTimeout(() => over.resolve(false), gracePeriodMs);
+    timer = setTimeout(() => deadlinePassed.resolve(false), gracePeriodMs);
   }, afterMs);
   return {
     signal: ending.signal,
@@ -31,7 +31,7 @@ export function startShutdownDeadline(afterMs: number, log: Log): ShutdownDeadli
           return true;
         },
       );
-      if (!(await Promise.race([ended, over.promise]))) log.warn({ what }, 'shutdown deadline exceeded: work abandoned');
+      if (!(await Promise.race([ended, deadlinePassed.promise]))) log.warn({ what }, 'shutdown deadline exceeded: work abandoned');
     },
     clear: () => clearTimeout(timer),
   };

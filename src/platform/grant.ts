@@ -7,8 +7,8 @@ import type { Permission } from '../core/permissions.ts';
  * The former owner of a transferred key may still know its secret, so such a key must not grant anything: the grant would outlive the
  * key's ceiling. Throws 403 `handed_over` for a transferred key.
  */
-export function assertNotHandedOver({ principal }: Pick<RequestCtx, 'principal'>): void {
-  if (!principal.handedOver) return;
+export function assertNotTransferredKey({ principal }: Pick<RequestCtx, 'principal'>): void {
+  if (!principal.isTransferredKey) return;
   throw new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
     details: [{ path: '', code: 'handed_over', message: 'This key was transferred from another member. Use a credential of your own.' }],
   });
@@ -19,7 +19,7 @@ export function assertNotHandedOver({ principal }: Pick<RequestCtx, 'principal'>
  * the request field that grants them.
  */
 export function assertCanGrant(ctx: Pick<RequestCtx, 'principal'>, permissions: Iterable<Permission>, path = 'roleId'): void {
-  assertNotHandedOver(ctx);
+  assertNotTransferredKey(ctx);
   if ([...permissions].every((permission) => ctx.principal.permissions.has(permission))) return;
   throw new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
     details: [{ path, code: 'escalation', message: 'The role has permissions that you do not have' }],

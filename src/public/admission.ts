@@ -1,6 +1,6 @@
 // Limits how much of this process the public interface may use at once. The limits are not per client: a request gets 503 with Retry-After
-// only while the process itself is at its limit. Queues are bounded in length and in time, one organization cannot fill them, and
-// everything else in the process has database connections of its own.
+// only while the process, or its organization's half of it, is full. Queues are bounded in length and in time, one organization cannot fill
+// them, and everything else in the process has database connections of its own.
 import { availableParallelism } from 'node:os';
 import type { Ctx } from '../core/ctx.ts';
 import { type AppError, unavailable } from '../core/errors.ts';

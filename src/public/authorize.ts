@@ -20,7 +20,7 @@ export type Authenticate = (headers: IncomingHttpHeaders) => FoundApiKey | Promi
 export type AccessScope = { readonly versions: readonly string[]; readonly resources: readonly string[] };
 
 /** Called once per cache load, however many requests wait for it. */
-async function findUsed(ctx: Pick<Ctx, 'db' | 'log'>, secret: string): Promise<FoundApiKey | undefined> {
+async function findAndRecordUse(ctx: Pick<Ctx, 'db' | 'log'>, secret: string): Promise<FoundApiKey | undefined> {
   const key = await findApiKey(ctx, secret);
   if (key !== undefined) recordApiKeyUse(ctx, key);
   return key;
@@ -39,7 +39,7 @@ export function createAuthenticator(
   const loadKey = async (secret: string, hashed: string): Promise<FoundApiKey> => {
     // Recently known callers must not queue behind lookups of unknown keys.
     const owner = keys.findAny(hashed)?.organization.id ?? unauthenticated;
-    const key = await keys.load(hashed, () => runLookup(owner, () => findUsed(ctx, secret)));
+    const key = await keys.load(hashed, () => runLookup(owner, () => findAndRecordUse(ctx, secret)));
     if (key === undefined) throw unauthorized();
     return key;
   };
@@ -51,6 +51,7 @@ export function createAuthenticator(
   };
 }
 
+const readDrafts: Permission = 'api-schema:read';
 const bearer = /^Bearer ([0-9A-Za-z_]{1,100})$/i;
 const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
 
@@ -97,23 +98,23 @@ export async function authenticateMember(ctx: Ctx, session: string, headers: Inc
   const { principal, refusal } = await callerFromSession(ctx, session, undefined);
   if (principal === undefined) throw refusal ?? unauthorized();
   assertTenant(principal, headers, 'session');
-  if (!principal.permissions.has('api-schema:read')) throw new AppError('FORBIDDEN', 'Missing required permission: api-schema:read');
+  if (!principal.permissions.has(readDrafts)) throw new AppError('FORBIDDEN', `Missing required permission: ${readDrafts}`);
   return principal;
 }
 
 /** Equal for keys that may read the same; part of entity tags. */
-export const scopeKey = ({ scopes: { versions, resources, permissions } }: FoundApiKey): string =>
+export const scopeKeyOf = ({ scopes: { versions, resources, permissions } }: FoundApiKey): string =>
   versions.length + resources.length + permissions.length === 0
     ? ''
     : JSON.stringify([versions, resources, permissions].map((names) => [...new Set(names)].sort()));
 
 /**
- * A draft contains every resource, so a key restricted to some resources may not read it. Throws 403 for such a key, and without the
- * permission.
+ * A draft contains every resource, so a key restricted to some resources may not read it. Throws 403 for such a key, and for one without
+ * `api-schema:read`.
  */
-export function assertPermission(key: FoundApiKey, permission: Permission): void {
+export function assertMayReadDraft(key: FoundApiKey): void {
   if (key.scopes.resources.length > 0) {
     throw accessError('FORBIDDEN', 'draft', 'restricted_key', 'A key restricted to certain resources cannot read drafts');
   }
-  if (!keyPermissions(key).has(permission)) throw new AppError('FORBIDDEN', `Missing required permission: ${permission}`);
+  if (!keyPermissions(key).has(readDrafts)) throw new AppError('FORBIDDEN', `Missing required permission: ${readDrafts}`);
 }

@@ -10,13 +10,13 @@ import type { PageBody, PageBodyCache } from './page-bodies.ts';
 import { cachedFreshness, currentFreshness, type Freshness, type Reader } from './read.ts';
 import { addFreshness, type Identity, matchingTag, type PendingResponse, sendBody, sendNotModified, writeBody } from './response.ts';
 
-/** A request in progress, with callbacks that report who called and what was served. */
+/** A request in progress, with callbacks that admit the caller and report what was served. */
 export type PublicExchange = PendingResponse & {
   readonly baseUrl: string;
   /** Value of the session cookie; it grants access to descriptions, never to records. */
   session(): string | undefined;
-  /** Called when the key is known. Rejects with 503 when its organization is at its share of this process. */
-  onCaller(key: FoundApiKey): Promise<never> | undefined;
+  /** Counts the request against the key's organization. Rejects with 503 when that is at its share of this process. */
+  admitCaller(key: FoundApiKey): Promise<never> | undefined;
   /** Called once the version exists and, with a non-empty `resource`, once that resource of it exists. */
   onTarget(version: string, resource: string): void;
   onMember(member: Principal): void;
@@ -27,8 +27,8 @@ export type PublicExchange = PendingResponse & {
 export type ReadContext = {
   readonly exchange: PublicExchange;
   readonly tenant: TenantCtx;
-  /** What the key may read, as a cache key. */
-  readonly scopes: string;
+  /** Equal for keys that may read the same; part of entity tags. */
+  readonly scopeKey: string;
   readonly version: string;
   readonly endpoint: CompiledEndpoint;
   readonly reader: Reader;
@@ -47,11 +47,11 @@ export function negotiateMediaType<T extends string>(req: IncomingMessage, offer
 
 /** Everything that decides the bytes of a representation, for its entity tag. */
 export const identityOf = (
-  { reader, scopes, version, endpoint }: ReadContext,
+  { reader, scopeKey, version, endpoint }: ReadContext,
   kind: Representation,
   normalized: string,
   { epoch, generation }: Freshness,
-): Identity => [reader.organizationId, scopes, version, endpoint.name, kind, normalized, epoch, generation];
+): Identity => [reader.organizationId, scopeKey, version, endpoint.name, kind, normalized, epoch, generation];
 
 /** The state of the resource, synchronously when it is cached. Rejects with 503 when nothing is synced. */
 export const freshnessFor = ({ reader, endpoint }: ReadContext): Freshness | Promise<Freshness> =>

@@ -65,11 +65,14 @@ function createYieldToReads(reads: FairQueue): () => Promise<void> {
 
 export const createExportState = ({ settings, db, log }: Ctx, reads: FairQueue): ExportState => ({
   yieldToReads: createYieldToReads(reads),
-  queue: createFairQueue({
-    maxRunning: settings.exports.maxRunning,
-    maxWaiting: settings.exports.maxWaiting,
-    maxWaitMs: settings.exports.maxDurationMs,
-  }),
+  queue: createFairQueue(
+    {
+      maxRunning: settings.exports.maxRunning,
+      maxWaiting: settings.exports.maxWaiting,
+      maxWaitMs: settings.exports.maxDurationMs,
+    },
+    'exports',
+  ),
   blockedWriters: watchBlockedWriters(db.data, log),
 });
 

@@ -1,5 +1,5 @@
 // A fair concurrency limit: a bounded number of running and waiting jobs, with a share of each per owner. A free permit goes to the owner
-// with the fewest running jobs, so that many requests of one owner do not keep others out.
+// with the fewest running jobs, so that many requests of one owner do not starve others.
 import { unavailable } from '../core/errors.ts';
 
 export type FairQueue = {
@@ -30,14 +30,14 @@ export type FairQueueLimits = {
 };
 
 const defaultRetryAfterSeconds = 30;
-/** Timeouts are checked this many times per `maxWaitMs`, so a wait may last that much longer. */
+/** Timeouts are checked this many times per `maxWaitMs`, so a wait may last up to a tenth longer. */
 const checksPerWait = 10;
 
-/** `sinceCheck` is the number of timeout checks done before it was queued. */
+/** `queuedAtCheck` is the number of timeout checks done before it was queued. */
 type Waiter = {
   readonly owner: string;
-  readonly sinceCheck: number;
-  readonly start: (release: () => void) => void;
+  readonly queuedAtCheck: number;
+  readonly grant: (release: () => void) => void;
   readonly reject: (error: Error) => void;
 };
 /** State of one owner with running or waiting jobs: `waiting` oldest first, `lastStart` the sequence number of its latest start. */
@@ -46,14 +46,14 @@ type Share = { running: number; readonly waiting: Set<Waiter>; lastStart: number
 const stopping = () => unavailable('The service is shutting down', 2);
 /** Half of `count`, rounded up: the share of one owner. */
 export const halfOf = (count: number): number => Math.ceil(count / 2);
-const before = (one: Share, other: Share): boolean =>
+const goesFirst = (one: Share, other: Share): boolean =>
   one.running < other.running || (one.running === other.running && one.lastStart < other.lastStart);
 
 /**
  * `what` names the limited jobs in error messages. Acquiring rejects with 503 when too many wait, the wait takes too long, or the queue is
  * closed.
  */
-export function createFairQueue(limits: FairQueueLimits, what = 'exports'): FairQueue {
+export function createFairQueue(limits: FairQueueLimits, what: string): FairQueue {
   const {
     maxRunning,
     maxWaiting,
@@ -99,7 +99,7 @@ export function createFairQueue(limits: FairQueueLimits, what = 'exports'): Fair
     let best: [string, Share] | undefined;
     for (const entry of shares) {
       const [, share] = entry;
-      if (share.waiting.size > 0 && share.running < maxRunningPerOwner && (best === undefined || before(share, best[1]))) best = entry;
+      if (share.waiting.size > 0 && share.running < maxRunningPerOwner && (best === undefined || goesFirst(share, best[1]))) best = entry;
     }
     if (best === undefined) return;
     const [owner, share] = best;
@@ -107,7 +107,7 @@ export function createFairQueue(limits: FairQueueLimits, what = 'exports'): Fair
     if (waiter === undefined) return;
     const release = start(owner, share);
     leave(waiter);
-    waiter.start(release);
+    waiter.grant(release);
   };
   /** Preallocated: refusals must be cheap under load. */
   const tooMany = unavailable(`Too many ${what} in progress; try again later`, retryAfterSeconds);
@@ -118,11 +118,11 @@ export function createFairQueue(limits: FairQueueLimits, what = 'exports'): Fair
     waiting -= 1;
     deleteIfIdle(waiter.owner, share);
   };
-  /** Of each owner, rejects waiters from the oldest on, up to the first that `isRejected` spares. */
-  const rejectWaiters = (isRejected: (waiter: Waiter) => boolean, error: Error): void => {
+  /** For each owner, rejects the oldest waiters until `shouldReject` returns false. */
+  const rejectWaiters = (shouldReject: (waiter: Waiter) => boolean, error: Error): void => {
     for (const { waiting: waiters } of [...shares.values()]) {
       for (const waiter of [...waiters]) {
-        if (!isRejected(waiter)) break;
+        if (!shouldReject(waiter)) break;
         leave(waiter);
         waiter.reject(error);
       }
@@ -130,16 +130,16 @@ export function createFairQueue(limits: FairQueueLimits, what = 'exports'): Fair
   };
   const checkTimeouts = (): void => {
     timeoutChecks += 1;
-    rejectWaiters(({ sinceCheck }) => timeoutChecks - sinceCheck > checksPerWait, tooLong);
+    rejectWaiters(({ queuedAtCheck: sinceCheck }) => timeoutChecks - sinceCheck > checksPerWait, tooLong);
     if (waiting > 0) return;
     clearInterval(timeoutTimer);
     timeoutTimer = undefined;
   };
   /** Throws 503 when too many wait, and once the queue is closed. */
-  const enqueue = (owner: string, onStart: Waiter['start'], onReject: Waiter['reject']): Waiter => {
+  const enqueue = (owner: string, grant: Waiter['grant'], onReject: Waiter['reject']): Waiter => {
     if (closed) throw stopping();
     if (waiting >= maxWaiting || (shares.get(owner)?.waiting.size ?? 0) >= halfOf(maxWaiting)) throw tooMany;
-    const waiter: Waiter = { owner, sinceCheck: timeoutChecks, start: onStart, reject: onReject };
+    const waiter: Waiter = { owner, queuedAtCheck: timeoutChecks, grant, reject: onReject };
     shareOf(owner).waiting.add(waiter);
     waiting += 1;
     timeoutTimer ??= setInterval(checkTimeouts, maxWaitMs / checksPerWait);

@@ -73,7 +73,7 @@ export function publicHandler(
       headers,
       baseUrl: req.baseUrl,
       session: () => sessionCookie(req),
-      onCaller: ({ id, organization }) => {
+      admitCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
         apiKeyId = id;
         return slot.assignTo(organization.id);

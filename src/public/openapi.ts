@@ -16,6 +16,7 @@ import {
   versionResponses,
   versionSchemas,
 } from './openapi-parts.ts';
+import { defaultPageSize } from './plan.ts';
 import type { EndpointDefinition } from './schema-document.ts';
 
 export type Described = Comparable & {
@@ -168,7 +169,7 @@ function pagingParameters(endpoint: EndpointDefinition): (oas31.ParameterObject 
       name: 'pageSize',
       in: 'query',
       description: `Records per page. Values above ${maxPageSize} are rejected.`,
-      schema: { type: 'integer', minimum: 1, maximum: maxPageSize, default: Math.min(25, maxPageSize) },
+      schema: { type: 'integer', minimum: 1, maximum: maxPageSize, default: Math.min(defaultPageSize, maxPageSize) },
     },
     ...(sorts.length === 0
       ? []

@@ -60,12 +60,12 @@ const servesAll = (plan: ListPlan): boolean => servedConditions(plan).size === p
 export const skipsRecords = (plan: ListPlan): boolean => isWalkable(plan) && !servesAll(plan);
 
 /** Whether the index holds the list as one range, so that the plan is the same for any values. */
-export const isSteady = (plan: ListPlan): boolean =>
+export const hasOnePlan = (plan: ListPlan): boolean =>
   isWalkable(plan) && servesAll(plan) && plan.conditions.every(({ values }) => values.length === 1);
 
 /** At least `rows`, rounded up to a power of ten times 100 so that few distinct statements exist. */
-export function boundFor(rows: number): number {
-  let bound = 100;
-  while (bound < rows) bound *= 10;
-  return bound;
+export function rowCapFor(rows: number): number {
+  let cap = 100;
+  while (cap < rows) cap *= 10;
+  return cap;
 }

@@ -44,7 +44,7 @@ export type RecordPlan = {
 
 type ReportProblem = (name: string, code: string, message: string) => void;
 
-const defaultPageSize = 25;
+export const defaultPageSize = 25;
 /** Keeps page × pageSize within the bigint of PostgreSQL; no table comes near it. */
 const maxPage = 2_147_483_647;
 const maxValues = 100;

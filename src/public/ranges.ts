@@ -10,12 +10,12 @@ import type { Operator } from './schema-document.ts';
 export type Anchor = { readonly key: string | null; readonly id: string };
 
 /**
- * `nulls: 'any'` means both ranges in the order of the interface. `from` is the record that `offset` counts from. `by` is how the page is
- * found: 'any', as PostgreSQL prefers; 'sort', by sorting everything that the filters select; or a number, among that many first records of
- * the order, in which case the page may come back short.
+ * `nulls: 'any'` means both ranges in the order of the interface. `from` is the record that `offset` counts from. `strategy` is how the
+ * page is found: 'any', as PostgreSQL prefers; 'sort', by sorting everything that the filters select; or a number, among that many first
+ * records of the order, in which case the page may come back short.
  */
 export type Range = {
-  readonly by: 'any' | 'sort' | number;
+  readonly strategy: 'any' | 'sort' | number;
   readonly nulls: 'any' | 'no' | 'only';
   readonly from: Anchor | null;
   readonly limit: number;
@@ -53,14 +53,16 @@ export function plainRanges(plan: ListPlan): readonly Range[] {
   if (cached !== undefined) return cached;
   const { order, column, further } = plan.sort;
   const walkedBackwards = order === 'desc' && column.column !== 'id' && further.length === 0;
-  const ranges: Range[] = [{ by: 'any', nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) }];
+  const ranges: Range[] = [
+    { strategy: 'any', nulls: walkedBackwards ? 'no' : 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) },
+  ];
   plainRangesByPlan.set(plan, ranges);
   return ranges;
 }
 
 /** Sorts the whole list, which never reads more of the table than the list has. */
 export const sortedRanges = (plan: ListPlan): Range[] => [
-  { by: 'sort', nulls: 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) },
+  { strategy: 'sort', nulls: 'any', from: null, limit: plan.pageSize, offset: firstRow(plan) },
 ];
 
 /** Records scanned for a page while the total is unknown: the distance of a few anchors. */
@@ -82,11 +84,11 @@ export function boundedRanges(plan: ListPlan, total: number | undefined, rowCoun
   if (total !== undefined && total <= expected) return sortedRanges(plan);
   // Rounded, because it is part of the statement text.
   const limit = 2 ** Math.ceil(Math.log2(scanFactor * expected));
-  return limit >= rowCount ? plain : plain.map((range) => ({ ...range, by: limit }));
+  return limit >= rowCount ? plain : plain.map((range) => ({ ...range, strategy: limit }));
 }
 
 /** For pages beyond the end of the list. */
-export const emptyRanges: readonly Range[] = [{ by: 'any', nulls: 'any', from: null, limit: 0, offset: 0 }];
+export const emptyRanges: readonly Range[] = [{ strategy: 'any', nulls: 'any', from: null, limit: 0, offset: 0 }];
 
 /** The page counted from the nearest anchor before it. */
 export function anchoredRanges(plan: ListPlan, { every, valued, nulls }: Anchors): Range[] {
@@ -96,7 +98,7 @@ export function anchoredRanges(plan: ListPlan, { every, valued, nulls }: Anchors
     const [from, to] = [Math.max(0, start - before), Math.min(count, end - before)];
     if (from >= to) return [];
     const nearest = Math.floor(from / every);
-    return [{ by: 'any', nulls: kind, from: anchors[nearest] ?? null, limit: to - from, offset: from - nearest * every }];
+    return [{ strategy: 'any', nulls: kind, from: anchors[nearest] ?? null, limit: to - from, offset: from - nearest * every }];
   };
   const ranges = [...rangeIn(plan.sort.column.column === 'id' ? 'any' : 'no', valued, 0), ...rangeIn('only', nulls, valued.count)];
   return ranges.length === 0 ? [...emptyRanges] : ranges;

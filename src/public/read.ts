@@ -1,5 +1,6 @@
-// Runs plans; the only stage that uses a connection. Page, total and state come from one statement and so from one snapshot. When the plan
-// was made for data that has since been replaced, it is made again from the state that the statement itself saw.
+// Runs the plans of single requests. Page and state come from one statement and so from one snapshot; a known total is used only if that
+// statement saw the same generation. When the plan was made for data that has since been replaced, it is made again from the state that the
+// statement itself saw.
 import type { Clock } from '../core/clock.ts';
 import type { Db } from '../core/ctx.ts';
 import { type AppError, unavailable } from '../core/errors.ts';
@@ -64,6 +65,9 @@ export const queryCanceled = '57014';
 /** 503 with Retry-After: no sync of the resource has been published. */
 export const notSynced = (cause?: unknown): AppError =>
   unavailable('No sync of this resource has been published yet; try again later', 30, cause);
+
+/** 503 with Retry-After: every attempt found that the table had been replaced meanwhile. */
+const beingReplaced = (cause?: unknown): AppError => unavailable('The data is being replaced; try again', 30, cause);
 
 /** The state of a row; undefined before the first publish. */
 export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
@@ -141,8 +145,8 @@ export function asUnavailable(error: unknown): unknown {
 
 /**
  * Runs the statement from `write` for the active table, again after a table swap, until the statement itself saw that table as the active
- * one. Returns the row and its state, and refreshes the cached state. Rejects with 503 when nothing is synced, the read times out, or the
- * database is unavailable.
+ * one. Returns the row and its state, and refreshes the cached state. Rejects with 503 when nothing is synced, the table is replaced again
+ * at every attempt, the read times out, or the database is unavailable.
  */
 export async function readRow<Row extends StateRow>(
   reader: Reader,
@@ -169,8 +173,8 @@ export async function readRow<Row extends StateRow>(
       reader.states.evict(key);
     }
   }
-  reader.log.error({ err: lastError, organizationId: reader.organizationId, recordType }, 'could not read a published version');
-  throw notSynced(lastError);
+  reader.log.error({ err: lastError, organizationId: reader.organizationId, recordType }, 'could not read the active table');
+  throw beingReplaced(lastError);
 }
 
 /** Rejects with 503 as `readRow` does. */
@@ -184,8 +188,8 @@ export async function readSingleRecord(reader: Reader, plan: RecordPlan): Promis
 type ListRow = StateRow & { records: string; found: number; total?: string };
 type PageRead = { readonly row: ListRow; readonly freshness: Freshness };
 
-const readPage = (reader: Reader, plan: ListPlan, ranges: readonly Range[], counted: boolean): Promise<PageRead> =>
-  readRow<ListRow>(reader, plan.endpoint.recordType, (table) => listStatement(table, plan, ranges, counted));
+const readPage = (reader: Reader, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Promise<PageRead> =>
+  readRow<ListRow>(reader, plan.endpoint.recordType, (table) => listStatement(table, plan, ranges, withTotal));
 
 export const totalKeyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
   totalKey([reader.organizationId, plan.endpoint.recordType, epoch, generation], plan.filterKey);
@@ -195,36 +199,37 @@ const sameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch &&
 type Found = ListRead & { readonly found: number };
 
 /**
- * A page with its exact total, of the newest generation. Reads again when a publish comes in between. Rejects with 503 as `readRow` does.
+ * A page with its exact total, of the newest generation. Reads again when a new generation is published meanwhile. Rejects with 503 as
+ * `readRow` does.
  */
 export async function readListPage(reader: Reader, plan: ListPlan): Promise<ListRead> {
-  let retryShort = false;
+  let isRetry = false;
   for (;;) {
     const { recordType } = plan.endpoint;
     const planned = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
     const read =
       plan.conditions.length === 0
-        ? await readCounted(reader, plan, planned, planned.rowCount, retryShort)
-        : await readFiltered(reader, plan, planned, retryShort);
+        ? await readWithKnownTotal(reader, plan, planned, planned.rowCount, isRetry)
+        : await readFiltered(reader, plan, planned, isRetry);
     if (read === undefined) continue;
-    if (retryShort || read.found >= rowsOnPage(plan, read.total)) return read;
+    if (isRetry || read.found >= rowsOnPage(plan, read.total)) return read;
     // The page is short: in descending order it reaches records without a value, or the matches cluster at the end. Retry by sorting all of
     // them, or by anchors.
-    retryShort = true;
+    isRetry = true;
   }
 }
 
 /** Undefined when the data has changed meanwhile. */
-async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, retryShort: boolean): Promise<Found | undefined> {
+async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, isRetry: boolean): Promise<Found | undefined> {
   const key = totalKeyFor(reader, plan, planned);
   const claim = reader.totals.claim(key);
-  if (claim.kind === 'known') return readCounted(reader, plan, planned, claim.total, retryShort);
+  if (claim.kind === 'known') return readWithKnownTotal(reader, plan, planned, claim.total, isRetry);
   if (claim.kind === 'awaited') {
     const counted = await claim.counted;
-    return counted.key === key ? readCounted(reader, plan, planned, counted.total, retryShort) : undefined;
+    return counted.key === key ? readWithKnownTotal(reader, plan, planned, counted.total, isRetry) : undefined;
   }
   try {
-    const ranges = retryShort ? sortedRanges(plan) : boundedRanges(plan, undefined, planned.rowCount, reader.scanLimit);
+    const ranges = isRetry ? sortedRanges(plan) : boundedRanges(plan, undefined, planned.rowCount, reader.scanLimit);
     const { row, freshness } = await readPage(reader, plan, ranges, true);
     const total = Number(row.total);
     claim.found({ key: totalKeyFor(reader, plan, freshness), total });
@@ -236,27 +241,27 @@ async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, 
 }
 
 /** Undefined when the total turns out to belong to other data. */
-async function readCounted(
+async function readWithKnownTotal(
   reader: Reader,
   plan: ListPlan,
   planned: Freshness,
   total: number,
-  retryShort: boolean,
+  isRetry: boolean,
 ): Promise<Found | undefined> {
-  const found = rangesFor(reader, plan, planned, total, retryShort);
-  const ranges = found instanceof Promise ? await found : found;
-  if (ranges === undefined) return undefined;
-  const { row, freshness } = await readPage(reader, plan, ranges.of, false);
+  const found = rangesFor(reader, plan, planned, total, isRetry);
+  const chosen = found instanceof Promise ? await found : found;
+  if (chosen === undefined) return undefined;
+  const { row, freshness } = await readPage(reader, plan, chosen.ranges, false);
   const page = { freshness, records: row.records, found: row.found };
   if (sameData(planned, freshness)) return { ...page, total };
-  return plan.conditions.length === 0 && ranges.ofAnyData ? { ...page, total: freshness.rowCount } : undefined;
+  return plan.conditions.length === 0 && chosen.validForAnyData ? { ...page, total: freshness.rowCount } : undefined;
 }
 
 /** Pages at least this many anchors deep justify building anchors; before that, walking there is cheaper. */
 const minAnchorsToBuild = 10;
 
-/** `ofAnyData`: the ranges are valid whatever was published meanwhile. */
-type Ranges = { readonly of: readonly Range[]; readonly ofAnyData: boolean };
+/** `validForAnyData`: the ranges are valid whatever was published meanwhile. */
+type Ranges = { readonly ranges: readonly Range[]; readonly validForAnyData: boolean };
 
 /** Undefined when the anchors turn out to belong to other data. Returns a promise only when anchors must be built. */
 function rangesFor(
@@ -264,22 +269,22 @@ function rangesFor(
   plan: ListPlan,
   planned: Freshness,
   total: number,
-  retryShort: boolean,
+  isRetry: boolean,
 ): Ranges | Promise<Ranges | undefined> {
   const start = firstRow(plan);
-  if (start >= total) return { of: emptyRanges, ofAnyData: false };
+  if (start >= total) return { ranges: emptyRanges, validForAnyData: false };
   const { every } = reader.anchors;
-  if (every !== undefined && plan.sort.further.length === 0 && total > every && (retryShort || start >= every || skipsRecords(plan))) {
+  if (every !== undefined && plan.sort.further.length === 0 && total > every && (isRetry || start >= every || skipsRecords(plan))) {
     const key = anchorKey(totalKeyFor(reader, plan, planned), plan);
     const cached = reader.anchors.find(key);
-    if (cached !== undefined) return { of: anchoredRanges(plan, cached), ofAnyData: false };
-    if (retryShort || start >= every * minAnchorsToBuild) {
+    if (cached !== undefined) return { ranges: anchoredRanges(plan, cached), validForAnyData: false };
+    if (isRetry || start >= every * minAnchorsToBuild) {
       const building = reader.anchors.load(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
-      return building.then((built) => built && { of: anchoredRanges(plan, built), ofAnyData: false });
+      return building.then((built) => built && { ranges: anchoredRanges(plan, built), validForAnyData: false });
     }
   }
-  const of = retryShort ? sortedRanges(plan) : boundedRanges(plan, total, planned.rowCount, reader.scanLimit);
-  return { of, ofAnyData: true };
+  const ranges = isRetry ? sortedRanges(plan) : boundedRanges(plan, total, planned.rowCount, reader.scanLimit);
+  return { ranges, validForAnyData: true };
 }
 
 async function buildAnchors(reader: Reader, plan: ListPlan, every: number): Promise<BuiltAnchors> {

@@ -28,7 +28,7 @@ export type RecordsCsv = {
   /** UTF-8: a header line, then the records, with CR LF line ends. Ends cleanly only when it is complete. Can be read once. */
   readonly bytes: AsyncIterable<Buffer>;
   /** Aborted when the service ends the stream early, because its reader is slow or a writer is blocked. */
-  readonly cut: AbortSignal;
+  readonly aborted: AbortSignal;
 };
 
 const createWriter: Parameters<typeof startCopy>[1]['createWriter'] = (columns) => createCsvWriter(columns, { guardFormulas: true });
@@ -47,7 +47,7 @@ const headerOnly = (query: RecordQuery, bound: Pick<BoundQuery, 'columns' | 'pro
   bytes: (async function* () {
     yield headerLine(query);
   })(),
-  cut: new AbortController().signal,
+  aborted: new AbortController().signal,
 });
 
 type CsvRequest = { readonly engine: Engine; readonly ctx: TenantCtx; readonly query: RecordQuery; readonly signal: AbortSignal };
@@ -85,8 +85,8 @@ function watchedBytes(
   snapshot: Snapshot,
   rows: Awaited<ReturnType<typeof startCopy>>,
   onDone: () => void,
-): Pick<RecordsCsv, 'bytes' | 'cut'> {
-  const cut = new AbortController();
+): Pick<RecordsCsv, 'bytes' | 'aborted'> {
+  const aborted = new AbortController();
   let isOffered = false;
   const finish = (): void => {
     stopWatch();
@@ -99,7 +99,7 @@ function watchedBytes(
       { organizationId: ctx.organizationId, recordType: query.recordType, reason, bytes: rows.bytesTaken() },
       'CSV of records was cut off',
     );
-    cut.abort(new Error(`cut off: ${reason}`));
+    aborted.abort(new Error(`cut off: ${reason}`));
     finish();
   };
   const stopWatch = watchCopy({
@@ -119,7 +119,7 @@ function watchedBytes(
         // The next chunk overwrites this one.
         yield Buffer.from(chunk);
         isOffered = false;
-        cut.signal.throwIfAborted();
+        aborted.signal.throwIfAborted();
       }
     } catch (error) {
       if (sqlState(error) === queryCanceled) cutOff('time limit');
@@ -128,7 +128,7 @@ function watchedBytes(
       finish();
     }
   }
-  return { bytes: read(), cut: cut.signal };
+  return { bytes: read(), aborted: aborted.signal };
 }
 
 /**

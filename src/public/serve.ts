@@ -1,5 +1,5 @@
-// Handles one request of the public interface. The checks run in the order that the interface documents: 401 · 400 tenant · 403 tenant ·
-// 403 scopes · 404 · 410 · 400 parameters, and only then 304 or a read.
+// Handles one request of the public interface. The checks run in this order: 401 · 503 when the organization is at its limit · 400 tenant ·
+// 403 tenant · 403 scopes · 404 · 410 · 406 · 400 parameters, and only then 304 or a read. A lookup or a read may also end with 503.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -10,12 +10,12 @@ import type { FoundApiKey } from '../identity/api-key.store.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit, createLookupQueue, type RunLookup, unauthenticated } from './admission.ts';
 import {
   type Authenticate,
-  assertPermission,
+  assertMayReadDraft,
   assertScopes,
   assertTenant,
   authenticateMember,
   createAuthenticator,
-  scopeKey,
+  scopeKeyOf,
 } from './authorize.ts';
 import { readAvailable } from './available.ts';
 import { bindDocument } from './bind.ts';
@@ -59,7 +59,7 @@ export type PublicService = {
 };
 
 /** Derived from the key alone. */
-type Caller = Pick<ReadContext, 'tenant' | 'scopes' | 'reader'>;
+type Caller = Pick<ReadContext, 'tenant' | 'scopeKey' | 'reader'>;
 
 export function createPublicService(shared: Ctx): PublicService {
   const { cacheBytes, publicLoad } = shared.settings;
@@ -71,7 +71,7 @@ export function createPublicService(shared: Ctx): PublicService {
   return {
     ctx,
     concurrency: createConcurrencyLimit(publicLoad.maxRequests),
-    runLookup: runLookup,
+    runLookup,
     authenticate: createAuthenticator(ctx, runLookup, engine.cacheCounters.keys),
     bodies: createPageBodyCache(cacheBytes.bodies, engine.cacheCounters.bodies),
     engine,
@@ -80,7 +80,7 @@ export function createPublicService(shared: Ctx): PublicService {
       const cached = callers.get(key);
       if (cached !== undefined) return cached;
       const organizationId = key.organization.id;
-      const caller = { tenant: { ...ctx, organizationId }, scopes: scopeKey(key), reader: engine.readerOf(organizationId) };
+      const caller = { tenant: { ...ctx, organizationId }, scopeKey: scopeKeyOf(key), reader: engine.readerOf(organizationId) };
       callers.set(key, caller);
       return caller;
     },
@@ -98,7 +98,7 @@ const served = {
 } as const satisfies Record<string, ServedRoute>;
 
 /**
- * Rejects with 401, 400, 403, 404, 406 or 410 as documented above, and with 503 when the process or the organization is at its limit,
+ * Rejects with 401, 400, 403, 404, 410 or 406 in the order above, and with 503 when the process or the organization is at its limit,
  * nothing is synced, or the database is unavailable.
  */
 export async function serveRequest(service: PublicService, exchange: PublicExchange): Promise<void> {
@@ -110,7 +110,7 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   if (session !== undefined) return describeToMember(service, exchange, session, target.version);
   const found = service.authenticate(req.headers);
   const key = found instanceof Promise ? await found : found;
-  const refused = exchange.onCaller(key);
+  const refused = exchange.admitCaller(key);
   if (refused !== undefined) await refused;
   const organizationId = key.organization.id;
   assertTenant(key, req.headers);
@@ -130,8 +130,8 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   const schema = content.findCompiled(state.id) ?? (await runLookup(organizationId, () => content.loadCompiled(tenant, state.id)));
   const endpoint = findEndpoint(exchange, state, schema, target);
   addDeprecation(exchange, state, exchange.baseUrl, endpoint.name);
-  const { scopes, reader } = caller;
-  const read: ReadContext = { exchange, tenant, scopes, reader, version: state.version, endpoint, bodies: service.bodies };
+  const { scopeKey, reader } = caller;
+  const read: ReadContext = { exchange, tenant, scopeKey, reader, version: state.version, endpoint, bodies: service.bodies };
   if (target.kind === 'list') await serveList(service, read);
   else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
 }
@@ -210,15 +210,15 @@ async function describe(
   version: string,
 ): Promise<void> {
   const { req, headers, baseUrl } = exchange;
-  const scopes = key === null ? '' : scopeKey(key);
+  const scopeKey = key === null ? '' : scopeKeyOf(key);
   headers.push('Vary', 'Cookie');
   if (asksForDraft(queryTextOf(req.url ?? ''))) {
-    if (key !== null) assertPermission(key, 'api-schema:read');
+    if (key !== null) assertMayReadDraft(key);
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
     return sendJsonText(
       exchange,
-      [tenant.organizationId, scopes, 'draft', version, createHash('sha256').update(text).digest('base64url')],
+      [tenant.organizationId, scopeKey, 'draft', version, createHash('sha256').update(text).digest('base64url')],
       text,
     );
   }
@@ -229,7 +229,7 @@ async function describe(
   assertDescriptionParameters(req);
   await sendJsonText(
     exchange,
-    [tenant.organizationId, scopes, 'description', state.id],
+    [tenant.organizationId, scopeKey, 'description', state.id],
     await service.engine.content.loadDescription(tenant, state.id),
   );
 }

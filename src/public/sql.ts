@@ -1,5 +1,5 @@
 // Writes a plan as one prepared statement. Identifiers come only from the compiled version and the state row; every value of a request is a
-// typed parameter. Pure; no input can make it fail.
+// typed parameter. Pure apart from caches.
 //
 // LIMIT and OFFSET are parameters, so PostgreSQL prefers a custom plan for each list: the planning time buys the right plan for skewed
 // values and for the depth of the page, and the number of statements grows with the shapes, not with the pages. Lists that need no custom
@@ -8,7 +8,7 @@ import { rfc3339Sql } from '../warehouse/record-state.ts';
 import { quoteIdentifier } from '../warehouse/table.ts';
 import type { OutputField } from './compile.ts';
 import { type Bind, columnReference, conditionPart, parameterTypes, type SqlPart, whereSql } from './conditions.ts';
-import { boundFor, isSteady, servedConditions } from './order-index.ts';
+import { hasOnePlan, rowCapFor, servedConditions } from './order-index.ts';
 import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';
 import type { Range } from './ranges.ts';
 import { recordColumns } from './render-sql.ts';
@@ -55,7 +55,7 @@ export function rangeOrderSql({ column, order }: ListPlan['sort']): string {
 }
 
 /** Selects the ids of one range of the list, through an index if there is one. */
-function rangePart(ref: TableRef, plan: ListPlan, { by, nulls, from, limit, offset }: Range, isBounded: boolean) {
+function rangePart(ref: TableRef, plan: ListPlan, { strategy, nulls, from, limit, offset }: Range, isCapped: boolean) {
   const { sort, endpoint } = plan;
   const [column, way] = [columnReference(sort.column), sort.order === 'asc' ? '>=' : '<='];
   const byId = sort.column.column === 'id';
@@ -69,23 +69,23 @@ function rangePart(ref: TableRef, plan: ListPlan, { by, nulls, from, limit, offs
   const order = nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort);
   const source = (conditions: readonly string[], bind: Bind): string => {
     const plain = `${tableSql(ref)}${whereSql([...conditions, ...bounds(bind)])}`;
-    if (by === 'any') return plain;
+    if (strategy === 'any') return plain;
     // OFFSET 0 keeps PostgreSQL from walking the index of the order; LIMIT keeps it from scanning further.
-    if (by === 'sort') return `(select * from ${plain} offset 0) as t`;
+    if (strategy === 'sort') return `(select * from ${plain} offset 0) as t`;
     const served = servedConditions(plan);
     const inside = conditions.filter((_text, at) => served.has(at));
-    const first = `${tableSql(ref)}${whereSql([...inside, ...bounds(bind)])} order by ${order} limit ${by}`;
+    const first = `${tableSql(ref)}${whereSql([...inside, ...bounds(bind)])} order by ${order} limit ${strategy}`;
     return `(select * from ${first}) as t${whereSql(conditions.filter((_text, at) => !served.has(at)))}`;
   };
-  const bound = isBounded && by === 'any' ? boundFor(offset + limit) : null;
+  const rowCap = isCapped && strategy === 'any' ? rowCapFor(offset + limit) : null;
   return {
-    key: `${by} ${nulls} ${from === null ? 'first' : 'anchor'} ${bound}`,
+    key: `${strategy} ${nulls} ${from === null ? 'first' : 'anchor'} ${rowCap}`,
     values: [...(from === null ? [] : withKey ? [from.key, from.id] : [from.id]), limit, offset],
     text: (conditions: readonly string[], bind: Bind): string => {
       const list = `select t.id from ${source(conditions, bind)} order by ${order}`;
       // The rows of a subquery keep its order.
-      const bounded = bound === null ? list : `select b.id from (${list} limit ${bound}) as b`;
-      return `(${bounded} limit ${bind(limit, 'bigint')} offset ${bind(offset, 'bigint')})`;
+      const capped = rowCap === null ? list : `select b.id from (${list} limit ${rowCap}) as b`;
+      return `(${capped} limit ${bind(limit, 'bigint')} offset ${bind(offset, 'bigint')})`;
     },
   };
 }
@@ -105,40 +105,41 @@ const valuesOf = (parts: readonly { values: readonly unknown[] }[]): unknown[] =
 type LastStatement = {
   readonly ref: TableRef;
   readonly ranges: readonly Range[];
-  readonly counted: boolean;
+  readonly withTotal: boolean;
   readonly statement: Statement;
 };
 /** The last statement of a cached plan: the same page is often requested again. */
 const lastStatements = new WeakMap<ListPlan, LastStatement>();
 
-export function listStatement(ref: TableRef, plan: ListPlan, ranges: readonly Range[], counted: boolean): Statement {
+export function listStatement(ref: TableRef, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Statement {
   const last = lastStatements.get(plan);
   const { schema, table } = ref;
-  if (last?.ranges === ranges && last.counted === counted && last.ref.table === table && last.ref.schema === schema) return last.statement;
-  const statement = writeList(ref, plan, ranges, counted);
-  lastStatements.set(plan, { ref, ranges, counted, statement });
+  if (last?.ranges === ranges && last.withTotal === withTotal && last.ref.table === table && last.ref.schema === schema)
+    return last.statement;
+  const statement = writeList(ref, plan, ranges, withTotal);
+  lastStatements.set(plan, { ref, ranges, withTotal, statement });
   return statement;
 }
 
 /** A page of a list, its state, the number of records found and, if requested, the total: all from one snapshot. */
-function writeList(ref: TableRef, plan: ListPlan, ranges: readonly Range[], counted: boolean): Statement {
+function writeList(ref: TableRef, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Statement {
   const { endpoint, fields, sort } = plan;
   const conditions = conditionParts(plan);
   // A counting statement may need another plan for a common value than for a rare one.
-  const isBounded = !counted && isSteady(plan);
-  const parts = ranges.map((range) => rangePart(ref, plan, range, isBounded));
+  const isCapped = !withTotal && hasOnePlan(plan);
+  const parts = ranges.map((range) => rangePart(ref, plan, range, isCapped));
   const write = (): string => {
     const { recordType, bind } = createParameters();
     const texts = conditions.map((part) => part.text(bind));
     const found = parts.map((part) => part.text(texts, bind)).join(' union all ');
     const table = tableSql(ref);
-    const total = counted ? `, (select count(*)::text from ${table}${whereSql(texts)}) as total` : '';
+    const total = withTotal ? `, (select count(*)::text from ${table}${whereSql(texts)}) as total` : '';
     return `select ${stateColumns}, r.records, r.found${total} ${stateOf(ref)} cross join lateral (
       select coalesce(string_agg(p.record, ','), '') as records, count(*)::int as found from (select row_to_json(o)::text as record from ${table}
         cross join lateral (select ${recordColumns(fields)}) as o where t.id = any(array(${found})) order by ${orderSql(sort)}) as p
       ) as r where s.record_type = ${recordType}`;
   };
-  const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sortKey(sort), keysOf(parts), counted];
+  const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sortKey(sort), keysOf(parts), withTotal];
   return {
     key: ['list', ref.schema, ref.table, endpoint.key, ...shape].join('\n'),
     values: [endpoint.recordType, ...valuesOf(conditions), ...valuesOf(parts)],

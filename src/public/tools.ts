@@ -9,7 +9,7 @@ import { type AccessScope, assertScopes } from './authorize.ts';
 import type { CompiledEndpoint } from './compile.ts';
 import { describeResource, listResources, listVersions } from './describe.ts';
 import { type Engine, engineOf } from './engine.ts';
-import { listParameters, planList, planRecord } from './plan.ts';
+import { defaultPageSize, listParameters, planList, planRecord } from './plan.ts';
 import { assertNotRetired, getPublishedVersion, notFoundError } from './published.ts';
 import { type Freshness, readListPage, readSingleRecord } from './read.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
@@ -40,7 +40,7 @@ export const QueryInput = z.strictObject({
   sort: z.string().max(100).optional().describe('A sort field'),
   order: z.enum(['asc', 'desc']).optional(),
   page: z.int().min(1).optional().describe('Starts at 1'),
-  pageSize: z.int().min(1).optional().describe('Default 25'),
+  pageSize: z.int().min(1).optional().describe(`Default ${defaultPageSize}, or the maximum if lower`),
   fields: fields.optional().describe('Only these fields'),
 });
 export const GetInput = z.strictObject({

@@ -1,5 +1,5 @@
-// One run from claim to outcome, read from top to bottom: prepare → read pages → prove → publish → copy the outcome.
-// It may stop anywhere and be resumed by another process: every step checks the lease, and every write happens exactly once.
+// One run from claim to outcome: prepare → read pages → prove → publish → copy the outcome. Start at `executeRun`, at the end.
+// It may stop anywhere and be resumed by another process: every step checks the lease; each page and the publish take effect once.
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
 import { ErpError } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -40,11 +40,11 @@ async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promi
   if (row === undefined || config === undefined || row.lease_epoch !== lease.epoch)
     throw new LostLease('the run no longer exists or has a newer lease');
   if (row.cancel_requested && row.status === 'running') throw new Cancelled('the run was cancelled');
-  if (row.attempts_without_progress >= ctx.settings.sync.maxAttempts) {
+  if (row.attempts_without_progress >= ctx.settings.sync.maxAttemptsWithoutProgress) {
     throw new RunFailed(
       'WORKER_LOST',
-      `The process that worked on the run died ${row.attempts_without_progress} times without making progress`,
-      "Check the service's log and memory limit around this run, then run the sync again.",
+      `The run made no progress in ${row.attempts_without_progress} attempts; in the last one, its process stopped`,
+      "Check the service's log for the time of this run, and its memory limit; then run the sync again.",
     );
   }
   const log = ctx.log.child({ syncConfigId: row.sync_config_id, attempt: row.attempt });
@@ -70,7 +70,7 @@ async function createConnectorOrFail(ctx: TenantCtx, createConnector: CreateConn
 const isComplete = ({ recordTypes }: StoredMetadata): boolean =>
   recordTypes.every((type) => type.openWhen !== undefined && type.modifiedField !== undefined);
 
-/** Whether the error concerns one request rather than the whole connection: then the stored metadata is used for one more day. */
+/** Whether the error concerns one request rather than the whole connection: then this run uses the stored metadata. */
 const concernsOneQuery = (error: unknown): boolean => error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
 
 /** Reads the metadata again when it is old, so that new fields are detected, or after an attempt whose query the ERP rejected. */
@@ -85,7 +85,7 @@ async function loadMetadata({ ctx, row, signal }: Run, connector: Connector): Pr
   });
 }
 
-/** The record type as the ERP describes it now. */
+/** The record type as the current metadata describes it. Throws an `ErpError` `RECORD_TYPE_UNAVAILABLE` when the role can't read it. */
 async function getReadableRecordType(run: Run, connector: Connector): Promise<RecordTypeMetadata> {
   const { row } = run;
   const { recordTypes } = await loadMetadata(run, connector);
@@ -119,9 +119,9 @@ async function reportStart({ ctx, lease, row }: Run, { state, unreadable, fields
   else await writeRunEvent(ctx, lease.runId, 'info', 'reading resumed from its checkpoint', { page });
 }
 
-async function startPublishing({ ctx, lease }: Run, state: RunState, proof: Parameters<typeof moveRun>[3]): Promise<void> {
+async function startPublishing({ ctx, lease }: Run, state: RunState, change: Parameters<typeof moveRun>[3]): Promise<void> {
   await inDataTransaction(ctx.db.data, (client) => flushStaged(client, tenantSchema(ctx.organizationId), state));
-  if (await moveRun(ctx, lease, 'publishing', proof)) return;
+  if (await moveRun(ctx, lease, 'publishing', change)) return;
   const row = await inTransaction(ctx, (tx) => findRun(tx, ctx.organizationId, lease.runId));
   throw row?.lease_epoch === lease.epoch && row.cancel_requested
     ? new Cancelled('the run was cancelled')
@@ -136,7 +136,7 @@ async function publishAndFinish(run: Run, state: RunState): Promise<void> {
   await cleanUpAfterRun(ctx, usesFreshTable(state) ? state : null);
 }
 
-/** Resumes a run that was killed while publishing; makes no requests to the ERP. */
+/** Resumes a run whose process stopped while publishing; makes no requests to the ERP. */
 async function resumePublishing(run: Run): Promise<void> {
   const { ctx, lease } = run;
   await updateTenantSchema(ctx, ctx.organizationId);

@@ -4,7 +4,7 @@
 import type { RunState } from '../warehouse/run-state-row.ts';
 import type { AbsentRecord } from '../warehouse/staging.ts';
 import { filterKnownIds, listApprovedProposals } from './local-records.ts';
-import { addFacts, type RunReadContext, recordStep, rereadByIds } from './read-context.ts';
+import { addFacts, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
 import { writeRunEvent } from './run-events.store.ts';
 
 async function rereadKnown(reading: RunReadContext, state: RunState, ids: readonly string[], proof: AbsentRecord['proof']) {
@@ -29,12 +29,12 @@ export async function readDeletionFeed(
         reason: feed.reason,
         fix: feed.fix,
       });
-    return recordStep(reading, state, { plan: { feed: 'hidden', ...addFacts(state, 'feed', { available: false }) } });
+    return saveStep(reading, state, { plan: { feed: 'hidden', ...addFacts(state, 'feed', { available: false }) } });
   }
   const listed = feed.deleted.map(({ id }) => id).filter((id) => concern === null || concern.has(id));
   const { state: read, absent } = await rereadKnown(reading, state, listed, 'feed');
   const facts = addFacts(read, 'feed', { available: true, listed: feed.deleted.length, deleted: absent.length });
-  return recordStep(reading, read, { plan: { feed: 'available', ...facts } });
+  return saveStep(reading, read, { plan: { feed: 'available', ...facts } });
 }
 
 /** Stages approved deletions; a record that exists in the ERP again is read instead. Throws what `stageRunPage` and the connector throw. */
@@ -49,5 +49,5 @@ export async function readApprovedDeletions(reading: RunReadContext, state: RunS
     current = confirmed.state;
   }
   const approved = proposals.map(({ id }) => id);
-  return recordStep(reading, current, { plan: { approved, ...addFacts(current, 'approved', { proposals: proposals.length, removed }) } });
+  return saveStep(reading, current, { plan: { approved, ...addFacts(current, 'approved', { proposals: proposals.length, removed }) } });
 }

@@ -1,5 +1,6 @@
 // Queries over the local records of a record type as they would be if the run were published now: the active table, plus what the run
-// staged, minus what it found absent. Every query is bounded.
+// staged, minus what it found absent. Ranges and pages have a limit, and filters are as long as their input; `listIdsNotRead`,
+// `listUnconfirmedAbsentIds` and `listApprovedProposals` return everything that they find.
 import { inDataTransaction } from '../db/transaction.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import { rfc3339Sql } from '../warehouse/record-state.ts';
@@ -46,7 +47,7 @@ export async function countLocal(local: LocalView, state: RunState): Promise<num
 }
 
 /**
- * SQL that selects those of these ids that the table has. The ids are passed by value, so that PostgreSQL looks up each one: with a join,
+ * SQL that selects the given ids that the table has. The ids are passed by value, so that PostgreSQL looks up each one: with a join,
  * it would scan all rows that the run has staged so far, of which it has no statistics, once per page.
  */
 const selectIds = (table: string, state: RunState, ids: string): string =>
@@ -55,7 +56,7 @@ const selectIds = (table: string, state: RunState, ids: string): string =>
 const castableIds = (ids: readonly string[], { plan }: RunState): readonly string[] =>
   plan.idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
 
-/** Those of these ids that are in the active table, staged by the run, or rejected. */
+/** The given ids that are in the active table, staged by the run, or rejected. */
 export async function filterKnownIds(local: LocalView, state: RunState, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
@@ -70,7 +71,7 @@ export async function filterKnownIds(local: LocalView, state: RunState, ids: rea
   return ids.filter((id) => known.has(id));
 }
 
-/** Those of these ids that this run has not read yet. */
+/** The given ids that this run has not read yet. */
 export async function filterUnreadIds(local: LocalView, state: RunState, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
@@ -85,8 +86,10 @@ export async function filterUnreadIds(local: LocalView, state: RunState, ids: re
   return ids.filter((id) => !read.has(id));
 }
 
-/** Ids of records that could not be stored when they were last read, and that this run has not read yet. */
-export async function listOpenRejectedIds(local: LocalView, state: RunState, limit: number): Promise<string[]> {
+/**
+ * Ids of records that could not be stored when they were last read, and that this run has not read yet. Leaves out those that aren't ids.
+ */
+export async function listUnreadRejectedIds(local: LocalView, state: RunState, limit: number): Promise<string[]> {
   const { schema } = local.prepared;
   const { staging } = tableNames(local, state);
   const rows = await query<{ id: string }>(
@@ -193,7 +196,7 @@ export async function readLocalByIds(
   );
 }
 
-/** Those of these ids that this run rejected. */
+/** The given ids that this run rejected. */
 export async function filterRejectedInRun(local: LocalView, state: RunState, ids: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ id: string }>(
     local,
@@ -203,7 +206,7 @@ export async function filterRejectedInRun(local: LocalView, state: RunState, ids
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Those of these ids that the last complete scan found absent and that a deletion proposal lists. */
+/** The given ids that the last scan found absent and that a deletion proposal lists. */
 export async function filterProposedIds(local: LocalView, state: RunState, ids: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ id: string }>(
     local,
@@ -214,7 +217,10 @@ export async function filterProposedIds(local: LocalView, state: RunState, ids: 
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Ids of open records after the checkpoint that this run has not read. `condition` is SQL over the table as `t`, with `values` as $4. */
+/**
+ * Ids of open records after the checkpoint that this run has not read. `condition` is SQL over the table as `t`, with `values` as $4;
+ * `$4 is not null` keeps that parameter used when the condition doesn't need it.
+ */
 export async function listOpenIds(
   local: LocalView,
   state: RunState,

@@ -96,7 +96,7 @@ const heldError = (held: number, proposalId: string | null) => ({
 const rejectedError = (count: number) => ({
   code: 'RECORDS_REJECTED',
   message: `${count} records could not be stored; their last good version stays available`,
-  fix: "See the run's rejections for the reasons, and correct the records in the ERP. Every run reads them again.",
+  fix: "See the run's rejections for the reasons, and correct the records in the ERP. Every run reads them again; a record without a usable id waits for a full run.",
 });
 
 function partialReasonOf({ heldDeletions, proposalId, counts }: PublishOutcome) {

@@ -24,8 +24,8 @@ export type PreparedRun = {
   readonly generation: string;
   /** The table that readers see; null before the first load. */
   readonly activeTable: string | null;
-  /** The ERP's clock at the last complete scan or read; null before the first. */
-  readonly reconciledAt: Date | null;
+  /** The ERP's clock at the last scan or full read; null before the first. */
+  readonly lastScanAt: Date | null;
   /** The high-water mark before this run, RFC 3339 UTC; null before the first full run. */
   readonly highWater: string | null;
 };
@@ -107,7 +107,7 @@ export type RunRequest = {
 };
 
 /**
- * When the ERP's clock went back behind the high-water mark, lowers the mark with it and requests a complete scan: records that change now
+ * When the ERP's clock went back behind the high-water mark, lowers the mark with it and makes a scan due: records that change now
  * may get a modification time before the range that would be read. Written at once, because the run that notices it may fail and the
  * clock may move forward again. Reading more than needed does no harm.
  */
@@ -192,12 +192,12 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunReque
     generation: (BigInt(before.generation) + 1n).toString(),
     activeTable: before.activeTable,
     highWater: before.highWater,
-    reconciledAt: await readReconciledAt(ctx, schema, recordType.name),
+    lastScanAt: await readLastScanAt(ctx, schema, recordType.name),
   };
 }
 
-/** The ERP's clock at the last complete scan or read; null before the first. */
-async function readReconciledAt(ctx: TenantCtx, schema: string, recordType: string): Promise<Date | null> {
+/** The ERP's clock at the last scan or full read; null before the first. */
+async function readLastScanAt(ctx: TenantCtx, schema: string, recordType: string): Promise<Date | null> {
   const { rows } = await ctx.db.data.query<{ at: Date | null }>(
     `select reconciled_at as at from ${schema}.record_state where record_type = $1`,
     [recordType],

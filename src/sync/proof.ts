@@ -55,7 +55,7 @@ async function listIdsConsistently(
   }
 }
 
-/** SQL condition that selects the run's rows of its target table; $2 is the run's id. */
+/** SQL condition that selects the run's rows of its target table; $2 is the run's id, and `is not null` keeps that parameter used. */
 const ofRun = (state: RunState): string => (usesFreshTable(state) ? 'where $2::uuid is not null' : 'where run_id = $2');
 
 async function listReadIds(ctx: TenantCtx, schema: string, state: RunState): Promise<Set<string>> {
@@ -110,6 +110,11 @@ export async function compareWithErp(side: ErpSide, state: RunState, byId: boole
   return { missing, check: { check: 'count', passed: true, message, facts } };
 }
 
+const pagesMessage = (pages: unknown): string =>
+  pages === 1
+    ? '1 page was read; the ERP marked it as the last'
+    : `${pages} consecutive pages were read; the ERP marked the last one as the last`;
+
 /** Throws `ProofFailed` `PAGES_INCOMPLETE` unless the ERP marked the last page as the last. */
 export function provePages(state: RunState): RunProofCheck {
   if (!state.complete)
@@ -121,7 +126,7 @@ export function provePages(state: RunState): RunProofCheck {
   return {
     check: 'pages',
     passed: true,
-    message: `${state.counters.pages} consecutive pages were read; the ERP marked the last one as the last`,
+    message: pagesMessage(state.counters.pages),
     facts: { pages: state.counters.pages },
   };
 }
@@ -177,7 +182,7 @@ export function buildIncrementalProof({ counters, plan: { facts, since, scanned,
       ? 'The ERP does not show its list of deletions to the integration role'
       : `The ERP lists ${of('feed')['listed'] ?? 0} deletions`;
   return [
-    passed('pages', `${changed['pages'] ?? 0} consecutive pages were read; the ERP marked the last one as the last`, {
+    passed('pages', pagesMessage(changed['pages'] ?? 0), {
       pages: counters.pages,
     }),
     passed('changed', `${changed['read'] ?? 0} records changed since ${since}`, { since }),

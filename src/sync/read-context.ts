@@ -72,17 +72,17 @@ async function stagePageOrReject(
     return await write(page);
   } catch (error) {
     if (!isUnstorableError(error)) throw error;
-    const refused = await inDataTransaction(ctx.db.data, (client) => findUnstorable(client, schema, state, page.records, generation));
-    if (refused.length === 0) throw error;
-    const ids = new Set(refused.map(({ id }) => id));
-    return write({ ...page, records: page.records.filter(({ id }) => !ids.has(id)), rejected: [...page.rejected, ...refused] });
+    const unstorable = await inDataTransaction(ctx.db.data, (client) => findUnstorable(client, schema, state, page.records, generation));
+    if (unstorable.length === 0) throw error;
+    const ids = new Set(unstorable.map(({ id }) => id));
+    return write({ ...page, records: page.records.filter(({ id }) => !ids.has(id)), rejected: [...page.rejected, ...unstorable] });
   }
 }
 
-type StepRecord = { readonly lastId?: string | null; readonly absent?: readonly AbsentRecord[]; readonly plan?: Partial<RunPlan> };
+type StepProgress = { readonly lastId?: string | null; readonly absent?: readonly AbsentRecord[]; readonly plan?: Partial<RunPlan> };
 
 /** Stores the progress of a step, and what it found in addition to rows. Throws what `stageRunPage` throws. */
-export const recordStep = (reading: RunReadContext, state: RunState, { lastId = null, ...found }: StepRecord): Promise<RunState> =>
+export const saveStep = (reading: RunReadContext, state: RunState, { lastId = null, ...found }: StepProgress): Promise<RunState> =>
   stageRunPage(reading, state, {
     records: [],
     rejected: [],

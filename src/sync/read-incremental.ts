@@ -1,5 +1,5 @@
 // The reading half of an incremental run, step by step: changed records, records rejected before, open records (which can change without
-// a new modification time), deletions, and then the proof by count or by a complete scan. Each call does one bounded piece of a step and
+// a new modification time), deletions, and then the proof by count or by a scan. Each call does one bounded piece of a step and
 // stores its progress, so that any process can resume from there.
 import { type Connector, type OpenWhen, scannedFields } from '../connectors/connector.ts';
 import type { RunState, RunStep } from '../warehouse/run-state-row.ts';
@@ -11,8 +11,8 @@ import {
   countLocal,
   filterUnreadIds,
   listOpenIds,
-  listOpenRejectedIds,
   listUnconfirmedAbsentIds,
+  listUnreadRejectedIds,
   readLocalByIds,
 } from './local-records.ts';
 import { buildIncrementalProof, proveFields, proveStaged, proveVolume, recordsUnreadable } from './proof.ts';
@@ -22,9 +22,9 @@ import {
   assertPageAdvances,
   idsPerRequest,
   type RunReadContext,
-  recordStep,
   reportProgress,
   rereadByIds,
+  saveStep,
   stageRunPage,
 } from './read-context.ts';
 import type { RunProofCheck } from './runs.store.ts';
@@ -80,7 +80,7 @@ async function findUnreadListed(
 
 /**
  * Lists the changed records by id alone, and compares: every id must have been read. This finds locked records, which no page returns and
- * which a total count doesn't miss. An id that is listed, can't be read by id, and is still listed afterwards fails the run.
+ * whose omission a total count doesn't reveal. An id that is listed, can't be read by id, and is still listed afterwards fails the run.
  */
 const compareListed: Step = async (reading, state) => {
   const { connector, recordType, signal } = reading;
@@ -95,15 +95,15 @@ const compareListed: Step = async (reading, state) => {
     if (locked.length > 0) throw recordsUnreadable(locked);
   }
   const facts = addFacts(read, 'changed', { read: missing.length - absent.length });
-  return recordStep(reading, read, { lastId, plan: { step: hasMore ? 'listed' : 'rejected', ...facts } });
+  return saveStep(reading, read, { lastId, plan: { step: hasMore ? 'listed' : 'rejected', ...facts } });
 };
 
 const rereadRejected: Step = async (reading, state) => {
-  const ids = await listOpenRejectedIds(reading, state, idsPerRequest);
+  const ids = await listUnreadRejectedIds(reading, state, idsPerRequest);
   const lastId = ids.at(-1);
-  if (lastId === undefined) return recordStep(reading, state, { plan: { step: 'open' } });
+  if (lastId === undefined) return saveStep(reading, state, { plan: { step: 'open' } });
   const { state: read } = await rereadByIds(reading, state, ids, 'absent');
-  return recordStep(reading, read, { lastId, plan: addFacts(read, 'rejected', { read: ids.length }) });
+  return saveStep(reading, read, { lastId, plan: addFacts(read, 'rejected', { read: ids.length }) });
 };
 
 type OpenCondition = { readonly condition: string; readonly values: readonly string[] };
@@ -114,7 +114,9 @@ function openConditionOf({ recordType, prepared }: RunReadContext, state: RunSta
   const openWhen: OpenWhen = recordType.openWhen;
   if (openWhen === null || !recordType.fields.some(({ name, volatile, syncable }) => volatile && syncable && wanted.has(name))) return null;
   if (openWhen === 'always') return { condition: 'true', values: [] };
-  const column = state.columns.find(({ field, part, state: is }) => field === openWhen.field && part === 'value' && is === 'live');
+  const column = state.columns.find(
+    ({ field, part, state: columnState }) => field === openWhen.field && part === 'value' && columnState === 'live',
+  );
   if (column === undefined) return { condition: 'true', values: [] };
   const name = `t.${quoteIdentifier(column.column)}`;
   const isNumber = column.type === 'number' || column.type === 'integer';
@@ -125,7 +127,7 @@ function openConditionOf({ recordType, prepared }: RunReadContext, state: RunSta
 const hasVolatileLines = ({ recordType, prepared }: RunReadContext): boolean =>
   recordType.fields.some(({ name, type, volatile }) => type === 'lines' && volatile && prepared.fields.includes(name));
 
-/** Those of these ids whose record differs from the stored one. Ids that the ERP doesn't return are left to the deletion steps. */
+/** The given ids whose record differs from the stored one. Ids that the ERP doesn't return are left to the deletion steps. */
 async function findDiffering(reading: RunReadContext, state: RunState, ids: readonly string[]): Promise<string[]> {
   const { connector, recordType, prepared, signal } = reading;
   const volatile = new Set(scannedFields(recordType).map(({ name }) => name));
@@ -141,38 +143,38 @@ async function findDiffering(reading: RunReadContext, state: RunState, ids: read
 const idsPerScan = 1_000;
 const readOpen: Step = async (reading, state) => {
   const open = openConditionOf(reading, state);
-  if (open === null) return recordStep(reading, state, { plan: { step: 'feed' } });
+  if (open === null) return saveStep(reading, state, { plan: { step: 'feed' } });
   const rereadsAll = hasVolatileLines(reading);
   const ids = await listOpenIds(reading, state, open.condition, open.values, rereadsAll ? idsPerRequest : idsPerScan);
   const lastId = ids.at(-1);
-  if (lastId === undefined) return recordStep(reading, state, { plan: { step: 'feed' } });
+  if (lastId === undefined) return saveStep(reading, state, { plan: { step: 'feed' } });
   const changed = rereadsAll ? ids : await findDiffering(reading, state, ids);
   const { state: read } = await rereadByIds(reading, state, changed, null);
-  return recordStep(reading, read, { lastId, plan: addFacts(read, 'open', { checked: ids.length, read: changed.length }) });
+  return saveStep(reading, read, { lastId, plan: addFacts(read, 'open', { checked: ids.length, read: changed.length }) });
 };
 
 const readDeletions: Step = async (reading, state) => {
   const { since } = state.plan;
   const isFeedUsed = reading.config.deletions !== 'none' && since !== null;
   const read = isFeedUsed ? await readDeletionFeed(reading, state, new Date(since), null) : state;
-  return recordStep(reading, read, { plan: { step: 'approved' } });
+  return saveStep(reading, read, { plan: { step: 'approved' } });
 };
 
 const readApprovedProposals: Step = async (reading, state) =>
-  recordStep(reading, await readApprovedDeletions(reading, state), { plan: { step: 'count' } });
+  saveStep(reading, await readApprovedDeletions(reading, state), { plan: { step: 'count' } });
 
-/** A complete scan follows when the counts differ, when absent records are not confirmed as deleted, or when the last scan is too old. */
+/** A scan follows when the counts differ, when absent records are not confirmed as deleted, or when the last scan is too old. */
 const compareCounts: Step = async (reading, state) => {
   const { ctx, connector, recordType, signal, prepared } = reading;
   const counted = await connector.count(recordType, signal);
   const localCount = await countLocal(reading, state);
   const unconfirmed = await listUnconfirmedAbsentIds(reading, state);
   const sinceScanMs =
-    prepared.reconciledAt === null ? Number.POSITIVE_INFINITY : Date.parse(state.counters.erpStartedAt) - prepared.reconciledAt.getTime();
-  const isDue = sinceScanMs >= ctx.settings.sync.reconcileEveryMs;
+    prepared.lastScanAt === null ? Number.POSITIVE_INFINITY : Date.parse(state.counters.erpStartedAt) - prepared.lastScanAt.getTime();
+  const isDue = sinceScanMs >= ctx.settings.sync.scanEveryMs;
   const facts = addFacts(state, 'count', { erp: String(counted), here: String(localCount), unexplained: unconfirmed.length, due: isDue });
-  if (counted === localCount && unconfirmed.length === 0 && !isDue) return recordStep(reading, state, { plan: { step: 'done', ...facts } });
-  return recordStep(reading, state, { plan: { step: 'scan', counted, listed: 0, unread: [], ended: false, ...facts } });
+  if (counted === localCount && unconfirmed.length === 0 && !isDue) return saveStep(reading, state, { plan: { step: 'done', ...facts } });
+  return saveStep(reading, state, { plan: { step: 'scan', counted, listed: 0, unread: [], ended: false, ...facts } });
 };
 
 const steps: Readonly<Record<Exclude<RunStep, 'done'>, Step>> = {

@@ -89,7 +89,7 @@ const maxRetryAfterMs = 60 * 60_000;
 export function classifyFailure(error: unknown, attemptsWithoutProgress: number, retry: Settings['sync'], random: number): RetryDecision {
   const described = describeFailure(error);
   const isPermanent = error instanceof RunFailed || (error instanceof ErpError && !retriedKinds.has(error.kind) && !isStaleMetadata(error));
-  if (isPermanent || attemptsWithoutProgress >= retry.maxAttempts) {
+  if (isPermanent || attemptsWithoutProgress >= retry.maxAttemptsWithoutProgress) {
     return { kind: 'fail', error: described, pause: error instanceof ErpError && error.kind === 'credentials' };
   }
   const retryAfterMs = error instanceof ErpError ? Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs) : 0;

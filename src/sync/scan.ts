@@ -1,4 +1,4 @@
-// The complete scan of an incremental run: compares the ERP's ids, modification times, volatile values and labels with the local ones,
+// The scan of an incremental run: compares the ERP's ids, modification times, volatile values and labels with the local ones,
 // range by range in id order. Records that are missing here or differ are fetched; records that the ERP lacks are staged as absent. Never
 // more than one page of either side is in memory.
 import type { ScannedRecord, ScanPage } from '../connectors/connector.ts';
@@ -21,8 +21,8 @@ import {
   assertPageAdvances,
   isIdBefore,
   type RunReadContext,
-  recordStep,
   rereadByIds,
+  saveStep,
 } from './read-context.ts';
 
 const recordsPerScanPage = 1_000;
@@ -115,7 +115,7 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   const { state: read, absent: unread } = await rereadByIds(reading, state, found.fetch, null);
   const absent = await filterConfirmedAbsent(reading, found.absent);
   const facts = addFacts(read, 'scan', { listed: found.listed, fetched: found.fetch.length, absent: absent.length });
-  return recordStep(reading, read, {
+  return saveStep(reading, read, {
     lastId: range.upTo,
     absent: absent.map((id) => ({ id, proof: 'absent' as const })),
     plan: { listed: read.plan.listed + found.listed, unread: [...read.plan.unread, ...unread], ended: range.upTo === null, ...facts },
@@ -133,7 +133,7 @@ async function endScan(reading: RunReadContext, state: RunState): Promise<RunSta
   if (isConsistent && unread.length === 0) return completeScan(reading, state, after);
   if (step === 'rescan')
     throw isConsistent ? recordsUnreadable(unread) : countMismatch(`The ERP counts ${after} records but lists ${listed}`);
-  return recordStep(reading, state, {
+  return saveStep(reading, state, {
     plan: { step: 'rescan', counted: after, listed: 0, unread: [], ended: false, ...addFacts(state, 'scan', { scans: 1 }) },
   });
 }
@@ -147,7 +147,7 @@ async function completeScan(reading: RunReadContext, state: RunState, counted: n
     unconfirmed.length === 0 || plan.since === null
       ? state
       : await readDeletionFeed(reading, state, new Date(plan.since), new Set(unconfirmed));
-  return recordStep(reading, read, {
+  return saveStep(reading, read, {
     plan: { step: 'done', scanned: true, ...addFacts(read, 'scan', { scans: 1, erp: String(counted) }) },
   });
 }

@@ -81,7 +81,7 @@ export async function purgeWarehouse(ctx: TenantCtx): Promise<void> {
 
 export type RunRejection = { readonly id: string; readonly code: string; readonly message: string; readonly firstSeenAt: string };
 
-/** Records that this run rejected and that no later run could store. */
+/** Records whose latest rejection was in this run. */
 export async function listRunRejections(
   ctx: TenantCtx,
   recordType: string,
@@ -127,7 +127,7 @@ export async function listTypeRejections(
   }
 }
 
-/** Those of these ids whose records are rejected. Rejects with database errors. */
+/** The given ids whose records are rejected. Rejects with database errors. */
 export async function filterRejectedIds(ctx: TenantCtx, recordType: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
   try {
     const { rows } = await ctx.db.data.query<{ id: string }>(

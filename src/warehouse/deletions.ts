@@ -69,7 +69,7 @@ async function closeProposal({ client, schema }: RunTarget, id: string, status: 
   await client.query(`update ${schema}.deletion_proposals set status = $2, closed_at = now() where id = $1`, [id, status]);
 }
 
-/** After a complete scan, which supersedes earlier ones. The same ids keep their proposal, so that an approval under way still finds it. */
+/** After a scan, which supersedes earlier ones. The same ids keep their proposal, so that an approval under way still finds it. */
 async function replaceProposal(
   target: RunTarget,
   before: OpenProposal | undefined,
@@ -101,7 +101,7 @@ async function replaceProposal(
   return id;
 }
 
-/** Without a complete scan the open proposal stays, and this counts what is left of it after the run's reads and deletions. */
+/** Without a scan the open proposal stays, and this counts what is left of it after the run's reads and deletions. */
 async function keepProposal(target: RunTarget, before: OpenProposal, table: string, removed: readonly string[]) {
   const { client, schema, state } = target;
   const { rows } = await client.query<{ count: string }>(

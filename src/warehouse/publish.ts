@@ -1,5 +1,5 @@
-// Publishes a finished run: one transaction over one organization's schema, without DDL. Rows, deletions, counts, generation and the run's
-// outcome change together, so a reader sees all of a run or none of it.
+// Publishes a run whose reading is complete: one transaction over one organization's schema, without DDL. Rows, deletions, counts,
+// generation and the run's outcome change together, so a reader sees all of a run or none of it.
 import type { PoolClient } from 'pg';
 import { systemColumns } from './columns.ts';
 import { type DeletionRules, decideDeletions, readAbsentIds, readConfirmedIds, updateProposals } from './deletions.ts';
@@ -33,7 +33,8 @@ async function lockRun(client: PoolClient, schema: string, state: RunState): Pro
     [state.runId, state.leaseEpoch, state.page],
   );
   const current = rows[0];
-  if (current === undefined || owned.rowCount !== 1) throw new LostLease('a newer lease holds the run');
+  if (current === undefined || owned.rowCount !== 1)
+    throw new LostLease('the run has a newer lease, has moved on, or was already published');
   const { comparedWith = null } = state.plan;
   if (comparedWith !== null && (comparedWith.table !== current.active_table || comparedWith.generation !== current.generation))
     throw new Error('the active table changed since the run was compared with it');
@@ -166,7 +167,7 @@ async function carryOver(work: PublishContext, current: Current, old: string): P
   return { deleted: decision.remove.length, ...proposals };
 }
 
-/** Copies the values of columns whose field the ERP no longer has: published versions may read them. */
+/** Copies the values of columns that this run doesn't read: published versions may read them. */
 async function carryOldColumns({ client, schema, state }: PublishContext, old: string): Promise<void> {
   const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
   const shared = await client.query<{ name: string }>(
@@ -208,12 +209,12 @@ async function swapIn(work: PublishContext, current: Current): Promise<Changed &
 
 /** Deletes rejections of records that this run could store, found absent, or did not get in a complete read. Returns how many remain. */
 async function closeRejections({ client, schema, state }: PublishContext, table: string): Promise<number> {
-  const solved =
+  const resolved =
     state.plan.mode === 'full'
       ? 'run_id <> $2'
       : `run_id <> $2 and (exists (select from ${schema}.${quoteIdentifier(table)} t where t.run_id = $2 and t.id::text = rejections.id)
            or exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = rejections.id))`;
-  await client.query(`delete from ${schema}.rejections where record_type = $1 and ${solved}`, [state.recordType, state.runId]);
+  await client.query(`delete from ${schema}.rejections where record_type = $1 and ${resolved}`, [state.recordType, state.runId]);
   const { rows } = await client.query<{ count: string }>(`select count(*) from ${schema}.rejections where record_type = $1`, [
     state.recordType,
   ]);
@@ -248,16 +249,16 @@ async function writeState({ client, schema, state, rules }: PublishContext, gene
 }
 
 /**
- * Publishes the run in the caller's transaction and returns its outcome. `onVerified` gets the exact counts before anything becomes
- * visible; when it throws, everything is rolled back. Throws `LostLease` when a newer lease holds the run or it was already published, and an
- * `Error` when the active table is not the one that the run was prepared for.
+ * Publishes the run in the caller's transaction and returns its outcome. `verify` gets the exact counts before anything becomes visible;
+ * when it throws, everything is rolled back. Throws `LostLease` when the run has a newer lease, has moved on or was already published, and
+ * an `Error` when the active table is not the one that the run was prepared for.
  */
 export async function publishRun(
   client: PoolClient,
   schema: string,
   state: RunState,
   rules: PublishRules,
-  onVerified: (counts: PublishOutcome['counts'], rows: number, heldDeletions: number) => void,
+  verify: (counts: PublishOutcome['counts'], rows: number, heldDeletions: number) => void,
 ): Promise<PublishOutcome> {
   const current = await lockRun(client, schema, state);
   const next = (BigInt(current.generation) + 1n).toString();
@@ -282,7 +283,7 @@ export async function publishRun(
     );
   }
   const counts = { fetched: state.counters.fetched, inserted, updated, unchanged, deleted, rejected: open };
-  onVerified(counts, rowCount, held);
+  verify(counts, rowCount, held);
   const outcome: PublishOutcome = {
     status: open > 0 || held > 0 ? 'partial' : 'succeeded',
     generation,

@@ -64,7 +64,7 @@ export async function readRecordState(
 export const createEpoch = (): string => randomBytes(12).toString('hex');
 
 /**
- * Gives each active table a new epoch and clears the time of its last complete scan. Returns the number of record types. The caller
+ * Gives each active table a new epoch and clears the time of its last scan. Returns the number of record types. The caller
  * provides the transaction.
  */
 export async function replaceEpochs(client: Pick<PoolClient, 'query'>, schema: string): Promise<number> {

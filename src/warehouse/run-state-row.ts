@@ -20,7 +20,7 @@ export type RunPlan = {
   readonly maxModified: string | null;
   /** Whether the ERP's own list of deletions could be read. */
   readonly feed: 'unknown' | 'available' | 'hidden';
-  /** A complete scan has ended: records that it did not list are absent. */
+  /** The run's scan has ended: records that it did not list are absent. */
   readonly scanned: boolean;
   /** Approved proposals that this run carries out. */
   readonly approved: readonly string[];

@@ -101,8 +101,11 @@ const castableIds = (ids: readonly string[], { plan: { idType } }: RunState): re
   idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
 const idCast = ({ plan: { idType } }: Pick<RunState, 'plan'>): string => (idType === 'integer' ? 'bigint' : 'text');
 
-/** Deletes what this run staged of these records, because it read them again. Returns the number of rows and rejections deleted. */
+/**
+ * Removes what this run staged of these records, because it read them again; returns how many rows and rejections it removed from the run.
+ */
 async function removeEarlierReads(client: PoolClient, schema: string, state: RunState, ids: readonly string[]) {
+  // `is not null` keeps the parameter used: PostgreSQL can't infer the type of an unused one.
   const ofRun = usesFreshTable(state) ? '$2::uuid is not null' : 'run_id = $2';
   const staged = await client.query(
     `delete from ${schema}.${quoteIdentifier(state.targetTable)} where id = any($1::${idCast(state)}[]) and ${ofRun}`,

@@ -1,5 +1,5 @@
 // One PostgreSQL schema per organization: isolation by construction, deletion by DROP, and the unit that a distributed PostgreSQL places
-// on its nodes. Every table is logged and has a primary key; no foreign key leaves the schema.
+// on its nodes. No table is UNLOGGED, and every table has a primary key; no foreign key leaves the schema.
 import type { Knex } from 'knex';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 
@@ -28,7 +28,7 @@ async function lockLiveOrganization(tx: Knex.Transaction, organizationId: string
 }
 
 /**
- * Creates the schema and its state tables unless they exist. DDL: never call it from the steady path of a sync. Throws `OrganizationGone`
+ * Creates the schema and its state tables unless they exist. DDL: don't call it in every run. Throws `OrganizationGone`
  * when the organization was deleted or is being deleted.
  */
 export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
@@ -83,7 +83,7 @@ create table if not exists ${schema}.run_state (
   started_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
--- Records that could not be stored; a row stays until the record can be stored or is proved deleted.
+-- Records that could not be stored; a row stays until the record can be stored or the ERP no longer returns it.
 create table if not exists ${schema}.rejections (
   record_type text not null,
   id text not null,
@@ -162,7 +162,8 @@ create table if not exists ${schema}.retired_tables (
   });
 }
 
-/** Tables added after the first version of this service; when one is missing, an older version created the schema. */
+/** Tables added after the first version of this service; when one is missing, an older version created the schema.
+ * A new column alone isn't noticed: add a table or another check. */
 const laterTables = ['staged_unchanged', 'pruned_tombstones'];
 
 /**

@@ -132,7 +132,7 @@ async function comeToRest(scene: Scene): Promise<Map<RecordTypeName, Claim>> {
   await actions.endHolds(true);
   scene.report.note('quiet');
   await company.refreshMetadata();
-  await world.books.stepClock(dayMinutes); // a complete scan is due
+  await world.books.stepClock(dayMinutes); // a scan is due
   const claims = new Map<RecordTypeName, Claim>();
   for (const recordType of plan.recordTypes) {
     for (let attempt = 1; ; attempt += 1) {

@@ -122,9 +122,9 @@ describe('a failed delivery', () => {
   });
 
   it.each<[ScriptStep, string, string]>([
-    ['MAIL', '550 5.7.1 not from you', 'refused'],
-    ['RCPT', '550 5.1.1 nobody here', 'refused'],
-    ['DATA', '554 5.5.1 no', 'refused'],
+    ['MAIL', '550 5.7.1 not from you', 'failed'],
+    ['RCPT', '550 5.1.1 nobody here', 'failed'],
+    ['DATA', '554 5.5.1 no', 'failed'],
     ['MAIL', '530 5.7.0 sign in first', 'deferred'],
     ['greeting', '554 5.7.1 not today', 'deferred'],
   ])('by a refusal at %s, %s: %s', async (step, reaction, kind) => {
@@ -138,7 +138,7 @@ describe('a failed delivery', () => {
     ['stall', 'unknown'],
     ['451 4.3.0 try later', 'deferred'],
     ['421 4.3.2 closing', 'deferred'],
-    ['552 5.3.4 too large', 'refused'],
+    ['552 5.3.4 too large', 'failed'],
     ['250 2.0.0 taken', 'sent'],
   ])('after the message, by %s: %s', async (reaction, kind) => {
     expect(await outcomeOf('end of data', reaction)).toMatchObject({ kind });
@@ -179,7 +179,7 @@ describe('a failed delivery', () => {
   it('removes links and tokens from a refusal that quotes the message', async () => {
     const token = 'Zk3'.repeat(14) + 'a';
     const outcome = await outcomeOf('end of data', `554 5.7.1 spam: https://x.test/invitations/accept#token=${token} and ${token}`);
-    expect(outcome.kind).toBe('refused');
+    expect(outcome.kind).toBe('failed');
     expect(JSON.stringify(outcome)).not.toContain(token);
     expect(JSON.stringify(outcome)).toContain('5.7.1 spam');
   });

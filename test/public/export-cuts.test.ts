@@ -370,7 +370,7 @@ describe('while an export stalls', () => {
 describe('createFairQueue', () => {
   const never = new AbortController().signal;
   it('grants permits in order, drops aborted waiters, and rejects when too many wait or the wait takes too long', async () => {
-    const turns = createFairQueue({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 20 });
+    const turns = createFairQueue({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 20 }, 'exports');
     const first = await turns.acquireUnlessAborted('a', never);
     const leaving = new AbortController();
     const second = turns.acquireUnlessAborted('a', leaving.signal);
@@ -387,7 +387,7 @@ describe('createFairQueue', () => {
   });
 
   it('rejects all waiters at once when it is closed, and everyone who would have to wait later', async () => {
-    const turns = createFairQueue({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 3_600_000 });
+    const turns = createFairQueue({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 3_600_000 }, 'exports');
     const end = await turns.acquireUnlessAborted('a', never);
     const waiting = turns.acquireUnlessAborted('b', never);
     expect(turns.stats()).toEqual({ running: 1, waiting: 1 });
@@ -399,7 +399,7 @@ describe('createFairQueue', () => {
   });
 
   it('is fair: the owner with the fewest running jobs is next, and no owner has more than half of the permits or of the queue', async () => {
-    const turns = createFairQueue({ maxRunning: 2, maxWaiting: 6, maxWaitMs: 10_000 });
+    const turns = createFairQueue({ maxRunning: 2, maxWaiting: 6, maxWaitMs: 10_000 }, 'exports');
     const order: string[] = [];
     const ends = new Map<string, () => void>();
     const ask = (owner: string, name: string) =>

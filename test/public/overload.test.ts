@@ -138,7 +138,7 @@ describe('createConcurrencyLimit', () => {
 });
 
 it('waitUntilIdle resolves when nothing runs, and after the given time at the latest', async () => {
-  const queue = createFairQueue({ maxRunning: 2, maxWaiting: 2, maxWaitMs: 1_000 });
+  const queue = createFairQueue({ maxRunning: 2, maxWaiting: 2, maxWaitMs: 1_000 }, 'reads');
   expect(queue.waitUntilIdle(60_000)).toBeUndefined();
   const ends = [await queue.acquire('a'), await queue.acquire('b')];
   let isQuiet = false;

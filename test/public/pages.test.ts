@@ -261,7 +261,7 @@ describe('prepared statements', () => {
     try {
       const statements = createStatementRunner(
         pool as typeof data,
-        createFairQueue({ maxRunning: 8, maxWaiting: 8, maxWaitMs: 10_000 }),
+        createFairQueue({ maxRunning: 8, maxWaiting: 8, maxWaitMs: 10_000 }, 'reads'),
         100_000,
         3,
       );

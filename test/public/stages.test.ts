@@ -6,7 +6,7 @@ import { bindDocument } from '../../src/public/bind.ts';
 import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.ts';
 import { nearestName } from '../../src/public/nearest.ts';
 import { acceptsGzip, chooseMediaType, knownTags } from '../../src/public/negotiate.ts';
-import { boundFor, isSteady } from '../../src/public/order-index.ts';
+import { hasOnePlan, rowCapFor } from '../../src/public/order-index.ts';
 import { planList, planRecord } from '../../src/public/plan.ts';
 import { anchoredRanges, boundedRanges, plainRanges } from '../../src/public/ranges.ts';
 import { parseQuery, parseTarget } from '../../src/public/request.ts';
@@ -238,7 +238,7 @@ describe('the statement', () => {
 
 describe('boundedRanges', () => {
   const way = (query: string, total: number | undefined, rowCount = 1_000_000) =>
-    boundedRanges(plan(query), total, rowCount, 8_000).map(({ by, nulls }) => `${by} ${nulls}`);
+    boundedRanges(plan(query), total, rowCount, 8_000).map(({ strategy, nulls }) => `${strategy} ${nulls}`);
   it.each([
     ['no filter', 'sort=total', 1_000_000, 'any any'],
     ['the sorted column itself', 'date_after=2026-01-01&order=asc', 10, 'any any'],
@@ -268,8 +268,10 @@ describe('boundedRanges', () => {
     if (column === undefined) throw new Error('no filter for the id');
     const view = { ...endpoint, filters: new Map(), sorts: new Map(), defaultSort: { column, order: 'asc' as const } };
     const asked = { ...plan('status=open'), endpoint: view, sort: { ...view.defaultSort, further: [] } };
-    expect(boundedRanges(asked, 200_000, 1_000_000, 8_000).map(({ by }) => by)).toEqual([1_024]);
-    expect(boundedRanges({ ...asked, endpoint: { ...view, filters: endpoint.filters } }, 200_000, 1_000_000, 8_000)[0]?.by).toBe('any');
+    expect(boundedRanges(asked, 200_000, 1_000_000, 8_000).map(({ strategy }) => strategy)).toEqual([1_024]);
+    expect(boundedRanges({ ...asked, endpoint: { ...view, filters: endpoint.filters } }, 200_000, 1_000_000, 8_000)[0]?.strategy).toBe(
+      'any',
+    );
   });
   it('sorts the selected records, or scans a bounded number that the index has preselected', () => {
     const text = (query: string, total: number) => {
@@ -383,7 +385,7 @@ describe('nearest names', () => {
 describe('a plan for all values', () => {
   const sorted = (query: string, changes: Partial<CompiledEndpoint> = {}) => {
     const planned = plan(query);
-    return isSteady({ ...planned, endpoint: { ...planned.endpoint, ...changes } });
+    return hasOnePlan({ ...planned, endpoint: { ...planned.endpoint, ...changes } });
   };
   it.each(['', 'sort=total', 'date_after=2026-01-01', 'status=open', 'status=open&date_after=2026-01-01&order=asc'])(
     'is right for "%s"',
@@ -403,7 +405,7 @@ describe('a plan for all values', () => {
     expect(sorted('status=open', { filters: new Map() })).toBe(false);
     expect(sorted('sort=total', { sorts: new Map() })).toBe(false);
   });
-  it('has one of few limits', () => expect([1, 100, 101, 9_999].map(boundFor)).toEqual([100, 100, 1_000, 10_000]));
+  it('has one of few limits', () => expect([1, 100, 101, 9_999].map(rowCapFor)).toEqual([100, 100, 1_000, 10_000]));
 });
 
 describe('createTtlCache', () => {

@@ -12,7 +12,7 @@ let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  const quick = { pageSize: 10, retryBaseMs: 2, retryMaxMs: 4, reconcileEveryMs: 0 };
+  const quick = { pageSize: 10, retryBaseMs: 2, retryMaxMs: 4, scanEveryMs: 0 };
   ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...quick } } };
 });
 afterEach(() => endOpenRuns(database));
@@ -131,7 +131,7 @@ describe('over the wire', () => {
       const expected = [{ id, code, message: expect.stringMatching(message) }];
       expect(await rejections(world)).toEqual(expected);
       expect(await servedIds(world)).toEqual([...rows.keys()].filter((key) => key !== 14).map(String));
-      // Every later run rejects it again, including the incremental one with its complete scan.
+      // Every later run rejects it again, including the incremental one with its scan.
       rows.set(3, [good(3, { entityid: 'changed', lastmodifieddate: '2026-05-01T11:00:00Z' })]);
       expect(await world.sync('incremental')).toMatchObject({
         status: 'partial',

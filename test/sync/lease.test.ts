@@ -243,7 +243,7 @@ describe('publishing', () => {
   it('at the last attempt the outcome is read from the warehouse before the run fails', async () => {
     const world = await worldWith(25);
     const id = await world.queue();
-    await workOverCutWire(world, 'after', { maxAttempts: 1 });
+    await workOverCutWire(world, 'after', { maxAttemptsWithoutProgress: 1 });
     expect(await world.row(id)).toMatchObject({ status: 'succeeded', generation: '1', counts: { inserted: 25 } });
     expect(await world.rows()).toHaveLength(25);
   });
@@ -251,7 +251,7 @@ describe('publishing', () => {
   it('"success" announced for a run that failed: a publish that cannot succeed fails the run, and its table does not go live', async () => {
     const world = await worldWith(25);
     const id = await world.queue();
-    await workOverCutWire(world, 'before', { maxAttempts: 1 });
+    await workOverCutWire(world, 'before', { maxAttemptsWithoutProgress: 1 });
     expect(await world.row(id)).toMatchObject({ status: 'failed', error: { code: 'DATABASE' }, counts: null, generation: null });
     expect((await world.events(id)).filter((message) => /succeeded|partial/.test(message))).toEqual([]);
     expect((await world.events(id)).at(-1)).toMatch(/^failed: /);

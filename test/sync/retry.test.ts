@@ -4,7 +4,7 @@ import { AppError } from '../../src/core/errors.ts';
 import { backoffMs, classifyFailure, describeFailure, ProofFailed, RunFailed } from '../../src/sync/retry.ts';
 import { testSettings } from '../setup/database.ts';
 
-const retry = { ...testSettings.sync, retryBaseMs: 10_000, retryMaxMs: 1_800_000, maxAttempts: 5 };
+const retry = { ...testSettings.sync, retryBaseMs: 10_000, retryMaxMs: 1_800_000, maxAttemptsWithoutProgress: 5 };
 const erp = (kind: ErpErrorKind, code = 'SOME_CODE', retryAfterMs?: number): ErpError =>
   new ErpError(kind, code, 'words', { fix: 'do this', ...(retryAfterMs !== undefined && { retryAfterMs }) });
 const pgError = (code: string): Error => Object.assign(new Error('relation "secret_name" is locked'), { code });

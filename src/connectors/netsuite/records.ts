@@ -12,7 +12,7 @@ import { assertIdOrder, parseColumns } from './rows.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
 import { isIdText } from './values.ts';
 
-/** How many times a document that is edited while it is read is read again before it is rejected. */
+/** Rereads of a document edited during the read, before it is rejected. */
 const maxRereads = 3;
 
 /**
@@ -52,13 +52,13 @@ export async function readRecords(
     const page = await scanRecords(suiteql, plan, selection, limit, signal);
     return { ...page, records: page.records.map((record) => ({ ...record, lines: null })) };
   }
-  const isWhole = selection.ids !== undefined;
-  const maxHeaders = isWhole
+  const isByIds = selection.ids !== undefined;
+  const maxHeaders = isByIds
     ? limit
     : Math.max(1, Math.min(limit, Math.ceil(maxLinesPerPage / Math.max(1, linesPerRecord.get(plan.definition.name) ?? 0))));
   const found = await readHeaders(suiteql, plan, selection, maxHeaders, signal);
   const readable = found.headers.flatMap(({ record }) => (isRejected(record) ? [] : [record]));
-  const first = await readLinesIsolating(suiteql, { plan, lines }, idsOf(readable), isWhole ? null : maxLinesPerPage, signal);
+  const first = await readLinesIsolating(suiteql, { plan, lines }, idsOf(readable), isByIds ? null : maxLinesPerPage, signal);
   const next = readable[first.completeCount];
   const headers =
     next === undefined
@@ -108,7 +108,7 @@ function rejectRepeated(header: Header, ...neighbours: readonly (Header | undefi
 
 const idColumn = { name: 'id', type: 'integer' } as const;
 
-/** Where the text of one record makes the whole response unreadable, only that record is rejected. */
+/** Where one record makes the whole response unreadable, by its text or its size, only that record is rejected. */
 async function readHeaders(
   suiteql: Suiteql,
   plan: ReadPlan,
@@ -159,8 +159,9 @@ type Complete = { readonly records: readonly SourceRecord[]; readonly rejected: 
 
 /**
  * Headers and lines come from two queries. Each line carries its record's modification time as of its own query; where that differs from
- * the header's, the document was edited in between, so header and lines are read again. Where no line confirms the last query, the
- * modification time is queried once more: a document that was deleted in between is left out.
+ * the header's, the document was edited in between, so header and lines are read again. For a document without lines, or whose lines came
+ * in several responses, the lines can't show an edit up to the last query, so its modification time is queried once more; a document that
+ * was deleted in between is left out.
  */
 async function addLines(
   suiteql: Suiteql,

@@ -3,7 +3,10 @@ import type { Adapter, AdapterPayload } from 'oidc-provider';
 
 type StoredEntry = { readonly payload: AdapterPayload; readonly expiresAtMs: number };
 
-/** Models that are deleted when their grant is revoked. Interactions in progress name their grant too, but are kept. */
+/**
+ * Models that are deleted when their grant is revoked: those that give access. An interaction in progress names its grant too, but is only
+ * a step of a sign-in, so it is kept.
+ */
 const revokedWithGrant = /^(AccessToken|AuthorizationCode|RefreshToken):/;
 
 /** Creates one store for all of the provider's models. `nowMs` is a monotonic clock. */

@@ -8,7 +8,7 @@ import * as service from './agents.service.ts';
 
 const group = 'Agents';
 const checked =
-  'A background check makes a round trip to the model and reads a record of each resource of the version. Then the agent is `running`, ' +
+  'A background check sends the model a test request and reads a record of each resource of the version. Then the agent is `running`, ' +
   'or `failed` with a `statusReason`.';
 
 export const agentRoutes = [
@@ -84,7 +84,7 @@ export const agentRoutes = [
     path: '/agents/{id}',
     permission: 'agent:delete',
     summary: 'Delete an agent with all its conversations',
-    description: 'Credits that it used stay counted.',
+    description: 'Credits already used still count.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteAgent(ctx, params.id),
   }),
@@ -95,7 +95,7 @@ export const agentRoutes = [
     path: '/agents/{id}/restart',
     permission: 'agent:restart',
     summary: 'Restart an agent',
-    description: `An agent cannot be restarted while a check is running. Conversations stay; a running answer is completed. ${checked}`,
+    description: `An agent cannot be restarted while a check is running. Conversations stay; an answer in progress is finished. ${checked}`,
     params: IdParams,
     response: Agent,
     status: 202,
@@ -123,7 +123,7 @@ export const agentRoutes = [
     path: '/agents/{id}/stop',
     permission: 'agent:restart',
     summary: 'Stop an agent',
-    description: 'It accepts no messages until it is started again. A running answer is completed.',
+    description: 'It accepts no messages until it is started again. An answer in progress is finished.',
     params: IdParams,
     response: Agent,
     additionalErrors: [422],

@@ -9,7 +9,7 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { generateApiKey } from '../../identity/api-key.ts';
 import { type AuditEntry, writeAudit } from '../../identity/audit.store.ts';
 import { keyPermissions } from '../../identity/principal.ts';
-import { assertNotHandedOver } from '../grant.ts';
+import { assertNotTransferredKey } from '../grant.ts';
 import { assertQuota } from '../quotas.ts';
 import type { ApiKey, ApiKeyPatch, NewApiKey } from './api-keys.schemas.ts';
 import {
@@ -65,7 +65,7 @@ async function assertCallerIsMember(tx: Tx, ctx: RequestCtx): Promise<void> {
 
 const isRestricted = (scopes: ScopeColumns): boolean => scopes.scope_versions.length > 0 || scopes.scope_resources.length > 0;
 
-/** Permissions on the management interface of a key of this creator with these scopes. Keys restricted to versions or resources have none. */
+/** Permissions on the management interface of this creator's key with these scopes. Keys restricted to versions or resources have none. */
 export function managementPermissionsOf(row: ApiKeyRow, scopes: ScopeColumns, ceiling = row.ceiling): ReadonlySet<Permission> {
   if (row.role_name === null || isRestricted(scopes)) return new Set();
   const role = { id: '', name: row.role_name, builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] };
@@ -164,7 +164,7 @@ export async function issueApiKey(
 
 /** Throws 403 `escalation` or `handed_over`, 422 for a past expiry, unknown versions, or at the quota. */
 export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
-  assertNotHandedOver(ctx);
+  assertNotTransferredKey(ctx);
   assertCanGrantScopes(ctx, input.scopes.permissions);
   return inTransaction(ctx, async (tx) => {
     await assertCallerIsMember(tx, ctx);
@@ -177,7 +177,7 @@ export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
 
 /** Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked key, a past expiry, unknown versions, or a running grace period. */
 export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPatch) {
-  if (change.scopes !== undefined || change.expiresAt !== undefined) assertNotHandedOver(ctx);
+  if (change.scopes !== undefined || change.expiresAt !== undefined) assertNotTransferredKey(ctx);
   assertCanGrantScopes(ctx, change.scopes?.permissions ?? []);
   assertFutureExpiry(ctx, change.expiresAt);
   return inTransaction(ctx, async (tx) => {
@@ -222,7 +222,7 @@ export const revokeApiKey = (ctx: RequestCtx, id: string) =>
  */
 export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: number) =>
   inTransaction(ctx, async (tx) => {
-    assertNotHandedOver(ctx);
+    assertNotTransferredKey(ctx);
     await assertCallerIsMember(tx, ctx);
     await lockApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);

@@ -86,7 +86,7 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}',
     permission: 'api-schema:update',
     summary: 'Update a draft',
-    description: 'Only drafts can be changed. With `revision`, the request answers 422 if the draft has changed since that revision.',
+    description: 'Only drafts can be changed. With `revision`, returns 422 if the draft has changed since that revision.',
     params: IdParams,
     body: ApiSchemaPatch,
     example: { revision: 1, notes: 'First version for customers', endpoints: [exampleEndpoint] },
@@ -153,7 +153,7 @@ export const apiSchemaRoutes = [
     method: 'POST',
     path: '/api-schema/{id}/prove',
     permission: 'api-schema:publish',
-    summary: 'Measure the reads of a version again',
+    summary: "Measure a version's read times again",
     description:
       'For versions whose data has grown since they were published; `records` is the number of records at that time. Accepted; ' +
       'processing continues in the background. The response is the current report: poll it until `madeAt` is newer. Nothing changes ' +
@@ -226,7 +226,7 @@ export const apiSchemaRoutes = [
     permission: 'api-schema:retire',
     summary: 'Retire a version',
     description:
-      'The version answers 410 from then on. The response lists the API keys that used it in the last 30 days. `{"undo": true}` restores ' +
+      'Reads of the version return 410 from then on. The response lists the API keys that used it in the last 30 days. `{"undo": true}` restores ' +
       'a retired version as deprecated; after more than a day its indexes are rebuilt in the background, and its reads are slower ' +
       'until then.',
     params: IdParams,

@@ -17,10 +17,10 @@ export const ApiSchemaPatch = z.strictObject({
   name: name.optional(),
   notes: longText(10_000).optional(),
   endpoints: endpoints.optional(),
-  revision: z.int().min(1).optional().describe('Answers 422 if the draft is no longer at this revision'),
+  revision: z.int().min(1).optional().describe('Returns 422 if the draft is no longer at this revision'),
 });
 export const PublishInput = z.strictObject({
-  revision: z.int().min(1).describe('The reviewed revision; answers 422 if the draft has changed since'),
+  revision: z.int().min(1).describe('The reviewed revision; returns 422 if the draft has changed since'),
 });
 export type NewApiSchema = z.output<typeof NewApiSchema>;
 export type ApiSchemaPatch = z.output<typeof ApiSchemaPatch>;

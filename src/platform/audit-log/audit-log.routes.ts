@@ -41,7 +41,7 @@ export const auditLogRoutes = [
     path: '/organizations/{id}/audit-log',
     permission: 'audit:read',
     summary: 'List audit log entries',
-    description: 'Newest first. Every write adds one entry. Entries are never changed or deleted.',
+    description: 'Newest first. Every change is recorded. Entries are never changed or deleted.',
     params: IdParams,
     query: z
       .strictObject({

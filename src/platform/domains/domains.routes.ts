@@ -60,8 +60,9 @@ export const domainRoutes = [
     method: 'PATCH',
     path: '/organizations/{id}/domains/{domainId}',
     permission: 'domain:update',
-    summary: 'Set or unset the primary domain',
-    description: 'Only a verified domain can be primary. The hostname cannot change; add another domain instead.',
+    summary: 'Update a domain',
+    description:
+      'Makes it the primary domain, or no longer so. Only a verified domain can be primary. The hostname cannot change; add another domain instead.',
     params: DomainParams,
     body: DomainPatch,
     example: { isPrimary: false },

@@ -5,13 +5,13 @@ import { AppError } from '../../core/errors.ts';
 import { signUpPermission } from '../../core/permissions.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { permissionsOfRole } from '../../identity/principal.ts';
-import { assertNotHandedOver } from '../grant.ts';
+import { assertNotTransferredKey } from '../grant.ts';
 import { lockOrganization } from '../organizations/organizations.store.ts';
 import { findMember } from './members.store.ts';
 
 /** True for the built-in owner role; custom roles cannot take its name. A transferred key never acts as an owner. */
 export const actsAsOwner = ({ principal }: Pick<RequestCtx, 'principal'>): boolean =>
-  principal.role.name === 'owner' && !principal.handedOver;
+  principal.role.name === 'owner' && !principal.isTransferredKey;
 
 /** A 403 `owner_needed` for the caller to throw. */
 export const ownerNeeded = (message: string, path: string): AppError =>
@@ -22,7 +22,7 @@ export const ownerNeeded = (message: string, path: string): AppError =>
  * and 403 `handed_over` for a transferred key.
  */
 export async function assertStillAuthorized(tx: Tx, ctx: RequestCtx): Promise<void> {
-  assertNotHandedOver(ctx);
+  assertNotTransferredKey(ctx);
   await lockOrganization(tx, ctx.organizationId);
   const { user, role, permissions } = ctx.principal;
   const member = await findMember(tx, ctx.organizationId, user.id);

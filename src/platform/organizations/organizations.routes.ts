@@ -42,7 +42,7 @@ export const organizationRoutes = [
     path: '/organizations/{id}',
     permission: 'organization:read',
     summary: 'Retrieve the organization',
-    description: 'The id must be that of the active organization; any other answers 404.',
+    description: 'The id must be that of the active organization. Returns 404 for any other.',
     params: IdParams,
     response: Organization,
     handler: (ctx) => getOrganization(ctx),

@@ -180,7 +180,7 @@ async function listSharesByInvoice(
       dueMinor: BigInt(row.due_minor),
       readAt: row.read_at,
       refundedMinor: refundedShare(row),
-      erp: state === undefined || state.status === 'OFF' ? null : { landedAt: state.landedAt },
+      erp: state === undefined || state.status === 'OFF' ? null : { writtenAt: state.writtenAt },
     };
   });
   return Map.groupBy(shares, ({ recordId }) => recordId);

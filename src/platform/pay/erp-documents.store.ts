@@ -17,7 +17,7 @@ export type ErpState = {
   readonly problem: ErpProblem | null;
   readonly unappliedMinor: bigint;
   /** When the payment's own document was first confirmed to be in the ERP, by the database's clock; null before. */
-  readonly landedAt: Date | null;
+  readonly writtenAt: Date | null;
 };
 
 /**
@@ -81,7 +81,7 @@ function stateOf(rows: readonly StateRow[], isEnabled: boolean): ErpState {
     recordId: own?.record_id ?? null,
     problem: decisive?.status === 'PENDING' && !isEnabled ? writeBackDisabled : (decisive?.problem ?? null),
     unappliedMinor: BigInt(own?.unapplied_minor ?? '0'),
-    landedAt: own?.landed_at ?? null,
+    writtenAt: own?.landed_at ?? null,
   };
 }
 
@@ -228,12 +228,12 @@ async function finishAttempt(ctx: Pick<Ctx, 'db'>, claim: ErpClaim, work: (tx: T
   });
 }
 
-/** `partly`: the problem to report when a part of the payment is unapplied. */
-const amountColumns = (tx: Tx, { appliedMinor, unappliedMinor }: ErpAmounts, partly: ErpProblem) => ({
+/** `problemIfUnapplied`: the problem to report when a part of the payment is unapplied. */
+const amountColumns = (tx: Tx, { appliedMinor, unappliedMinor }: ErpAmounts, problemIfUnapplied: ErpProblem) => ({
   applied_minor: String(appliedMinor),
   unapplied_minor: String(unappliedMinor),
   status: unappliedMinor > 0n ? 'PARTLY_APPLIED' : 'LANDED',
-  problem: unappliedMinor > 0n ? JSON.stringify(partly) : null,
+  problem: unappliedMinor > 0n ? JSON.stringify(problemIfUnapplied) : null,
   tell_at: unappliedMinor > 0n ? tx.raw('least(tell_at, clock_timestamp())') : null,
 });
 
@@ -243,33 +243,33 @@ const updateOwn = (tx: Tx, claim: ErpClaim, columns: object) =>
     .update({ ...columns, updated_at: tx.raw('clock_timestamp()') });
 
 /** `recordId` null: a refund that the bank returned and that the ERP doesn't show. */
-type Landed = { readonly recordId: string | null; readonly amounts: ErpAmounts; readonly partly: ErpProblem };
+type Written = { readonly recordId: string | null; readonly amounts: ErpAmounts; readonly problemIfUnapplied: ErpProblem };
 
 /** Records that a document is in the ERP. False when the lease was lost: the worker that took over will find the document in the ERP. */
-export const recordLanded = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: DueDocument, landed: Landed): Promise<boolean> =>
+export const recordWritten = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: DueDocument, written: Written): Promise<boolean> =>
   finishAttempt(ctx, claim, async (tx) => {
-    const landedColumns = {
+    const writtenColumns = {
       failures: 0,
       holds_account_until: null,
       landed_at: tx.raw('coalesce(landed_at, clock_timestamp())'),
-      record_id: landed.recordId,
+      record_id: written.recordId,
     };
     if (due.kind === 'refund') {
       const document = tx('pay_erp_documents').where({ organization_id: claim.organizationId, id: due.id });
       const refund = tx('pay_refunds').where({ organization_id: claim.organizationId, id: due.refund_id });
       // When the bank returned the refund while it was being entered, the document stays due, and the next attempt handles that.
       const isStillSucceeded = (await refund.first<{ status: string } | undefined>('status'))?.status === 'SUCCEEDED';
-      if (landed.recordId === null) await document.delete();
+      if (written.recordId === null) await document.delete();
       else
         await document.update({
-          ...landedColumns,
+          ...writtenColumns,
           status: isStillSucceeded ? 'LANDED' : 'PENDING',
           problem: null,
           tell_at: null,
           updated_at: tx.raw('clock_timestamp()'),
         });
-      await updateOwn(tx, claim, amountColumns(tx, landed.amounts, landed.partly));
-    } else await updateOwn(tx, claim, { ...landedColumns, ...amountColumns(tx, landed.amounts, landed.partly) });
+      await updateOwn(tx, claim, amountColumns(tx, written.amounts, written.problemIfUnapplied));
+    } else await updateOwn(tx, claim, { ...writtenColumns, ...amountColumns(tx, written.amounts, written.problemIfUnapplied) });
   });
 
 export type FailedAttempt = {
@@ -281,7 +281,7 @@ export type FailedAttempt = {
   /** How long no other document of the organization is attempted. */
   readonly pauseAccountMs: number;
   /** The payment's amounts in the ERP after one of its refunds failed; null when unknown. */
-  readonly afterRefund: Omit<Landed, 'recordId'> | null;
+  readonly afterRefund: Omit<Written, 'recordId'> | null;
 };
 
 /** Records a failed attempt. False when the lease was lost. */
@@ -300,7 +300,7 @@ export const recordFailedAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: 
         problem: JSON.stringify(problem),
         updated_at: tx.raw('clock_timestamp()'),
       });
-    if (afterRefund !== null) await updateOwn(tx, claim, amountColumns(tx, afterRefund.amounts, afterRefund.partly));
+    if (afterRefund !== null) await updateOwn(tx, claim, amountColumns(tx, afterRefund.amounts, afterRefund.problemIfUnapplied));
   });
 
 /** A document whose current status people have not been alerted to. */

@@ -12,7 +12,7 @@ export type Share = {
   readonly dueMinor: bigint;
   readonly readAt: Date;
   /** The payment's document in the ERP; null when it is not written back, so that a person enters it by hand. */
-  readonly erp: { readonly landedAt: Date | null } | null;
+  readonly erp: { readonly writtenAt: Date | null } | null;
 };
 
 /** The invoice's open amount in the ERP, read no earlier than `readAt`. */
@@ -31,8 +31,8 @@ function notYetEnteredByHand(shares: readonly Share[], written: readonly Share[]
   );
   const [first] = byHand.toSorted((a, b) => a.readAt.getTime() - b.readAt.getTime());
   if (first === undefined) return 0n;
-  const landedSinceFirst = written.filter(({ erp }) => erp?.landedAt != null && erp.landedAt >= first.readAt);
-  const enteredMinor = first.dueMinor - now.dueMinor - sum(landedSinceFirst);
+  const writtenSinceFirst = written.filter(({ erp }) => erp?.writtenAt != null && erp.writtenAt >= first.readAt);
+  const enteredMinor = first.dueMinor - now.dueMinor - sum(writtenSinceFirst);
   const total = byHand.reduce((all, { amountMinor, refundedMinor }) => all + amountMinor - refundedMinor, 0n);
   return enteredMinor <= 0n ? total : enteredMinor >= total ? 0n : total - enteredMinor;
 }
@@ -41,6 +41,6 @@ function notYetEnteredByHand(shares: readonly Share[], written: readonly Share[]
 export function amountInFlight(shares: readonly Share[], now: CurrentDue): bigint {
   const open = shares.filter(({ status }) => isOpen(status));
   const written = shares.filter(({ erp, status }) => erp !== null && hasSucceeded(status));
-  const notShown = written.filter(({ erp }) => erp?.landedAt == null || erp.landedAt >= now.readAt);
+  const notShown = written.filter(({ erp }) => erp?.writtenAt == null || erp.writtenAt >= now.readAt);
   return sum(open) + sum(notShown) + notYetEnteredByHand(shares, written, now);
 }

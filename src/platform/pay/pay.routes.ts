@@ -161,7 +161,7 @@ const paymentRoutes = [
     permission: 'payment:update',
     summary: 'End the write-back of a payment',
     description:
-      'For payments whose `erp.status` is FAILED, or PENDING while `writeBack` is off. Stuck entries are never sent again: enter them in the ERP by hand. Afterwards `erp.status` is OFF, or that of the payment itself when only a refund was stuck. Checkouts count the payment as entered as far as the open amounts of its invoices fall.',
+      'For payments whose `erp.status` is FAILED, or PENDING while `writeBack` is off. Stuck entries are never sent again: enter them in the ERP by hand. Afterwards `erp.status` is OFF, or that of the payment itself when only a refund was stuck. New checkouts treat the payment as entered only to the extent that the open amounts of its invoices have dropped.',
     params: IdParams,
     response: Payment,
     handler: (ctx, { params }) => payments.endWriteBack(ctx, params.id),
@@ -176,7 +176,8 @@ const payoutRoutes = [
     path: '/pay/payouts',
     permission: 'payout:read',
     summary: 'List payouts',
-    description: 'Transfers from the provider to the bank, with the payments in them, newest first. The sums add up to the amount.',
+    description:
+      'Transfers from the provider to the bank, with the payments in them, newest first. `sums` splits the amount into payments, refunds, fees and other; together they add up to `amount`.',
     query: PageQuery,
     response: pageOf(Payout),
     handler: (ctx, { query }) => listPayouts(ctx, query),

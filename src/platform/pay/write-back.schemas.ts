@@ -1,4 +1,4 @@
-// How payments are written into the organization's ERP.
+// How payments are written to the organization's ERP.
 import { z } from 'zod';
 
 const name = z.string().regex(/^[A-Za-z0-9_.:-]{1,50}$/, 'must be an id as shown in the ERP');

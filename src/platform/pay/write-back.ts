@@ -1,5 +1,5 @@
-// Writes succeeded payments and refunds back into the ERPs. Any number of processes may run it: a payment is claimed under a lease, its own
-// document is written before those of its refunds, and each is written once however often it is attempted (write-document.ts).
+// Writes successful payments and refunds back into the ERPs. Any number of processes may run it: a payment is claimed under a lease, its
+// own document is written before those of its refunds, and each is written once however often it is attempted (write-document.ts).
 import { type Connector, ErpError, type PaymentWriter } from '../../connectors/connector.ts';
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
@@ -16,7 +16,7 @@ import {
   erpDocumentsChannel,
   type FailedAttempt,
   recordFailedAttempt,
-  recordLanded,
+  recordWritten,
   releaseErpClaim,
   renewErpClaim,
   startErpAttempt,
@@ -87,19 +87,19 @@ function toFailedAttempt(error: unknown, failures: number, options: Options): Om
 
 const partlyApplied = ({ unappliedMinor }: Pick<ErpPaymentState, 'unappliedMinor'>, currency: string): ErpProblem => ({
   code: 'PARTLY_APPLIED',
-  message: `${formatAmount({ amountMinor: unappliedMinor, currency })} ${currency} of the payment is applied to no invoice, since its invoices have no open amount left`,
+  message: `${formatAmount({ amountMinor: unappliedMinor, currency })} ${currency} of the payment isn't applied to any invoice because its invoices have no balance left`,
   fix: 'Apply it to another invoice of the customer in the ERP, or refund it; then check again with retry-write-back.',
 });
 
-const toLanded = (state: ErpPaymentState, currency: string) => ({ amounts: state, partly: partlyApplied(state, currency) });
+const toWritten = (state: ErpPaymentState, currency: string) => ({ amounts: state, problemIfUnapplied: partlyApplied(state, currency) });
 
 async function write(writer: PaymentWriter, { kind, task }: WriteBackTask, attempt: Parameters<typeof writePayment>[2]) {
   if (kind === 'payment') {
     const state = await writePayment(writer, task, attempt);
-    return { recordId: state.recordId, ...toLanded(state, task.currency) };
+    return { recordId: state.recordId, ...toWritten(state, task.currency) };
   }
   const { recordId, payment } = await writeRefund(writer, task, attempt);
-  return { recordId, ...toLanded(payment, task.currency) };
+  return { recordId, ...toWritten(payment, task.currency) };
 }
 
 /** The payment's state after a failed refund, which may already have unapplied the payment from invoices. Null when it can't be read. */
@@ -110,7 +110,7 @@ async function stateAfterFailure(
 ): Promise<FailedAttempt['afterRefund']> {
   if (kind === 'payment') return null;
   return readErpPaymentState(writer, task.paymentRecordId, task.currency, signal).then(
-    (state) => toLanded(state, task.currency),
+    (state) => toWritten(state, task.currency),
     () => null,
   );
 }
@@ -130,9 +130,9 @@ async function attempt(ctx: Ctx, claim: ErpClaim, due: DueDocument, options: Opt
     // Checked after the connector was created, so that the account compared is the one that it is connected to.
     await inTransaction(tenant, (tx) => assertSameErpAccount(tx, claim.organizationId, claim.paymentId));
     writer = payments;
-    const landed = await write(writer, task, { mayBeThere: due.attempts > 1, signal });
-    await recordLanded(ctx, claim, due, landed);
-    ctx.log.info({ paymentId: claim.paymentId, kind: due.kind, recordId: landed.recordId, attempt: due.attempts }, 'written into the ERP');
+    const written = await write(writer, task, { mayAlreadyExist: due.attempts > 1, signal });
+    await recordWritten(ctx, claim, due, written);
+    ctx.log.info({ paymentId: claim.paymentId, kind: due.kind, recordId: written.recordId, attempt: due.attempts }, 'written to the ERP');
   } catch (error) {
     if (signal.aborted) return void (await releaseErpClaim(ctx, claim));
     const failure = toFailedAttempt(error, due.failures, options);
@@ -142,7 +142,7 @@ async function attempt(ctx: Ctx, claim: ErpClaim, due: DueDocument, options: Opt
     const { code } = failure.problem;
     ctx.log.warn(
       { paymentId: claim.paymentId, kind: due.kind, code, waitMs: failure.waitMs, attempt: due.attempts },
-      'not written into the ERP',
+      'not written to the ERP',
     );
   }
 }
@@ -154,7 +154,7 @@ async function runAttempt(ctx: Ctx, claim: ErpClaim, options: Options, signal: A
 }
 
 /**
- * Starts when a transaction that enqueues a document commits (NOTIFY), and polls every few seconds. On stop, attempts in progress are
+ * Wakes when a transaction that enqueues a document commits (NOTIFY), and polls every few seconds. On stop, attempts in progress are
  * aborted and released; the next attempt looks up what they did in the ERP.
  */
 export function startWriteBack(ctx: Ctx, overrides: WriteBackOptions = {}): QueueWorker {

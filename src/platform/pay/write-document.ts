@@ -26,8 +26,8 @@ export type RefundTask = Order & {
 /** What the ERP shows of a payment. */
 export type ErpPaymentState = { readonly recordId: string; readonly appliedMinor: bigint; readonly unappliedMinor: bigint };
 
-/** `mayBeThere`: an earlier attempt may have written the record. */
-export type WriteAttempt = { readonly mayBeThere: boolean; readonly signal: AbortSignal };
+/** `mayAlreadyExist`: an earlier attempt may have written the record. */
+export type WriteAttempt = { readonly mayAlreadyExist: boolean; readonly signal: AbortSignal };
 
 const refused = (code: string, message: string, fix: string): ErpError => new ErpError('query', code, message, { fix });
 const isRefusal = (error: unknown): boolean => error instanceof ErpError && error.kind === 'query';
@@ -110,9 +110,9 @@ async function createPayment(writer: PaymentWriter, task: PaymentTask, signal: A
 export async function writePayment(
   writer: PaymentWriter,
   task: PaymentTask,
-  { mayBeThere, signal }: WriteAttempt,
+  { mayAlreadyExist, signal }: WriteAttempt,
 ): Promise<ErpPaymentState> {
-  const found = mayBeThere ? await writer.findPayment(task.externalId, signal) : null;
+  const found = mayAlreadyExist ? await writer.findPayment(task.externalId, signal) : null;
   const record = found ?? (await createPayment(writer, task, signal));
   const isSameCurrency = record.currency === null || record.currency === task.currency;
   if (!isSameCurrency || record.customerId !== task.customerId || toMinor(record.amount, task.currency) !== task.amountMinor)
@@ -223,12 +223,12 @@ async function checkReturnedRefund(writer: PaymentWriter, task: RefundTask, sign
 export async function writeRefund(
   writer: PaymentWriter,
   task: RefundTask,
-  { mayBeThere, signal }: WriteAttempt,
+  { mayAlreadyExist, signal }: WriteAttempt,
 ): Promise<{ readonly recordId: string | null; readonly payment: ErpPaymentState }> {
   const { externalId, paymentRecordId, currency } = task;
   if (task.wasReturned) return checkReturnedRefund(writer, task, signal);
   const before = await getPaymentRecord(writer, paymentRecordId, signal);
-  let record = mayBeThere ? await writer.findRefund(externalId, signal) : null;
+  let record = mayAlreadyExist ? await writer.findRefund(externalId, signal) : null;
   if (record === null) {
     await createRefund(writer, task, before, signal);
     record = await writer.findRefund(externalId, signal);

@@ -71,7 +71,7 @@ export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     permission: 'role:delete',
     summary: 'Delete an unused role',
     additionalErrors: [422],
-    description: 'Answers 422 while a member or an open invitation has the role. Built-in roles cannot be deleted.',
+    description: 'Returns 422 while a member or an open invitation has the role. Built-in roles cannot be deleted.',
     params: RoleParams,
     handler: (ctx, { params }) => deleteRole(ctx, params.roleId),
   }),

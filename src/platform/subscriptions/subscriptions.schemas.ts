@@ -74,7 +74,7 @@ export const Subscription = z
         error: z.string().nullable().describe('Why the last attempt to read the records failed'),
       })
       .nullable()
-      .describe('The newest slot and the number of its deliveries by status'),
+      .describe('The newest send and the number of its deliveries by status'),
     createdAt: Instant,
     updatedAt: Instant,
   })

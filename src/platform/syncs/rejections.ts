@@ -1,4 +1,5 @@
-// Records that could not be stored, of one run or of a sync as a whole. Every run reads them again; a caller can request that now.
+// Records that could not be stored, of one run or of a sync as a whole. Every run reads them again, except that a record without a
+// usable id waits for a full run; a caller can request that now.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -23,8 +24,11 @@ export async function listRejectedRecords(ctx: RequestCtx, configId: string, pag
   return toPage(rows, total, page);
 }
 
-/** The number of records to read again. Throws 422 when there are none, or when some of the given ids are not rejected. */
-async function assertRejected(ctx: RequestCtx, recordType: string, recordIds: readonly string[] | undefined): Promise<number> {
+/**
+ * The number of rejected records that the caller requests to be read again. Throws 422 when there are none, or when some of the given ids
+ * are not rejected.
+ */
+async function countRejected(ctx: RequestCtx, recordType: string, recordIds: readonly string[] | undefined): Promise<number> {
   if (recordIds === undefined) {
     const { total } = await listTypeRejections(ctx, recordType, { page: 1, pageSize: 1 });
     if (total > 0) return total;
@@ -39,12 +43,12 @@ async function assertRejected(ctx: RequestCtx, recordType: string, recordIds: re
 }
 
 /**
- * Queues an incremental run, which reads every rejected record again; a run in progress may be past that step. Throws 404, and 422 as
- * `assertRejected`.
+ * Queues an incremental run, which reads every rejected record again, whichever ids are given; a run in progress may be past that step.
+ * Throws 404 for an unknown sync, and 422 `nothing_rejected` or `not_rejected` as `countRejected` does.
  */
 export async function retryRejections(ctx: RequestCtx, configId: string, recordIds: readonly string[] | undefined) {
   const recordType = await recordTypeOf(ctx, configId);
-  const records = await assertRejected(ctx, recordType, recordIds);
+  const records = await countRejected(ctx, recordType, recordIds);
   return inTransaction(ctx, async (tx) => {
     await getConfigRow(tx, ctx, configId);
     const wanted = { sync_config_id: configId, record_type: recordType, mode: 'incremental', trigger: 'manual' } as const;

@@ -87,7 +87,7 @@ export const syncRoutes = [
     path: '/sync-configs/{id}',
     permission: 'sync:delete',
     summary: 'Delete a sync configuration',
-    description: 'Stops syncing the record type; synced records stay available. Answers 422 while a published version or a view uses them.',
+    description: 'Stops syncing the record type; synced records stay available. Returns 422 while a published version or a view uses them.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteSyncConfig(ctx, params.id),
   }),
@@ -99,7 +99,8 @@ export const syncRoutes = [
     permission: 'sync:create',
     summary: 'Start a sync run',
     description:
-      'Returns a run that is already open with `coalesced: true`. A full run requested during an incremental one is queued after it.',
+      'Queues a run. If one is queued or running, that run is returned instead, with `coalesced: true`. When a full run is requested, a queued ' +
+      'incremental run becomes full, and a full run is queued after a running incremental one.',
     params: IdParams,
     body: TriggerInput,
     example: { mode: 'full' },
@@ -159,8 +160,8 @@ export const syncRoutes = [
     permission: 'sync:read',
     summary: 'List rejected records of a sync',
     description:
-      'Records that could not be stored, oldest rejection first. Every run reads them again; a record that is then stored, or was ' +
-      'deleted in the ERP, is no longer listed.',
+      'Records that could not be stored, oldest rejection first. Every run reads them again; a record without a usable id waits for a ' +
+      'full run. A record that is then stored, or that the ERP no longer returns, is no longer listed.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(SyncRejectedRecord),
@@ -173,7 +174,9 @@ export const syncRoutes = [
     path: '/sync-configs/{id}/rejections/retry',
     permission: 'sync:update',
     summary: 'Retry rejected records',
-    description: 'Queues an incremental run that reads them again, and returns it. It starts after a run in progress.',
+    description:
+      'Queues an incremental run, and returns it. It starts after a run in progress. It reads every rejected record of the sync again, ' +
+      'not only those in `recordIds`; a record without a usable id waits for a full run.',
     params: IdParams,
     body: RejectionRetry,
     example: { recordIds: ['1042'] },
@@ -236,7 +239,9 @@ export const syncRoutes = [
     path: '/sync-runs/{id}/rejections',
     permission: 'sync:read',
     summary: 'List rejected records of a sync run',
-    description: 'Records that the run could not store, each with the reason. A record that a later run stored is no longer listed.',
+    description:
+      'Lists records whose latest rejection was in this run, each with the reason; a record that a later run stored or rejected again is ' +
+      'no longer listed.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(SyncRejection),

@@ -56,7 +56,7 @@ export const viewRoutes = [
     path: '/views/{id}',
     permission: 'view:read',
     summary: 'Retrieve a view',
-    description: 'Answers 404 for a view that the caller may not see.',
+    description: 'Returns 404 for a view that the caller may not see.',
     params: IdParams,
     response: View,
     handler: (ctx, { params }) => service.getView(ctx, params.id),
@@ -105,7 +105,7 @@ export const viewRoutes = [
       description:
         'All records of the view as a CSV file (RFC 4180); `page` and `pageSize` do not apply. Texts that a spreadsheet would read as a ' +
         'formula get a leading apostrophe; numbers stay as they are. `X-Total-Count` is the number of records, `X-View-Problems` names ' +
-        'the columns and sorts that do not work at the moment. A filter that does not work answers 422.',
+        'the columns and sorts that do not work at the moment. Returns 422 when a filter does not work.',
       example: 'id,tranid,foreigntotal\r\n7,INV-1007,-15.30\r\n',
       open: (ctx, { params }, left) => service.openViewCsv(ctx, params.id, left),
     },

@@ -199,7 +199,7 @@ export const deleteView = (ctx: RequestCtx, id: string): Promise<void> =>
  */
 export async function openViewCsv(ctx: RequestCtx, id: string, left: AbortSignal): Promise<DownloadFile> {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const { bytes, cut, total, problems, heldBack, syncedAt } = await createRecordReader(ctx).csv(ctx, recordQueryOf(view), left);
+  const { bytes, aborted, total, problems, heldBack, syncedAt } = await createRecordReader(ctx).csv(ctx, recordQueryOf(view), left);
   if (heldBack) throw invalid('A filter of the view does not work at the moment', problems.map(toViewProblem));
   const missing = problems.map((problem) => `${toViewProblem(problem).path} ${problem.code}`).join(', ');
   return {
@@ -210,7 +210,7 @@ export async function openViewCsv(ctx: RequestCtx, id: string, left: AbortSignal
       ...(missing !== '' && { 'X-View-Problems': missing }),
     },
     bytes,
-    cut,
+    aborted,
   };
 }
 

@@ -66,8 +66,8 @@ const share = (status: Share['status'], amountMinor: bigint, more: Partial<Share
   erp: null,
   ...more,
 });
-const landedAt = (minute: number) => ({ erp: { landedAt: at(minute) } });
-const waiting = { erp: { landedAt: null } };
+const writtenAt = (minute: number) => ({ erp: { writtenAt: at(minute) } });
+const waiting = { erp: { writtenAt: null } };
 const now = (dueMinor: bigint) => ({ dueMinor, readAt: at(30) });
 
 describe('amountInFlight', () => {
@@ -75,9 +75,9 @@ describe('amountInFlight', () => {
     ['counts payments that may still be paid', [share('PENDING', 30n), share('PROCESSING', 20n)], 100n, 50n],
     ['ignores failed and canceled payments', [share('FAILED', 30n), share('CANCELED', 20n)], 100n, 0n],
     ['counts a payment that is not in the ERP yet', [share('SUCCEEDED', 40n, waiting)], 100n, 40n],
-    ['counts a payment that landed after the amount was read', [share('SUCCEEDED', 40n, landedAt(31))], 100n, 40n],
-    ['counts a payment that landed at the moment of reading', [share('SUCCEEDED', 40n, landedAt(30))], 100n, 40n],
-    ['ignores a payment that the ERP already shows', [share('SUCCEEDED', 40n, landedAt(29))], 60n, 0n],
+    ['counts a payment that landed after the amount was read', [share('SUCCEEDED', 40n, writtenAt(31))], 100n, 40n],
+    ['counts a payment that landed at the moment of reading', [share('SUCCEEDED', 40n, writtenAt(30))], 100n, 40n],
+    ['ignores a payment that the ERP already shows', [share('SUCCEEDED', 40n, writtenAt(29))], 60n, 0n],
     ['counts a refunded payment that is not in the ERP yet', [share('REFUNDED', 40n, waiting)], 100n, 40n],
     ['counts a payment that was not entered by hand yet', [share('SUCCEEDED', 40n)], 100n, 40n],
     ['ignores a payment that was entered by hand', [share('SUCCEEDED', 40n)], 60n, 0n],
@@ -89,7 +89,7 @@ describe('amountInFlight', () => {
     ['ignores that rest once it was entered by hand', [share('PARTIALLY_REFUNDED', 40n, { refundedMinor: 15n })], 75n, 0n],
     [
       'does not take the effect of a written-back payment for an entry by hand',
-      [share('SUCCEEDED', 40n), share('SUCCEEDED', 30n, landedAt(10))],
+      [share('SUCCEEDED', 40n), share('SUCCEEDED', 30n, writtenAt(10))],
       70n,
       40n,
     ],

@@ -1,4 +1,4 @@
-// Fixture: an organization whose payments are written into a simulated NetSuite account with a few invoices, through a proxy that lets a
+// Fixture: an organization whose payments are written to a simulated NetSuite account with a few invoices, through a proxy that lets a
 // test act before a request is forwarded or before its response is returned.
 import { randomUUID } from 'node:crypto';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';

@@ -171,7 +171,7 @@ it('reports an unapplied rest and a refused refund, but not documents that a per
   await books.byHand('POST', 'customerPayment', { customer: '1', payment: 4, apply: { items: [{ doc: a, apply: true, amount: 4 }] } });
   const partly = await books.pay([[a, 1000]]);
   await runner.waitUntilIdle();
-  expect((await mails())[0]?.mail.text).toMatch(new RegExp(`${partly}[^]*4.00 GBP of the payment is applied to no invoice`));
+  expect((await mails())[0]?.mail.text).toMatch(new RegExp(`${partly}[^]*4.00 GBP of the payment isn't applied to any invoice`));
   const id = await books.pay([[b, 500]]);
   await runner.waitUntilIdle();
   hold('1');

@@ -40,7 +40,7 @@ const settledState = async (paymentId: string) => {
 };
 const open = (...ids: string[]) => books.open(...ids);
 const inErp = (paymentId: string) => books.inErp(paymentId);
-const landed = { status: 'LANDED', problem: null, unapplied: 0, landedAt: expect.any(Date), recordId: expect.stringMatching(/^\d+$/) };
+const landed = { status: 'LANDED', problem: null, unapplied: 0, writtenAt: expect.any(Date), recordId: expect.stringMatching(/^\d+$/) };
 
 describe('a payment', () => {
   it('is applied to its invoices, once', async () => {
@@ -299,7 +299,7 @@ describe('a refusal by the ERP', () => {
     const a = await books.invoice(600, customer);
     await begin(customer);
     const id = await books.pay([[a, 600]], { customer });
-    const failed = { status: 'FAILED', recordId: null, landedAt: null, problem: { code, fix: expect.stringContaining(fix) } };
+    const failed = { status: 'FAILED', recordId: null, writtenAt: null, problem: { code, fix: expect.stringContaining(fix) } };
     expect(await settledState(id)).toMatchObject(failed);
     await again();
     expect([await books.state(id), await inErp(id)]).toMatchObject([failed, { payments: 0 }]);

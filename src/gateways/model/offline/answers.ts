@@ -185,7 +185,7 @@ async function answerLines(
   });
   const [row] = rows;
   if (row === undefined) return nothingFound(interpretation);
-  if (total > 1) return `${countText(interpretation, total)}${conditionText(interpretation)}: which is meant?`;
+  if (total > 1) return `${countText(interpretation, total)}${conditionText(interpretation)}. Which one do you mean?`;
   const lines = Array.isArray(row[field.name]) ? (row[field.name] as unknown[]) : [];
   const title = `${resource.one} ${valueText(row[nameField(interpretation)] ?? row.id)}`;
   const head = `${title} has ${lines.length} ${field.name}`;

@@ -6,12 +6,12 @@ import { type Marks, normalizeSpaces } from './language.ts';
 
 /** The question is ambiguous or asks for something that the version doesn't allow. The message, shown to the user, asks or says so. */
 export class NeedsClarification extends Error {
-  override readonly name = 'AskBack';
+  override readonly name = 'NeedsClarification';
 }
 
 /** The question isn't understood for this resource. The message has the words that weren't. */
 export class NotUnderstood extends Error {
-  override readonly name = 'NotRead';
+  override readonly name = 'NotUnderstood';
 }
 
 export type DescribedCondition = { readonly filters: Filters; readonly descriptions: readonly string[] };
@@ -87,7 +87,7 @@ export function valueAt({ marks }: Draft, mark: string): string {
 /** Adds a filter and its description. Throws NeedsClarification when the parameter has a filter already. */
 export function addFilter(draft: Draft, parameter: string, value: string | readonly string[], description: string): DescribedCondition {
   if (draft.filters[parameter] !== undefined)
-    throw new NeedsClarification(`Two conditions on the same field can't both be meant: ${draft.descriptions.join(', ')}, ${description}.`);
+    throw new NeedsClarification(`You gave two conditions for the same field: ${draft.descriptions.join(', ')}, ${description}.`);
   draft.filters = { ...draft.filters, [parameter]: value };
   draft.descriptions.push(description);
   return { filters: { [parameter]: value }, descriptions: [description] };

@@ -42,14 +42,12 @@ const assertFilterable = (field: CatalogField, parameter: string, asked: string)
 /** The number field that is named, or the main one. */
 function numberField(draft: Draft, mark: string | undefined): CatalogField {
   const named = mark === undefined ? [] : fieldsAt(draft, mark).filter(({ kind }) => kind === 'number');
-  if (named.length > 0) return getOnlyField(named, `Which of these is meant: ${named.map(({ name }) => name).join(', ')}?`);
+  if (named.length > 0) return getOnlyField(named, `Which one do you mean: ${named.map(({ name }) => name).join(', ')}?`);
   const main = mainAmount(draft.resource);
   if (main !== undefined) return main;
   const numbers = draft.resource.fields.filter(({ kind }) => kind === 'number').map(({ name }) => name);
   throw new NeedsClarification(
-    numbers.length === 0
-      ? `${draft.resource.name} have no numbers here.`
-      : `Which number is meant? ${draft.resource.name} have ${numbers.join(', ')}.`,
+    numbers.length === 0 ? `The resource ${draft.resource.name} has no numeric field.` : `Which number do you mean: ${numbers.join(', ')}?`,
   );
 }
 
@@ -145,14 +143,12 @@ const anyEdge = edges.map(([words]) => words).join('|');
 
 function dayField(draft: Draft, mark: string | undefined): CatalogField {
   const named = mark === undefined ? [] : fieldsAt(draft, mark).filter(({ kind }) => kind === 'day');
-  if (named.length > 0) return getOnlyField(named, `Which of these is meant: ${named.map(({ name }) => name).join(', ')}?`);
+  if (named.length > 0) return getOnlyField(named, `Which one do you mean: ${named.map(({ name }) => name).join(', ')}?`);
   const main = mainDay(draft.resource);
   if (main !== undefined) return main;
   const days = draft.resource.fields.filter(({ kind }) => kind === 'day').map(({ name }) => name);
   throw new NeedsClarification(
-    days.length === 0
-      ? `${draft.resource.name} have no dates here.`
-      : `Which date is meant? ${draft.resource.name} have ${days.join(', ')}.`,
+    days.length === 0 ? `The resource ${draft.resource.name} has no date field.` : `Which date do you mean: ${days.join(', ')}?`,
   );
 }
 
@@ -218,7 +214,7 @@ async function extractEmpty(draft: Draft): Promise<void> {
     const fields = fieldsAt(draft, f).filter(({ name, filters }) => filters.has(`${name}_null`));
     if (fields.length === 0)
       throw new NeedsClarification(`This version has no filter for records with or without ${fieldsAt(draft, f)[0]?.name ?? 'it'}.`);
-    const field = getOnlyField(fields, `Which of these is meant: ${fields.map(({ name }) => name).join(', ')}?`);
+    const field = getOnlyField(fields, `Which one do you mean: ${fields.map(({ name }) => name).join(', ')}?`);
     addFilter(draft, `${field.name}_null`, String(isNull), `${field.name} is ${isNull ? '' : 'not '}empty`);
     return '<~e>';
   };
@@ -247,7 +243,7 @@ async function extractTextParts(draft: Draft): Promise<void> {
     const fields = fieldsAt(draft, f).filter(({ name, filters }) => filters.has(name + suffix));
     if (fields.length === 0)
       throw new NeedsClarification(`This version has no filter for what ${fieldsAt(draft, f)[0]?.name ?? 'that'} ${verb}.`);
-    const field = getOnlyField(fields, `Which of these is meant: ${fields.map(({ name }) => name).join(', ')}?`);
+    const field = getOnlyField(fields, `Which one do you mean: ${fields.map(({ name }) => name).join(', ')}?`);
     if (suffix === '_contains' && [...value].length < 3) throw new NeedsClarification('At least three letters are needed to search for.');
     addFilter(draft, field.name + suffix, value, `${field.name} ${verb} ${inQuotes(value)}`);
     return '<~t>';
@@ -308,7 +304,7 @@ async function extractOrder(draft: Draft): Promise<void> {
       const sortable = fields.filter((field) => field.sortable);
       if (sortable.length === 0) throw new NeedsClarification(`This version can't sort by ${fields[0]?.name ?? 'that'}.`);
       const order = way === undefined ? undefined : way.startsWith('desc') ? 'desc' : 'asc';
-      draft.sort = { field: getOnlyField(sortable, 'Which field is meant by the order?'), order };
+      draft.sort = { field: getOnlyField(sortable, 'Which field do you want to sort by?'), order };
       return '<~s>';
     },
   );

@@ -55,6 +55,7 @@ const superlatives: readonly (readonly [string, 'amount' | 'day', 'asc' | 'desc'
 ];
 const anySuperlative = superlatives.map(([words]) => words).join('|');
 const askingPattern = '(?:(?:show|list|display|give|find|get|see|print|which|what|who|when|tell|want) )*';
+/** The name of the resource: `<r>` is singular, one record; `<R>` is plural, or the same in both. See markResource. */
 const R = '<[rR]>';
 const F = '<f\\d+>';
 
@@ -76,9 +77,7 @@ function amountOf(draft: Draft): CatalogField {
   if (found !== undefined) return found;
   const numbers = draft.resource.fields.filter(({ kind }) => kind === 'number').map(({ name }) => name);
   throw new NeedsClarification(
-    numbers.length === 0
-      ? `${draft.resource.name} have no number to calculate with.`
-      : `Which number is meant? ${draft.resource.name} have ${numbers.join(', ')}.`,
+    numbers.length === 0 ? `The resource ${draft.resource.name} has no numeric field.` : `Which number do you mean: ${numbers.join(', ')}?`,
   );
 }
 
@@ -87,7 +86,7 @@ function dayOf(draft: Draft): CatalogField {
   if (found !== undefined) return found;
   const days = draft.resource.fields.filter(({ kind }) => kind === 'day').map(({ name }) => name);
   throw new NeedsClarification(
-    days.length === 0 ? `${draft.resource.name} have no date here.` : `By which date? ${draft.resource.name} have ${days.join(', ')}.`,
+    days.length === 0 ? `The resource ${draft.resource.name} has no date field.` : `Which date should I use: ${days.join(', ')}?`,
   );
 }
 
@@ -147,7 +146,7 @@ const parseAggregate: IntentParser = (draft, rest) => {
   const field = total?.['f'] === undefined ? undefined : withKind(draft, total['f'], ({ kind }) => kind === 'number');
   if (field === undefined || draft.isSingle || /^(?:show|list|display|give|find|get|see|print|which) /.test(rest)) return undefined;
   if (field.name === 'total') return { kind: 'aggregate', aggregate: 'sum', field };
-  throw new NeedsClarification(`Is the sum, the average or a list of ${field.name} meant?`);
+  throw new NeedsClarification(`Do you mean the sum, the average or a list of ${field.name}?`);
 };
 
 /** `total <field>`, where the resource also has a field named total. */
@@ -172,9 +171,11 @@ const parseSuperlative: IntentParser = (draft, rest) => {
   const [, kind = 'amount', order = 'desc'] = superlatives.find(([words]) => new RegExp(`^(?:${words})$`).test(found['word'] ?? '')) ?? [];
   const limit = limitOf(draft, found['n'] ?? found['m'], found['R'] === '<r>' ? 1 : undefined);
   const field = found['f'] === undefined ? (kind === 'day' ? dayOf(draft) : amountOf(draft)) : withKind(draft, found['f'], isOrdered);
-  if (field === undefined) throw new NeedsClarification('By which number or date?');
+  if (field === undefined) throw new NeedsClarification('Which number or date should I sort by?');
   if ((field.kind === 'day') !== (kind === 'day'))
-    throw new NeedsClarification(`This can be read in two ways: "${found['word']}" doesn't fit sorting by ${field.name}.`);
+    throw new NeedsClarification(
+      `"${found['word']}" doesn't apply to ${field.name}, which is a ${field.kind === 'day' ? 'date' : 'number'}.`,
+    );
   if (!field.sortable) throw new NeedsClarification(`This version can't sort by ${field.name}.`);
   const show = found['show'] === undefined ? [field] : [readable(draft, found['show']), field];
   // "The total of the 3 largest" probably means their sum, not three totals.
@@ -185,7 +186,7 @@ const parseSuperlative: IntentParser = (draft, rest) => {
 function limitOf(draft: Draft, mark: string | undefined, otherwise: number | undefined): number | undefined {
   if (mark === undefined) return otherwise;
   const limit = Number(valueAt(draft, mark));
-  if (!Number.isInteger(limit) || limit < 1) throw new NeedsClarification('How many are meant?');
+  if (!Number.isInteger(limit) || limit < 1) throw new NeedsClarification('How many do you want?');
   return limit;
 }
 
@@ -257,10 +258,10 @@ const intentParsers: readonly IntentParser[] = [
 ];
 
 async function assertUnambiguousSign(data: DataTools, resource: CatalogResource, intent: Intent, rest: string): Promise<void> {
-  const ends = new RegExp(`(?:^| )(?:${anySuperlative}|maximum|max|minimum|min|least)(?: |$)`).test(rest);
+  const hasSuperlative = new RegExp(`(?:^| )(?:${anySuperlative}|maximum|max|minimum|min|least)(?: |$)`).test(rest);
   const field =
     intent.kind === 'list' ? intent.sort?.field : intent.kind === 'aggregate' || intent.kind === 'groups' ? intent.field : undefined;
-  if (ends && field?.kind === 'number') await assertNotAllNegative(data, resource, field);
+  if (hasSuperlative && field?.kind === 'number') await assertNotAllNegative(data, resource, field);
 }
 
 /** Rejects with NotUnderstood, with NeedsClarification when the words are understood but ambiguous, and with ToolFailed. */
@@ -284,8 +285,8 @@ export async function interpretQuestion(marked: Marked, resource: CatalogResourc
   await extractFilters(draft);
   await extractValues(draft);
   const rest = withoutFiller(draft.text);
-  for (const head of intentParsers) {
-    const intent = head(draft, rest, question);
+  for (const parse of intentParsers) {
+    const intent = parse(draft, rest, question);
     if (intent === undefined) continue;
     await assertUnambiguousSign(data, resource, intent, rest);
     return { resource, filters: draft.filters, descriptions: draft.descriptions, record: draft.record, intent };

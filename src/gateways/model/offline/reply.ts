@@ -36,7 +36,7 @@ async function interpretAny(known: Context, marked: Marked, mentioned: readonly 
   const [first, ...others] = interpretations;
   if (others.length > 0) {
     const names = interpretations.map(({ interpretation }) => interpretation.resource.many).join(' or ');
-    return { question: `This could be asked about ${names}: which is meant?` };
+    return { question: `This question could be about ${names}. Which do you mean?` };
   }
   if (first !== undefined) return first;
   return (

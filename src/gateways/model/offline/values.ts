@@ -105,7 +105,7 @@ async function extractNamed(draft: Draft, mark: string, value: string, isNot: bo
   const found = literal.length > 0 ? literal : await findStateMatches(draft, fields, value);
   const [match, ...others] = found;
   if (others.length > 0)
-    throw new NeedsClarification(`${inQuotes(value)} occurs as ${joinFieldNames(found.map(({ field }) => field))}: which is meant?`);
+    throw new NeedsClarification(`${inQuotes(value)} occurs as ${joinFieldNames(found.map(({ field }) => field))}. Which one do you mean?`);
   if (match !== undefined) addValue(draft, match, isNot);
   else {
     // No record has the value in any of the fields, so filtering by any of them finds nothing.
@@ -133,7 +133,7 @@ async function extractRecord(draft: Draft): Promise<void> {
       const [match, ...others] = [...found, ...byId];
       if (others.length > 0)
         throw new NeedsClarification(
-          `${inQuotes(value)} is the ${joinFieldNames([...found, ...byId].map(({ field }) => field))} of different records: which is meant?`,
+          `${inQuotes(value)} is the ${joinFieldNames([...found, ...byId].map(({ field }) => field))} of different records. Which one do you mean?`,
         );
       const tried = canBeId ? [...named, idField] : named;
       const [first] = tried;
@@ -207,7 +207,7 @@ async function extractState(draft: Draft, all: readonly State[], { field, values
   await extractAll(draft, pattern, ({ f, not }: MatchGroups, after) => {
     if (f !== undefined && !fieldsAt(draft, f).includes(field)) return undefined;
     if (f === undefined && others.length > 0)
-      throw new NeedsClarification(`"${words}" occurs as ${joinFieldNames([field, ...others])}: which is meant?`);
+      throw new NeedsClarification(`"${words}" occurs as ${joinFieldNames([field, ...others])}. Which one do you mean?`);
     // "paid in August" asks when the state began, which no date of the record says.
     if (isDatedState(draft.text, after))
       throw new NeedsClarification(
@@ -227,7 +227,9 @@ async function extractReference(draft: Draft): Promise<void> {
     const [match, ...others] = found;
     if (match === undefined) throw new NotUnderstood(value);
     if (others.length > 0)
-      throw new NeedsClarification(`${inQuotes(value)} occurs as ${joinFieldNames(found.map(({ field }) => field))}: which is meant?`);
+      throw new NeedsClarification(
+        `${inQuotes(value)} occurs as ${joinFieldNames(found.map(({ field }) => field))}. Which one do you mean?`,
+      );
     addValue(draft, match);
     return '<~v>';
   });
