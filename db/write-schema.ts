@@ -128,7 +128,7 @@ export async function describeDatabase(knex: Knex, schema: string): Promise<stri
   ].join('');
 }
 
-/** Makes an organization's schema for \`describeDatabase\`; returns its name. */
+/** Creates an organization's schema for `describeDatabase`; returns its name. */
 export async function createSampleTenant(knex: Knex): Promise<string> {
   await knex('organizations').insert({ id: organizationId, slug: 'sample', name: 'Sample' }).onConflict().ignore();
   await createTenantSchema({ db: { control: knex } } as Parameters<typeof createTenantSchema>[0], organizationId);

@@ -8,8 +8,9 @@ import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
 import { authorizedCaller, isWrite, missingBuilder, type Site, type Walk } from '../walk.ts';
 
-/** zod's default messages, which must never be sent. */
-const rawMessages = /^(Invalid|Too |Unrecognized|No matching)|\bexpected\b|\breceived\b/;
+/** A validator's default messages, which must never be sent. Our own "Unknown …" names what is unknown, or what is available. */
+const rawMessages =
+  /^(Invalid|Too |Unrecognized|Unknown (?!(?:field|query parameter|parameter) "|model\. Available: )|No matching)|\bexpected\b|\breceived\b/;
 
 /** Rules for every response of an operation, success or error. */
 export function answerProblems(walk: Walk, route: Route, answer: Answer): string[] {
