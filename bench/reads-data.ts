@@ -3,7 +3,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
-import { createManagementClient } from '../src/demo/management-client.ts';
+import { createManagementClient } from '../demo/management-client.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
 import { createRecordTable } from '../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../src/warehouse/tenant-schema.ts';

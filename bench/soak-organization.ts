@@ -2,15 +2,15 @@
 // invitations by mail. Every run that doesn't succeed and every failed call is recorded as an error.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { createManagementClient, type ManagementCall } from '../src/demo/management-client.ts';
-import { connectNetsuite, ensureMetadata } from '../src/demo/set-up.ts';
+import { createManagementClient, type ManagementCall } from '../demo/management-client.ts';
+import { connectNetsuite, ensureMetadata } from '../demo/set-up.ts';
 import type { MailServer } from '../test/setup/smtp.ts';
 import { type ErpProcess, startErpProcess } from './erp-process.ts';
 import { createBenchOrganization } from './organization.ts';
 import type { Database } from './workspace.ts';
 
 const recordTypes = ['customer', 'item', 'invoice', 'creditMemo'];
-const shippedData = fileURLToPath(new URL('../src/demo/data', import.meta.url));
+const shippedData = fileURLToPath(new URL('../demo/data', import.meta.url));
 const anything = z.unknown();
 const Identified = z.object({ id: z.string() });
 const Roles = z.object({ data: z.array(z.object({ id: z.string(), name: z.string() })) });

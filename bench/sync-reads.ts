@@ -3,7 +3,7 @@
 import { Agent, get } from 'node:http';
 import { z } from 'zod';
 import type { DatabaseAddress } from '../src/db/connect.ts';
-import { createManagementClient } from '../src/demo/management-client.ts';
+import { createManagementClient } from '../demo/management-client.ts';
 import { isFinal } from '../src/sync/run-state.ts';
 import { createSyncOrganization, type SyncOrganization } from './sync-organization.ts';
 import { type ServiceProcess, startServiceProcess } from './sync-service.ts';

@@ -39,7 +39,7 @@ async function serve(config: Config, life: Lifecycle): Promise<void> {
 }
 
 async function demo(config: Config, life: Lifecycle): Promise<void> {
-  const { startDemo } = await import('./demo/demo.ts');
+  const { startDemo } = await import('../demo/demo.ts');
   await startDemo(config, life);
 }
 

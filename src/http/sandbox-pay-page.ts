@@ -34,7 +34,7 @@ export type PaySessions = {
   cancel(ctx: Ctx, token: string): Promise<PayResult | undefined>;
 };
 
-const folder = fileURLToPath(new URL('./pay-assets/', import.meta.url));
+const folder = fileURLToPath(new URL('../../web/payments/', import.meta.url));
 
 /** Formats the amount with exactly the decimal places that it has; the string is never converted to a number. */
 const shownAmount = (amount: string, currency: string): string => {

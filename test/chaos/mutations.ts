@@ -1,13 +1,13 @@
 // What people do in the account between and during two runs, through the code of its record service where that supports it; by
 // SQL where something changes without a modification time. The mutation's own seed decides which record it hits.
 import type { PoolClient } from 'pg';
-import { DATA_TIME_ZONE } from '../../src/demo/netsuite/load/ledger.ts';
-import { findEnabledType, type RestRecordType } from '../../src/demo/netsuite/records/record-types.ts';
-import { parseWriteBody } from '../../src/demo/netsuite/records/write-body.ts';
-import { createRecord, deleteRecord, updateRecord, type WriteSettings } from '../../src/demo/netsuite/records/write-record.ts';
-import { createSwitches } from '../../src/demo/netsuite/switches.ts';
-import { createRoleVisibility } from '../../src/demo/netsuite/tables/role-visibility.ts';
-import { RestError } from '../../src/demo/netsuite/wire.ts';
+import { DATA_TIME_ZONE } from '../../packages/netsuite-simulator/src/load/ledger.ts';
+import { findEnabledType, type RestRecordType } from '../../packages/netsuite-simulator/src/records/record-types.ts';
+import { parseWriteBody } from '../../packages/netsuite-simulator/src/records/write-body.ts';
+import { createRecord, deleteRecord, updateRecord, type WriteSettings } from '../../packages/netsuite-simulator/src/records/write-record.ts';
+import { createSwitches } from '../../packages/netsuite-simulator/src/switches.ts';
+import { createRoleVisibility } from '../../packages/netsuite-simulator/src/tables/role-visibility.ts';
+import { RestError } from '../../packages/netsuite-simulator/src/wire.ts';
 import type { Books } from './books.ts';
 import type { MutationKind, RecordTypeName } from './plan.ts';
 import { type Random, randomOf } from './random.ts';

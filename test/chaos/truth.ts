@@ -1,8 +1,8 @@
 // What the account holds at a moment, read from its database directly and formatted by this file's own rules: every column of every
 // record of a type as text, and every line. It shares no code with the connector that it checks.
 import type { Pool } from 'pg';
-import { ALL_TABLES } from '../../src/demo/netsuite/tables/all-tables.ts';
-import { type AccountColumn, type AccountTable, labelColumn, quoteSqlName } from '../../src/demo/netsuite/tables/table.ts';
+import { ALL_TABLES } from '../../packages/netsuite-simulator/src/tables/all-tables.ts';
+import { type AccountColumn, type AccountTable, labelColumn, quoteSqlName } from '../../packages/netsuite-simulator/src/tables/table.ts';
 import { tableOf, transactionTypes } from './books.ts';
 import type { RecordTypeName } from './plan.ts';
 

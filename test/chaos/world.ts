@@ -19,7 +19,7 @@ import type { Settings } from '../../src/core/settings.ts';
 import { type DatabaseAddress, openDb, openKnex } from '../../src/db/connect.ts';
 import { startEmbedded } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
+import { type NetsuiteAccount, startNetsuiteAccount } from '../../packages/netsuite-simulator/src/account.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { writeAccountData } from './account-data.ts';
 import { type Books, openBooks } from './books.ts';

@@ -209,7 +209,7 @@ describe('the outside world', () => {
     // their own service, and the clock watch wraps the guarded fetch.
     expect(offending(src, /(?:await |return |= )fetch\(/)).toEqual([
       'src/connectors/netsuite/clock-skew.ts',
-      'src/demo/management-client.ts',
+      'demo/management-client.ts',
       'src/gateways/model/provider-fetch.ts',
       'src/gateways/payments/sandbox/deliver-events.ts',
       'src/gateways/payments/stripe/client.ts',

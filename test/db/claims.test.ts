@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { asAdmin } from '../demo/netsuite/test-account.ts';
+import { asAdmin } from '../../packages/netsuite-simulator/test/test-account.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 

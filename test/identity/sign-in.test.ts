@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createLog } from '../../src/core/log.ts';
 import { openKnex } from '../../src/db/connect.ts';
-import type { DemoPerson } from '../../src/demo/identity-provider/identity-provider.ts';
+import type { DemoPerson } from '../../demo/identity-provider/identity-provider.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DemoFile } from '../../src/demo/keys.ts';
+import { DemoFile } from '../../demo/keys.ts';
 
 const run = promisify(execFile);
 const script = path.resolve('scripts/run.mjs');

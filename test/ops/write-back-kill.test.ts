@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startWriteBack } from '../../src/platform/pay/write-back.ts';
-import { asAdmin } from '../demo/netsuite/test-account.ts';
+import { asAdmin } from '../../packages/netsuite-simulator/test/test-account.ts';
 import { type Books, openBooks } from '../platform/pay/erp-books.ts';
 import { until } from '../setup/until.ts';
 

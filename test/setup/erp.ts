@@ -4,10 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
-import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../../src/demo/netsuite/account.ts';
+import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../../packages/netsuite-simulator/src/account.ts';
 import type { Answer, Method } from './api.ts';
 
-export const dataFolder = fileURLToPath(new URL('../../src/demo/data', import.meta.url));
+export const dataFolder = fileURLToPath(new URL('../../demo/data', import.meta.url));
 export const accountId = 'TSTDRV1234567';
 
 /** Calls the management interface, in this process or over HTTP. */

@@ -10,7 +10,7 @@ const slow = [
   'test/contract/openapi.test.ts',
   'test/sync/bad-input.test.ts',
   'test/sync/slots.test.ts',
-  'test/demo/netsuite/replay.test.ts',
+  'packages/netsuite-simulator/test/replay.test.ts',
 ];
 const rank = ({ moduleId }: TestSpecification): number => {
   const place = slow.findIndex((file) => moduleId.endsWith(`/${file}`));

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import type { Fault } from '../../src/demo/netsuite/faults.ts';
+import type { Fault } from '../../packages/netsuite-simulator/src/faults.ts';
 import { createTenantConnector } from '../../src/sync/connection.ts';
 import { startScheduler } from '../../src/sync/scheduler.ts';
 import { type Api, apiOf } from '../setup/api.ts';

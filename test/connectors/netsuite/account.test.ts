@@ -9,7 +9,7 @@ import type { Connector, RecordPage, RecordTypeMetadata, SourceRecord } from '..
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
 import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
+import { type NetsuiteAccount, startNetsuiteAccount } from '../../../packages/netsuite-simulator/src/account.ts';
 import { saveTable } from './data-folder.ts';
 import { realClock, settingsWith } from './wire.ts';
 

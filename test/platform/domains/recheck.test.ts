@@ -5,7 +5,7 @@ import { createApp } from '../../../src/app.ts';
 import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
-import { asAdmin } from '../../demo/netsuite/test-account.ts';
+import { asAdmin } from '../../../packages/netsuite-simulator/test/test-account.ts';
 import { type Api, apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { type DnsServer, startDns } from '../../setup/dns.ts';

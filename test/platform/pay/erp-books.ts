@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { type ErpState, enqueueErpDocument, listErpStates, retryErpDocuments } from '../../../src/platform/pay/erp-documents.store.ts';
 import { secretBinding } from '../../../src/sync/index.ts';
-import { asAdmin, createDataFolder, signIn } from '../../demo/netsuite/test-account.ts';
+import { asAdmin, createDataFolder, signIn } from '../../../packages/netsuite-simulator/test/test-account.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { accountId, type Erp, startErp } from '../../setup/erp.ts';
 import { makeOrganization } from '../../setup/organization.ts';

@@ -7,7 +7,7 @@ import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { sealSecrets } from '../../../src/platform/pay/accounts.ts';
 import { startPayWork } from '../../../src/platform/pay/pay-work.ts';
 import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
-import { answerOf, asAdmin, createIdentity, idOf, requestToken, signAssertion } from '../../demo/netsuite/test-account.ts';
+import { answerOf, asAdmin, createIdentity, idOf, requestToken, signAssertion } from '../../../packages/netsuite-simulator/test/test-account.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import type { Session } from '../../setup/stripe/objects.ts';

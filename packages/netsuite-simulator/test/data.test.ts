@@ -182,7 +182,7 @@ describe('loading', () => {
   it('starts over after a SIGKILL during the load', async () => {
     const options = { admin: inject('pg'), database, dataFolder: small.folder, accountId: ACCOUNT_ID };
     await dropDatabase(database);
-    const code = `const { startNetsuiteAccount } = await import(${JSON.stringify(path.resolve(import.meta.dirname, '../../../src/demo/netsuite/account.ts'))});
+    const code = `const { startNetsuiteAccount } = await import(${JSON.stringify(path.resolve(import.meta.dirname, '../src/account.ts'))});
       await startNetsuiteAccount({ ...${JSON.stringify(options)}, onProgress: (step) => { if (step === 'transactionline.csv.gz') process.kill(process.pid, 'SIGKILL'); } });`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'ignore' });
     const signal = await new Promise((resolve) => {

@@ -1,5 +1,5 @@
 // The clock by which certificates, assertions, tokens and signatures are checked: wall time, unless a test moves it.
-import type { Clock } from '../../../core/clock.ts';
+import type { Clock } from '../../../../src/core/clock.ts';
 
 export type AuthenticationClock = Clock & {
   /** Continues from this time; null returns to wall time. */

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCertificate } from '../../../src/core/certificate.ts';
-import type { NetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
+import type { NetsuiteAccount } from '../src/account.ts';
 import {
   ACCOUNT_ID,
   answerOf,

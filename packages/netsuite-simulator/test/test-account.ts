@@ -8,10 +8,10 @@ import jwt from 'jsonwebtoken';
 import { Client } from 'pg';
 import { inject } from 'vitest';
 import { createCertificate } from '../../../src/core/certificate.ts';
-import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
-import { until } from '../../setup/until.ts';
+import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../src/account.ts';
+import { until } from '../../../test/setup/until.ts';
 
-export const SLICE = path.resolve(import.meta.dirname, '../../../src/demo/data');
+export const SLICE = path.resolve(import.meta.dirname, '../../../demo/data');
 export const ACCOUNT_ID = 'TSTDRV1234567';
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 

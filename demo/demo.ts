@@ -2,17 +2,17 @@
 // an identity provider; then an organization connects to the account, syncs its records and publishes v1.
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import type { Config } from '../config.ts';
-import { systemClock } from '../core/clock.ts';
-import type { Lifecycle } from '../core/lifecycle.ts';
-import { createLog } from '../core/log.ts';
-import { closeDatabase, type OpenedDatabase, openDatabase, type Service, startService } from '../service.ts';
+import type { Config } from '../src/config.ts';
+import { systemClock } from '../src/core/clock.ts';
+import type { Lifecycle } from '../src/core/lifecycle.ts';
+import { createLog } from '../src/core/log.ts';
+import { closeDatabase, type OpenedDatabase, openDatabase, type Service, startService } from '../src/service.ts';
 import { type IdentityProviderServer, startIdentityProvider } from './identity-provider/identity-provider.ts';
 import { loadOrCreateSecrets } from './identity-provider/secrets.ts';
 import { type DemoFile, ensureDemoKeys, readDemoFile, writeDemoFile } from './keys.ts';
 import { createManagementClient } from './management-client.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from './netsuite/account.ts';
-import type { DayReport } from './netsuite/replay.ts';
+import { type NetsuiteAccount, startNetsuiteAccount } from '../packages/netsuite-simulator/src/account.ts';
+import type { DayReport } from '../packages/netsuite-simulator/src/replay.ts';
 import { addMembers, demoPeople, owner } from './people.ts';
 import { createProgressDisplay, type ProgressDisplay } from './progress.ts';
 import { demoEndpoints } from './schema.ts';

@@ -3,12 +3,12 @@
 import { chmod, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import type { Ctx } from '../core/ctx.ts';
-import { createId } from '../core/id.ts';
-import { inTransaction } from '../db/transaction.ts';
-import { findApiKey } from '../identity/api-key.store.ts';
-import { generateApiKey } from '../identity/api-key.ts';
-import { provisionOrganization } from '../platform/organizations/organizations.service.ts';
+import type { Ctx } from '../src/core/ctx.ts';
+import { createId } from '../src/core/id.ts';
+import { inTransaction } from '../src/db/transaction.ts';
+import { findApiKey } from '../src/identity/api-key.store.ts';
+import { generateApiKey } from '../src/identity/api-key.ts';
+import { provisionOrganization } from '../src/platform/organizations/organizations.service.ts';
 import { owner } from './people.ts';
 
 const slug = 'demo';

@@ -2,8 +2,8 @@
 import { createHmac } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { parseOauthHeader, percentEncode, signatureOf } from '../../../src/demo/netsuite/sign-in/oauth1.ts';
-import type { TokenCredentials } from '../../../src/demo/netsuite/sign-in/token-credentials.ts';
+import { parseOauthHeader, percentEncode, signatureOf } from '../src/sign-in/oauth1.ts';
+import type { TokenCredentials } from '../src/sign-in/token-credentials.ts';
 import { ACCOUNT_ID, answerOf, startOn, startShop } from './test-account.ts';
 
 const PUBLISHED: TokenCredentials = {

@@ -1,7 +1,7 @@
 // Integration records and their certificates: what an administrator sets up in NetSuite for a service that signs in by certificate.
 import { randomBytes, X509Certificate } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { Clock } from '../../../core/clock.ts';
+import type { Clock } from '../../../../src/core/clock.ts';
 
 export type KnownCertificate = { clientId: string; pem: string; notAfter: Date; revoked: boolean };
 export type Integrations = {

@@ -2,7 +2,7 @@
 // README.md in this folder says what it does, what it derives and where it differs from a real account.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { systemClock } from '../../core/clock.ts';
+import { systemClock } from '../../../src/core/clock.ts';
 import { type AuditTrailEntry, createAuditTrail } from './audit-trail.ts';
 import { type BusinessTime, loadBusinessTime } from './business-time.ts';
 import { type AccountDatabase, type AdminConnection, openAccountDatabase } from './database/account-database.ts';

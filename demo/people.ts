@@ -1,8 +1,8 @@
 // The demo's people, one per role. The identity provider signs them in; the newcomer has no organization and can try sign-up.
-import type { Ctx } from '../core/ctx.ts';
-import { createId } from '../core/id.ts';
-import type { BuiltInRole } from '../core/permissions.ts';
-import { inTransaction } from '../db/transaction.ts';
+import type { Ctx } from '../src/core/ctx.ts';
+import { createId } from '../src/core/id.ts';
+import type { BuiltInRole } from '../src/core/permissions.ts';
+import { inTransaction } from '../src/db/transaction.ts';
 import type { DemoPerson } from './identity-provider/identity-provider.ts';
 
 export const owner = { id: 'demo-owner', email: 'owner@demo.example', name: 'Demo owner', about: 'Owner: may do everything' };

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
-import type { NetsuiteAccountOptions } from '../../../src/demo/netsuite/account.ts';
+import type { NetsuiteAccountOptions } from '../src/account.ts';
 import {
   ACCOUNT_ID,
   asAdmin,
@@ -220,7 +220,7 @@ describe('restarts between days', () => {
     const first = await startOn(database, { ...HELD, dataFolder: folder });
     await first.advanceTo('2011-07-04');
     await first.stop();
-    const code = `const { startNetsuiteAccount } = await import(${JSON.stringify(path.resolve(import.meta.dirname, '../../../src/demo/netsuite/account.ts'))});
+    const code = `const { startNetsuiteAccount } = await import(${JSON.stringify(path.resolve(import.meta.dirname, '../src/account.ts'))});
       const account = await startNetsuiteAccount(${JSON.stringify(options)});
       if (account.daysLeft() !== 2) process.exit(3);
       const entering = account.advanceTo('2011-07-06');

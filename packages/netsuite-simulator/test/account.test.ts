@@ -1,8 +1,8 @@
 // Controls of the account outside its API: injected faults, hidden tables, preferences, limits.
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { startNetsuiteAccount } from '../../../src/demo/netsuite/account.ts';
-import { until } from '../../setup/until.ts';
+import { startNetsuiteAccount } from '../src/account.ts';
+import { until } from '../../../test/setup/until.ts';
 import { type Caller, createDataFolder, newDatabaseName, SLICE, startCaller, startShop } from './test-account.ts';
 
 let caller: Caller;

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import client from '@fye/netsuite-rest-api';
 import OAuth from 'oauth-1.0a';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TokenCredentials } from '../../../src/demo/netsuite/sign-in/token-credentials.ts';
+import type { TokenCredentials } from '../src/sign-in/token-credentials.ts';
 import { ACCOUNT_ID, answerOf, type Caller, startShop } from './test-account.ts';
 
 const T = '2011-07-01 10:00:00';

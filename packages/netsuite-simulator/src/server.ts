@@ -1,6 +1,6 @@
 // The account's HTTP server. Handlers run in this order: injected faults, sign-in, the concurrency limit, then the services.
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express';
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../../src/core/clock.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { QuerySettings } from './database/snapshot.ts';
 import type { FaultInjector } from './faults.ts';

@@ -1,6 +1,6 @@
 // The concurrency limit, latency, injected faults, and the caps of a query.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../../setup/until.ts';
+import { until } from '../../../test/setup/until.ts';
 import { asAdmin, startShop } from './test-account.ts';
 
 let shop: Awaited<ReturnType<typeof startShop>>;
