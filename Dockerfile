@@ -1,11 +1,13 @@
-# The service alone, for an external PostgreSQL. The image has Node.js, so the optional packages are not installed.
+# The service alone, for an external PostgreSQL. The image has Node.js, so the optional packages are not installed; without the workspaces
+# it has no demo and no simulated ERP.
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-COPY scripts scripts
-RUN npm ci --omit=dev --omit=optional && npm cache clean --force
+COPY scripts/run.mjs scripts/use-node.mjs scripts/
+RUN npm ci --omit=dev --omit=optional --workspaces=false && npm cache clean --force
 COPY src src
+COPY web web
 COPY migrations migrations
 COPY db/functions db/functions
 # Node.js's compile cache: the only folder that the service's user may write to. Filled at build time for a fast start.

@@ -1,25 +1,23 @@
 // `npm run demo`: shows the service at work on this machine alone. Starts PostgreSQL from npm, a simulated ERP account with real data and
 // an identity provider; then an organization connects to the account, syncs its records and publishes v1.
 import { mkdir } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { type DayReport, type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import type { Config } from '../src/config.ts';
 import { systemClock } from '../src/core/clock.ts';
 import type { Lifecycle } from '../src/core/lifecycle.ts';
 import { createLog } from '../src/core/log.ts';
+import type { Settings } from '../src/core/settings.ts';
 import { closeDatabase, type OpenedDatabase, openDatabase, type Service, startService } from '../src/service.ts';
 import { type IdentityProviderServer, startIdentityProvider } from './identity-provider/identity-provider.ts';
 import { loadOrCreateSecrets } from './identity-provider/secrets.ts';
 import { type DemoFile, ensureDemoKeys, readDemoFile, writeDemoFile } from './keys.ts';
 import { createManagementClient } from './management-client.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from '../packages/netsuite-simulator/src/account.ts';
-import type { DayReport } from '../packages/netsuite-simulator/src/replay.ts';
 import { addMembers, demoPeople, owner } from './people.ts';
 import { createProgressDisplay, type ProgressDisplay } from './progress.ts';
 import { demoEndpoints } from './schema.ts';
 import { configurePayments, connectNetsuite, ensureAgent, ensureMetadata, publishSchema, syncRecords } from './set-up.ts';
+import { accountId, shippedData } from './shipped-data.ts';
 
-const shippedData = fileURLToPath(new URL('./data', import.meta.url));
-const accountId = 'TSTDRV1234567';
 /** The shipped data are held back from this day on; the replay enters one day a minute. Other data (`DEMO_DATA`) are loaded at once. */
 const replayFrom = '2011-08-22';
 
@@ -55,7 +53,11 @@ async function startAccount(
     accountId,
     onProgress: (_step: string, done: number, total: number) => progress.showPart(done, total),
   };
-  return startAtPreviousPort(known?.netsuiteUrl, (port) => startNetsuiteAccount({ ...options, port }));
+  return startAtPreviousPort(known?.netsuiteUrl, (port) =>
+    startAtPreviousPort(known?.erpControl?.url, (controlPort) =>
+      startNetsuiteAccount({ ...options, port, control: { port: controlPort } }),
+    ),
+  );
 }
 
 async function startDemoIdentityProvider(config: Config, known: DemoFile | undefined): Promise<IdentityProviderServer> {
@@ -64,10 +66,15 @@ async function startDemoIdentityProvider(config: Config, known: DemoFile | undef
   return startAtPreviousPort(known?.identityProviderUrl, (port) => startIdentityProvider({ ...options, port }));
 }
 
-function welcomeText(file: DemoFile, { settings, agent, issuer }: IdentityProviderServer, dataDir: string): string {
-  const { baseUrl, tenantId, apiKey, managementKey, version, agentId, netsuiteUrl } = file;
+/** A shell command that prints an agent's access token. */
+function agentTokenCommand({ settings, agent }: IdentityProviderServer): string {
   const grant = `-d grant_type=client_credentials -d scope=portal:read -d resource=${settings.audience}`;
-  const token = `$(curl -s -u '${agent.id}:${agent.secret}' ${grant} '${agent.tokenUrl}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`;
+  return `curl -s -u '${agent.id}:${agent.secret}' ${grant} '${agent.tokenUrl}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`;
+}
+
+function welcomeText(file: DemoFile, identityProvider: IdentityProviderServer, dataDir: string): string {
+  const { baseUrl, tenantId, apiKey, managementKey, version, agentId, netsuiteUrl, erpControl } = file;
+  const token = `$(${agentTokenCommand(identityProvider)})`;
   const api = `${baseUrl}/api/public/${version}`;
   const platform = `${baseUrl}/api/platform/v1`;
   const managing = `curl -s -H 'Authorization: Bearer ${managementKey}' -H 'Content-Type: application/json'`;
@@ -79,7 +86,8 @@ The service is at ${baseUrl}
   API key          ${apiKey}   (reads)
   management key   ${managementKey}   (reads and writes)
   simulated ERP    ${netsuiteUrl}
-  sign-in          ${issuer}   (the demo's identity provider)
+  its control page ${erpControl?.url}/#token=${erpControl?.token}
+  sign-in          ${identityProvider.issuer}   (the demo's identity provider)
   all of this      ${dataDir}/demo.json
 
 Try it:
@@ -128,8 +136,32 @@ async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile
   await configurePayments(call);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
   const agentId = await ensureAgent(call, version);
-  return { baseUrl: url, ...keys, version, resources: demoEndpoints.map(({ name }) => name), agentId, netsuiteUrl: account.url };
+  return {
+    baseUrl: url,
+    ...keys,
+    version,
+    resources: demoEndpoints.map(({ name }) => name),
+    agentId,
+    netsuiteUrl: account.url,
+    erpControl: account.control,
+  };
 }
+
+/** `oidc` is the demo's own identity provider, `erpHost` the host of its simulated account. */
+const demoSettings = (settings: Settings, oidc: Settings['oidc'], erpHost: string): Settings => ({
+  ...settings,
+  allowSignup: true,
+  oidc,
+  erp: {
+    ...settings.erp,
+    allowedHosts: [erpHost, ...settings.erp.allowedHosts],
+    allowPrivateHosts: true,
+  },
+  // One payout a minute: the replay enters one day a minute.
+  sandbox: { ...settings.sandbox, payoutEveryMs: 60_000 },
+  // The demo runs alone with its own ERP: a killed process's runs may be resumed within seconds, and the ERP needs no sparing.
+  sync: { ...settings.sync, leaseMs: 4_000, renewMs: 1_000, retryBaseMs: 500, retryMaxMs: 5_000 },
+});
 
 /**
  * Starts everything, sets the organization up until v1 is served, and prints what to try. `life` closes what was opened. Throws an Error
@@ -154,19 +186,10 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
       (running) => running.stop(),
     );
     progress.startStep('Starting the service');
-    const settings = {
-      ...config.settings,
-      allowSignup: true,
-      oidc: identityProvider.settings,
-      erp: { ...config.settings.erp, allowedHosts: [new URL(account.url).host, ...config.settings.erp.allowedHosts] },
-      // One payout a minute: the replay enters one day a minute.
-      sandbox: { ...config.settings.sandbox, payoutEveryMs: 60_000 },
-      // The demo runs alone with its own ERP: a killed process's runs may be resumed within seconds, and the ERP needs no sparing.
-      sync: { ...config.settings.sync, leaseMs: 4_000, renewMs: 1_000, retryBaseMs: 500, retryMaxMs: 5_000 },
-    };
+    const settings = demoSettings(config.settings, identityProvider.settings, new URL(account.url).host);
     const log = createLog(config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL);
     const service = await life.open(
-      () => startService({ ...config, ALLOW_PRIVATE_ERP_HOSTS: true, settings }, opened, log),
+      () => startService({ ...config, settings }, opened, log),
       (running) => running.stop(),
     );
     identityProvider.startServing(service.ctx.settings.publicUrl);

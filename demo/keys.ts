@@ -1,6 +1,6 @@
 // The demo's organization and its two API keys. A key's secret exists only in demo.json: when that file is missing, new keys are created
 // and the demo's older ones revoked.
-import { chmod, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
@@ -10,6 +10,7 @@ import { findApiKey } from '../src/identity/api-key.store.ts';
 import { generateApiKey } from '../src/identity/api-key.ts';
 import { provisionOrganization } from '../src/platform/organizations/organizations.service.ts';
 import { owner } from './people.ts';
+import { writePrivateJson } from './private-file.ts';
 
 const slug = 'demo';
 
@@ -23,6 +24,8 @@ export const DemoFile = z.object({
   /** Absent in files written before the demo had an agent. */
   agentId: z.string().optional(),
   netsuiteUrl: z.string(),
+  /** The simulated account's control interface. Absent in files written before there was one. */
+  erpControl: z.object({ url: z.string(), token: z.string() }).optional(),
   /** Absent in files written before the demo had an identity provider. */
   identityProviderUrl: z.string().optional(),
 });
@@ -41,13 +44,8 @@ export async function readDemoFile(dataDir: string): Promise<DemoFile | undefine
   }
 }
 
-/** Replaces the file atomically, readable by its owner only. Rejects with the file system's error when it can't be written. */
-export async function writeDemoFile(dataDir: string, file: DemoFile): Promise<void> {
-  const fresh = `${demoFilePath(dataDir)}.${process.pid}`;
-  await writeFile(fresh, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
-  await chmod(fresh, 0o600);
-  await rename(fresh, demoFilePath(dataDir));
-}
+/** Rejects with the file system's error when the file can't be written. */
+export const writeDemoFile = (dataDir: string, file: DemoFile): Promise<void> => writePrivateJson(demoFilePath(dataDir), file);
 
 async function ensureDemoOrganization(ctx: Ctx): Promise<string> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select id from all_organizations()');

@@ -1,11 +1,11 @@
 // Sets the demo's organization up until v1 is served, step by step through the management interface. Each step first checks whether it
 // is already done, so that a demo killed at any moment resumes there.
+import type { NetsuiteAccount } from 'netsuite-simulator';
 import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
 import { inTransaction } from '../src/db/transaction.ts';
 import type { ManagementCall } from './management-client.ts';
 import { ManagementApiError } from './management-client.ts';
-import type { NetsuiteAccount } from '../packages/netsuite-simulator/src/account.ts';
 import type { ProgressDisplay } from './progress.ts';
 import { demoEndpoints, demoRecordTypes } from './schema.ts';
 

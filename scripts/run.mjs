@@ -1,4 +1,5 @@
-// Starts the service, with .env if it exists. Plain JavaScript, so that an older Node.js can still report that it is too old.
+// Starts the service, its admin commands, the demo or the simulated ERP, with .env if it exists. Plain JavaScript, so that an older Node.js
+// can still report that it is too old.
 import { existsSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +11,13 @@ Start it with npm (npm start, npm run demo): npm ci installs the right Node.js i
 were omitted: run npm ci without --omit=optional, or install Node.js 24.`);
   process.exit(1);
 }
+const command = process.argv[2] ?? 'serve';
+const entry = new URL(command === 'demo' || command === 'erp' ? '../demo/main.ts' : '../src/main.ts', import.meta.url);
+if (!existsSync(entry)) {
+  console.error(`npm run ${command} needs the whole repository; this installation has the service alone.`);
+  process.exit(1);
+}
 // The compile cache makes a start faster and saves 20 MB of memory. It is in node_modules, which only the installing user may write to.
 nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));
 if (existsSync('.env')) process.loadEnvFile('.env');
-await import('../src/main.ts');
+await import(entry.href);

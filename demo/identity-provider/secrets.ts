@@ -1,10 +1,11 @@
 // What the demo's identity provider must keep across restarts: its signing key and its clients' secrets. Created once and stored in the
 // data directory, readable by the owner only.
 import { generateKeyPair, type JsonWebKey, randomBytes } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { writePrivateJson } from '../private-file.ts';
 
 const IdentityProviderSecrets = z.object({
   signingKey: z.looseObject({ kty: z.literal('RSA'), kid: z.string(), n: z.string(), d: z.string() }),
@@ -29,9 +30,7 @@ export async function loadOrCreateSecrets(dataDir: string): Promise<IdentityProv
     return IdentityProviderSecrets.parse(JSON.parse(await readFile(file, 'utf8')));
   } catch {
     const created = await createIdentityProviderSecrets();
-    const fresh = `${file}.${process.pid}`;
-    await writeFile(fresh, `${JSON.stringify(created, null, 2)}\n`, { mode: 0o600 });
-    await rename(fresh, file);
+    await writePrivateJson(file, created);
     return created;
   }
 }

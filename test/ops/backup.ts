@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { openKnex } from '../../src/db/connect.ts';
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 
 const run = promisify(execFile);
 

@@ -102,9 +102,12 @@ describe('npm run demo', () => {
     const second = startDemo();
     await second.seen('Stop with Ctrl-C');
     const again = await readFileOf();
-    const withoutAddresses = (file: DemoFile) => ({ ...file, baseUrl: '', netsuiteUrl: '', identityProviderUrl: '' });
+    const withoutAddresses = (file: DemoFile) => ({ ...file, baseUrl: '', netsuiteUrl: '', identityProviderUrl: '', erpControl: {} });
     expect(withoutAddresses(again)).toEqual(withoutAddresses(demo));
     expect(await readRecords(again, 'invoices?pageSize=3')).toEqual(before);
+    const { url = '', token = '' } = again.erpControl ?? {};
+    expect(second.output()).toContain(`${url}/#token=${token}`);
+    expect((await fetch(`${url}/state`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
 
     const commands = second
       .output()

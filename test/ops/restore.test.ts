@@ -3,7 +3,7 @@ import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';

@@ -6,11 +6,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
 import { inject } from 'vitest';
+import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
 import { createKeyring } from '../../src/core/keyring.ts';
 import { createLog } from '../../src/core/log.ts';
+import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { writeAccountData } from '../chaos/account-data.ts';
 import { endpointsFor } from '../chaos/reader.ts';
@@ -108,6 +110,8 @@ export async function makeCompany(address: DatabaseAddress): Promise<Company> {
     log: createLog('silent'),
     fetch: createGuardedFetch({ allowPrivateHosts: true }),
     keyring: createKeyring([{ id: 'unused', bytes: Buffer.alloc(32) }]),
+    work: createTrackedWork(),
+    erpLimits: createAccountLimits(),
     settings: testSettings,
   };
   const { id, ownerId } = await makeOrganization(ctx);

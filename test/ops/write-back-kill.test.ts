@@ -3,9 +3,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startWriteBack } from '../../src/platform/pay/write-back.ts';
-import { asAdmin } from '../../packages/netsuite-simulator/test/test-account.ts';
-import { type Books, openBooks } from '../platform/pay/erp-books.ts';
+import { startWriteBack } from '../../src/platform/pay/write-back/worker.ts';
+import { type Books, openBooks } from '../platform/pay/write-back/erp-books.ts';
+import { asSuperuser } from '../setup/superuser.ts';
 import { until } from '../setup/until.ts';
 
 const script = fileURLToPath(new URL('./write-back-process.ts', import.meta.url));
@@ -71,7 +71,7 @@ async function killBeforeCommit(lastRead: Point): Promise<void> {
   const { there, goOn } = reached(lastRead);
   const writer = spawnWriter();
   await there;
-  await asAdmin(books.database.address.database, async (client) => {
+  await asSuperuser(books.database.address.database, async (client) => {
     await client.query("BEGIN; SELECT FROM pay_erp_documents WHERE status = 'PENDING' OR lease_id IS NOT NULL FOR UPDATE");
     goOn();
     // On another connection, because within a transaction this view doesn't change.

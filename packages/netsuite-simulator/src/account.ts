@@ -1,13 +1,18 @@
 // A simulated NetSuite account to develop, test and demonstrate against: SuiteTalk REST on loopback over its own PostgreSQL database.
 // README.md in this folder says what it does, what it derives and where it differs from a real account.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { systemClock } from '../../../src/core/clock.ts';
+import { createServer, type RequestListener } from 'node:http';
+import { createAccountClock } from './account-clock.ts';
 import { type AuditTrailEntry, createAuditTrail } from './audit-trail.ts';
-import { type BusinessTime, loadBusinessTime } from './business-time.ts';
+import { loadBusinessTime } from './business-time.ts';
+import { systemClock } from './clock.ts';
+import { type ControlParts, createControl } from './control/control.ts';
+import { type ControlAccess, type ControlServer, startControlServer } from './control/control-server.ts';
+import { createMisbehaviour, type Misbehaviour } from './control/misbehaviour.ts';
 import { type AccountDatabase, type AdminConnection, openAccountDatabase } from './database/account-database.ts';
+import { loadCustomFields } from './database/custom-field-store.ts';
 import { createFaultInjector, type Fault, type FaultInjector } from './faults.ts';
 import { createGovernance, type Governance } from './governance.ts';
+import { closeServer, listen } from './listen.ts';
 import { DATA_TIME_ZONE } from './load/ledger.ts';
 import { loadFolder, type OnLoadProgress } from './load/load-folder.ts';
 import { createReplay, type DayReport, type OnDay, type Replay } from './replay.ts';
@@ -54,12 +59,16 @@ export type NetsuiteAccountOptions = {
   switches?: Partial<Switches>;
   /** Default: multiple currencies and token-based authentication on, OneWorld off. */
   features?: Partial<Features>;
+  /** Opens the control interface, at any free port unless one is given. Default: there is none. */
+  control?: { port?: number };
 };
 
 export type NetsuiteAccount = {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
   readonly accountId: string;
+  /** Where the control interface is, if there is one. */
+  readonly control: ControlAccess | undefined;
   /** Creates an integration record, as an administrator does in NetSuite's set-up pages. Stored in the account's database. */
   createIntegration(name: string): Promise<{ clientId: string }>;
   /** Rejects with RangeError for an unknown client id, a certificate that NetSuite wouldn't accept, or a sixth active certificate. */
@@ -147,6 +156,7 @@ async function runAccount(
   const replay = await createReplay({ pool: database.setup, time, switches, audit, onDay });
   const features = { ...DEFAULT_FEATURES, ...options.features };
   const role = createRoleVisibility(features);
+  role.setCustomFields(await loadCustomFields(database.setup));
   const faults = createFaultInjector(audit);
   const governance = createGovernance(switches, options);
   const clock = createAuthenticationClock(systemClock);
@@ -154,25 +164,54 @@ async function runAccount(
   const isOn = () => features.tokenBasedAuthentication;
   const tokens = createAccessTokens(clock, accountId, createTokenBasedCheck({ accountId, clock, credentials, switches, isOn }));
   const integrations = createIntegrations(database.setup, clock);
-  const query = { pool: database.reader, role, switches, timeZone, dateFormat: format, businessTime: time.now };
-  const writes = { pool: database.setup, timeZone, switches, businessTime: time.now };
-  const server = createServer(
-    { keepAliveTimeout: KEEP_ALIVE_MS },
-    createAccountApp({ accountId, clock, audit, faults, tokens, integrations, governance, query, writes }),
-  );
+  const accountClock = createAccountClock(time.now);
+  const query = { pool: database.reader, role, switches, timeZone, dateFormat: format, businessTime: accountClock.now };
+  const writes = { pool: database.setup, timeZone, switches, businessTime: accountClock.now };
+  const misbehaviour = options.control && createMisbehaviour(accountId, query, writes, systemClock);
+  const app = createAccountApp({ accountId, clock, audit, faults, tokens, integrations, governance, query, writes, misbehaviour });
+  const { daysLeft } = replay;
+  const controlParts = { accountId, misbehaviour, query, writes, clock: accountClock, governance, tokens, integrations, daysLeft };
+  const { url, control, stop } = await openListeners(app, controlParts, options);
   return {
-    url: await listen(server, options.host ?? '127.0.0.1', options.port ?? 0),
+    url,
     accountId,
+    control: control && { url: control.url, token: control.token },
     ...signInSettings(integrations, tokens, credentials, clock),
-    ...timeSettings(time, replay),
+    ...timeSettings(accountClock.now, replay),
     ...behaviourSettings({ faults, governance, switches, features, role }),
     audit: audit.entries,
     stop: once(async () => {
       await replay.stop();
-      await close(server);
+      await stop();
       await database.close();
     }),
   };
+}
+
+type Listeners = { url: string; control: ControlServer | undefined; stop(): Promise<void> };
+
+/** Starts serving the account, and its control interface if it has one: both or neither. */
+async function openListeners(
+  app: RequestListener,
+  { misbehaviour, ...parts }: Omit<ControlParts, 'accountUrl' | 'misbehaviour'> & { misbehaviour: Misbehaviour | undefined },
+  { host = '127.0.0.1', port = 0, control: controlOptions = {} }: NetsuiteAccountOptions,
+): Promise<Listeners> {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, app);
+  const url = await listen(server, host, port);
+  let control: ControlServer | undefined;
+  const stop = async (): Promise<void> => {
+    await control?.stop();
+    await closeServer(server);
+    await misbehaviour?.earlier.close();
+  };
+  try {
+    if (misbehaviour)
+      control = await startControlServer(createControl({ ...parts, misbehaviour, accountUrl: url }), controlOptions.port ?? 0);
+    return { url, control, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }
 
 const signInSettings = (
@@ -191,8 +230,8 @@ const signInSettings = (
   setAuthenticationTime: clock.set,
 });
 
-const timeSettings = (time: BusinessTime, replay: Replay) => ({
-  businessTime: time.now,
+const timeSettings = (businessTime: () => Date, replay: Replay) => ({
+  businessTime,
   setBusinessTime: replay.moveTo,
   advanceTo: replay.advanceTo,
   startReplay: replay.start,
@@ -216,25 +255,6 @@ const behaviourSettings = ({ faults, governance, switches, features, role }: Beh
   setVisible: role.setVisible,
   setColumnVisible: role.setColumnVisible,
 });
-
-/** Resolves to the server's URL. */
-function listen(server: Server, host: string, port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      const { port: actual } = server.address() as AddressInfo;
-      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${actual}`);
-    });
-  });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
-}
 
 function once(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;

@@ -1,5 +1,5 @@
 // Why each request was refused: the counterpart of NetSuite's login audit trail. Response bodies say less.
-import type { Clock } from '../../../src/core/clock.ts';
+import type { Clock } from './clock.ts';
 
 export type AuditTrailEntry = { at: Date; request: string; status: number; reason: string };
 export type AuditTrail = { record(request: string, status: number, reason: string): void; entries(): readonly AuditTrailEntry[] };

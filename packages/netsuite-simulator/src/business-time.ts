@@ -2,7 +2,7 @@
 // stops one second before the next day's first change, so that no row appears with a time earlier than one already reported to callers.
 // Sign-in uses another clock (sign-in/authentication-clock.ts).
 import type { ClientBase, Pool } from 'pg';
-import type { Clock } from '../../../src/core/clock.ts';
+import type { Clock } from './clock.ts';
 
 export type BusinessTime = {
   now(): Date;

@@ -9,6 +9,10 @@ export type Governance = {
   /** Throws RangeError unless it is a whole number of at least 1. */
   setLimit(limit: number): void;
   setLatency(latencyMs: number): void;
+  /** How many places of the limit other integrations hold. */
+  setLoad(concurrency: number): void;
+  load(): number;
+  limit(): number;
   /** Body of GET governanceLimits. */
   limits(): object;
 };
@@ -20,10 +24,10 @@ const DEFAULT_LIMIT = 5;
 export function createGovernance(switches: Switches, initial: { concurrencyLimit?: number; latencyMs?: number }): Governance {
   let limit = assertLimit(initial.concurrencyLimit ?? DEFAULT_LIMIT);
   let latencyMs = initial.latencyMs ?? 0;
-  let inFlight = 0;
+  let [inFlight, others] = [0, 0];
   return {
     async handler(_request, response, next) {
-      if (inFlight >= limit) throw tooManyRequests(switches.retryAfterSeconds);
+      if (inFlight + others >= limit) throw tooManyRequests(switches.retryAfterSeconds);
       inFlight += 1;
       response.once('close', () => {
         inFlight -= 1;
@@ -37,6 +41,11 @@ export function createGovernance(switches: Switches, initial: { concurrencyLimit
     setLatency: (wantedMs) => {
       latencyMs = wantedMs;
     },
+    setLoad: (concurrency) => {
+      others = concurrency;
+    },
+    load: () => others,
+    limit: () => limit,
     limits: () => ({ accountConcurrencyLimit: limit, accountUnallocatedConcurrencyLimit: limit, integrationLimitType: 'accountLimit' }),
   };
 }
@@ -48,7 +57,7 @@ function assertLimit(limit: number): number {
 }
 
 /** Real accounts give this 429 the title of a 400 and an additional code at the top level. */
-function tooManyRequests(retryAfterSeconds: number | null): RestError {
+export function tooManyRequests(retryAfterSeconds: number | null): RestError {
   const detail = { detail: 'Concurrent request limit exceeded. Request blocked.', 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' };
   const headers: Record<string, string> = retryAfterSeconds === null ? {} : { 'retry-after': String(retryAfterSeconds) };
   return new RestError(429, detail, { headers, code: 'USER_ERROR' });

@@ -1,7 +1,9 @@
-// The account's HTTP server. Handlers run in this order: injected faults, sign-in, the concurrency limit, then the services.
+// The account's HTTP server. Handlers run in this order: injected faults, sign-in, the concurrency limit, what the control interface
+// has put, then the services.
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express';
-import type { Clock } from '../../../src/core/clock.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import type { Clock } from './clock.ts';
+import type { Misbehaviour } from './control/misbehaviour.ts';
 import type { QuerySettings } from './database/snapshot.ts';
 import type { FaultInjector } from './faults.ts';
 import type { Governance } from './governance.ts';
@@ -23,6 +25,8 @@ export type ServerParts = {
   governance: Governance;
   query: QuerySettings;
   writes: WriteSettings;
+  /** Present when the account has a control interface. */
+  misbehaviour?: Misbehaviour | undefined;
 };
 
 const MAX_BODY_SIZE = '2mb';
@@ -33,8 +37,10 @@ export function createAccountApp(parts: ServerParts): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   app.use(commonHeaders, parts.faults.handler, express.text({ type: () => true, limit: MAX_BODY_SIZE }));
-  app.post(TOKEN_PATH, (request, response) => handleTokenRequest(parts, request, response));
-  app.use('/services/rest', parts.tokens.authenticate, parts.governance.handler, handleOptions);
+  const { handlers = [], traffic } = parts.misbehaviour ?? {};
+  if (traffic) app.use(traffic.handler);
+  app.post(TOKEN_PATH, ...handlers, (request, response) => handleTokenRequest(parts, request, response));
+  app.use('/services/rest', parts.tokens.authenticate, parts.governance.handler, ...handlers, handleOptions);
   app.post('/services/rest/query/v1/suiteql', (request, response) => handleSuiteql(parts.query, request, response));
   app.get('/services/rest/system/v1/serverTime', (_request, response) =>
     sendJsonBody(response, 200, 'application/json; charset=UTF-8', { serverTime: parts.query.businessTime().toISOString() }),

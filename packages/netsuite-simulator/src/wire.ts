@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { distortionOf } from './answer-faults/distortion.ts';
 
 const compress = promisify(gzip);
 
@@ -47,6 +48,7 @@ const TITLES: Record<number, [title: string, type: string]> = {
   // NetSuite really sends this title.
   429: ['Bad Request', 'https://www.w3.org/Protocols/rfc2616/rfc2616-sec10.html'],
   500: ['Internal Server Error', `${RFC9110}.6.1`],
+  503: ['Service Unavailable', `${RFC9110}.6.4`],
 };
 
 function errorBody({ status, detail, code }: RestError): object {
@@ -72,13 +74,22 @@ export const commonHeaders: RequestHandler = (_request: Request, response: Respo
 export const RESOURCE_MEDIA_TYPE = 'application/vnd.oracle.resource+json';
 
 export async function sendJsonBody(response: Response, status: number, contentType: string, body: unknown): Promise<void> {
-  const text = Buffer.from(JSON.stringify(body));
+  const { changeBody, cutAfterBytes } = distortionOf(response);
+  const text = Buffer.from(JSON.stringify(status === 200 && changeBody ? changeBody(body) : body));
   const isZipped = /\bgzip\b/.test(String(response.req.headers['accept-encoding'] ?? ''));
   const content = isZipped ? await compress(text, { level: 1 }) : text;
   if (isZipped) response.set('content-encoding', 'gzip');
   response.status(status).set({ 'content-type': contentType, 'content-length': String(content.length) });
+  if (cutAfterBytes !== undefined && cutAfterBytes < content.length) return cutResponse(response, content.subarray(0, cutAfterBytes));
   // Not response.send, which would add a charset to the content type.
   response.end(content);
+}
+
+/** Sends the headers and this beginning of the body, and closes the connection. */
+function cutResponse(response: Response, beginning: Buffer): void {
+  if (beginning.length === 0) response.flushHeaders();
+  // Time for what was written to leave, even if it is only the headers.
+  response.write(beginning, () => setImmediate(() => response.destroy()));
 }
 
 export const sendCollection = (response: Response, body: unknown): Promise<void> =>

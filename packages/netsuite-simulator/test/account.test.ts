@@ -2,8 +2,8 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startNetsuiteAccount } from '../src/account.ts';
-import { until } from '../../../test/setup/until.ts';
 import { type Caller, createDataFolder, newDatabaseName, SLICE, startCaller, startShop } from './test-account.ts';
+import { until } from './until.ts';
 
 let caller: Caller;
 beforeAll(async () => {
@@ -74,7 +74,7 @@ describe('the reader in PostgreSQL', () => {
         (error: Error) => error.message,
       );
     expect(await attempt(`SET ROLE ${inject('pg').user}`)).toMatch(/permission denied/);
-    expect(await attempt('SET ROLE portal_simulator')).toBe('done');
+    expect(await attempt('SET ROLE netsuite_simulator')).toBe('done');
     expect(await attempt('SELECT id FROM suiteql.currency')).toBe('done');
     for (const sql of [
       'SELECT * FROM ledger.customer',

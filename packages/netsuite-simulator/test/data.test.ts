@@ -196,6 +196,18 @@ describe('loading', () => {
     await account.stop();
   });
 
+  it('opens the views to the readers of this version when another one made them', async () => {
+    await (await startOn(database, { dataFolder: small.folder })).stop();
+    const mayRead = "SELECT has_table_privilege('netsuite_simulator', 'suiteql.customer', 'select') AS answer";
+    await asAdmin(database, async (client) => {
+      await client.query('REVOKE ALL ON ALL TABLES IN SCHEMA suiteql FROM netsuite_simulator');
+      await client.query("UPDATE setup.loaded SET views = 'of another version'");
+      expect((await client.query(mayRead)).rows).toEqual([{ answer: false }]);
+    });
+    await (await startOn(database, { dataFolder: small.folder })).stop();
+    expect(await asAdmin(database, async (client) => (await client.query(mayRead)).rows)).toEqual([{ answer: true }]);
+  });
+
   it('allows only one process per account', async () => {
     const first = await startOn(database, { dataFolder: small.folder });
     await expect(startOn(database, { dataFolder: small.folder })).rejects.toThrow(/Another process/);

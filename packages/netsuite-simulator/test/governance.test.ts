@@ -1,7 +1,7 @@
 // The concurrency limit, latency, injected faults, and the caps of a query.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../../../test/setup/until.ts';
 import { asAdmin, startShop } from './test-account.ts';
+import { until } from './until.ts';
 
 let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createCertificate } from '../../../src/core/certificate.ts';
 import type { NetsuiteAccount } from '../src/account.ts';
+import { createCertificate } from './certificate.ts';
 import {
   ACCOUNT_ID,
   answerOf,
@@ -223,22 +223,21 @@ describe('a call', () => {
 
 describe('uploadCertificate', () => {
   const upload = async (pem: string) => account.uploadCertificate((await account.createIntegration('x')).clientId, pem);
-  const certificate = (days: number, at = new Date()) =>
-    createCertificate({ commonName: 'x', days, keyType: 'ec-p256', now: at }).certificatePem;
+  const certificate = async (days: number, now = new Date()) => (await createCertificate({ days, keyType: 'ec-p256', now })).certificatePem;
 
   it('rejects a certificate that is expired, valid for more than two years, or malformed', async () => {
-    await expect(upload(certificate(10, new Date(Date.now() - 20 * 86_400_000)))).rejects.toThrow(/expired/);
-    await expect(upload(certificate(740))).rejects.toThrow(/two years/);
+    await expect(upload(await certificate(10, new Date(Date.now() - 20 * 86_400_000)))).rejects.toThrow(/expired/);
+    await expect(upload(await certificate(740))).rejects.toThrow(/two years/);
     await expect(upload('abc')).rejects.toThrow(/not an X.509/);
-    await expect(account.uploadCertificate('unknown', certificate(10))).rejects.toThrow(/client id/);
+    await expect(account.uploadCertificate('unknown', await certificate(10))).rejects.toThrow(/client id/);
   });
 
   it('rejects a sixth active certificate', async () => {
     const { clientId } = await account.createIntegration('x');
     const ids: string[] = [];
-    for (let i = 0; i < 5; i += 1) ids.push((await account.uploadCertificate(clientId, certificate(10))).certificateId);
-    await expect(account.uploadCertificate(clientId, certificate(10))).rejects.toThrow(/at most 5/);
+    for (let i = 0; i < 5; i += 1) ids.push((await account.uploadCertificate(clientId, await certificate(10))).certificateId);
+    await expect(account.uploadCertificate(clientId, await certificate(10))).rejects.toThrow(/at most 5/);
     await account.revokeCertificate(ids[0] ?? '');
-    await account.uploadCertificate(clientId, certificate(10));
+    await account.uploadCertificate(clientId, await certificate(10));
   });
 });

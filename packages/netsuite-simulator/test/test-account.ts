@@ -7,9 +7,10 @@ import { gzipSync } from 'node:zlib';
 import jwt from 'jsonwebtoken';
 import { Client } from 'pg';
 import { inject } from 'vitest';
-import { createCertificate } from '../../../src/core/certificate.ts';
 import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../src/account.ts';
-import { until } from '../../../test/setup/until.ts';
+import { createCertificate, type KeyType } from './certificate.ts';
+import { createLoadedDatabase } from './loaded-account.ts';
+import { until } from './until.ts';
 
 export const SLICE = path.resolve(import.meta.dirname, '../../../demo/data');
 export const ACCOUNT_ID = 'TSTDRV1234567';
@@ -73,9 +74,9 @@ export const isLeft = (database: string): Promise<true> =>
     }),
   );
 
-export async function createIdentity(account: NetsuiteAccount, keyType: 'ec-p256' | 'rsa-3072' = 'ec-p256'): Promise<Identity> {
+export async function createIdentity(account: NetsuiteAccount, keyType: KeyType = 'ec-p256'): Promise<Identity> {
   const { clientId } = await account.createIntegration('Portal Service');
-  const made = createCertificate({ commonName: 'Portal Service', days: 700, keyType, now: new Date() });
+  const made = await createCertificate({ days: 700, keyType, now: new Date() });
   const { certificateId } = await account.uploadCertificate(clientId, made.certificatePem);
   return { clientId, certificateId, privateKeyPem: made.privateKeyPem, algorithm: keyType === 'ec-p256' ? 'ES256' : 'PS256' };
 }
@@ -127,6 +128,7 @@ const PREFIX = 'Invalid search query. Detailed unprocessed description follows. 
 
 export async function startCaller(options: Partial<NetsuiteAccountOptions> = {}): Promise<Caller> {
   const database = newDatabaseName();
+  if (options.dataFolder === undefined && options.replayFrom === undefined) await createLoadedDatabase(database, SLICE);
   const account = await startOn(database, options);
   const authorization = `Bearer ${await signIn(account)}`;
   const query = async (q: string, { limit = 1000, offset = 0, params, headers, text }: QueryOptions = {}): Promise<Answer> =>

@@ -1,5 +1,5 @@
 // The account's own database and its two connection pools: `setup` as its owner, for loading and administration, and `reader` for the
-// callers' queries. A reader runs as portal_simulator: read-only, with a time limit, and with access to the suiteql views only.
+// callers' queries. A reader runs as READER_ROLE: read-only, with a time limit, and with access to the suiteql views only.
 import { randomBytes } from 'node:crypto';
 import { Client, Pool, type PoolConfig } from 'pg';
 import { quoteSqlName } from '../tables/table.ts';
@@ -7,6 +7,9 @@ import { quoteSqlName } from '../tables/table.ts';
 export type AdminConnection = { host: string; port: number; user: string; database: string; password?: string };
 export type AccountDatabase = { setup: Pool; reader: Pool; close(): Promise<void> };
 export type ReaderOptions = { timeZone: string; dateOrder: 'MDY' | 'DMY'; statementTimeoutMs: number };
+
+/** Owns nothing and can't log in; all accounts of a cluster share it. Each account's login for its readers may only become this role. */
+export const READER_ROLE = 'netsuite_simulator';
 
 const LOCK_TIMEOUT_MS = 2_000;
 const ACCOUNT_LOCK = 7_311_002;
@@ -88,23 +91,22 @@ async function lockAccount(config: AdminConnection): Promise<Client> {
   }
 }
 
-/** The login's only right is to become portal_simulator, so that not even an injected query would gain more. */
+/** The login's only right is to become READER_ROLE, so that not even an injected query would gain more. */
 async function createReaderRole(client: Client, database: string, reader: string, password: string): Promise<void> {
   await client.query(`DO $$ BEGIN
-    CREATE ROLE portal_simulator NOLOGIN NOINHERIT;
+    CREATE ROLE ${READER_ROLE} NOLOGIN NOINHERIT;
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`);
-  await client.query(`DO $$ BEGIN
-    CREATE ROLE ${quoteSqlName(reader)} LOGIN;
-    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`);
-  await client.query(`ALTER ROLE ${quoteSqlName(reader)} LOGIN PASSWORD '${password}'`);
-  await client.query(`GRANT portal_simulator TO ${quoteSqlName(reader)}`);
+  // A killed process leaves its login behind.
+  await client.query(`DROP ROLE IF EXISTS ${quoteSqlName(reader)}`);
+  await client.query(`CREATE ROLE ${quoteSqlName(reader)} LOGIN PASSWORD '${password}'`);
+  await client.query(`GRANT ${READER_ROLE} TO ${quoteSqlName(reader)}`);
   await client.query(`REVOKE ALL ON DATABASE ${quoteSqlName(database)} FROM PUBLIC`);
-  await client.query(`GRANT CONNECT ON DATABASE ${quoteSqlName(database)} TO portal_simulator`);
+  await client.query(`GRANT CONNECT ON DATABASE ${quoteSqlName(database)} TO ${READER_ROLE}`);
 }
 
 function readerSettings({ timeZone, dateOrder, statementTimeoutMs }: ReaderOptions): string {
   const settings = {
-    role: 'portal_simulator',
+    role: READER_ROLE,
     default_transaction_read_only: 'on',
     statement_timeout: String(statementTimeoutMs),
     idle_in_transaction_session_timeout: String(statementTimeoutMs),

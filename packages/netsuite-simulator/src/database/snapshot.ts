@@ -8,6 +8,7 @@ export type QuerySettings = {
   pool: Pool;
   role: RoleVisibility;
   switches: Switches;
+  /** The users' time zone; the control interface can change it. */
   timeZone: string;
   dateFormat: DateFormat;
   businessTime: () => Date;
@@ -21,15 +22,25 @@ export const textTypes = {
       value,
 };
 
-/** Runs `work` in a repeatable-read, read-only transaction as the reader. Rejects with its error. */
-export async function inSnapshot<T>(settings: QuerySettings, work: (client: PoolClient) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` in a repeatable-read, read-only transaction as the reader: of the present books, or of those in an exported snapshot. Rejects
+ * with its error.
+ */
+export async function inSnapshot<T>(settings: QuerySettings, work: (client: PoolClient) => Promise<T>, snapshot?: string): Promise<T> {
   const client = await settings.pool.connect();
   let lost: Error | undefined;
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    if (snapshot !== undefined) await client.query(`SET TRANSACTION SNAPSHOT '${snapshot}'`);
     await client.query(
-      "SELECT set_config('netsuite.now', $1, true), set_config('netsuite.date_mask', $2, true), set_config('netsuite.deleted_time', $3, true)",
-      [settings.businessTime().toISOString(), settings.dateFormat.mask, settings.switches.deletedDateHasTime ? 'on' : 'off'],
+      `SELECT set_config('netsuite.now', $1, true), set_config('netsuite.date_mask', $2, true), set_config('netsuite.deleted_time', $3, true),
+        set_config('TimeZone', $4, true)`,
+      [
+        settings.businessTime().toISOString(),
+        settings.dateFormat.mask,
+        settings.switches.deletedDateHasTime ? 'on' : 'off',
+        settings.timeZone,
+      ],
     );
     const result = await work(client);
     await client.query('COMMIT');

@@ -1,6 +1,6 @@
 // The account's books: base tables with the columns of the data files and those that only the record service writes.
-// All amounts are numeric, so that sums are exact to the penny. The texts below are part of the data's checksum (load-folder.ts): editing
-// one makes existing accounts load their data again.
+// All amounts are numeric, so that sums are exact to the penny. The texts below, except LEDGER_ADDITIONS, are part of the data's checksum
+// (load-folder.ts): editing one makes existing accounts load their data again.
 
 /** The time zone of the times in the data files, independent of the users' time zone. */
 export const DATA_TIME_ZONE = 'Europe/London';
@@ -94,6 +94,19 @@ export const LEDGER_SEQUENCES = [
   `CREATE SEQUENCE ledger.${name}`,
   `SELECT setval('ledger.${name}', GREATEST(0, (SELECT max(id) FROM (${ids}) known(id))) + 1, false)`,
 ]);
+
+/**
+ * What the control interface needs in addition: run when the views are created, and not part of the data's checksum. `extra` holds values of
+ * columns that the base tables don't have, by name; `removed` holds the rows of removed records until they are restored.
+ */
+export const LEDGER_ADDITIONS = [
+  ...['customer', 'item', 'transaction', 'transactionline', 'vendor', 'employee', 'contact'].map(
+    (table) => `ALTER TABLE ledger.${table} ADD COLUMN IF NOT EXISTS extra jsonb`,
+  ),
+  `ALTER TABLE ledger.customfield ADD COLUMN IF NOT EXISTS tablename text, ADD COLUMN IF NOT EXISTS kind text,
+     ADD COLUMN IF NOT EXISTS choices jsonb`,
+  'CREATE TABLE IF NOT EXISTS ledger.removed (tablename text NOT NULL, id bigint NOT NULL, part text NOT NULL, content jsonb NOT NULL)',
+];
 
 /** The account's only currency and subsidiary. */
 export const LEDGER_SETTINGS = [

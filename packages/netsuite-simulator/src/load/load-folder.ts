@@ -4,12 +4,13 @@ import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { BUSINESS_OFFSET } from '../business-time.ts';
+import { READER_ROLE } from '../database/account-database.ts';
 import { ORACLE_FUNCTIONS } from '../database/functions.ts';
 import { ALL_TABLES } from '../tables/all-tables.ts';
 import { quoteSqlName, viewSql } from '../tables/table.ts';
 import { checksumFolder, copyFile, DATA_FILES, type DataFile, DataFolderError, findLine } from './csv-folder.ts';
 import { holdBackStatements, openBooksStatement, STARTS_AT } from './held-days.ts';
-import { DATA_TIME_ZONE, LEDGER_INDEXES, LEDGER_SEQUENCES, LEDGER_SETTINGS, LEDGER_TABLES } from './ledger.ts';
+import { DATA_TIME_ZONE, LEDGER_ADDITIONS, LEDGER_INDEXES, LEDGER_SEQUENCES, LEDGER_SETTINGS, LEDGER_TABLES } from './ledger.ts';
 import { SETTLE_ALL } from './settle.ts';
 
 export type OnLoadProgress = (step: string, done: number, total: number) => void;
@@ -22,7 +23,13 @@ export type LoadOptions = {
   onProgress: OnLoadProgress;
 };
 
-const VIEWS = [...ORACLE_FUNCTIONS, ...ALL_TABLES.map(viewSql)];
+const VIEWS = [
+  ...LEDGER_ADDITIONS,
+  ...ORACLE_FUNCTIONS,
+  ...ALL_TABLES.map(viewSql),
+  `GRANT USAGE ON SCHEMA suiteql TO ${READER_ROLE}`,
+  `GRANT SELECT ON ALL TABLES IN SCHEMA suiteql TO ${READER_ROLE}`,
+];
 const LOAD_LOCK = 7_311_001; // an advisory lock key that nothing else in this database uses
 
 /**
@@ -139,8 +146,6 @@ async function createViews(client: PoolClient): Promise<void> {
   await client.query('DROP SCHEMA IF EXISTS suiteql CASCADE');
   await client.query('CREATE SCHEMA suiteql');
   for (const statement of VIEWS) await client.query(statement);
-  await client.query('GRANT USAGE ON SCHEMA suiteql TO portal_simulator');
-  await client.query('GRANT SELECT ON ALL TABLES IN SCHEMA suiteql TO portal_simulator');
 }
 
 const checksum = (parts: readonly string[]): string => createHash('sha256').update(parts.join('\n')).digest('hex');

@@ -1,11 +1,12 @@
-// /services/rest/record/v1/metadata-catalog: every type whose feature is on, even if it is hidden from the role.
+// /services/rest/record/v1/metadata-catalog: every type whose feature is on, even if the role can't read it. What the
+// control interface hides is absent.
 import { type Request, type Response, Router } from 'express';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { originOf, RestError, sendCollection, sendJsonBody, sendSingle } from '../wire.ts';
 import { catalogEntry, linkSchema, recordJsonSchema } from './metadata.ts';
 import { recordOpenApi } from './open-api.ts';
-import { getEnabledType } from './record-path.ts';
-import { RECORD_TYPES } from './record-types.ts';
+import { getCatalogType } from './record-path.ts';
+import { listCatalogTypes } from './record-types.ts';
 
 const SCHEMA = 'application/schema+json';
 const SWAGGER = 'application/swagger+json';
@@ -24,8 +25,7 @@ async function listCatalog(role: RoleVisibility, request: Request, response: Res
     const detail = 'Invalid value for the query parameter select.';
     throw new RestError(400, { detail, 'o:errorQueryParam': 'select', 'o:errorCode': 'INVALID_REQUEST' });
   }
-  const all = RECORD_TYPES.filter(({ table }) => role.isEnabled(table));
-  const types = select === undefined ? all : select.split(',').map((name) => getEnabledType(role, request, name));
+  const types = select === undefined ? listCatalogTypes(role) : select.split(',').map((name) => getCatalogType(role, request, name));
   const origin = originOf(request);
   await sendCollection(response, {
     items: types.map((type) => catalogEntry(type, origin)),
@@ -36,7 +36,7 @@ async function listCatalog(role: RoleVisibility, request: Request, response: Res
 async function describeType(role: RoleVisibility, request: Request, response: Response): Promise<void> {
   const accept = request.get('accept') ?? '*/*';
   if (String(request.params['type']).toLowerCase() === 'nslink') return sendJsonBody(response, 200, SCHEMA, linkSchema);
-  const type = getEnabledType(role, request);
+  const type = getCatalogType(role, request);
   if (accept.includes(SWAGGER)) await sendJsonBody(response, 200, SWAGGER, recordOpenApi(type, originOf(request)));
   else if (accept.includes(SCHEMA)) await sendJsonBody(response, 200, SCHEMA, recordJsonSchema(type));
   else await sendSingle(response, catalogEntry(type, originOf(request)));

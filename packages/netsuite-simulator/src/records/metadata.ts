@@ -1,5 +1,5 @@
 // The metadata catalog: its entry and JSON Schema (draft-06 hyper-schema, as in NetSuite) for each record type.
-import { APPLY_PROPERTIES, LINE_PROPERTIES, type Property } from './property.ts';
+import { APPLY_PROPERTIES, type Property } from './property.ts';
 import type { RestRecordType } from './record-types.ts';
 
 const CATALOG = '/services/rest/record/v1/metadata-catalog';
@@ -26,7 +26,7 @@ export const recordJsonSchema = (type: RestRecordType): Schema => ({
     ...Object.fromEntries(type.properties.map((property) => [property.name, propertySchema(property, true)])),
     refName: { title: 'Reference Name', type: 'string', nullable: true },
     links: linkListSchema,
-    ...(type.lines ? { item: sublistSchema(LINE_PROPERTIES) } : {}),
+    ...(type.lines ? { item: sublistSchema(type.lines.properties) } : {}),
     ...(type.applies ? { apply: sublistSchema(APPLY_PROPERTIES) } : {}),
   },
   $id: `${CATALOG}/${type.name}`,
@@ -62,6 +62,10 @@ const sublistSchema = (properties: readonly Property[]): object => ({
 });
 
 function propertySchema(property: Property, isBodyField: boolean): object {
+  return property.isCustom ? { ...kindSchema(property, isBodyField), 'x-ns-custom-field': true } : kindSchema(property, isBodyField);
+}
+
+function kindSchema(property: Property, isBodyField: boolean): object {
   const { title, kind } = property;
   const filterable = isBodyField ? { 'x-ns-filterable': true } : {};
   switch (kind) {
@@ -69,6 +73,7 @@ function propertySchema(property: Property, isBodyField: boolean): object {
       return { $ref: `${CATALOG}/${property.to ?? ''}` };
     case 'enum':
       return {
+        ...(property.isCustom ? { title } : {}),
         type: 'object',
         properties: {
           id: { title: 'Internal identifier', type: 'string', enum: property.values ?? [] },

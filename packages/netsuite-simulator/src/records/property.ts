@@ -1,4 +1,5 @@
 // Describes a record's property: its name in JSON and the column that holds it.
+import { CUSTOM_FIELD_TYPES, type CustomField } from '../tables/custom-fields.ts';
 
 type PropertyKind = 'string' | 'boolean' | 'number' | 'integer' | 'date' | 'date-time' | 'reference' | 'enum';
 export type Property = {
@@ -16,6 +17,8 @@ export type Property = {
   /** When a caller may set it: at any time, or only when the record is created. Absent: never. */
   writes?: 'always' | 'create';
   isRequired?: boolean;
+  /** A custom field. */
+  isCustom?: boolean;
 };
 
 export const defineProperty = (
@@ -30,6 +33,16 @@ export const defineProperty = (
   kind,
   column,
   ...more,
+});
+
+/** Read-only in the record service. */
+export const customProperty = ({ name, label, type, values }: CustomField): Property => ({
+  name,
+  title: label,
+  kind: CUSTOM_FIELD_TYPES[type].property,
+  column: name,
+  isCustom: true,
+  ...(type === 'list' ? { values: values.map(({ id }) => id) } : {}),
 });
 
 /** Lines of an invoice, a credit memo or an order; columns of transactionline. */

@@ -2,45 +2,37 @@
 // enumerations as objects.
 import type { PoolClient } from 'pg';
 import { textTypes } from '../database/snapshot.ts';
-import { ALL_TABLES } from '../tables/all-tables.ts';
+import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { labelColumn, quoteSqlName } from '../tables/table.ts';
 import type { Property } from './property.ts';
 import type { RecordFilterCondition } from './q-filter.ts';
 import type { RestRecordType } from './record-types.ts';
 
 export type RecordBody = Record<string, unknown>;
+/** `origin` is that of the links in the response. */
+export type RecordReader = { client: PoolClient; role: RoleVisibility; origin: string };
 
 const UTC_TIME = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`;
 
 /** Undefined if there is no such record. `id` is a whole number, possibly negative. */
-export async function readRecordBody(
-  client: PoolClient,
-  type: RestRecordType,
-  id: string,
-  origin: string,
-): Promise<RecordBody | undefined> {
+export async function readRecordBody(reader: RecordReader, type: RestRecordType, id: string): Promise<RecordBody | undefined> {
   const kind = type.transactionType === undefined ? '' : `AND type = '${type.transactionType}'`;
-  const [row] = await readRows(client, type.table, type.properties, `id = $1 ${kind}`, id);
-  return row && writeProperties(type.properties, row, origin, false);
+  const [row] = await readRows(reader, type.table, type.properties, `id = $1 ${kind}`, id);
+  return row && writeProperties(type.properties, row, reader.origin, false);
 }
 
-export async function readRecordLines(client: PoolClient, type: RestRecordType, id: string, origin: string): Promise<RecordBody[]> {
+export async function readRecordLines(reader: RecordReader, type: RestRecordType, id: string): Promise<RecordBody[]> {
   const { properties = [], isNegated } = type.lines ?? {};
-  const rows = await readRows(
-    client,
-    'transactionline',
-    properties,
-    `"transaction" = $1 AND mainline = 'F' ORDER BY linesequencenumber`,
-    id,
-  );
-  return rows.map((row) => ({ links: [], ...writeProperties(properties, row, origin, isNegated === false) }));
+  const where = `"transaction" = $1 AND mainline = 'F' ORDER BY linesequencenumber`;
+  const rows = await readRows(reader, 'transactionline', properties, where, id);
+  return rows.map((row) => ({ links: [], ...writeProperties(properties, row, reader.origin, isNegated === false) }));
 }
 
 /** The invoices that a payment or credit memo is applied to, or the payments and credit memos that a refund refunds. */
-export async function readApplications(client: PoolClient, id: string, origin: string): Promise<RecordBody[]> {
+export async function readApplications({ client, role, origin }: RecordReader, id: string): Promise<RecordBody[]> {
   const { rows } = await client.query<{ doc: string; kind: string; name: string; amount: string }>({
-    text: `SELECT n.previousdoc AS doc, t.recordtype AS kind, t.trandisplayname AS name, trim_scale(sum(n.foreignamount)) AS amount FROM suiteql.nexttransactionlinelink n
-      JOIN suiteql."transaction" t ON t.id = n.previousdoc WHERE n.nextdoc = $1 AND n.linktype = 'Payment' GROUP BY 1, 2, 3 ORDER BY 1`,
+    text: `SELECT n.previousdoc AS doc, t.recordtype AS kind, t.trandisplayname AS name, trim_scale(sum(n.foreignamount)) AS amount
+      FROM ${role.rowsSql('nexttransactionlinelink')} n JOIN ${role.rowsSql('transaction')} t ON t.id = n.previousdoc WHERE n.nextdoc = $1 AND n.linktype = 'Payment' GROUP BY 1, 2, 3 ORDER BY 1`,
     values: [id],
     types: textTypes,
   });
@@ -57,7 +49,7 @@ export async function readApplications(client: PoolClient, id: string, origin: s
  * One page of ids and their total. NetSuite's record lists have an arbitrary order that callers can't choose, so ids are shuffled by hash.
  */
 export async function listRecordIds(
-  client: PoolClient,
+  { client, role }: Omit<RecordReader, 'origin'>,
   type: RestRecordType,
   { limit, offset }: { limit: number; offset: number },
   condition?: RecordFilterCondition,
@@ -66,7 +58,7 @@ export async function listRecordIds(
     ...(type.transactionType === undefined ? [] : [`type = '${type.transactionType}'`]),
     ...(condition ? [condition.sql] : []),
   ];
-  const from = `suiteql.${quoteSqlName(type.table)} ${parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : ''}`;
+  const from = `${role.rowsSql(type.table)} ${parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : ''}`;
   const values = [...(condition?.values ?? [])];
   const page = await client.query<{ id: string }>({
     text: `SELECT id FROM ${from} ORDER BY md5(id::text) LIMIT ${limit} OFFSET ${offset}`,
@@ -79,21 +71,30 @@ export async function listRecordIds(
 
 type Row = Record<string, string | null>;
 
-async function readRows(client: PoolClient, table: string, properties: readonly Property[], where: string, id: string): Promise<Row[]> {
+async function readRows(
+  { client, role }: RecordReader,
+  table: string,
+  properties: readonly Property[],
+  where: string,
+  id: string,
+): Promise<Row[]> {
+  const labelled = labelledColumns(role, table);
   const list = properties.flatMap((property) => {
     const column = quoteSqlName(property.column);
     const value = property.kind === 'date-time' ? `to_char(${column} AT TIME ZONE 'UTC', ${UTC_TIME})` : column;
-    const label = hasLabel(table, property.column)
+    const label = labelled.has(property.column)
       ? [`${quoteSqlName(labelColumn(property.column))} AS ${quoteSqlName(`${property.name} label`)}`]
       : [];
     return [`${value} AS ${quoteSqlName(property.name)}`, ...label];
   });
-  const text = `SELECT ${list.join(', ')} FROM suiteql.${quoteSqlName(table)} WHERE ${where}`;
+  const text = `SELECT ${list.join(', ')} FROM ${role.rowsSql(table)} WHERE ${where}`;
   return (await client.query<Row>({ text, values: [id], types: textTypes })).rows;
 }
 
-const hasLabel = (table: string, column: string): boolean =>
-  ALL_TABLES.some((known) => known.name === table && known.columns.some((c) => c.name === column && c.label !== undefined));
+function labelledColumns(role: RoleVisibility, table: string): ReadonlySet<string> {
+  const found = role.find(table);
+  return new Set(found.kind === 'table' ? found.table.columns.flatMap(({ name, label }) => (label === undefined ? [] : [name])) : []);
+}
 
 function writeProperties(properties: readonly Property[], row: Row, origin: string, keepsSign: boolean): RecordBody {
   const body: RecordBody = {};

@@ -3,11 +3,18 @@ import type { Request } from 'express';
 import type { Pool } from 'pg';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { permissionDenied, recordNotFound, unknownRecordType } from './record-errors.ts';
-import { findEnabledType, type RestRecordType, visiblePart } from './record-types.ts';
+import { catalogPart, findEnabledType, type RestRecordType, visiblePart } from './record-types.ts';
 import { findByExternalId } from './references.ts';
 
+/** What the metadata catalog shows of the type. Throws RestError 404 for a type that it doesn't list. */
+export function getCatalogType(role: RoleVisibility, request: Request, name = String(request.params['type'])): RestRecordType {
+  const type = catalogPart(role, getEnabledType(role, request, name));
+  if (!type) throw unknownRecordType(name, `${request.baseUrl}${request.path}`);
+  return type;
+}
+
 /** Throws RestError 404 for a type that is unknown or whose feature is off. */
-export function getEnabledType(role: RoleVisibility, request: Request, name = String(request.params['type'])): RestRecordType {
+function getEnabledType(role: RoleVisibility, request: Request, name = String(request.params['type'])): RestRecordType {
   const type = findEnabledType(role, name);
   if (!type) throw unknownRecordType(name, `${request.baseUrl}${request.path}`);
   return type;
@@ -17,7 +24,7 @@ export function getEnabledType(role: RoleVisibility, request: Request, name = St
 export function getVisibleType(role: RoleVisibility, request: Request, name?: string): RestRecordType {
   const known = getEnabledType(role, request, name);
   const type = visiblePart(role, known);
-  if (!type) throw permissionDenied(known);
+  if (!type || (request.method !== 'GET' && !role.canWrite(known.table))) throw permissionDenied(known);
   return type;
 }
 
@@ -31,8 +38,14 @@ export function parseRecordId(given: string, type: RestRecordType): string {
   return given;
 }
 
-/** The id of a record to be written; external ids are looked up in the books. Rejects with RestError when there is none. */
-export async function getRecordId(pool: Pool, type: RestRecordType, request: Request): Promise<string> {
+/** The id of a record to be written; external ids are looked up in the books. Rejects with RestError when there is none that the role sees. */
+export async function getRecordId(pool: Pool, role: RoleVisibility, type: RestRecordType, request: Request): Promise<string> {
+  const id = await resolveRecordId(pool, type, request);
+  if (role.isRowHidden(type.table, id)) throw recordNotFound(type);
+  return id;
+}
+
+async function resolveRecordId(pool: Pool, type: RestRecordType, request: Request): Promise<string> {
   const externalId = externalIdOf(request);
   if (externalId === undefined) return parseRecordId(String(request.params['id']), type);
   const id = hasExternalIds(type) ? await findByExternalId(pool, type, externalId) : undefined;

@@ -1,6 +1,6 @@
 // The record types of the record service and the metadata catalog: camelCase properties over the columns of SuiteQL's views.
 import type { RoleVisibility } from '../tables/role-visibility.ts';
-import { defineProperty, LINE_PROPERTIES, type Property } from './property.ts';
+import { customProperty, defineProperty, LINE_PROPERTIES, type Property } from './property.ts';
 
 export type RestRecordType = {
   name: string;
@@ -235,12 +235,40 @@ export const RECORD_TYPES: readonly RestRecordType[] = [
 const findRecordType = (name: string): RestRecordType | undefined =>
   RECORD_TYPES.find((type) => type.name.toLowerCase() === name.toLowerCase());
 
-/** A type with the properties whose features are on, visible to the role or not: the catalog lists more than a role can read. */
+/** The type with the account's custom fields; undefined for a type that is unknown or whose feature is off. */
 export function findEnabledType(role: RoleVisibility, name: string): RestRecordType | undefined {
   const type = findRecordType(name);
   if (!type || !role.isEnabled(type.table)) return undefined;
-  return { ...type, properties: type.properties.filter(({ column }) => role.isEnabled(type.table, column)) };
+  const { lines } = type;
+  return {
+    ...type,
+    properties: withCustomFields(role, type.table, type.properties).filter(({ column }) => role.isEnabled(type.table, column)),
+    ...(lines && { lines: { ...lines, properties: withCustomFields(role, 'transactionline', lines.properties) } }),
+  };
 }
+
+const withCustomFields = (role: RoleVisibility, table: string, properties: readonly Property[]): Property[] => [
+  ...properties,
+  ...role.customFields(table).map(customProperty),
+];
+
+/** What the metadata catalog shows of an enabled type, readable by the role or not; undefined for a type that it doesn't list. */
+export function catalogPart(role: RoleVisibility, type: RestRecordType): RestRecordType | undefined {
+  if (!role.isInCatalog(type.table)) return undefined;
+  const listed = (table: string, properties: readonly Property[]): Property[] =>
+    properties.filter(({ column }) => role.isInCatalog(table, column));
+  const { lines, ...rest } = type;
+  const shown = { ...rest, properties: listed(type.table, type.properties) };
+  if (!lines || !role.isInCatalog('transactionline')) return shown;
+  return { ...shown, lines: { ...lines, properties: listed('transactionline', lines.properties) } };
+}
+
+/** The record types of the metadata catalog. */
+export const listCatalogTypes = (role: RoleVisibility): RestRecordType[] =>
+  RECORD_TYPES.flatMap(({ name }) => {
+    const type = findEnabledType(role, name);
+    return (type && catalogPart(role, type)) ?? [];
+  });
 
 /** The type with the properties and lines that the role can see; undefined if it can't see the type. */
 export function visiblePart(role: RoleVisibility, type: RestRecordType): RestRecordType | undefined {

@@ -1,11 +1,12 @@
 // /services/rest/record/v1: the metadata catalog, and reading and writing records.
 import { type Request, type Response, Router } from 'express';
+import { distortionOf } from '../answer-faults/distortion.ts';
 import { inSnapshot, type QuerySettings } from '../database/snapshot.ts';
 import { collectionLinks, parsePageWindow } from '../paging.ts';
 import { originOf, sendCollection, sendSingle } from '../wire.ts';
 import { catalogRoutes } from './catalog-routes.ts';
 import { parseFilter } from './q-filter.ts';
-import { listRecordIds, type RecordBody, readApplications, readRecordBody, readRecordLines } from './read-record.ts';
+import { listRecordIds, type RecordBody, type RecordReader, readApplications, readRecordBody, readRecordLines } from './read-record.ts';
 import { methodNotAllowed, recordNotFound } from './record-errors.ts';
 import { getVisibleType, parseRecordId } from './record-path.ts';
 import type { RestRecordType } from './record-types.ts';
@@ -33,12 +34,22 @@ export function recordRoutes(settings: QuerySettings, writes: WriteSettings): Ro
   return router;
 }
 
+function readInSnapshot<T>(
+  settings: QuerySettings,
+  request: Request,
+  response: Response,
+  work: (reader: RecordReader) => Promise<T>,
+): Promise<T> {
+  const reader = { role: settings.role, origin: originOf(request) };
+  return inSnapshot(settings, (client) => work({ ...reader, client }), distortionOf(response).snapshot);
+}
+
 async function sendRecordList(settings: QuerySettings, request: Request, response: Response): Promise<void> {
   const type = getVisibleType(settings.role, request);
   const { q } = request.query;
   const filter = q === undefined ? undefined : parseFilter(String(q), type, settings);
   const page = parsePageWindow(request);
-  const list = await inSnapshot(settings, (client) => listRecordIds(client, type, page, filter));
+  const list = await readInSnapshot(settings, request, response, (reader) => listRecordIds(reader, type, page, filter));
   const total = Math.min(list.total, MAX_PAGES * page.limit);
   const ids = list.ids.slice(0, Math.max(0, total - page.offset));
   const href = `${originOf(request)}${request.baseUrl}/${type.name.toLowerCase()}`;
@@ -68,11 +79,11 @@ async function sendBatch(settings: QuerySettings, request: Request, response: Re
     .split(',')
     .filter(Boolean)
     .slice(0, MAX_IDS);
-  const items = await inSnapshot(settings, async (client) => {
+  const items = await readInSnapshot(settings, request, response, async (reader) => {
     const found: RecordBody[] = [];
     for (const given of ids) {
-      const id = await idInSnapshot(client, type, given);
-      const record = id === undefined ? undefined : await readWithSublists(client, type, id, request, false);
+      const id = await idInSnapshot(reader, type, given);
+      const record = id === undefined ? undefined : await readWithSublists(reader, type, id, request, false);
       if (record) found.push(record);
     }
     return found;
@@ -83,67 +94,59 @@ async function sendBatch(settings: QuerySettings, request: Request, response: Re
 
 async function sendRecord(settings: QuerySettings, request: Request, response: Response): Promise<void> {
   const type = getVisibleType(settings.role, request);
-  const body = await inSnapshot(settings, async (client) => {
-    const id = await idInSnapshot(client, type, String(request.params['id']));
-    return id === undefined ? undefined : readWithSublists(client, type, id, request, request.query['expandSubResources'] === 'true');
+  const body = await readInSnapshot(settings, request, response, async (reader) => {
+    const id = await idInSnapshot(reader, type, String(request.params['id']));
+    return id === undefined ? undefined : readWithSublists(reader, type, id, request, request.query['expandSubResources'] === 'true');
   });
   if (!body) throw recordNotFound(type);
   await sendSingle(response, selectFields(body, request.query['fields']));
 }
 
-type Client = Parameters<typeof readRecordBody>[0];
-
 /** Looks external ids up in the views, which are all that readers can see. */
-async function idInSnapshot(client: Client, type: RestRecordType, given: string): Promise<string | undefined> {
+async function idInSnapshot(reader: RecordReader, type: RestRecordType, given: string): Promise<string | undefined> {
   const name = type.properties.find(({ column }) => column === 'externalid')?.name;
   if (!given.startsWith('eid:')) return parseRecordId(given, type);
   if (name === undefined) return undefined;
-  const { ids } = await listRecordIds(
-    client,
-    type,
-    { limit: 1, offset: 0 },
-    { sql: 'externalid = $1', values: [given.slice('eid:'.length)] },
-  );
+  const condition = { sql: 'externalid = $1', values: [given.slice('eid:'.length)] };
+  const { ids } = await listRecordIds(reader, type, { limit: 1, offset: 0 }, condition);
   return ids[0];
 }
 
 async function readWithSublists(
-  client: Client,
+  reader: RecordReader,
   type: RestRecordType,
   id: string,
   request: Request,
   isExpanded: boolean,
 ): Promise<RecordBody | undefined> {
-  const origin = originOf(request);
-  const record = await readRecordBody(client, type, id, origin);
+  const record = await readRecordBody(reader, type, id);
   if (!record) return undefined;
-  const href = `${origin}${request.baseUrl}/${type.name.toLowerCase()}/${id}`;
+  const href = `${reader.origin}${request.baseUrl}/${type.name.toLowerCase()}/${id}`;
   const body: RecordBody = { links: [{ rel: 'self', href, method: 'GET' }], ...record };
   for (const [name, read] of sublistsOf(type)) {
     const link = { links: [{ rel: 'self', href: `${href}/${name}`, method: 'GET' }] };
-    body[name] = isExpanded ? { ...link, ...collection(await read(client, id, origin)) } : link;
+    body[name] = isExpanded ? { ...link, ...collection(await read(reader, id)) } : link;
   }
   return body;
 }
 
-type Sublist = [name: string, read: (client: Client, id: string, origin: string) => Promise<RecordBody[]>];
+type Sublist = [name: string, read: (reader: RecordReader, id: string) => Promise<RecordBody[]>];
 
 const sublistsOf = (type: RestRecordType): Sublist[] => [
-  ...(type.lines ? [['item', (client, id, origin) => readRecordLines(client, type, id, origin)] satisfies Sublist] : []),
+  ...(type.lines ? [['item', (reader, id) => readRecordLines(reader, type, id)] satisfies Sublist] : []),
   ...(type.applies ? [['apply', readApplications] satisfies Sublist] : []),
 ];
 
 async function sendSublist(settings: QuerySettings, request: Request, response: Response): Promise<void> {
   const type = getVisibleType(settings.role, request);
   const sublist = sublistsOf(type).find(([name]) => name === String(request.params['sublist']).toLowerCase());
-  const origin = originOf(request);
-  const lines = await inSnapshot(settings, async (client) => {
-    const id = await idInSnapshot(client, type, String(request.params['id']));
-    if (!sublist || id === undefined || !(await readRecordBody(client, type, id, origin))) throw recordNotFound(type);
-    return sublist[1](client, id, origin);
+  const lines = await readInSnapshot(settings, request, response, async (reader) => {
+    const id = await idInSnapshot(reader, type, String(request.params['id']));
+    if (!sublist || id === undefined || !(await readRecordBody(reader, type, id))) throw recordNotFound(type);
+    return sublist[1](reader, id);
   });
   await sendCollection(response, {
-    links: [{ rel: 'self', href: `${origin}${request.originalUrl}`, method: 'GET' }],
+    links: [{ rel: 'self', href: `${originOf(request)}${request.originalUrl}`, method: 'GET' }],
     ...collection(lines),
   });
 }

@@ -1,9 +1,10 @@
 // `POST {type}/{id}/!transform/{target}`: creates a record from an existing one. The body's values override those carried over.
 
+import type { RecordChange } from './record-change.ts';
 import { USER_ERRORS } from './record-errors.ts';
 import type { RestRecordType } from './record-types.ts';
 import type { Values, WriteBody, WrittenLine } from './write-body.ts';
-import { createRecord, type RecordChange, type WriteSettings, type WriteTarget } from './write-record.ts';
+import { createRecord, type WriteSettings, type WriteTarget } from './write-record.ts';
 
 type Source = { entity: string | null; currency: string; memo: string | null; otherrefnum: string | null; isopen: boolean };
 

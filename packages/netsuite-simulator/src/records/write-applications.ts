@@ -2,10 +2,10 @@
 // or credit memo; `apply: false` removes it. `assertNotOverapplied` checks the sums after the books have been settled again.
 
 import { APPLY_PROPERTIES, type Property } from './property.ts';
+import type { RecordChange } from './record-change.ts';
 import { invalidValue, missingValues, USER_ERRORS } from './record-errors.ts';
 import { resolveReference } from './references.ts';
 import type { WrittenLine } from './write-body.ts';
-import type { RecordChange } from './write-record.ts';
 
 const DOC = APPLY_PROPERTIES.find(({ name }) => name === 'doc') as Property;
 

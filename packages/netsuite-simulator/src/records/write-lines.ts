@@ -2,10 +2,10 @@
 // lines. The header's total is the sum of its lines.
 
 import { LINE_PROPERTIES, type Property } from './property.ts';
+import type { RecordChange } from './record-change.ts';
 import { invalidValue, missingValues, USER_ERRORS } from './record-errors.ts';
 import { resolveReference } from './references.ts';
 import type { WrittenLine } from './write-body.ts';
-import type { RecordChange } from './write-record.ts';
 
 const ITEM = LINE_PROPERTIES.find(({ name }) => name === 'item') as Property;
 

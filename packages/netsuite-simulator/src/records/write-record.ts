@@ -7,6 +7,8 @@ import type { Switches } from '../switches.ts';
 import { quoteSqlName } from '../tables/table.ts';
 import { assertCanChange, assertCustomerCanBuy, assertPeriodOpen } from './assert-state.ts';
 import { assertRequiredValues, defaultsFor } from './defaults.ts';
+import { addDeletedRecord } from './deleted-records.ts';
+import type { RecordChange } from './record-change.ts';
 import { recordNotFound, USER_ERRORS } from './record-errors.ts';
 import type { RestRecordType } from './record-types.ts';
 import { findByExternalId, resolveReferences } from './references.ts';
@@ -15,8 +17,6 @@ import type { Values, WriteBody } from './write-body.ts';
 import { writeLines } from './write-lines.ts';
 
 export type WriteSettings = { pool: Pool; timeZone: string; switches: Switches; businessTime: () => Date };
-/** The context of a write. `now` is business time, to the second; `replaces` are the sublists to be replaced. */
-export type RecordChange = { client: PoolClient; type: RestRecordType; id: string; now: Date; replaces: ReadonlySet<string> };
 export type WriteTarget = { type: RestRecordType; id: string };
 
 const CASTS = new Map([
@@ -89,12 +89,8 @@ export function deleteRecord(settings: WriteSettings, { type, id }: WriteTarget)
     await assertRecordExists(client, type, id);
     await assertCanChange(client, { type, id }, null, settings.switches);
     await assertUnused(client, type, id);
-    const nameColumn = { customer: 'entityid', item: 'itemid' }[type.table] ?? 'tranid';
-    await client.query(
-      `INSERT INTO ledger.deletedrecord (recordid, recordtypeid, scriptid, name, type, context, deleteddate, iscustomlist, iscustomrecord, iscustomtransaction)
-       SELECT id, $5, $2, ${nameColumn}, $3, 'REST Web Services', $4, 'F', 'F', 'F' FROM ledger.${type.table} WHERE id = $1`,
-      [id, type.name.toLowerCase(), type.title, now, RECORD_TYPE_IDS[type.table] ?? null],
-    );
+    const { table, title } = type;
+    await addDeletedRecord(client, { table, id, scriptId: type.name.toLowerCase(), title, at: now, context: 'REST Web Services' });
     const customers = type.transactionType === undefined ? [] : await customersOf(client, id);
     if (type.transactionType !== undefined) {
       await client.query(
@@ -152,9 +148,6 @@ async function writeParts(change: RecordChange, body: WriteBody, settings: Write
 const touchedAt = (settings: WriteSettings, now: Date): Date | null => (settings.switches.paymentTouchesInvoice ? now : null);
 
 const sequenceOf = (type: RestRecordType): string => ({ customer: 'entity_id', item: 'item_id' })[type.table] ?? 'transaction_id';
-
-/** Values of deletedrecord.recordtypeid by table. */
-const RECORD_TYPE_IDS: Record<string, number> = { customer: -2, item: -10, transaction: -30 };
 
 /** Columns that every record has: null leaves them unchanged instead of clearing them. */
 const NOT_CLEARABLE = ['tranid', 'trandate', 'exchangerate', 'entityid', 'itemid', 'isinactive', 'foreigntotal', 'status', 'currency'];

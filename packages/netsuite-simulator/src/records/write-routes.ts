@@ -32,7 +32,7 @@ async function handlePost({ settings, role }: Parts, request: Request, response:
 async function handlePatch({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
   const type = getWritableType(role, request);
   const body = readBody(type, request, response);
-  const id = await getRecordId(settings.pool, type, request);
+  const id = await getRecordId(settings.pool, role, type, request);
   await updateRecord(settings, { type, id }, body, replacedSublists(request));
   response.status(204).end();
 }
@@ -48,7 +48,7 @@ async function handlePut({ settings, role }: Parts, request: Request, response: 
 
 async function handleDelete({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
   const type = getWritableType(role, request);
-  await deleteRecord(settings, { type, id: await getRecordId(settings.pool, type, request) });
+  await deleteRecord(settings, { type, id: await getRecordId(settings.pool, role, type, request) });
   response.status(204).end();
 }
 
@@ -56,7 +56,7 @@ async function handleTransform({ settings, role }: Parts, request: Request, resp
   const type = getVisibleType(role, request);
   const target = getVisibleType(role, request, String(request.params['target']));
   const body = readBody(target, request, response, '{}');
-  const id = await getRecordId(settings.pool, type, request);
+  const id = await getRecordId(settings.pool, role, type, request);
   sendLocation(request, response, target, await transformRecord(settings, { type, id }, target, body));
 }
 

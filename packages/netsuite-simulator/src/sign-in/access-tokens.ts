@@ -2,7 +2,7 @@
 // they must be able to do at any time.
 import { randomBytes } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
-import type { Clock } from '../../../../src/core/clock.ts';
+import type { Clock } from '../clock.ts';
 import { RestError } from '../wire.ts';
 import { invalidLogin } from './invalid-login.ts';
 import type { TokenBasedCheck } from './token-based.ts';

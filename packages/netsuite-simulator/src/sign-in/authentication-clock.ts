@@ -1,5 +1,5 @@
 // The clock by which certificates, assertions, tokens and signatures are checked: wall time, unless a test moves it.
-import type { Clock } from '../../../../src/core/clock.ts';
+import type { Clock } from '../clock.ts';
 
 export type AuthenticationClock = Clock & {
   /** Continues from this time; null returns to wall time. */
@@ -10,7 +10,6 @@ export function createAuthenticationClock(clock: Clock): AuthenticationClock {
   let offsetMs = 0;
   return {
     now: () => new Date(clock.now().getTime() + offsetMs),
-    monotonicMs: () => clock.monotonicMs(),
     set(at) {
       offsetMs = at === null ? 0 : at.getTime() - clock.now().getTime();
     },

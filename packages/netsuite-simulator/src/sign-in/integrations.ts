@@ -1,15 +1,21 @@
 // Integration records and their certificates: what an administrator sets up in NetSuite for a service that signs in by certificate.
 import { randomBytes, X509Certificate } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { Clock } from '../../../../src/core/clock.ts';
+import type { Clock } from '../clock.ts';
 
 export type KnownCertificate = { clientId: string; pem: string; notAfter: Date; revoked: boolean };
+export type ListedCertificate = { certificateId: string; createdAt: Date; notAfter: Date; revokedAt: Date | null };
+export type ListedIntegration = { clientId: string; name: string; createdAt: Date; certificates: ListedCertificate[] };
 export type Integrations = {
+  /** All integrations with all their certificates, oldest first. */
+  list(): Promise<ListedIntegration[]>;
   create(name: string): Promise<{ clientId: string }>;
   /** Rejects with RangeError for an unknown client id, an unacceptable certificate, or a sixth active certificate. */
   uploadCertificate(clientId: string, certificatePem: string): Promise<{ certificateId: string }>;
   /** Rejects with RangeError for an unknown id. */
   revokeCertificate(certificateId: string): Promise<void>;
+  /** Resolves to how many there were. */
+  revokeAllCertificates(): Promise<number>;
   findCertificate(certificateId: string): Promise<KnownCertificate | undefined>;
   exists(clientId: string): Promise<boolean>;
 };
@@ -24,6 +30,7 @@ export function createIntegrations(pool: Pool, clock: Clock): Integrations {
     (await pool.query('SELECT 1 FROM setup.integration WHERE client_id = $1', [clientId])).rows.length > 0;
   return {
     exists,
+    list: () => listIntegrations(pool),
     async create(name) {
       const clientId = randomBytes(32).toString('hex');
       await pool.query('INSERT INTO setup.integration (client_id, name, created_at) VALUES ($1, $2, $3)', [clientId, name, clock.now()]);
@@ -54,6 +61,10 @@ export function createIntegrations(pool: Pool, clock: Clock): Integrations {
       );
       if (rowCount === 0) throw new RangeError('The account has no certificate with this id.');
     },
+    async revokeAllCertificates() {
+      const { rowCount } = await pool.query('UPDATE setup.certificate SET revoked_at = $1 WHERE revoked_at IS NULL', [clock.now()]);
+      return rowCount ?? 0;
+    },
     async findCertificate(certificateId) {
       const { rows } = await pool.query<{ client_id: string; pem: string; not_after: Date; revoked_at: Date | null }>(
         'SELECT client_id, pem, not_after, revoked_at FROM setup.certificate WHERE certificate_id = $1',
@@ -63,6 +74,22 @@ export function createIntegrations(pool: Pool, clock: Clock): Integrations {
       return row && { clientId: row.client_id, pem: row.pem, notAfter: row.not_after, revoked: row.revoked_at !== null };
     },
   };
+}
+
+async function listIntegrations(pool: Pool): Promise<ListedIntegration[]> {
+  const { rows: integrations } = await pool.query<Omit<ListedIntegration, 'certificates'>>(
+    'SELECT client_id AS "clientId", name, created_at AS "createdAt" FROM setup.integration ORDER BY created_at, client_id',
+  );
+  const { rows: certificates } = await pool.query<ListedCertificate & { clientId: string }>(
+    `SELECT client_id AS "clientId", certificate_id AS "certificateId", created_at AS "createdAt", not_after AS "notAfter",
+      revoked_at AS "revokedAt" FROM setup.certificate ORDER BY created_at, certificate_id`,
+  );
+  return integrations.map((integration) => ({
+    ...integration,
+    certificates: certificates
+      .filter(({ clientId }) => clientId === integration.clientId)
+      .map(({ clientId: _, ...certificate }) => certificate),
+  }));
 }
 
 /**

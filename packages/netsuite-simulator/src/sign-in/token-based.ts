@@ -2,7 +2,7 @@
 // that NetSuite's login audit trail uses.
 import { timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
-import type { Clock } from '../../../../src/core/clock.ts';
+import type { Clock } from '../clock.ts';
 import type { Switches } from '../switches.ts';
 import { invalidLogin } from './invalid-login.ts';
 import { type OauthHeader, OauthHeaderError, parseOauthHeader, signatureOf } from './oauth1.ts';

@@ -2,7 +2,7 @@
 // token id and secret. Stored in the account's database and cached in memory while the account runs.
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { Clock } from '../../../../src/core/clock.ts';
+import type { Clock } from '../clock.ts';
 
 export type TokenCredentials = { consumerKey: string; consumerSecret: string; tokenId: string; tokenSecret: string };
 export type KnownToken = TokenCredentials & { name: string; isRevoked: boolean; isIntegrationEnabled: boolean };

@@ -2,8 +2,8 @@
 // certificate that an administrator uploaded. The response has the OAuth error only; the audit trail gets the reason.
 import type { Request, Response } from 'express';
 import jwt from 'jsonwebtoken';
-import type { Clock } from '../../../../src/core/clock.ts';
 import type { AuditTrail } from '../audit-trail.ts';
+import type { Clock } from '../clock.ts';
 import { originOf, sendJsonBody } from '../wire.ts';
 import { type AccessTokens, TOKEN_SECONDS } from './access-tokens.ts';
 import type { Integrations } from './integrations.ts';

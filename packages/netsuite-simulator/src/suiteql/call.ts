@@ -37,8 +37,10 @@ export function parseCall(parser: Parser, scope: Scope, name: Token): SqlFragmen
     if (target === undefined) throw unsupported();
     const call = [target, '(', parseArguments(parser, scope, name), ')'];
     const over = parseOver(parser, scope);
-    if (AGGREGATES.has(name.name) && over.length === 0) scope.hasAggregate = true;
-    return [...call, ...over];
+    if (over.length > 0 || !AGGREGATES.has(name.name)) return [...call, ...over];
+    scope.hasAggregate = true;
+    const offset = scope.isSelectList && parser.outermost === scope ? (parser.distortion?.countOffset ?? 0) : 0;
+    return name.name === 'count' && offset !== 0 ? ['(', ...call, `+ (${offset}))`] : call;
   });
 }
 

@@ -1,4 +1,5 @@
 // Compiles a SuiteQL query to two PostgreSQL statements: one for a page of rows, one for their count.
+import type { QueryDistortion } from '../answer-faults/distortion.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { type Parser, peek, renderSql, throwSyntaxError } from './parser.ts';
 import { parseSelectQuery } from './query.ts';
@@ -11,9 +12,14 @@ export type CompiledQuery = {
   count(cap: number): string;
 };
 
-/** Throws SuiteqlError in NetSuite's wording for an invalid query. `hasTypedStatus`: see Switches.statusFilter. */
-export function compileQuery(query: string, role: RoleVisibility, hasTypedStatus = false): CompiledQuery {
-  const parser: Parser = { query, tokens: tokenize(query), at: 0, role, parameters: 0, depth: 0, hasTypedStatus };
+/** `hasTypedStatus`: see Switches.statusFilter. */
+export type CompileOptions = { hasTypedStatus?: boolean; distortion?: QueryDistortion | undefined };
+
+/** Throws SuiteqlError in NetSuite's wording for an invalid query. */
+export function compileQuery(query: string, role: RoleVisibility, options: CompileOptions = {}): CompiledQuery {
+  const { hasTypedStatus = false, distortion } = options;
+  const tokens = tokenize(query);
+  const parser: Parser = { query, tokens, at: 0, role, parameters: 0, depth: 0, hasTypedStatus, distortion, outermost: undefined };
   if (peek(parser).name === 'with') throw unsupported();
   const read = parseSelectQuery(parser, undefined);
   if (peek(parser).kind !== 'end') throwSyntaxError(parser);

@@ -16,7 +16,7 @@ import {
   withNesting,
 } from './parser.ts';
 import { parseSelectQuery } from './query.ts';
-import { columnReferenceSql, displaySql, filterSql, type Scope } from './scope.ts';
+import { columnReferenceSql, displaySql, distortedSql, filterSql, type Scope } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
@@ -121,11 +121,18 @@ function parseGroup(parser: Parser, scope: Scope): SqlFragment {
 function parseColumn(parser: Parser, scope: Scope, first: Token, options: ExpressionOptions): SqlFragment {
   const { column, alias } = parseColumnReference(parser, first);
   const isTyped = scope.isFilter && parser.hasTypedStatus;
+  const distortion = selectDistortion(parser, scope);
   return () => {
     const known = columnReferenceSql(scope, column, alias, options.mayNameOutputs === true);
+    const empty = distortedSql(distortion, scope, column.name, alias?.name);
+    if (empty !== undefined) return empty;
     return (isTyped ? filterSql(scope, column, alias) : undefined) ?? known;
   };
 }
+
+/** Faults change what the outermost SELECT returns, not its conditions. */
+const selectDistortion = (parser: Parser, scope: Scope) =>
+  scope.isSelectList && parser.outermost === scope ? parser.distortion : undefined;
 
 function parseColumnReference(parser: Parser, first: Token): { column: Token; alias: Token | undefined } {
   if (!acceptSymbol(parser, '.')) return { column: first, alias: undefined };
@@ -143,7 +150,11 @@ function parseBuiltin(parser: Parser, scope: Scope): SqlFragment {
   if (first.kind !== 'word' && first.kind !== 'quoted') throw unsupported();
   const { column, alias } = parseColumnReference(parser, first);
   if (!acceptSymbol(parser, ')')) throw unsupported();
-  return () => displaySql(scope, column, alias);
+  const distortion = selectDistortion(parser, scope);
+  return () => {
+    const label = displaySql(scope, column, alias);
+    return distortedSql(distortion, scope, column.name, alias?.name) === undefined ? label : 'NULL::text';
+  };
 }
 
 /** Replaces `ROWNUM <= n` by TRUE and records n as a limit within the query. */

@@ -54,7 +54,9 @@ function parseSource(parser: Parser, scope: Scope): SqlFragment[] {
       throwSyntaxError(parser, token);
     const source = tableSource(parser.role, token.name, parseAlias(parser) ?? token.name);
     scope.sources.push(source);
-    return [`suiteql.${quoteSqlName(source.table.name)} AS ${quoteSqlName(source.alias)}`];
+    const { name } = source.table;
+    const conditions = name === parser.distortion?.table ? parser.distortion.conditions : [];
+    return [`${parser.role.rowsSql(name, conditions)} AS ${quoteSqlName(source.alias)}`];
   });
 }
 

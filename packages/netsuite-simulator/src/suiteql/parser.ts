@@ -1,5 +1,6 @@
 // The state of the SuiteQL parser and the SQL fragments that it produces. A fragment may be a function: it is called once the whole query
 // has been parsed, since a select list refers to tables that come after it.
+import type { QueryDistortion } from '../answer-faults/distortion.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { syntaxError, unsupported } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
@@ -13,6 +14,10 @@ export type Parser = {
   parameters: number;
   depth: number;
   hasTypedStatus: boolean;
+  /** What a fault changes in the answer. */
+  distortion: QueryDistortion | undefined;
+  /** The scope of the outermost SELECT, once it is being parsed. */
+  outermost: object | undefined;
 };
 
 const MAX_DEPTH = 60;

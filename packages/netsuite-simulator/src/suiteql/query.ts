@@ -18,7 +18,7 @@ import {
   throwSyntaxError,
   withNesting,
 } from './parser.ts';
-import { createScope, type Scope, starColumns } from './scope.ts';
+import { createScope, distortedSql, type Scope, starColumns } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 
 /** `sql` is the whole query: `body` is the query without ordering and limit, followed by `order` and `tail` (row limit). */
@@ -83,10 +83,13 @@ function parseSelect(parser: Parser, parent: Scope | undefined): ParsedSelect {
   return withNesting(parser, () => {
     expectWord(parser, 'select');
     const scope = createScope(parent);
+    parser.outermost ??= scope;
     const distinct = acceptWord(parser, 'distinct') ? ['DISTINCT'] : [];
     acceptWord(parser, 'all');
     const top = isWord(peek(parser), 'top') && peek(parser, 1).kind === 'number' ? ['LIMIT', parseTop(parser)] : [];
+    scope.isSelectList = true;
     const items = parseSelectList(parser, scope);
+    scope.isSelectList = false;
     expectWord(parser, 'from');
     const from = parseFrom(parser, scope);
     for (const { names } of items) for (const name of names()) scope.outputs.add(name);
@@ -162,11 +165,13 @@ function parseStar(parser: Parser, scope: Scope): Item | undefined {
   if (!isSymbol(first, '*') && !isAliased) return undefined;
   parser.at += isAliased ? 3 : 1;
   const columns = () => starColumns(scope, isAliased ? first : undefined);
+  const isOutermost = parser.outermost === scope;
+  const columnSql = ({ alias, name }: { alias: string; name: string }): string => {
+    const empty = isOutermost ? distortedSql(parser.distortion, scope, name, alias) : undefined;
+    return empty === undefined ? `${quoteSqlName(alias)}.${quoteSqlName(name)}` : `${empty} AS ${quoteSqlName(name)}`;
+  };
   return {
-    sql: () =>
-      columns()
-        .map((column) => `${quoteSqlName(column.alias)}.${quoteSqlName(column.name)}`)
-        .join(', '),
+    sql: () => columns().map(columnSql).join(', '),
     names: () => columns().map((column) => column.name),
   };
 }

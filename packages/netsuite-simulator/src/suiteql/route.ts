@@ -1,5 +1,6 @@
 // POST /services/rest/query/v1/suiteql.
 import type { Request, Response } from 'express';
+import { distortionOf } from '../answer-faults/distortion.ts';
 import type { QuerySettings } from '../database/snapshot.ts';
 import { collectionLinks, parsePageWindow } from '../paging.ts';
 import { originOf, RestError, sendCollection, unexpectedError } from '../wire.ts';
@@ -11,7 +12,7 @@ export async function handleSuiteql(settings: QuerySettings, request: Request, r
   assertPrefersTransient(request);
   const page = parsePageWindow(request);
   const { q, params } = parseBody(request.body);
-  const { rows, total, counted } = await runQuery(settings, { q, params, ...page }).catch((error: unknown) => {
+  const { rows, total, counted } = await runQuery(settings, { q, params, ...page }, distortionOf(response)).catch((error: unknown) => {
     if (error instanceof BeyondCap) throw invalidParameter(error.message, 'offset', error);
     throw error instanceof SuiteqlError ? invalidParameter(error.message, 'q', error) : unexpectedError(error);
   });

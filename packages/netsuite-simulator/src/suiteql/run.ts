@@ -1,5 +1,6 @@
 // Runs a compiled query as the unprivileged reader, in one read-only snapshot, and translates PostgreSQL's errors to NetSuite's.
 import type { PoolClient } from 'pg';
+import type { Distortion } from '../answer-faults/distortion.ts';
 import { inSnapshot, type QuerySettings, textTypes } from '../database/snapshot.ts';
 import { type CompiledQuery, compileQuery } from './compile.ts';
 import { type ResultField, renderRows, type WireRow } from './render.ts';
@@ -18,11 +19,12 @@ export class BeyondCap extends Error {}
 const MAX_PAGES = 1_000;
 
 /** Rejects with SuiteqlError for an invalid query, BeyondCap, or QueryFailure for an unexpected database error. */
-export async function runQuery(settings: QuerySettings, request: QueryRequest): Promise<QueryPage> {
-  const compiled = compileQuery(request.q, settings.role, settings.switches.statusFilter === 'typed');
+export async function runQuery(settings: QuerySettings, request: QueryRequest, distortion: Distortion = {}): Promise<QueryPage> {
+  const hasTypedStatus = settings.switches.statusFilter === 'typed';
+  const compiled = compileQuery(request.q, settings.role, { hasTypedStatus, distortion: distortion.query });
   if (compiled.parameters !== request.params.length) throw unsupported();
   try {
-    return await inSnapshot(settings, (client) => readRows(client, settings, compiled, request));
+    return await inSnapshot(settings, (client) => readRows(client, settings, compiled, request), distortion.snapshot);
   } catch (error) {
     throw translateError(error, request.q, settings);
   }

@@ -1,14 +1,22 @@
 // Name resolution in a SELECT: its tables by alias, those of the enclosing SELECTs, and the check that a column belongs to one of them.
 // Only names that pass this check are written to SQL.
+import type { QueryDistortion } from '../answer-faults/distortion.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
-import { type AccountTable, filterColumn, labelColumn, quoteSqlName } from '../tables/table.ts';
+import { type AccountTable, filterColumn, labelColumn, quoteSqlName, SQL_TYPE } from '../tables/table.ts';
 import { unavailableTable, unknownIdentifier, unknownTable } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
 /** A table of the account, or a derived table with its output columns. */
 export type Source = { alias: string; table?: AccountTable; columns: () => ReadonlySet<string> };
-/** `isFilter`: a condition is being parsed. */
-export type Scope = { parent: Scope | undefined; sources: Source[]; outputs: Set<string>; hasAggregate: boolean; isFilter: boolean };
+/** `isFilter`: a condition is being parsed; `isSelectList`: the select list is. */
+export type Scope = {
+  parent: Scope | undefined;
+  sources: Source[];
+  outputs: Set<string>;
+  hasAggregate: boolean;
+  isFilter: boolean;
+  isSelectList: boolean;
+};
 
 export const createScope = (parent: Scope | undefined): Scope => ({
   parent,
@@ -16,6 +24,7 @@ export const createScope = (parent: Scope | undefined): Scope => ({
   outputs: new Set(),
   hasAggregate: false,
   isFilter: false,
+  isSelectList: false,
 });
 
 /** The SQL that conditions on this column compare with, if it differs from the column itself (see AccountColumn.filter). */
@@ -70,6 +79,19 @@ export function displaySql(scope: Scope, column: Token, alias: Token | undefined
   const label = source.table?.columns.find((known) => known.name === column.name)?.label;
   const name = label === undefined ? column.name : labelColumn(column.name);
   return `${quoteSqlName(source.alias)}.${quoteSqlName(name)}${label === undefined ? '::text' : ''}`;
+}
+
+/** The NULL that a fault puts in place of a selected column; undefined if it doesn't. */
+export function distortedSql(
+  distortion: QueryDistortion | undefined,
+  scope: Scope,
+  column: string,
+  alias: string | undefined,
+): string | undefined {
+  if (!distortion?.nullColumns.has(column)) return undefined;
+  const table = findSource(scope, column, alias)?.table;
+  const known = table?.name === distortion.table ? table.columns.find(({ name }) => name === column) : undefined;
+  return known && `NULL::${SQL_TYPE[known.kind]}`;
 }
 
 /** The columns of `*` or `alias.*`. Throws SuiteqlError for an unknown alias. */

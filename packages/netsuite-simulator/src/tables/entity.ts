@@ -1,5 +1,5 @@
 // Customers; vendors, employees and contacts, of which this account has none; and `entity`, the union of all four.
-import { type AccountColumn, type AccountTable, nullColumns, tableColumn, tableColumns } from './table.ts';
+import { type AccountColumn, type AccountTable, extraColumns, nullColumns, tableColumn, tableColumns } from './table.ts';
 
 /** Unpaid invoices less unapplied credits and payments. */
 const BALANCE = `SELECT COALESCE(sum(CASE t.type WHEN 'CustPymt' THEN -t.foreignamountunpaid ELSE t.foreignamountunpaid END), 0)
@@ -30,13 +30,13 @@ export const customerTable: AccountTable = {
     ),
     tableColumn('decimal', 'consolbalancesearch', BALANCE),
     SUBSIDIARY,
-    ...nullColumns('text', 'middlename altphone mobilephone fax emailpreference language creditholdoverride'),
-    ...nullColumns(
+    ...extraColumns('text', 'middlename altphone mobilephone fax emailpreference language creditholdoverride'),
+    ...extraColumns(
       'integer',
       `category terms pricelevel salesrep parent partner receivablesaccount defaultbillingaddress defaultshippingaddress`,
     ),
-    ...nullColumns('decimal', 'unbilledorderssearch'),
-    ...nullColumns('date', 'dateclosed startdate enddate'),
+    ...extraColumns('decimal', 'unbilledorderssearch'),
+    ...extraColumns('date', 'dateclosed startdate enddate'),
   ],
 };
 
@@ -55,14 +55,14 @@ export const vendorTable: AccountTable = {
     ...tableColumns('text', 'companyname'),
     ...tableColumns('flag', 'isperson'),
     SUBSIDIARY,
-    ...nullColumns('integer', 'category terms currency'),
+    ...extraColumns('integer', 'category terms currency'),
   ],
 };
 
 export const employeeTable: AccountTable = {
   name: 'employee',
   from: 'ledger.employee b',
-  columns: [...PERSON, ...tableColumns('text', 'title'), SUBSIDIARY, ...nullColumns('integer', 'supervisor department location')],
+  columns: [...PERSON, ...tableColumns('text', 'title'), SUBSIDIARY, ...extraColumns('integer', 'supervisor department location')],
 };
 
 export const contactTable: AccountTable = {

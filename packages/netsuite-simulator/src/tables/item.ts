@@ -1,4 +1,4 @@
-import { type AccountTable, nullColumns, tableColumn, tableColumns } from './table.ts';
+import { type AccountTable, extraColumns, tableColumn, tableColumns } from './table.ts';
 
 export const itemTable: AccountTable = {
   name: 'item',
@@ -14,9 +14,9 @@ export const itemTable: AccountTable = {
     ...tableColumns('text', 'externalid salesdescription upccode'),
     ...tableColumns('decimal', 'baseprice'),
     tableColumn('text', 'subsidiary', "'1'", 'SELECT s.name FROM ledger.subsidiary s WHERE s.id = 1'), // a list in other accounts
-    ...nullColumns('text', 'description subtype'),
-    ...nullColumns('integer', 'parent class department location incomeaccount expenseaccount assetaccount'),
-    ...nullColumns('decimal', 'totalquantityonhand averagecost'),
+    ...extraColumns('text', 'description subtype'),
+    ...extraColumns('integer', 'parent class department location incomeaccount expenseaccount assetaccount'),
+    ...extraColumns('decimal', 'totalquantityonhand averagecost'),
   ],
 };
 

@@ -1,6 +1,8 @@
-// Which tables and columns the integration's role can see. Tests hide and show them while the account runs.
+// Which tables, columns and rows the integration's role can see. They are hidden and shown while the account runs: by the account's owner
+// (`setVisible`), by its features, by the role's permissions, and by the control interface (`setHidden`).
 import { ALL_TABLES, UNAVAILABLE_TABLES } from './all-tables.ts';
-import type { AccountTable } from './table.ts';
+import { type CustomField, customColumn } from './custom-fields.ts';
+import { type AccountTable, quoteSqlName } from './table.ts';
 
 /** `unseen`: NetSuite has the table, but this role or account doesn't. */
 export type TableLookup = { kind: 'table'; table: AccountTable } | { kind: 'unseen' } | { kind: 'unknown' };
@@ -19,10 +21,26 @@ const FEATURE_PARTS: Record<'oneWorld' | 'multipleCurrencies', { tables: readonl
   multipleCurrencies: { tables: ['currency'], columns: ['currency', 'exchangerate'] },
 };
 
+/** Columns and rows (internal ids) by table, in lower case. */
+export type Hidden = {
+  tables: readonly string[];
+  columns: Readonly<Record<string, readonly string[]>>;
+  rows: Readonly<Record<string, readonly string[]>>;
+};
+export const NOTHING_HIDDEN: Hidden = { tables: [], columns: {}, rows: {} };
+
+/** What the role may do with a table's records. */
+export type Access = 'none' | 'view' | 'full';
+
 export type RoleVisibility = {
   find(table: string): TableLookup;
+  /** The table with its custom fields, whatever the role can see. */
+  known(table: string): AccountTable | undefined;
   /** The columns of a table that the role can see. */
   columns(table: AccountTable): ReadonlySet<string>;
+  /** SQL of the table's rows that the role can see and that meet the conditions, for a FROM clause. */
+  rowsSql(table: string, conditions?: readonly string[]): string;
+  isRowHidden(table: string, id: string): boolean;
   /** Throws RangeError for an unknown table. */
   setVisible(table: string, visible: boolean): void;
   /** Throws RangeError for an unknown table or column. */
@@ -31,53 +49,138 @@ export type RoleVisibility = {
   setFeatures(features: Partial<Features>): void;
   /** Whether the account's features include this table or column, even if it is hidden from the role. */
   isEnabled(table: string, column?: string): boolean;
+  /** Whether the metadata catalog lists this table or column: enabled, and not in `setHidden`. */
+  isInCatalog(table: string, column?: string): boolean;
+  hidden(): Hidden;
+  /** Replaces what is hidden from queries, records and metadata. The names must be in lower case. */
+  setHidden(hidden: Hidden): void;
+  /** Replaces what the role may do, by table; a table that isn't in it is `full`. */
+  setAccess(access: ReadonlyMap<string, Access>): void;
+  canWrite(table: string): boolean;
+  customFields(table: string): readonly CustomField[];
+  setCustomFields(fields: readonly CustomField[]): void;
 };
+
+/** The column that holds a table's internal ids. */
+export const idColumnOf = (table: string): string => ({ transactionline: 'uniquekey', deletedrecord: 'recordid' })[table] ?? 'id';
 
 /** Everything of the enabled features is visible at first. `setVisible` and `setColumnVisible` throw RangeError for unknown names. */
 export function createRoleVisibility(features: Features): RoleVisibility {
-  const byName = new Map(ALL_TABLES.map((table) => [table.name, table]));
-  const hidden = new Set(UNAVAILABLE_TABLES);
-  const seen = new Map(ALL_TABLES.map((table) => [table.name, new Set(table.columns.map((column) => column.name))]));
-  const [disabledTables, disabledColumns] = [new Set<string>(), new Set<string>()];
-  const role: RoleVisibility = {
+  let hidden = NOTHING_HIDDEN;
+  let access: ReadonlyMap<string, Access> = new Map();
+  const seen = new Map<string, ReadonlySet<string>>(); // cached until a setting changes
+  const forget = (): void => seen.clear();
+  const parts = createFeatureParts(features, forget);
+  const tables = createKnownTables(forget);
+  const owner = createOwnersChoice(tables.known, forget);
+
+  const canSee = (table: string, column: string): boolean =>
+    parts.isEnabled('', column) && owner.shows(table, column) && !hidden.columns[table]?.includes(column);
+  const canFind = (name: string): boolean =>
+    parts.isEnabled(name) && owner.shows(name) && !hidden.tables.includes(name) && access.get(name) !== 'none';
+  return {
+    ...tables,
+    ...parts,
     find(name) {
-      if (disabledTables.has(name)) return { kind: 'unseen' };
-      if (hidden.has(name)) return { kind: 'unseen' };
-      const table = byName.get(name);
-      return table === undefined ? { kind: 'unknown' } : { kind: 'table', table };
+      const table = tables.known(name);
+      if (table !== undefined && canFind(name)) return { kind: 'table', table };
+      return { kind: table !== undefined || UNAVAILABLE_TABLES.has(name) ? 'unseen' : 'unknown' };
     },
-    columns: (table) => seen.get(table.name) ?? new Set(),
-    setVisible(table, visible) {
-      const name = table.toLowerCase();
-      if (!byName.has(name)) throw new RangeError(`The account has no table ${name}.`);
-      if (visible) hidden.delete(name);
-      else hidden.add(name);
+    columns({ name, columns }) {
+      const known = seen.get(name) ?? new Set(columns.map((column) => column.name).filter((column) => canSee(name, column)));
+      seen.set(name, known);
+      return known;
     },
-    setColumnVisible(table, column, visible) {
-      const name = column.toLowerCase();
-      const columns = seen.get(table.toLowerCase());
-      if (!columns || !byName.get(table.toLowerCase())?.columns.some((known) => known.name === name)) {
-        throw new RangeError(`The account has no column ${table}.${column}.`);
-      }
-      if (visible) columns.add(name);
-      else columns.delete(name);
+    rowsSql(name, conditions = []) {
+      const all = [...conditions, ...hiddenRowConditions(name, hidden.rows)];
+      const view = `suiteql.${quoteSqlName(name)}`;
+      return all.length === 0 ? view : `(SELECT * FROM ${view} WHERE ${all.join(' AND ')})`;
     },
-    setFeatures(wanted) {
-      for (const feature of ['oneWorld', 'multipleCurrencies'] as const) {
-        const isOn = wanted[feature];
-        if (isOn === undefined) continue;
-        const { tables, columns } = FEATURE_PARTS[feature];
-        for (const name of tables) isOn ? disabledTables.delete(name) : disabledTables.add(name);
-        for (const name of columns) isOn ? disabledColumns.delete(name) : disabledColumns.add(name);
-        for (const table of ALL_TABLES.filter(({ name }) => !tables.includes(name))) {
-          for (const name of columns)
-            if (table.columns.some((column) => column.name === name)) role.setColumnVisible(table.name, name, isOn);
-        }
-      }
+    isRowHidden: (table, id) => hidden.rows[table]?.includes(id) ?? false,
+    setVisible: owner.setVisible,
+    setColumnVisible: owner.setColumnVisible,
+    isInCatalog: (table, column = '') =>
+      parts.isEnabled(table, column) && !hidden.tables.includes(table) && !hidden.columns[table]?.includes(column),
+    hidden: () => hidden,
+    setHidden(wanted) {
+      hidden = wanted;
+      forget();
     },
-    // By column name alone: the currency table's own exchangerate is disabled along with that table anyway.
-    isEnabled: (table, column = '') => !disabledTables.has(table) && !disabledColumns.has(column),
+    setAccess(wanted) {
+      access = wanted;
+    },
+    canWrite: (table) => (access.get(table) ?? 'full') === 'full',
   };
-  role.setFeatures(features);
-  return role;
+}
+
+function createFeatureParts(features: Features, onChange: () => void): Pick<RoleVisibility, 'isEnabled' | 'setFeatures'> {
+  const disabled = { tables: new Set<string>(), columns: new Set<string>() };
+  const setFeatures = (wanted: Partial<Features>): void => {
+    for (const feature of ['oneWorld', 'multipleCurrencies'] as const) {
+      const isOn = wanted[feature];
+      if (isOn === undefined) continue;
+      const parts = FEATURE_PARTS[feature];
+      for (const name of parts.tables) isOn ? disabled.tables.delete(name) : disabled.tables.add(name);
+      for (const name of parts.columns) isOn ? disabled.columns.delete(name) : disabled.columns.add(name);
+    }
+    onChange();
+  };
+  setFeatures(features);
+  return {
+    setFeatures,
+    // By column name alone: the currency table's own exchangerate is disabled along with that table anyway.
+    isEnabled: (table, column = '') => !disabled.tables.has(table) && !disabled.columns.has(column),
+  };
+}
+
+function createKnownTables(onChange: () => void): Pick<RoleVisibility, 'known' | 'customFields' | 'setCustomFields'> {
+  let tables = withCustomFields([]);
+  let custom: readonly CustomField[] = [];
+  return {
+    known: (name) => tables.get(name),
+    customFields: (table) => custom.filter((field) => field.table === table),
+    setCustomFields(fields) {
+      custom = fields;
+      tables = withCustomFields(fields);
+      onChange();
+    },
+  };
+}
+
+type OwnersChoice = Pick<RoleVisibility, 'setVisible' | 'setColumnVisible'> & { shows(table: string, column?: string): boolean };
+
+/** The methods throw RangeError for unknown names. */
+function createOwnersChoice(known: RoleVisibility['known'], onChange: () => void): OwnersChoice {
+  const invisible = new Set<string>(); // `table` and `table.column`
+  const set = (name: string, isKnown: boolean, visible: boolean): void => {
+    if (!isKnown) throw new RangeError(`The account has no ${name.includes('.') ? 'column' : 'table'} ${name}.`);
+    if (visible) invisible.delete(name);
+    else invisible.add(name);
+    onChange();
+  };
+  return {
+    shows: (table, column) => !invisible.has(column === undefined ? table : `${table}.${column}`),
+    setVisible: (table, visible) => set(table.toLowerCase(), known(table.toLowerCase()) !== undefined, visible),
+    setColumnVisible(table, column, visible) {
+      const [tableName, name] = [table.toLowerCase(), column.toLowerCase()];
+      const isKnown = known(tableName)?.columns.some((each) => each.name === name) ?? false;
+      set(`${tableName}.${name}`, isKnown, visible);
+    },
+  };
+}
+
+const withCustomFields = (fields: readonly CustomField[]): Map<string, AccountTable> =>
+  new Map(ALL_TABLES.map((table) => [table.name, addCustomFields(table, fields)]));
+
+/** The table with a column for each of its custom fields. */
+export function addCustomFields(table: AccountTable, fields: readonly CustomField[]): AccountTable {
+  const own = fields.filter((field) => field.table === table.name);
+  return own.length === 0 ? table : { ...table, columns: [...table.columns, ...own.map(customColumn)] };
+}
+
+/** The lines of a hidden transaction are hidden with it. Ids are whole numbers. */
+function hiddenRowConditions(table: string, rows: Hidden['rows']): string[] {
+  const notIn = (column: string, ids: readonly string[] = []): string[] =>
+    ids.length === 0 ? [] : [`${quoteSqlName(column)} NOT IN (${ids.join(', ')})`];
+  return [...notIn(idColumnOf(table), rows[table]), ...(table === 'transactionline' ? notIn('transaction', rows['transaction']) : [])];
 }

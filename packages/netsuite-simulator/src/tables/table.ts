@@ -21,7 +21,7 @@ export const labelColumn = (name: string): string => `${name}__df`;
 /** Name of the view's column with the `filter` form of a column. Queries can't name it. */
 export const filterColumn = (name: string): string => `${name}__filter`;
 
-const SQL_TYPE: Record<ColumnKind, string> = {
+export const SQL_TYPE: Record<ColumnKind, string> = {
   integer: 'bigint',
   decimal: 'numeric',
   text: 'text',
@@ -47,6 +47,26 @@ export const tableColumns = (kind: ColumnKind, names: string): AccountColumn[] =
 /** Columns that NetSuite has and the data don't. */
 export const nullColumns = (kind: ColumnKind, names: string): AccountColumn[] =>
   names.split(/\s+/).map((name) => tableColumn(kind, name, `NULL::${SQL_TYPE[kind]}`));
+
+/**
+ * Columns that NetSuite has and the data don't, of a base row with a column `extra`: null until a record is edited through the control
+ * interface, which keeps their values there.
+ */
+export const extraColumns = (kind: ColumnKind, names: string): AccountColumn[] =>
+  names.split(/\s+/).map((name) => tableColumn(kind, name, extraSql(name)));
+
+/** The value that the control interface keeps for a column in `extra`, as text. */
+export const extraSql = (name: string): string => `b.extra->>'${name}'`;
+
+export type StoredValue = { place: 'column' | 'extra'; name: string };
+
+/** Where the base row holds a column's value; undefined for a computed column. */
+export function storedValue({ sql }: AccountColumn): StoredValue | undefined {
+  const column = /^b\."?(\w+)"?$/.exec(sql)?.[1];
+  if (column !== undefined) return { place: 'column', name: column };
+  const extra = /b\.extra->>'(\w+)'/.exec(sql)?.[1];
+  return extra === undefined ? undefined : { place: 'extra', name: extra };
+}
 
 /** A PostgreSQL identifier in double quotes. */
 export const quoteSqlName = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -1,5 +1,5 @@
 // Transaction headers, their lines, statuses and links. ../README.md lists what is derived and by which rule.
-import { type AccountTable, nullColumns, tableColumn, tableColumns } from './table.ts';
+import { type AccountTable, extraColumns, extraSql, tableColumn, tableColumns } from './table.ts';
 
 const ENTITY_LABEL = 'SELECT c.entityid FROM ledger.customer c WHERE c.id = b.entity';
 const CURRENCY_LABEL = 'SELECT c.name FROM ledger.currency c WHERE c.id = b.currency';
@@ -30,8 +30,8 @@ export const transactionTable: AccountTable = {
     ...tableColumns('flag', 'undepfunds'),
     ...tableColumns('date', 'shipdate'),
     SUBSIDIARY,
-    tableColumn('flag', 'void', "'F'"),
-    tableColumn('flag', 'voided', "'F'"),
+    tableColumn('flag', 'void', `COALESCE(${extraSql('void')}, 'F')`),
+    tableColumn('flag', 'voided', `COALESCE(${extraSql('voided')}, 'F')`),
     tableColumn('integer', 'daysopen', "CASE WHEN b.type = 'CustInvc' THEN COALESCE(b.closedate, suiteql.today()) - b.trandate END"),
     tableColumn(
       'integer',
@@ -39,14 +39,14 @@ export const transactionTable: AccountTable = {
       `CASE WHEN b.type = 'CustInvc' THEN
       CASE WHEN b.foreignamountunpaid > 0 THEN GREATEST(0, suiteql.today() - b.duedate) ELSE 0 END END`,
     ),
-    ...nullColumns(
+    ...extraColumns(
       'integer',
       'createdby lastmodifiedby employee billingaddress shippingaddress approvalstatus postingperiod terms nexus reversal',
     ),
-    ...nullColumns('decimal', 'taxtotal'),
-    ...nullColumns('date', 'actualshipdate reversaldate'),
-    ...nullColumns('flag', 'billingstatus paymenthold shipcomplete isreversal visibletocustomer isfinchrg'),
-    ...nullColumns('text', 'transactionnumber email linkedtrackingnumberlist source number'),
+    ...extraColumns('decimal', 'taxtotal'),
+    ...extraColumns('date', 'actualshipdate reversaldate'),
+    ...extraColumns('flag', 'billingstatus paymenthold shipcomplete isreversal visibletocustomer isfinchrg'),
+    ...extraColumns('text', 'transactionnumber email linkedtrackingnumberlist source number'),
   ],
 };
 
@@ -92,15 +92,15 @@ export const transactionLineTable: AccountTable = {
       'b.createdfrom',
       "SELECT k.label || ' #' || t.tranid FROM ledger.transaction t JOIN ledger.transactiontype k ON k.code = t.type WHERE t.id = b.createdfrom",
     ),
-    ...nullColumns('integer', 'units price expenseaccount department class location createdpo kitmemberof revenueelement'),
-    ...nullColumns(
+    ...extraColumns('integer', 'units price expenseaccount department class location createdpo kitmemberof revenueelement'),
+    ...extraColumns(
       'decimal',
       `ratepercent foreignamountpaid foreignamountunpaid foreignpaymentamountused foreignpaymentamountunused
       quantitybilled quantityshiprecv quantitypicked quantitypacked quantitybackordered quantitycommitted costestimate`,
     ),
-    ...nullColumns('flag', 'isclosed isfullyshipped isbillable isinventoryaffecting donotdisplayline kitcomponent'),
-    ...nullColumns('date', 'actualshipdate expectedshipdate closedate'),
-    ...nullColumns('text', 'transactionlinetype'),
+    ...extraColumns('flag', 'isclosed isfullyshipped isbillable isinventoryaffecting donotdisplayline kitcomponent'),
+    ...extraColumns('date', 'actualshipdate expectedshipdate closedate'),
+    ...extraColumns('text', 'transactionlinetype'),
   ],
 };
 

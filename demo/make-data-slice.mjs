@@ -1,4 +1,4 @@
-// Cuts the demo's data from the full data set: `node scripts/make-demo-slice.mjs <source folder> <target folder> [invoices]`.
+// Cuts the demo's data from the full data set: `node demo/make-data-slice.mjs <source folder> <target folder> [invoices]`.
 // Takes whole days from the last one backwards until they hold that many invoices (default 2,000), with everything those days
 // hold: credit memos, journals, all their lines, and the customers and items they name. Rows are copied unchanged.
 import { createReadStream, createWriteStream, mkdirSync, statSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { parse } from 'csv-parse';
 const [source, target, invoicesText = '2000'] = process.argv.slice(2);
 const wantedInvoices = Number(invoicesText);
 if (!source || !target || !Number.isInteger(wantedInvoices) || wantedInvoices < 1) {
-  console.error('usage: node scripts/make-demo-slice.mjs <source folder> <target folder> [invoices]');
+  console.error('usage: node demo/make-data-slice.mjs <source folder> <target folder> [invoices]');
   process.exit(1);
 }
 mkdirSync(target, { recursive: true });
@@ -97,7 +97,7 @@ Real transactions of a UK gift wholesaler from ${firstDay} to ${lastDay}, laid o
 
 Source: UCI Machine Learning Repository, "Online Retail", D. Chen, licensed CC BY 4.0.
 Changes: laid out as four tables with NetSuite's column names; cut to the last days that hold at least ${number(wantedInvoices)} invoices. Made by
-\`scripts/make-demo-slice.mjs\`; rows are as in the full set.
+\`demo/make-data-slice.mjs\`; rows are as in the full set.
 
 | file | rows | of |
 |---|---|---|

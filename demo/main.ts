@@ -1,0 +1,14 @@
+// The entry point of `npm run demo` and `npm run erp`; started by scripts/run.mjs. Together with src/main.ts the only reader of process.env.
+import { readConfig } from '../src/config.ts';
+import { runCommand } from '../src/run-command.ts';
+import { erpUsage, startErp } from './erp.ts';
+
+const [command, ...args] = process.argv.slice(2);
+if (command === 'erp')
+  await runCommand(erpUsage, 'The simulated account', (life) => startErp(args, process.env['DATA_DIR'] ?? '.data', life));
+else
+  await runCommand('Usage: npm run demo', 'The service', async (life) => {
+    const config = readConfig(process.env);
+    const { startDemo } = await import('./demo.ts'); // loads the whole service
+    await startDemo(config, life);
+  });

@@ -1,0 +1,116 @@
+// Custom fields come, change and go, as an administrator does it in NetSuite.
+import type { Pool, PoolClient } from 'pg';
+import { z } from 'zod';
+import { deleteCustomField, insertCustomField, listCustomFields, recreateView, updateCustomField } from '../database/custom-field-store.ts';
+import { inWriteTransaction } from '../database/write-transaction.ts';
+import { type Choice, CUSTOM_FIELD_TYPES, CUSTOM_PREFIXES, type CustomField, type CustomFieldType } from '../tables/custom-fields.ts';
+import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { invalid, notFound } from './control-error.ts';
+import { IdText } from './parse.ts';
+
+const TYPES = Object.keys(CUSTOM_FIELD_TYPES) as CustomFieldType[];
+/** Other names of the types; NetSuite's own names are accepted too. */
+const TYPE_ALIASES: Readonly<Record<string, CustomFieldType>> = {
+  string: 'text',
+  longtext: 'textarea',
+  decimal: 'number',
+  float: 'number',
+  checkbox: 'boolean',
+  time: 'datetime',
+  select: 'list',
+  ...Object.fromEntries(TYPES.map((type) => [CUSTOM_FIELD_TYPES[type].valueType.toLowerCase(), type])),
+};
+
+const FieldType = z.string('must be a text').transform((text, context): CustomFieldType => {
+  const known = TYPES.find((type) => type === text.toLowerCase()) ?? TYPE_ALIASES[text.toLowerCase()];
+  if (known === undefined) context.addIssue({ code: 'custom', message: `must be one of ${TYPES.join(', ')}` });
+  return known ?? 'text';
+});
+const Label = z.string().min(1).max(200);
+const ListValues = z.array(z.union([z.string(), z.strictObject({ id: IdText, name: z.string() })], 'must be a text or {"id", "name"}'));
+
+export const NewField = z.strictObject({
+  table: z.string(),
+  name: z.string(),
+  type: FieldType,
+  label: Label,
+  values: ListValues.optional(),
+});
+export const FieldChange = z.strictObject({ type: FieldType.optional(), label: Label.optional() });
+
+/** Texts get the ids 1, 2, 3 and so on. */
+const choicesOf = (given: z.output<typeof ListValues>): Choice[] =>
+  given.map((value, i) => (typeof value === 'string' ? { id: String(i + 1), name: value } : value));
+
+type Parts = { pool: Pool; timeZone: string; role: RoleVisibility };
+
+/** Throws ControlError 422 for a table without custom fields, a wrong or taken name, and for values that don't go with the type. */
+export async function createField(parts: Parts, { values, ...given }: z.output<typeof NewField>): Promise<CustomField> {
+  const prefix = CUSTOM_PREFIXES[given.table];
+  if (prefix === undefined) {
+    throw invalid({
+      path: 'table',
+      message: `must be one of ${Object.keys(CUSTOM_PREFIXES).join(', ')}: other tables have no custom fields`,
+    });
+  }
+  if (!given.name.startsWith(prefix) || !/^[a-z0-9_]{1,60}$/.test(given.name)) {
+    throw invalid({ path: 'name', message: `must begin with ${prefix} and have at most 60 lower-case letters, digits and underscores` });
+  }
+  if (parts.role.known(given.table)?.columns.some(({ name }) => name === given.name)) {
+    throw invalid({ path: 'name', message: `is taken: ${given.table} has a column ${given.name}` });
+  }
+  if ((given.type === 'list') !== (values !== undefined)) {
+    throw invalid({ path: 'values', message: given.type === 'list' ? 'is required for a list' : 'only goes with the type list' });
+  }
+  const field = { ...given, values: choicesOf(values ?? []) };
+  await changeFields(parts, field.table, (client) => insertCustomField(client, field));
+  return field;
+}
+
+/** A field that becomes a list has the values that its records hold as entries. Throws ControlError 404 for an unknown field. */
+export async function changeField(
+  parts: Parts,
+  table: string,
+  name: string,
+  { type, label }: z.output<typeof FieldChange>,
+): Promise<CustomField> {
+  const known = getField(parts.role, table, name);
+  const changed = { ...known, type: type ?? known.type, label: label ?? known.label };
+  await changeFields(parts, table, async (client) => {
+    if (changed.type === 'list' && changed.values.length === 0) changed.values = await heldValues(client, table, name);
+    await updateCustomField(client, changed);
+  });
+  return changed;
+}
+
+/** Throws ControlError 404 for an unknown field. */
+export async function removeField(parts: Parts, table: string, name: string): Promise<CustomField> {
+  const known = getField(parts.role, table, name);
+  await changeFields(parts, table, (client) => deleteCustomField(client, table, name));
+  return known;
+}
+
+function getField(role: RoleVisibility, table: string, name: string): CustomField {
+  const known = role.customFields(table).find((field) => field.name === name);
+  if (!known) throw notFound(`${table} has no custom field ${name}.`);
+  return known;
+}
+
+async function changeFields({ pool, timeZone, role }: Parts, table: string, work: (client: PoolClient) => Promise<void>): Promise<void> {
+  const fields = await inWriteTransaction(pool, timeZone, async (client) => {
+    await work(client);
+    const changed = await listCustomFields(client);
+    await recreateView(client, table, changed);
+    return changed;
+  });
+  role.setCustomFields(fields);
+}
+
+/** Whole numbers only, since entries have internal ids. */
+async function heldValues(client: PoolClient, table: string, name: string): Promise<Choice[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT DISTINCT extra->>$1 AS id FROM ledger.${table} WHERE extra->>$1 ~ '^-?[0-9]{1,18}$' ORDER BY 1 LIMIT 1000`,
+    [name],
+  );
+  return rows.map(({ id }) => ({ id, name: id }));
+}

@@ -1,0 +1,50 @@
+// The tables whose rows are records: what the control interface reads and edits by internal id.
+import { ALL_TABLES } from '../../tables/all-tables.ts';
+import type { RoleVisibility } from '../../tables/role-visibility.ts';
+import { idColumnOf } from '../../tables/role-visibility.ts';
+import type { AccountTable } from '../../tables/table.ts';
+import { ControlError, notFound } from '../control-error.ts';
+
+/** What can be edited. `created` and `modified` are columns of the base table; `sequence` gives ids to new records. */
+export type RecordTable = { table: AccountTable; created?: string; modified: string; sequence?: string; hasLines: boolean };
+
+const ENTITY = { created: 'datecreated', modified: 'lastmodifieddate', sequence: 'ledger.entity_id', hasLines: false };
+const OTHER = { modified: 'lastmodifieddate', hasLines: false };
+const EDITABLE: Readonly<Record<string, Omit<RecordTable, 'table'>>> = {
+  customer: ENTITY,
+  vendor: ENTITY,
+  employee: ENTITY,
+  contact: ENTITY,
+  item: { ...ENTITY, created: 'createddate', sequence: 'ledger.item_id' },
+  transaction: { created: 'createddate', modified: 'lastmodifieddate', sequence: 'ledger.transaction_id', hasLines: true },
+  currency: OTHER,
+  subsidiary: OTHER,
+};
+
+/** Tables that can be read by internal id but not edited, and what to edit instead. */
+const READ_ONLY: Readonly<Record<string, string>> = {
+  transactionline: 'Edit a line with its transaction: PATCH /records/transaction/{id} with "lines".',
+  entity: 'Edit the customer, vendor, employee or contact.',
+  customersubsidiaryrelationship: 'Edit the customer.',
+};
+
+/** The table with its custom fields, whatever the role can see. Throws ControlError 404 unless its rows have internal ids. */
+export function getReadableTable(role: RoleVisibility, name: string): AccountTable {
+  const table = role.known(name);
+  if (table && (EDITABLE[name] || READ_ONLY[name])) return table;
+  const known = ALL_TABLES.map((each) => each.name).filter((each) => EDITABLE[each] || READ_ONLY[each]);
+  throw notFound(`${table ? `The rows of ${name} have no internal ids.` : `Unknown table ${name}.`} Use one of ${known.join(', ')}.`);
+}
+
+/** Throws ControlError: 404 for an unknown table, 422 for one that can't be edited. */
+export function getEditableTable(role: RoleVisibility, name: string): RecordTable {
+  const table = getReadableTable(role, name);
+  const facts = EDITABLE[name];
+  if (!facts) throw new ControlError(422, `Records of ${name} can't be edited. ${READ_ONLY[name]}`);
+  return { table, ...facts };
+}
+
+export const isEditable = (table: string): boolean => EDITABLE[table] !== undefined;
+export const isReadable = (table: string): boolean => isEditable(table) || READ_ONLY[table] !== undefined;
+
+export const keyOf = ({ name }: AccountTable): string => idColumnOf(name);

@@ -1,0 +1,129 @@
+// The requests of the control interface: method, path, and what they do. Answers are JSON with status 200 unless said otherwise.
+import { type Request, type Response, Router } from 'express';
+import { z } from 'zod';
+import { ClockBody } from './clock.ts';
+import { type Control, parseLimit } from './control.ts';
+import { ControlError } from './control-error.ts';
+import { FaultsBody } from './faults.ts';
+import { changeField, createField, FieldChange, NewField, removeField } from './fields.ts';
+import { HiddenBody } from './hidden.ts';
+import { parseBody, parseId, parseValue } from './parse.ts';
+import { NewRecord } from './records/create-record.ts';
+import { RecordEdit } from './records/edit-record.ts';
+import { RoleBody } from './role.ts';
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+type Route = { method: Method; path: string; status?: number; handle: (request: Request) => unknown };
+
+const Nothing = z.strictObject({});
+const LoadBody = z.strictObject({ concurrency: z.int().min(0).max(1000) });
+const ListQuery = z.strictObject({ after: z.string().optional(), limit: z.string().optional() });
+const RemoveQuery = z.strictObject({ listed: z.literal(['true', 'false']).optional() });
+
+const parameter = (request: Request, name: string): string => String(request.params[name] ?? '');
+const recordOf = (request: Request): [table: string, id: string] => [parameter(request, 'table'), parseId(parameter(request, 'id'))];
+
+const stateRoutes = (control: Control): Route[] => {
+  const put = (method: Method, path: string, work: (request: Request) => unknown): Route => ({
+    method,
+    path,
+    async handle(request) {
+      await work(request);
+      return control.state();
+    },
+  });
+  return [
+    { method: 'get', path: '/state', handle: control.state },
+    { method: 'get', path: '/tables', handle: control.tables },
+    put('post', '/reset', (request) => {
+      parseBody(Nothing, request);
+      control.reset();
+    }),
+    put('put', '/hidden', (request) => control.hide(parseBody(HiddenBody, request))),
+    put('put', '/faults', (request) => control.putFaults(parseBody(FaultsBody, request))),
+    put('post', '/role', (request) => control.setPermissions(parseBody(RoleBody, request))),
+    put('post', '/clock', (request) => control.setClock(parseBody(ClockBody, request))),
+    put('post', '/load', (request) => control.setLoad(parseBody(LoadBody, request).concurrency)),
+    {
+      method: 'post',
+      path: '/certificate/revoke',
+      handle(request) {
+        parseBody(Nothing, request);
+        return control.revokeCertificates();
+      },
+    },
+  ];
+};
+
+const recordRoutes = ({ records }: Control): Route[] => [
+  {
+    method: 'get',
+    path: '/records/:table',
+    handle(request) {
+      const { after, limit } = parseValue(ListQuery, request.query);
+      return records.list(parameter(request, 'table'), {
+        after: after === undefined ? undefined : parseId(after, 'after'),
+        limit: parseLimit(limit),
+      });
+    },
+  },
+  {
+    method: 'post',
+    path: '/records/:table',
+    status: 201,
+    handle: (request) => records.create(parameter(request, 'table'), parseBody(NewRecord, request)),
+  },
+  { method: 'get', path: '/records/:table/:id', handle: (request) => records.get(...recordOf(request)) },
+  {
+    method: 'patch',
+    path: '/records/:table/:id',
+    handle: (request) => records.patch(...recordOf(request), parseBody(RecordEdit, request)),
+  },
+  {
+    method: 'delete',
+    path: '/records/:table/:id',
+    handle: (request) => records.remove(...recordOf(request), parseValue(RemoveQuery, request.query).listed !== 'false'),
+  },
+  {
+    method: 'post',
+    path: '/records/:table/:id/restore',
+    handle(request) {
+      parseBody(Nothing, request);
+      return records.restore(...recordOf(request));
+    },
+  },
+];
+
+const fieldRoutes = ({ fieldParts }: Control): Route[] => [
+  { method: 'post', path: '/fields', status: 201, handle: (request) => createField(fieldParts(), parseBody(NewField, request)) },
+  {
+    method: 'patch',
+    path: '/fields/:table/:name',
+    handle: (request) =>
+      changeField(fieldParts(), parameter(request, 'table'), parameter(request, 'name'), parseBody(FieldChange, request)),
+  },
+  {
+    method: 'delete',
+    path: '/fields/:table/:name',
+    handle: (request) => removeField(fieldParts(), parameter(request, 'table'), parameter(request, 'name')),
+  },
+];
+
+/** The routes throw ControlError, 405 for another method of a known path included. */
+export function controlRoutes(control: Control): Router {
+  const router = Router({ caseSensitive: true });
+  const routes = [...stateRoutes(control), ...recordRoutes(control), ...fieldRoutes(control)];
+  for (const { method, path, status = 200, handle } of routes) {
+    router[method](path, async (request: Request, response: Response) => {
+      response.status(status).json(await handle(request));
+    });
+  }
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const allowed = routes.filter((route) => route.path === path).map(({ method }) => method.toUpperCase());
+    router.all(path, (request, response) => {
+      response.set('allow', allowed.join(', '));
+      throw new ControlError(405, `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`);
+    });
+  }
+  return router;
+}

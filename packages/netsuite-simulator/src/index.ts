@@ -1,0 +1,4 @@
+// The package's public entry point.
+export { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from './account.ts';
+export type { Fault } from './faults.ts';
+export type { DayReport } from './replay.ts';

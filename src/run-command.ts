@@ -1,0 +1,48 @@
+// Runs one command as this process: prints what prevents its start, and shuts down on a signal. Used by main.ts and by the demo's entry.
+import { BadEnvironment } from './config.ts';
+import { errorMessage } from './core/errors.ts';
+import { createLifecycle, type Lifecycle, Stopped } from './core/lifecycle.ts';
+import { UnusableDatabase } from './db/connect.ts';
+
+export class InvalidUsage extends Error {}
+
+/** Shuts down at the first signal, even while starting; a second signal ends the process at once. */
+function stopOnSignal(life: Lifecycle): void {
+  let stopping = false;
+  const onSignal = () => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    life.stop().then(
+      () => process.exit(process.exitCode ?? 0),
+      (error: unknown) => {
+        console.error(errorMessage(error));
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+}
+
+/** Errors whose message alone tells the operator what to do. */
+const isExpected = (error: unknown): boolean => error instanceof BadEnvironment || error instanceof UnusableDatabase;
+
+/**
+ * Runs `command`, which opens its resources through `life`. An error ends the process with code 1: InvalidUsage and bad arguments print
+ * `usage`, others what `name` could not start for.
+ */
+export async function runCommand(usage: string, name: string, command: (life: Lifecycle) => Promise<void>): Promise<void> {
+  const life = createLifecycle();
+  stopOnSignal(life);
+  try {
+    await command(life);
+  } catch (error) {
+    // A signal during the start: stopOnSignal ends the process.
+    if (error instanceof Stopped) return;
+    const badArguments = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+    if (error instanceof InvalidUsage || badArguments) console.error(usage);
+    else console.error(isExpected(error) ? errorMessage(error) : `${name} could not start: ${errorMessage(error)}`);
+    await life.stop();
+    process.exit(1);
+  }
+}

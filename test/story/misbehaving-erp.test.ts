@@ -1,0 +1,75 @@
+// An ERP that misbehaves, switched on through its control interface, and what a person then sees on the run.
+import type { Express } from 'express';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Background, createApp, startBackground } from '../../src/app.ts';
+import { type Api, apiOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
+
+let erp: Erp;
+let database: TestDatabase;
+let app: Express;
+let background: Background;
+let api: Api;
+let configId: string;
+
+beforeAll(async () => {
+  erp = await startErp(dataFolder, { control: {} });
+  database = await testDatabase({
+    settings: {
+      erp: { ...testSettings.erp, allowedHosts: [erp.host] },
+      sync: { ...testSettings.sync, retryBaseMs: 50, retryMaxMs: 100, maxAttemptsWithoutProgress: 2 },
+    },
+  });
+  app = createApp(database.ctx);
+  background = await startBackground(database.ctx);
+  const { id } = await makeOrganization(database.ctx);
+  api = apiOf(app, (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
+  await erp.connect(api);
+  expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+  const created = await api('post', '/sync-configs', { recordType: 'customer', name: 'Customers', schedule: null });
+  configId = created.body.id;
+  expect((await run()).status).toBe('succeeded');
+});
+afterAll(async () => {
+  await background.stop();
+  await database.close();
+  await erp.stop();
+});
+
+async function put(path: string, body: object): Promise<void> {
+  const { url, token } = erp.account.control ?? { url: '', token: '' };
+  const answer = await fetch(`${url}${path}`, { method: 'PUT', headers: { authorization: `Bearer ${token}` }, body: JSON.stringify(body) });
+  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+}
+
+async function run(mode?: 'full') {
+  const started = await api('post', `/sync-configs/${configId}/trigger`, mode === undefined ? {} : { mode });
+  expect(started.status).toBe(202);
+  return until(async () => {
+    const { body } = await api('get', `/sync-runs/${started.body.id}`);
+    return ['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status) ? body : undefined;
+  });
+}
+
+it('a hidden column: the run tries again without it, and the drift names it', async () => {
+  await put('/hidden', { columns: { customer: ['defaultcountry'] } });
+  const seen = await run('full');
+  expect(seen).toMatchObject({ status: 'succeeded', attempt: 2, error: null });
+  const { data } = (await api('get', `/sync-configs/${configId}/drift`)).body;
+  expect(data).toMatchObject([{ kind: 'vanished', field: 'defaultcountry', runId: seen.id }]);
+  await put('/hidden', {});
+});
+
+it.each([
+  ['rows that are left out', [{ on: { table: 'customer', kind: 'rows' }, dropRows: { every: 50 } }], 'COUNT_MISMATCH'],
+  ['a wrong count', [{ on: { table: 'customer', kind: 'count' }, countOffset: 1 }], 'COUNT_MISMATCH'],
+  ['a forbidden table', [{ on: { table: 'customer' }, status: 403 }], 'PERMISSION_MISSING'],
+])('%s: the run fails and says why', async (_name, faults, code) => {
+  await put('/faults', faults);
+  expect(await run('full')).toMatchObject({ status: 'failed', error: { code } });
+  await put('/faults', []);
+  expect((await run('full')).status).toBe('succeeded');
+});
