@@ -1,30 +1,29 @@
-// Everything about reads that one process shares: caches, queues and prepared statements of one connection pool, so that the limits on
-// memory and concurrency hold for all readers together.
-import type { Ctx } from '../core/ctx.ts';
+// Everything about reads that one process shares: caches, queues and prepared statements of its connection pools, so that the limits on
+// memory and concurrency hold for all readers together. Opened once, where the process is composed, and handed to every reader.
+import { createCache } from '../core/cache.ts';
+import type { Ctx, ReadEngine, ReadingCtx } from '../core/ctx.ts';
 import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
-import { createReadQueue } from './admission.ts';
-import { createAnchorCache } from './anchors.ts';
-import { createExportState, type ExportState } from './export.ts';
-import { createFairQueue, type FairQueue } from './fair-queue.ts';
-import { scanLimitWithoutTotal } from './ranges.ts';
-import type { Reader } from './read.ts';
-import { createStatementRunner } from './statements.ts';
-import { createTotalCache } from './totals.ts';
-import { createTtlCache, type TtlCache } from './ttl-cache.ts';
-import { type ContentCache, createContentCache, type VersionState } from './versions.store.ts';
+import type { Semaphore } from '../core/semaphore.ts';
+import { createExportState } from './export/export-state.ts';
+import { createReadQueue, createSavedQueryQueue } from './load/admission.ts';
+import { createAnchorCache } from './read/anchors.ts';
+import { scanLimitWithoutTotal } from './read/ranges.ts';
+import type { Reader } from './read/reader.ts';
+import { createStatementRunner } from './read/statements.ts';
+import { createTotalCache } from './read/totals.ts';
+import { createRecordReader, type RecordReader, type RecordSources } from './records/records.ts';
+import { createRecordTools, type RecordTools, type ToolSources } from './tools/record-tools.ts';
+import { createContentCache } from './version/content-cache.ts';
 
-export type Engine = {
-  readonly exports: ExportState;
-  /** Queue for reads of saved queries, which no version declares and no index may serve. */
-  readonly savedQueries: FairQueue;
-  /** Queue for lists, records and changes. */
-  readonly reads: FairQueue;
-  readonly readerOf: (organizationId: string) => Reader;
-  /** By `<organization id>/<version>`. */
-  readonly versions: TtlCache<VersionState | undefined>;
-  readonly content: ContentCache;
-  readonly cacheCounters: CacheCounters;
-};
+export type Engine = ReadEngine &
+  RecordSources &
+  ToolSources & {
+    /** Queue for lists, records and changes. */
+    readonly reads: Semaphore;
+    readonly records: RecordReader;
+    readonly tools: RecordTools;
+    readonly cacheCounters: CacheCounters;
+  };
 
 /** The caches whose hits are counted. */
 const cacheNames = [
@@ -41,48 +40,55 @@ const cacheNames = [
 ] as const;
 type CacheCounters = Readonly<Record<(typeof cacheNames)[number], HitCounter>>;
 
-const engines = new WeakMap<Ctx['db'], Engine>();
-
-/** Creates an engine and registers it as the engine of these connections. */
-export function createEngine(ctx: Ctx): Engine {
+export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settings'>): Engine {
   const { clock, settings } = ctx;
   const { cacheBytes, cacheTtlMs } = settings;
-  const readQueue = createReadQueue(ctx);
+  const reads = createReadQueue(ctx);
   const cacheCounters = Object.fromEntries(cacheNames.map((name) => [name, createHitCounter()])) as CacheCounters;
+  const lookups = { maxBytes: cacheBytes.lookups, ttl: { clock, ms: cacheTtlMs } };
   const shared: Omit<Reader, 'organizationId'> = {
     db: ctx.db,
     clock,
     log: ctx.log,
-    states: createTtlCache(clock, cacheTtlMs, cacheBytes.lookups, cacheCounters.generations),
+    states: createCache({ ...lookups, counter: cacheCounters.generations }),
     totals: createTotalCache(cacheBytes.totals, cacheCounters.totals),
     anchors: createAnchorCache(cacheBytes.anchors, settings.anchorEvery, cacheCounters.anchors),
     scanLimit: scanLimitWithoutTotal(settings),
-    queue: readQueue,
-    statements: createStatementRunner(ctx.db.data, readQueue, cacheBytes.statements, undefined, cacheCounters.statements),
+    queue: reads,
+    statements: createStatementRunner(ctx.db.data, reads, cacheBytes.statements, undefined, cacheCounters.statements),
   };
-  // The other half of the connections stays with the public interface, however many saved queries run.
-  const half = Math.max(1, Math.floor(ctx.db.data.options.max / 2));
-  const engine: Engine = {
-    exports: createExportState(ctx, readQueue),
-    savedQueries: createFairQueue({ maxRunning: half, maxWaiting: 8 * half, maxWaitMs: settings.readTimeoutMs }, 'reads of saved queries'),
+  const sources: RecordSources & ToolSources = {
+    exports: createExportState(ctx, reads),
+    savedQueries: createSavedQueryQueue(ctx),
     readerOf: (organizationId) => ({ ...shared, organizationId }),
-    versions: createTtlCache(clock, cacheTtlMs, cacheBytes.lookups, cacheCounters.versions),
+    versions: createCache({ ...lookups, counter: cacheCounters.versions }),
     content: createContentCache(cacheBytes.versions, { schemas: cacheCounters.schemas, texts: cacheCounters.descriptions }),
-    reads: readQueue,
+  };
+  const engine: Omit<Engine, keyof ReadEngine> = {
+    ...sources,
+    reads,
+    records: createRecordReader(sources),
+    tools: createRecordTools(sources),
     cacheCounters,
   };
-  engines.set(ctx.db, engine);
-  return engine;
+  return engine as Engine;
 }
 
-/** The engine of these connections; created on first use. */
-export const engineOf = (ctx: Ctx): Engine => engines.get(ctx.db) ?? createEngine(ctx);
+type Reading = Pick<ReadingCtx, 'reads'>;
+/** Every ReadEngine is an Engine: only `createReadEngine` makes them. */
+export const engineOf = ({ reads }: Reading): Engine => reads as Engine;
+
+/** Reads of records for callers inside the service. */
+export const recordsOf = (ctx: Reading): RecordReader => engineOf(ctx).records;
+
+/** The published versions as tools for language models. */
+export const recordToolsOf = (ctx: Reading): RecordTools => engineOf(ctx).tools;
 
 /** Rejects all waiting exports and saved-query reads with 503, for shutdown. */
-export function closeQueues(ctx: Pick<Ctx, 'db'>): void {
-  const engine = engines.get(ctx.db);
-  engine?.exports.queue.close();
-  engine?.savedQueries.close();
+export function closeQueues(ctx: Reading): void {
+  const { exports, savedQueries } = engineOf(ctx);
+  exports.queue.close();
+  savedQueries.close();
 }
 
 type QueueStats = { readonly running: number; readonly waiting: number };
@@ -92,7 +98,7 @@ export type PublicMetrics = {
 };
 
 /** Hits and misses of each cache, and the current length of each queue. */
-export function publicMetrics(ctx: Ctx): PublicMetrics {
+export function publicMetrics(ctx: Reading): PublicMetrics {
   const { cacheCounters, exports, savedQueries, reads } = engineOf(ctx);
   return { caches: cacheCounters, queues: { reads: reads.stats(), exports: exports.queue.stats(), free_reads: savedQueries.stats() } };
 }

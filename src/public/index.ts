@@ -1,28 +1,29 @@
 // Entry point of the public interface: its request handler, and what the management interface needs to validate, bind and describe
 // versions.
 import type { Request, RequestHandler, Response } from 'express';
-import type { Ctx } from '../core/ctx.ts';
+import type { ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { ServedRoute } from '../core/served-route.ts';
-import { allowedMethods, allowOrigin } from './cross-origin.ts';
-import { createPublicService, serveRequest } from './serve.ts';
-import type { UsageCounter } from './usage.ts';
+import { allowedMethods, allowOrigin } from './http/cross-origin.ts';
+import { serveRequest } from './serve/serve.ts';
+import { createPublicService } from './serve/service.ts';
+import type { UsageCounter } from './serve/usage.ts';
 
-export { readAvailable } from './available.ts';
-export { type Available, bindDocument, sourceOf } from './bind.ts';
-export { compareVersions, type VersionChange } from './compare.ts';
-export { closeQueues, publicMetrics } from './engine.ts';
-export { indexesOf } from './indexes.ts';
-export { describeVersion } from './openapi.ts';
-export { type Proof, proveVersion } from './prove.ts';
-export type { QueryProblem, RecordQuery } from './record-query.ts';
-export { createRecordReader, type RecordReader } from './records.ts';
-export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './schema-document.ts';
-export { createRecordTools, DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess } from './tools.ts';
-export { startUsageCounter, type UsageCounter } from './usage.ts';
-export { type DefinitionProblem, validateDocument } from './validate.ts';
-export { createVersionTools, type VersionTool } from './version-tools.ts';
-export { findPredecessor } from './versions.store.ts';
+export { closeQueues, createReadEngine, publicMetrics, recordsOf, recordToolsOf } from './engine.ts';
+export { describeVersion } from './openapi/describe-version.ts';
+export { type Proof, proveVersion } from './proof/prove.ts';
+export { indexesOf } from './read/indexes.ts';
+export type { QueryProblem, RecordQuery } from './records/record-query.ts';
+export type { RecordReader } from './records/records.ts';
+export { startUsageCounter, type UsageCounter } from './serve/usage.ts';
+export { DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess } from './tools/record-tools.ts';
+export { createVersionTools, type VersionTool } from './tools/version-tools.ts';
+export { readAvailable } from './version/available.ts';
+export { type Available, bindDocument, sourceOf } from './version/bind.ts';
+export { compareVersions, type VersionChange } from './version/compare.ts';
+export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './version/schema-document.ts';
+export { type DefinitionProblem, validateDocument } from './version/validate.ts';
+export { findPredecessor } from './version/versions.store.ts';
 
 /** Recorded in place of the status when the response was cut off before its end. */
 const abortedStatus = 500;
@@ -47,7 +48,7 @@ const preview = /^\/openapi\/[^/]+\/preview\/?$/;
  * OPTIONS; everything else that fails is passed on as a rejection (see `serveRequest`).
  */
 export function publicHandler(
-  ctx: Ctx,
+  ctx: ReadingCtx,
   { referencePage, sessionCookie, headersOf, applyHeaders, usage, onServed }: PublicOptions,
 ): RequestHandler {
   const service = createPublicService(ctx);

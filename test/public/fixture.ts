@@ -1,7 +1,7 @@
 // A small organization with invoices in its warehouse and a published version, and the public interface in front of it.
 import express, { type Express } from 'express';
 import supertest from 'supertest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import type { Ctx, ReadEngine, ReadingCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { sessionCookie } from '../../src/http/authenticate.ts';
@@ -11,6 +11,7 @@ import { requestLog } from '../../src/http/request-log.ts';
 import { recordServed } from '../../src/http/served.ts';
 import {
   bindDocument,
+  createReadEngine,
   describeVersion,
   publicHandler,
   readAvailable,
@@ -222,22 +223,28 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
   return id;
 }
 
-export function publicApp(ctx: Ctx, usage: UsageCounter = startUsageCounter(ctx)): Express {
+/** With a read engine of its own, whose caches are empty. */
+export const withReads = (ctx: Ctx): ReadingCtx => ({ ...ctx, reads: createReadEngine(ctx) });
+
+export function publicApp(ctx: Ctx, usage: UsageCounter = startUsageCounter(ctx), reads: ReadEngine = createReadEngine(ctx)): Express {
   const app = express();
   app.disable('x-powered-by');
   app.use(requestLog(ctx.log, ctx.clock));
   app.use(
     '/api/public',
-    publicHandler(ctx, {
-      usage,
-      sessionCookie,
-      headersOf: pendingHeaders,
-      applyHeaders: applyPendingHeaders,
-      onServed: recordServed,
-      referencePage: (_req, res) => {
-        res.type('html').send('<!doctype html><title>reference</title>');
+    publicHandler(
+      { ...ctx, reads },
+      {
+        usage,
+        sessionCookie,
+        headersOf: pendingHeaders,
+        applyHeaders: applyPendingHeaders,
+        onServed: recordServed,
+        referencePage: (_req, res) => {
+          res.type('html').send('<!doctype html><title>reference</title>');
+        },
       },
-    }),
+    ),
   );
   app.use(notFoundHandler);
   app.use(errorHandler(ctx.log));

@@ -1,12 +1,13 @@
 // Serves the change feed of a resource: each record once, at its latest change, in commit order. A client that starts without `since` and
 // follows `next` ends up with the contents of the list.
-import { AppError } from '../core/errors.ts';
+import { AppError } from '../../core/errors.ts';
+import { didYouMean } from '../../core/nearest-name.ts';
+import { negotiateMediaType, type ReadContext, sendPageOrNotModified } from '../http/exchange.ts';
+import type { Freshness, StateRow } from '../read/reader.ts';
+import { parameterError, parameterProblem, parseQuery, type QueryParameters, queryTextOf } from '../read/request.ts';
+import { readRow } from '../read/rows.ts';
 import { type ChangePlan, type ChangeRow, changesStatement } from './change-sql.ts';
 import { type ChangeCursor, decodeChangeToken, encodeChangeToken, epochMarkOf } from './change-token.ts';
-import { negotiateMediaType, type ReadContext, sendPageOrNotModified } from './exchange.ts';
-import { didYouMean } from './nearest.ts';
-import { type Freshness, readRow, type StateRow } from './read.ts';
-import { parameterError, parameterProblem, parseQuery, type QueryParameters, queryTextOf } from './request.ts';
 
 const maxChanges = 1_000;
 const defaultChanges = 100;

@@ -1,12 +1,12 @@
 // Writes one page of the changes of a resource as one statement: records and tombstones by generation, which is commit order.
 
-import { rfc3339Sql } from '../warehouse/record-state.ts';
-import { quoteIdentifier } from '../warehouse/table.ts';
+import { rfc3339Sql } from '../../warehouse/record-state.ts';
+import { quoteIdentifier } from '../../warehouse/table.ts';
+import { type Bind, parameterTypes } from '../read/conditions.ts';
+import { recordColumns } from '../read/render-sql.ts';
+import { type Statement, stateColumns, type TableRef } from '../read/sql.ts';
+import type { CompiledEndpoint } from '../version/compile.ts';
 import type { ChangePosition } from './change-token.ts';
-import type { CompiledEndpoint } from './compile.ts';
-import { type Bind, parameterTypes } from './conditions.ts';
-import { recordColumns } from './render-sql.ts';
-import { type Statement, stateColumns, type TableRef } from './sql.ts';
 
 export type ChangePlan = {
   readonly endpoint: CompiledEndpoint;

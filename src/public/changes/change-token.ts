@@ -1,8 +1,8 @@
 // Encodes the position of a client in the change feed as an opaque token, signed and bound to the organization, version and resource it was
 // issued for.
 import { createHash } from 'node:crypto';
-import type { TenantCtx } from '../core/ctx.ts';
-import { isRecordId } from './values.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { isRecordId } from '../read/values.ts';
 
 /** The last change that was delivered. Within a generation records come first, then deletions, each by id. */
 export type ChangePosition = { readonly generation: string; readonly kind: 'upsert' | 'delete'; readonly id: string };

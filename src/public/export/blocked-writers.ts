@@ -2,7 +2,8 @@
 // wait for it, and every list would queue behind that writer. So exports are cut off when someone waits for them: for the advisory lock of
 // long reads, which is taken before the lock of the table, or for the table lock itself.
 import type { Pool } from 'pg';
-import type { Log } from '../core/log.ts';
+import type { Log } from '../../core/log.ts';
+import { type Recurring, startRecurring } from '../../core/recurring.ts';
 
 export type BlockedWriters = {
   /**
@@ -22,28 +23,21 @@ const blockers = `select distinct b.pid from pg_locks w cross join lateral unnes
 /** Polls `pool` while at least one backend is watched, with at most one query at a time. */
 export function watchBlockedWriters(pool: Pick<Pool, 'query'>, log: Log): BlockedWriters {
   const watched = new Map<number, () => void>();
-  let isPolling = false;
-  const schedulePoll = (): void => {
-    isPolling = watched.size > 0;
-    if (isPolling) setTimeout(poll, pollEveryMs);
-  };
+  let polling: Recurring | undefined;
   const poll = async (): Promise<void> => {
-    // The last export may have ended meanwhile, and the pool with it.
-    if (watched.size === 0) return schedulePoll();
-    try {
-      const { rows } = await pool.query<{ pid: number }>(blockers, [minBlockedMs / 1000, [...watched.keys()]]);
-      for (const { pid } of rows) watched.get(pid)?.();
-    } catch (error) {
-      log.warn({ err: error }, 'could not check for writers blocked by exports');
-    }
-    schedulePoll();
+    const { rows } = await pool.query<{ pid: number }>(blockers, [minBlockedMs / 1000, [...watched.keys()]]);
+    for (const { pid } of rows) watched.get(pid)?.();
   };
+  const onFailure = (error: unknown): void => log.warn({ err: error }, 'could not check for writers blocked by exports');
   return {
     watch(backend, cut) {
       watched.set(backend, cut);
-      if (!isPolling) schedulePoll();
+      polling ??= startRecurring(pollEveryMs, poll, onFailure);
       return () => {
         watched.delete(backend);
+        if (watched.size > 0) return;
+        void polling?.stop();
+        polling = undefined;
       };
     },
   };

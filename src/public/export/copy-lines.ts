@@ -1,12 +1,12 @@
 // Streams the rows of a plan as bytes of some form, straight from PostgreSQL's COPY of one snapshot, and watches the stream: a reader must
 // keep up, and must not block others from the table.
-import type { Settings } from '../core/settings.ts';
+import type { Settings } from '../../core/settings.ts';
 
-import { copyOut } from '../db/copy-out.ts';
+import { copyOut } from '../../db/driver/copy-out.ts';
+import type { ListPlan } from '../read/plan.ts';
 import type { BlockedWriters } from './blocked-writers.ts';
 import type { CellColumn, RowWriter } from './copy-rows.ts';
 import { copyStatement } from './export-sql.ts';
-import type { ListPlan } from './plan.ts';
 import { createSlowReaderCheck } from './slow-reader.ts';
 import type { Snapshot } from './snapshot.ts';
 

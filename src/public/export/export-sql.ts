@@ -1,13 +1,14 @@
 // Writes an export as one COPY of bare columns; the service converts them into the requested form, because PostgreSQL takes three times as
 // long to write JSON. COPY takes no parameters, so the values of a request are first put into settings of the transaction and read from
 // there with a cast to their type. As everywhere, no text of a request becomes part of a statement.
-import { quoteIdentifier } from '../warehouse/table.ts';
-import { columnReference, conditionPart, whereSql } from './conditions.ts';
-import type { CellColumn } from './copy-rows.ts';
-import type { ListPlan } from './plan.ts';
-import { mayLackKey } from './ranges.ts';
-import { cellColumns } from './render-sql.ts';
-import { orderSql, rangeOrderSql, type TableRef } from './sql.ts';
+import { quoteIdentifier } from '../../warehouse/table.ts';
+import { columnReference, conditionPart, whereSql } from '../read/conditions.ts';
+import type { ListPlan } from '../read/plan.ts';
+import { mayLackKey } from '../read/ranges.ts';
+import { linesJson } from '../read/render-sql.ts';
+import { orderSql, rangeOrderSql, type TableRef } from '../read/sql.ts';
+import type { OutputField } from '../version/compile.ts';
+import type { CellColumn, CellKind } from './copy-rows.ts';
 
 export type CopyStatement = {
   readonly text: string;
@@ -61,4 +62,24 @@ export function countStatement({ schema, table }: TableRef, plan: ListPlan): Set
     plan.conditions.map((condition) => conditionPart(condition).text((value, type) => `$${values.push(value)}::${type}`)),
   );
   return { text: `select count(*)::text as total from ${schema}.${quoteIdentifier(table)} as t${where}`, values };
+}
+
+const kindOf = ({ column, asString }: OutputField & { kind: 'value' }): CellKind => {
+  if (column.type === 'integer' || column.type === 'number') return asString ? 'digits' : 'number';
+  return column.type;
+};
+
+/** The stored values of the same record (lines as JSON), and what each cell holds, for writers of other forms. */
+function cellColumns(
+  fields: readonly OutputField[],
+  idType: 'integer' | 'text',
+): { readonly sql: string; readonly columns: readonly CellColumn[] } {
+  const cells = fields.map((field) => {
+    const { name } = field;
+    if (field.kind === 'absent') return { name, kind: 'text' as const, sql: 'null::text' };
+    if (field.kind === 'lines') return { name, kind: 'json' as const, sql: linesJson(`t.${quoteIdentifier(field.column)}`, field.lines) };
+    return { name, kind: kindOf(field), sql: `t.${quoteIdentifier(field.column.column)}` };
+  });
+  const id = { name: 'id', kind: idType === 'integer' ? ('digits' as const) : ('text' as const), sql: 't.id' };
+  return { sql: [id, ...cells].map(({ sql }) => sql).join(', '), columns: [id, ...cells].map(({ name, kind }) => ({ name, kind })) };
 }

@@ -3,21 +3,20 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { Ctx } from '../core/ctx.ts';
-import { sqlState } from '../db/pg-errors.ts';
-import { type BlockedWriters, watchBlockedWriters } from './blocked-writers.ts';
+import { sqlState } from '../../db/pg-errors.ts';
+import { identityOf, type ReadContext, sendNotModifiedIfFresh } from '../http/exchange.ts';
+import { acceptsGzip, knownTags } from '../http/negotiate.ts';
+import { addFreshness, gzipLevel, matchingTag, sendNotModified, tagOf } from '../http/response.ts';
+import { asUnavailable, queryCanceled } from '../read/failures.ts';
+import { type ListPlan, planList } from '../read/plan.ts';
+import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
+import { parseQuery, queryTextOf } from '../read/request.ts';
 import { type CopiedRows, startCopy, watchCopy } from './copy-lines.ts';
 import type { CellColumn, RowWriter } from './copy-rows.ts';
 import { createCsvWriter } from './csv.ts';
-import { identityOf, type ReadContext, sendNotModifiedIfFresh } from './exchange.ts';
-import { createFairQueue, type FairQueue } from './fair-queue.ts';
+import type { ExportState } from './export-state.ts';
 import { createJsonLinesWriter } from './json-lines.ts';
-import { acceptsGzip, knownTags } from './negotiate.ts';
-import { type ListPlan, planList } from './plan.ts';
-import { asUnavailable, queryCanceled } from './read.ts';
-import { parseQuery, queryTextOf } from './request.ts';
-import { addFreshness, gzipLevel, matchingTag, sendNotModified, tagOf } from './response.ts';
-import { openSnapshot, retryOnTableSwap, type Snapshot, totalOf } from './snapshot.ts';
+import { openSnapshot, type Snapshot, totalOf } from './snapshot.ts';
 
 export const exportTypes = ['application/x-ndjson', 'text/csv'] as const;
 type ExportType = (typeof exportTypes)[number];
@@ -30,51 +29,6 @@ const rowWriters: Readonly<Record<ExportType, (columns: readonly CellColumn[]) =
   'application/x-ndjson': createJsonLinesWriter,
   'text/csv': createCsvWriter,
 };
-
-/** What all exports of one process share. */
-export type ExportState = {
-  readonly queue: FairQueue;
-  readonly blockedWriters: BlockedWriters;
-  /** Waits until pages and records have been read and until other exports had their share, so that exports hardly delay them. */
-  readonly yieldToReads: () => Promise<void>;
-};
-
-/** Under a constant load of page reads an export still sends this many chunks of 64 KiB per second. */
-const minChunksPerSecond = 40;
-
-/** One chunk per event loop iteration across all exports: other events run in between. */
-function createRoundRobin(): () => Promise<void> {
-  const waiting: (() => void)[] = [];
-  const next = (): void => {
-    waiting.shift()?.();
-    if (waiting.length > 0) setImmediate(next);
-  };
-  return () =>
-    new Promise((resolve) => {
-      if (waiting.push(resolve) === 1) setImmediate(next);
-    });
-}
-
-function createYieldToReads(reads: FairQueue): () => Promise<void> {
-  const nextChunk = createRoundRobin();
-  return async () => {
-    await nextChunk();
-    await reads.waitUntilIdle(1000 / minChunksPerSecond);
-  };
-}
-
-export const createExportState = ({ settings, db, log }: Ctx, reads: FairQueue): ExportState => ({
-  yieldToReads: createYieldToReads(reads),
-  queue: createFairQueue(
-    {
-      maxRunning: settings.exports.maxRunning,
-      maxWaiting: settings.exports.maxWaiting,
-      maxWaitMs: settings.exports.maxDurationMs,
-    },
-    'exports',
-  ),
-  blockedWriters: watchBlockedWriters(db.data, log),
-});
 
 type ExportJob = {
   readonly exports: ExportState;
@@ -100,10 +54,13 @@ export async function serveExport(exports: ExportState, read: ReadContext, type:
   const releasePermit = await exports.queue.acquireUnlessAborted(read.tenant.organizationId, gone.signal);
   if (releasePermit === undefined) return;
   try {
-    await retryOnTableSwap(
+    await repeatWhileReplaced(
       read.reader,
       read.endpoint.recordType,
-      () => exportWhole({ exports, read, type, plan, signal: gone.signal }),
+      async () => {
+        await exportWhole({ exports, read, type, plan, signal: gone.signal });
+        return true;
+      },
       () => !res.headersSent,
     );
   } catch (error) {

@@ -1,12 +1,13 @@
 // A connection with an open snapshot: an export reads one moment of the data, however long it takes.
 import type { Pool, PoolClient } from 'pg';
-import { sqlState } from '../db/pg-errors.ts';
-import { longReadKey } from '../warehouse/table.ts';
-import { tenantSchema } from '../warehouse/tenant-schema.ts';
+import { longReadKey } from '../../warehouse/table.ts';
+import { tenantSchema } from '../../warehouse/tenant-schema.ts';
+import { notSynced } from '../read/failures.ts';
+import { totalKeyFor } from '../read/list.ts';
+import type { ListPlan } from '../read/plan.ts';
+import { type Freshness, freshnessOf, type Reader, type StateRow } from '../read/reader.ts';
+import { stateColumns, type TableRef } from '../read/sql.ts';
 import { countStatement } from './export-sql.ts';
-import type { ListPlan } from './plan.ts';
-import { type Freshness, freshnessOf, notSynced, type Reader, type StateRow, totalKeyFor, undefinedObject } from './read.ts';
-import { stateColumns, type TableRef } from './sql.ts';
 
 export type Snapshot = {
   readonly client: PoolClient;
@@ -20,7 +21,6 @@ export type Snapshot = {
 };
 
 const ignore = (): void => undefined;
-const maxAttempts = 4;
 
 /**
  * Opens a snapshot of the record type. `limitMs` is also the statement timeout. Any failure destroys the connection, and so does the
@@ -83,23 +83,4 @@ export async function totalOf({ client, table: tableRef, freshness }: Snapshot, 
   const total = Number(rows[0]?.total);
   reader.totals.put({ key, total });
   return total;
-}
-
-/**
- * Runs again when the table was swapped and dropped between two statements, unless `mayRepeat` returns false. Rejects with 503 when every
- * attempt failed that way.
- */
-export async function retryOnTableSwap<T>(reader: Reader, recordType: string, run: () => Promise<T>, mayRepeat = () => true): Promise<T> {
-  let lastError: unknown;
-  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    try {
-      return await run();
-    } catch (error) {
-      if (!mayRepeat() || !undefinedObject.test(sqlState(error) ?? '')) throw error;
-      lastError = error;
-    }
-  }
-  const { log, organizationId } = reader;
-  log.error({ err: lastError, organizationId, recordType }, 'could not export records');
-  throw notSynced(lastError);
 }

@@ -1,13 +1,13 @@
 // What all reads have in common: the request context, the target that was found, and the 304 that needs no read of the records.
 import type { IncomingMessage } from 'node:http';
-import type { Principal, TenantCtx } from '../core/ctx.ts';
-import { AppError } from '../core/errors.ts';
-import type { RecordServedRoute } from '../core/served-route.ts';
-import type { FoundApiKey } from '../identity/api-key.store.ts';
-import type { CompiledEndpoint } from './compile.ts';
+import type { Principal, TenantCtx } from '../../core/ctx.ts';
+import { AppError } from '../../core/errors.ts';
+import type { RecordServedRoute } from '../../core/served-route.ts';
+import type { FoundApiKey } from '../../identity/api-key.store.ts';
+import { cachedFreshness, currentFreshness, type Freshness, type Reader } from '../read/reader.ts';
+import type { CompiledEndpoint } from '../version/compile.ts';
 import { chooseMediaType } from './negotiate.ts';
 import type { PageBody, PageBodyCache } from './page-bodies.ts';
-import { cachedFreshness, currentFreshness, type Freshness, type Reader } from './read.ts';
 import { addFreshness, type Identity, matchingTag, type PendingResponse, sendBody, sendNotModified, writeBody } from './response.ts';
 
 /** A request in progress, with callbacks that admit the caller and report what was served. */

@@ -2,8 +2,8 @@
 // the bytes: organization, scope of the key, version, resource, query, epoch, generation and coding. Callers must derive the identity from
 // a freshness that is still within its TTL.
 import type { IncomingMessage } from 'node:http';
-import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
-import { createByteCache } from './byte-cache.ts';
+import { createCache } from '../../core/cache.ts';
+import { createHitCounter, type HitCounter } from '../../core/hit-counter.ts';
 import { acceptsGzip } from './negotiate.ts';
 import { type Body, type Identity, isServableTo, tagOf } from './response.ts';
 
@@ -19,11 +19,11 @@ export type PageBodyCache = {
 /** Bounded by `maxBytes`; 0 disables the cache. */
 export function createPageBodyCache(maxBytes: number, counter: HitCounter = createHitCounter()): PageBodyCache {
   // Copied, because small buffers are slices of larger blocks, which live as long as any of their slices.
-  const bodies = createByteCache<PageBody>(maxBytes, ({ length, links }) => 2 * length + links.length);
+  const bodies = createCache<PageBody>({ maxBytes, bytesOf: ({ length, links }) => 2 * length + links.length });
   const find = (req: IncomingMessage, identity: Identity): PageBody | undefined => {
-    const gzipped = acceptsGzip(req.headers) ? bodies.get(tagOf(identity, 'gzip')) : undefined;
+    const gzipped = acceptsGzip(req.headers) ? bodies.findAny(tagOf(identity, 'gzip')) : undefined;
     if (gzipped !== undefined) return gzipped;
-    const plain = bodies.get(tagOf(identity, 'identity'));
+    const plain = bodies.findAny(tagOf(identity, 'identity'));
     return plain !== undefined && isServableTo(req, plain) ? plain : undefined;
   };
   return {
@@ -35,7 +35,7 @@ export function createPageBodyCache(maxBytes: number, counter: HitCounter = crea
       return found;
     },
     put: (body) => {
-      if (maxBytes > 0) bodies.set(body.tag, { ...body, content: Buffer.from(body.content) });
+      if (maxBytes > 0) bodies.put(body.tag, { ...body, content: Buffer.from(body.content) });
     },
   };
 }

@@ -4,10 +4,10 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { ListPlan } from '../read/plan.ts';
+import type { Freshness } from '../read/reader.ts';
+import type { VersionState } from '../version/versions.store.ts';
 import { acceptsGzip, knownTags } from './negotiate.ts';
-import type { ListPlan } from './plan.ts';
-import type { Freshness } from './read.ts';
-import type { VersionState } from './versions.store.ts';
 
 /** Increase whenever the same data would be rendered differently: it is part of every entity tag. */
 const rendererRevision = 1;

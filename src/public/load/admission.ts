@@ -2,9 +2,11 @@
 // only while the process, or its organization's half of it, is full. Queues are bounded in length and in time, one organization cannot fill
 // them, and everything else in the process has database connections of its own.
 import { availableParallelism } from 'node:os';
-import type { Ctx } from '../core/ctx.ts';
-import { type AppError, unavailable } from '../core/errors.ts';
-import { createFairQueue, type FairQueue, halfOf } from './fair-queue.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ctx } from '../../core/ctx.ts';
+import { type AppError, unavailable } from '../../core/errors.ts';
+import { anyOwner, type Release, Semaphore } from '../../core/semaphore.ts';
+import { createFairQueue, halfOf } from './fair-queue.ts';
 
 const retryAfterSeconds = 1;
 
@@ -15,15 +17,21 @@ const readsPerProcessor = 2;
  * Queue for reads of lists, records and changes on the data pool. Part of that pool stays free for syncs and management. The embedded
  * server runs on this machine's processors, so its limit follows their number; the size of an external server is unknown.
  */
-export function createReadQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>): FairQueue {
+export function createReadQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>): Semaphore {
   const { maxRequests, maxWaitMs } = settings.publicLoad;
-  const all = db.data.options.max;
+  const all = db.maxConnections.data;
   const useful = db.isEmbedded ? readsPerProcessor * availableParallelism() + 1 : all;
   const maxRunning = Math.max(1, Math.min(useful, all - Math.max(1, Math.floor(all / 4))));
   return createFairQueue(
     { maxRunning, maxWaiting: maxRequests, maxWaitMs, maxRunningPerOwner: Math.max(1, maxRunning - 1), retryAfterSeconds },
     'reads',
   );
+}
+
+/** Queue for reads of saved queries, which no version declares and no index may serve: the other half of the connections stays free. */
+export function createSavedQueryQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>): Semaphore {
+  const half = Math.max(1, Math.floor(db.maxConnections.data / 2));
+  return createFairQueue({ maxRunning: half, maxWaiting: 8 * half, maxWaitMs: settings.readTimeoutMs }, 'reads of saved queries');
 }
 
 /**
@@ -38,17 +46,10 @@ export const unauthenticated = '';
 export function createLookupQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>): RunLookup {
   const { maxRequests, maxWaitMs } = settings.publicLoad;
   const queue = createFairQueue(
-    { maxRunning: db.lookups.client.pool.max, maxWaiting: maxRequests, maxWaitMs, retryAfterSeconds },
+    { maxRunning: db.maxConnections.lookups, maxWaiting: maxRequests, maxWaitMs, retryAfterSeconds },
     'lookups',
   );
-  return async (owner, lookup) => {
-    const release = queue.tryAcquire(owner) ?? (await queue.acquire(owner));
-    try {
-      return await lookup();
-    } finally {
-      release();
-    }
-  };
+  return (owner, lookup) => queue.run(owner, lookup);
 }
 
 export type ConcurrencyLimit = {
@@ -75,44 +76,37 @@ const organizationFull = unavailable('Too many requests of this organization in 
  * `refusalDelayMs`. Acquiring a slot, or assigning it to an organization that is at its share (half), rejects with 503.
  */
 export function createConcurrencyLimit(maxRequests: number, refusalDelayMs = 500): ConcurrencyLimit {
-  const maxPerOrganization = halfOf(maxRequests);
-  const slotsByOrganization = new Map<string, number>();
-  let inUse = 0;
-  let delayedRefusals = 0;
+  const all = new Semaphore({ maxRunning: maxRequests });
+  const shares = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: halfOf(maxRequests) });
+  const delays = new Semaphore({ maxRunning: maxRequests });
   const refuse = async (error: AppError): Promise<never> => {
-    if (delayedRefusals < maxRequests) {
-      delayedRefusals += 1;
-      await new Promise((resolve) => setTimeout(resolve, refusalDelayMs));
-      delayedRefusals -= 1;
-    }
+    const endDelay = delays.tryAcquire(anyOwner);
+    if (endDelay !== undefined) await sleep(refusalDelayMs).then(endDelay);
     throw error;
   };
-  const take = (): Slot => {
-    inUse += 1;
-    let owner: string | undefined;
+  const slotOf = (release: Release): Slot => {
+    let releaseShare: Release | undefined;
     let isReleased = false;
-    const release = (): void => {
-      if (isReleased) return;
-      isReleased = true;
-      inUse -= 1;
-      if (owner === undefined) return;
-      const others = (slotsByOrganization.get(owner) ?? 1) - 1;
-      if (others === 0) slotsByOrganization.delete(owner);
-      else slotsByOrganization.set(owner, others);
-    };
-    return {
-      release,
+    const slot: Slot = {
+      release: () => {
+        if (isReleased) return;
+        isReleased = true;
+        release();
+        releaseShare?.();
+      },
       assignTo(organizationId) {
-        const count = slotsByOrganization.get(organizationId) ?? 0;
-        if (count >= maxPerOrganization) {
-          release();
-          return refuse(organizationFull);
-        }
-        owner = organizationId;
-        slotsByOrganization.set(organizationId, count + 1);
-        return undefined;
+        releaseShare = shares.tryAcquire(organizationId);
+        if (releaseShare !== undefined) return undefined;
+        slot.release();
+        return refuse(organizationFull);
       },
     };
+    return slot;
   };
-  return { acquire: () => (inUse < maxRequests ? take() : refuse(processFull)) };
+  return {
+    acquire: () => {
+      const release = all.tryAcquire(anyOwner);
+      return release === undefined ? refuse(processFull) : slotOf(release);
+    },
+  };
 }

@@ -1,7 +1,7 @@
 // Describes the operation that lists the changes of a resource.
 import type { oas31 } from 'openapi3-ts';
-import type { EndpointNames } from './openapi-names.ts';
-import { changesHeaders, errorRefs, jsonResponse } from './openapi-parts.ts';
+import type { EndpointNames } from './names.ts';
+import { changesHeaders, errorRefs, jsonResponse } from './parts.ts';
 
 const since: oas31.ParameterObject = {
   name: 'since',

@@ -1,10 +1,12 @@
 // Writes the OpenAPI 3.1 description of a version. It is generated once, when the version is published, and the text is stored for good, so
 // nothing here may depend on time, place or the process. Published descriptions keep the names and texts of the day they were generated.
 import { oas31 } from 'openapi3-ts';
-import { type Comparable, compareVersions } from './compare.ts';
-import { addChanges } from './openapi-changes.ts';
-import { exampleRecord, filterParameters, recordSchema } from './openapi-fields.ts';
-import { type EndpointNames, endpointNames } from './openapi-names.ts';
+import { defaultPageSize } from '../../db/page.ts';
+import { type Comparable, compareVersions } from '../version/compare.ts';
+import type { EndpointDefinition } from '../version/schema-document.ts';
+import { addChanges } from './changes.ts';
+import { exampleRecord, filterParameters, recordSchema } from './fields.ts';
+import { type EndpointNames, endpointNames } from './names.ts';
 import {
   errorRefs,
   introduction,
@@ -15,9 +17,7 @@ import {
   versionHeaders,
   versionResponses,
   versionSchemas,
-} from './openapi-parts.ts';
-import { defaultPageSize } from './plan.ts';
-import type { EndpointDefinition } from './schema-document.ts';
+} from './parts.ts';
 
 export type Described = Comparable & {
   readonly version: string;
@@ -85,70 +85,84 @@ function addEndpoint(
   builder: oas31.OpenApiBuilder,
   { version, bindings }: Described,
   endpoint: EndpointDefinition,
-  { operations, components, summaries }: EndpointNames,
+  names: EndpointNames,
 ): void {
+  const { components } = names;
   const record = recordSchema(endpoint, bindings);
   const reference = { $ref: `#/components/schemas/${components.record}` };
   const example = exampleRecord(record);
-  const names = ['id', ...endpoint.fields.map(({ name }) => name)];
-  const fields: oas31.ParameterObject = {
-    name: 'fields',
-    in: 'query',
-    style: 'form',
-    explode: false,
-    description: 'Returns only these fields, separated by commas. `id` is always included.',
-    schema: { type: 'array', minItems: 1, items: { type: 'string', enum: names } },
-  };
   builder.addSchema(components.record, record);
   builder.addSchema(components.page, {
     type: 'object',
     required: ['data', 'pagination'],
     properties: { data: { type: 'array', items: reference }, pagination: { $ref: '#/components/schemas/Pagination' } },
   });
-  builder.addPath(`/${version}/${endpoint.name}`, {
-    get: {
-      operationId: operations.list,
-      tags: [endpoint.name],
-      summary: summaries.list,
-      ...(endpoint.description !== '' && { description: endpoint.description }),
-      parameters: [...pagingParameters(endpoint), fields, ...filterParameters(endpoint, bindings), shared('ifNoneMatch')],
-      responses: {
-        200: listResponse(
-          jsonResponse(
-            'A page of records, or the whole list as NDJSON or CSV.',
-            listHeaders,
-            { $ref: `#/components/schemas/${components.page}` },
-            { data: [example], pagination: { total: 1, page: 1, pageSize: 25, totalPages: 1 } },
-          ),
-          reference,
-        ),
-        ...errorRefs,
-      },
-    },
-  });
-  addChanges(builder, version, endpoint.name, { operations, components, summaries }, example);
-  builder.addPath(`/${version}/${endpoint.name}/{id}`, {
-    get: {
-      operationId: operations.get,
-      tags: [endpoint.name],
-      summary: summaries.get,
-      parameters: [
-        { name: 'id', in: 'path', required: true, description: 'Id of the record in the ERP.', schema: { type: 'string' } },
-        fields,
-        shared('ifNoneMatch'),
-      ],
-      responses: {
-        200: jsonResponse(
-          'The requested record.',
-          recordHeaders,
-          { type: 'object', required: ['data'], properties: { data: reference } },
-          { data: example },
-        ),
-        ...errorRefs,
-      },
-    },
-  });
+  builder.addPath(`/${version}/${endpoint.name}`, { get: listOperation(endpoint, bindings, names, reference, example) });
+  addChanges(builder, version, endpoint.name, names, example);
+  builder.addPath(`/${version}/${endpoint.name}/{id}`, { get: recordOperation(endpoint, names, reference, example) });
 }
+
+function listOperation(
+  endpoint: EndpointDefinition,
+  bindings: Described['bindings'],
+  { operations, components, summaries }: EndpointNames,
+  record: oas31.ReferenceObject,
+  example: unknown,
+): oas31.OperationObject {
+  return {
+    operationId: operations.list,
+    tags: [endpoint.name],
+    summary: summaries.list,
+    ...(endpoint.description !== '' && { description: endpoint.description }),
+    parameters: [...pagingParameters(endpoint), fieldsParameter(endpoint), ...filterParameters(endpoint, bindings), shared('ifNoneMatch')],
+    responses: {
+      200: listResponse(
+        jsonResponse(
+          'A page of records, or the whole list as NDJSON or CSV.',
+          listHeaders,
+          { $ref: `#/components/schemas/${components.page}` },
+          { data: [example], pagination: { total: 1, page: 1, pageSize: defaultPageSize, totalPages: 1 } },
+        ),
+        record,
+      ),
+      ...errorRefs,
+    },
+  };
+}
+
+const recordOperation = (
+  endpoint: EndpointDefinition,
+  { operations, summaries }: EndpointNames,
+  record: oas31.ReferenceObject,
+  example: unknown,
+): oas31.OperationObject => ({
+  operationId: operations.get,
+  tags: [endpoint.name],
+  summary: summaries.get,
+  parameters: [
+    { name: 'id', in: 'path', required: true, description: 'Id of the record in the ERP.', schema: { type: 'string' } },
+    fieldsParameter(endpoint),
+    shared('ifNoneMatch'),
+  ],
+  responses: {
+    200: jsonResponse(
+      'The requested record.',
+      recordHeaders,
+      { type: 'object', required: ['data'], properties: { data: record } },
+      { data: example },
+    ),
+    ...errorRefs,
+  },
+});
+
+const fieldsParameter = ({ fields }: EndpointDefinition): oas31.ParameterObject => ({
+  name: 'fields',
+  in: 'query',
+  style: 'form',
+  explode: false,
+  description: 'Returns only these fields, separated by commas. `id` is always included.',
+  schema: { type: 'array', minItems: 1, items: { type: 'string', enum: ['id', ...fields.map(({ name }) => name)] } },
+});
 
 /** Adds the exports of the list: one record per line. */
 const listResponse = (page: oas31.ResponseObject, record: oas31.ReferenceObject): oas31.ResponseObject => ({

@@ -1,7 +1,14 @@
 // Describes the record and the parameters of one resource in OpenAPI 3.1, from its definition and the types it is bound to.
 import type { oas31 } from 'openapi3-ts';
-import { suffixOf, takesSeveral, type ValueType } from './operators.ts';
-import type { Bindings, BoundColumn, EndpointDefinition, FieldDefinition, LineFieldDefinition, Operator } from './schema-document.ts';
+import { suffixOf, takesSeveral, type ValueType } from '../version/operators.ts';
+import type {
+  Bindings,
+  BoundColumn,
+  EndpointDefinition,
+  FieldDefinition,
+  LineFieldDefinition,
+  Operator,
+} from '../version/schema-document.ts';
 
 type Schema = oas31.SchemaObject;
 type Parameter = oas31.ParameterObject;

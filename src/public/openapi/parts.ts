@@ -1,7 +1,7 @@
 // The parts that all descriptions share: headers, errors, security schemes and the introduction.
 import type { oas31 } from 'openapi3-ts';
-import type { VersionChange } from './compare.ts';
-import { dateSentence } from './openapi-fields.ts';
+import type { VersionChange } from '../version/compare.ts';
+import { dateSentence } from './fields.ts';
 
 const text = (description: string, example?: string): oas31.HeaderObject => ({
   description,

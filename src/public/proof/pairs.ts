@@ -1,5 +1,5 @@
 // Enumerates the reads that a version offers: each filter, and none, with each sort in both directions. Pure.
-import type { CompiledEndpoint } from './compile.ts';
+import type { CompiledEndpoint } from '../version/compile.ts';
 
 /** `filter` is a parameter name, null for the list without filter; `sort` is null for the default order by id. */
 export type Pair = {

@@ -1,20 +1,21 @@
 // Measures on the real data what a version will cost before it goes live: each filter with each sort is read as a client would, with a
 // common, a rare and an absent value. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
-import type { TenantCtx } from '../core/ctx.ts';
-import { AppError } from '../core/errors.ts';
-import { sqlState } from '../db/pg-errors.ts';
-import { inDataTransaction } from '../db/transaction.ts';
-import { isNotSetUp, readRecordState } from '../warehouse/record-state.ts';
-import { tenantSchema } from '../warehouse/tenant-schema.ts';
-import { parseAnchors, spacingFor } from './anchors.ts';
-import { type CompiledEndpoint, compileSchema, type FilterParameter } from './compile.ts';
-import { type ListPlan, planList } from './plan.ts';
-import { countPairs, type Pair, pairsOf } from './proof-pairs.ts';
-import { type ColumnSample, sampleColumn, trialValues, type ValueKind } from './proof-values.ts';
-import { anchoredRanges, boundedRanges, scanLimitWithoutTotal, sortedRanges } from './ranges.ts';
-import { queryCanceled } from './read.ts';
-import type { Bindings, SchemaDocument } from './schema-document.ts';
-import { anchorsStatement, listStatement, type Statement, type TableRef } from './sql.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { AppError } from '../../core/errors.ts';
+import { sqlState } from '../../db/pg-errors.ts';
+import { inDataTransaction } from '../../db/transaction.ts';
+import { readRecordState } from '../../warehouse/record-state.ts';
+import { tenantSchema } from '../../warehouse/tenant-schema.ts';
+import { isUndefinedObject, queryCanceled } from '../read/failures.ts';
+import { planList } from '../read/plan.ts';
+import { boundedRanges, scanLimitWithoutTotal } from '../read/ranges.ts';
+import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
+import { listStatement } from '../read/sql.ts';
+import { type CompiledEndpoint, compileSchema, type FilterParameter } from '../version/compile.ts';
+import type { Bindings, SchemaDocument } from '../version/schema-document.ts';
+import { countFound, fallbackStatement, measure, rounded, runFirst } from './measure.ts';
+import { countPairs, type Pair, pairsOf } from './pairs.ts';
+import { type ColumnSample, sampleColumn, trialValues, type ValueKind } from './trial-values.ts';
 
 export type Trial = {
   /** `all` when there is no filter. */
@@ -53,7 +54,6 @@ export type ProofOptions = {
   readonly signal: AbortSignal;
 };
 
-const repeats = 2;
 /** After this many timeouts the proof has failed; it stops. */
 const maxTimedOut = 3;
 
@@ -119,18 +119,19 @@ async function readTable({ ctx, tables }: ProofRun, recordType: string) {
 
 /** A run may swap the table in between: everything learned about the old table is then discarded and learned again. */
 async function tryPair(run: ProofRun, pair: Pair): Promise<Trial[]> {
-  try {
-    return await tryValues(run, pair);
-  } catch (error) {
-    if (!isNotSetUp(error)) throw error;
-    for (const cache of [run.tables, run.samples, run.firstReads]) cache.clear();
-    return tryValues(run, pair);
-  }
-}
-
-async function tryValues(run: ProofRun, pair: Pair): Promise<Trial[]> {
   const endpoint = run.endpoints.get(pair.resource);
   if (endpoint === undefined) return [];
+  return repeatWhileReplaced(run.ctx, endpoint.recordType, async () => {
+    try {
+      return await tryValues(run, endpoint, pair);
+    } catch (error) {
+      if (isUndefinedObject(error)) for (const cache of [run.tables, run.samples, run.firstReads]) cache.clear();
+      throw error;
+    }
+  });
+}
+
+async function tryValues(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair): Promise<Trial[]> {
   const filter = pair.filter === null ? undefined : endpoint.filters.get(pair.filter);
   const values = filter === undefined ? [{ kind: 'all' as const, text: '' }] : await valuesOf(run, endpoint, filter);
   const trials: Trial[] = [];
@@ -172,8 +173,10 @@ async function tryValue(
   value: Trial['value'],
   text: string,
 ): Promise<Trial | undefined> {
+  const { ctx, options } = run;
   const { table, rowCount } = await readTable(run, endpoint.recordType);
-  const tableRef = { schema: tenantSchema(run.ctx.organizationId), table };
+  const tableRef = { schema: tenantSchema(ctx.organizationId), table };
+  const scanLimit = scanLimitWithoutTotal(ctx.settings);
   const plan = planOf(endpoint, pair, text);
   const inDefaultOrder = planOf(endpoint, { ...pair, sort: null, order: endpoint.defaultSort.order }, text);
   if (plan === undefined || inDefaultOrder === undefined) return undefined;
@@ -182,24 +185,16 @@ async function tryValue(
   try {
     const first = hasFilter
       ? await once(run.firstReads, `${pair.resource} ${pair.filter} ${value}`, () =>
-          runFirst(
-            run,
-            listStatement(
-              tableRef,
-              inDefaultOrder,
-              boundedRanges(inDefaultOrder, undefined, rowCount, scanLimitWithoutTotal(run.ctx.settings)),
-              true,
-            ),
-          ),
+          runFirst(ctx, listStatement(tableRef, inDefaultOrder, boundedRanges(inDefaultOrder, undefined, rowCount, scanLimit), true)),
         )
       : undefined;
     counting = false;
     const rows = first?.rows ?? rowCount;
-    const statement = listStatement(tableRef, plan, boundedRanges(plan, rows, rowCount, scanLimitWithoutTotal(run.ctx.settings)), false);
-    const page = await measure(run, table, statement);
+    const statement = listStatement(tableRef, plan, boundedRanges(plan, rows, rowCount, scanLimit), false);
+    const page = await measure(ctx, options.warnMs, table, statement);
     // A page that comes back short is read again in another way, and from then on in that way at once.
-    const isShort = (await countFound(run, statement)) < Math.min(plan.pageSize, rows);
-    const secondRead = isShort ? await measure(run, table, await fallbackStatement(run, tableRef, plan, rows)) : undefined;
+    const isShort = (await countFound(ctx, statement)) < Math.min(plan.pageSize, rows);
+    const secondRead = isShort ? await measure(ctx, options.warnMs, table, await fallbackStatement(ctx, tableRef, plan, rows)) : undefined;
     const ms = rounded(page.ms + (secondRead?.ms ?? 0));
     return { value, rows, ms, byIndex: page.byIndex && secondRead?.byIndex !== false, firstMs: first?.firstMs ?? ms };
   } catch (error) {
@@ -211,61 +206,3 @@ async function tryValue(
     return undefined;
   }
 }
-
-async function countFound({ ctx }: ProofRun, statement: Statement): Promise<number> {
-  const { rows } = await ctx.db.data.query<{ found: number }>(statement.write(), [...statement.values]);
-  return rows[0]?.found ?? 0;
-}
-
-/** The second read of read.ts: long lists have anchors from then on, until their data changes. */
-async function fallbackStatement({ ctx }: ProofRun, tableRef: TableRef, plan: ListPlan, rows: number): Promise<Statement> {
-  const { anchorEvery, cacheBytes } = ctx.settings;
-  if (rows <= anchorEvery || cacheBytes.anchors === 0) return listStatement(tableRef, plan, sortedRanges(plan), false);
-  const every = spacingFor(rows, anchorEvery);
-  const { write, values } = anchorsStatement(tableRef, plan, every);
-  const { rows: built } = await ctx.db.data.query<{ valued: string; nulls: string | null }>(write(), [...values]);
-  const anchors = { every, valued: parseAnchors(built[0]?.valued ?? null), nulls: parseAnchors(built[0]?.nulls ?? null) };
-  return listStatement(tableRef, plan, anchoredRanges(plan, anchors), false);
-}
-
-const rounded = (ms: number): number => Math.round(ms * 100) / 100;
-
-/**
- * Page and total in one statement, including the network, as a client sees it. Repeated once after a timeout, in case only the cache was
- * cold.
- */
-async function runFirst({ ctx }: ProofRun, statement: Statement): Promise<{ rows: number; firstMs: number }> {
-  const run = async () => {
-    const startedMs = ctx.clock.monotonicMs();
-    const { rows } = await ctx.db.data.query<{ total: string }>(statement.write(), [...statement.values]);
-    return { rows: Number(rows[0]?.total ?? 0), firstMs: rounded(ctx.clock.monotonicMs() - startedMs) };
-  };
-  return run().catch((error: unknown) => (sqlState(error) === queryCanceled ? run() : Promise.reject(error)));
-}
-
-type PlanNode = { 'Node Type': string; 'Relation Name'?: string; Plans?: PlanNode[] };
-type Explained = { Plan: PlanNode; 'Planning Time': number; 'Execution Time': number };
-
-const explain = 'explain (analyze, timing off, serialize text, format json)';
-
-/** EXPLAIN ANALYZE runs the statement, serializes its result and reports planning and execution time, without the network. */
-async function measure(run: ProofRun, table: string, statement: Statement): Promise<Pick<Trial, 'ms' | 'byIndex'>> {
-  let best: Pick<Trial, 'ms' | 'byIndex'> | undefined;
-  for (let repeatsLeft = repeats; repeatsLeft >= 0; repeatsLeft -= 1) {
-    try {
-      const { rows } = await run.ctx.db.data.query<{ 'QUERY PLAN': [Explained] }>(`${explain} ${statement.write()}`, [...statement.values]);
-      const [explained] = rows[0]?.['QUERY PLAN'] ?? [];
-      if (explained === undefined) throw new Error('EXPLAIN returned no plan');
-      const ms = rounded(explained['Planning Time'] + explained['Execution Time']);
-      if (best === undefined || ms < best.ms) best = { ms, byIndex: !readsWhole(explained.Plan, table) };
-    } catch (error) {
-      if (sqlState(error) !== queryCanceled || best !== undefined || repeatsLeft < repeats) throw error;
-    }
-    if (best !== undefined && best.ms <= run.options.warnMs) break;
-  }
-  if (best === undefined) throw new Error('no measurement succeeded');
-  return best;
-}
-
-const readsWhole = (node: PlanNode, table: string): boolean =>
-  (node['Node Type'] === 'Seq Scan' && node['Relation Name'] === table) || (node.Plans ?? []).some((below) => readsWhole(below, table));

@@ -2,10 +2,10 @@
 // matches. The values are records of the tenant: they are used only for the measurement and never reported.
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
-import { quoteIdentifier } from '../warehouse/table.ts';
-import type { CompiledColumn, FilterParameter } from './compile.ts';
-import type { ValueType } from './operators.ts';
-import type { Operator } from './schema-document.ts';
+import { quoteIdentifier } from '../../warehouse/table.ts';
+import type { CompiledColumn, FilterParameter } from '../version/compile.ts';
+import type { ValueType } from '../version/operators.ts';
+import type { Operator } from '../version/schema-document.ts';
 
 export type ValueKind = 'common' | 'rare' | 'absent';
 export type TrialValue = { readonly kind: ValueKind; readonly text: string };

@@ -1,13 +1,14 @@
 // Counts and aggregates the records that a list would return, in one database statement: exact digits, nothing loaded into memory. Accepts
 // only the filters of the version and computes only over fields that the version publishes.
-import type { AppError } from '../core/errors.ts';
-import type { CompiledEndpoint, OutputField } from './compile.ts';
+import type { AppError } from '../../core/errors.ts';
+import { didYouMean } from '../../core/nearest-name.ts';
+import type { CompiledEndpoint, OutputField } from '../version/compile.ts';
 import { columnReference, conditionPart, whereSql } from './conditions.ts';
-import { didYouMean } from './nearest.ts';
 import { type ListPlan, planList } from './plan.ts';
-import { type Freshness, type Reader, readRow, type StateRow } from './read.ts';
+import type { Freshness, Reader, StateRow } from './reader.ts';
 import { valueJson } from './render-sql.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
+import { readRow } from './rows.ts';
 import { createParameters, type Statement, stateColumns, stateOf, type TableRef, tableSql } from './sql.ts';
 
 export const aggregateOrders = ['count', 'sum', 'min', 'max', 'average', 'value'] as const;

@@ -1,7 +1,7 @@
 // Caches the anchors of deep pages by epoch, generation, filter and sort, for as long as the data does not change. When several requests
 // need the same anchors, one builds them and the others wait for it.
-import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
-import { createByteCache } from './byte-cache.ts';
+import { createCache } from '../../core/cache.ts';
+import type { HitCounter } from '../../core/hit-counter.ts';
 import { type ListPlan, sortKey } from './plan.ts';
 import type { Anchor, Anchors } from './ranges.ts';
 
@@ -33,36 +33,18 @@ export function parseAnchors(text: string | null): Anchors['valued'] {
 
 /** Objects and their strings, at two bytes a character. */
 const anchorBytes = 120;
-const bytesOf = ({ valued, nulls }: Anchors): number =>
+const bytesOf = ({ anchors: { valued, nulls } }: BuiltAnchors): number =>
   [...valued.anchors, ...nulls.anchors].reduce((sum, { key, id }) => sum + anchorBytes + 2 * ((key?.length ?? 0) + id.length), 0);
 
 /** Bounded by `maxBytes`; 0 disables anchors. `every` is the spacing in lists of ordinary length. */
-export function createAnchorCache(maxBytes: number, every: number, counter: HitCounter = createHitCounter()): AnchorCache {
-  const cache = createByteCache<Anchors>(maxBytes, bytesOf);
-  const building = new Map<string, Promise<BuiltAnchors>>();
-  const find = (key: string): Anchors | undefined => {
-    const known = cache.get(key);
-    if (known !== undefined) counter.hits += 1;
-    return known;
-  };
+export function createAnchorCache(maxBytes: number, every: number, counter?: HitCounter): AnchorCache {
+  const cache = createCache<BuiltAnchors>({ maxBytes, bytesOf, keyOf: ({ key }) => key, counter });
   return {
     every: maxBytes === 0 ? undefined : every,
-    find,
+    find: (key) => cache.findFresh(key)?.anchors,
     async load(key, build) {
-      const known = find(key);
-      if (known !== undefined) return known;
-      const pending = building.get(key);
-      if (pending === undefined) counter.misses += 1;
-      else counter.hits += 1;
-      const shared = pending ?? build();
-      building.set(key, shared);
-      try {
-        const built = await shared;
-        cache.set(built.key, built.anchors);
-        return built.key === key ? built.anchors : undefined;
-      } finally {
-        if (building.get(key) === shared) building.delete(key);
-      }
+      const built = await cache.load(key, build);
+      return built.key === key ? built.anchors : undefined;
     },
   };
 }

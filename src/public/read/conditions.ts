@@ -1,8 +1,8 @@
 // Writes the conditions of a plan as SQL. The text of a condition depends on its column, its operator and the number of values, never on
 // the values: those are parameters, so that one prepared statement serves them all.
-import { quoteIdentifier } from '../warehouse/table.ts';
-import type { CompiledColumn } from './compile.ts';
-import type { ValueType } from './operators.ts';
+import { quoteIdentifier } from '../../warehouse/table.ts';
+import type { CompiledColumn } from '../version/compile.ts';
+import type { ValueType } from '../version/operators.ts';
 import type { FilterCondition } from './plan.ts';
 import type { Span } from './values.ts';
 

@@ -1,9 +1,9 @@
 // Derives the indexes for the filters and sorts of a version, using exactly the expressions that sql.ts compares and orders by.
-import type { IndexSpec } from '../warehouse/indexes.ts';
-import { quoteIdentifier } from '../warehouse/table.ts';
-import { type CompiledColumn, type CompiledEndpoint, compileSchema } from './compile.ts';
+import type { IndexSpec } from '../../warehouse/indexes.ts';
+import { quoteIdentifier } from '../../warehouse/table.ts';
+import { type CompiledColumn, type CompiledEndpoint, compileSchema } from '../version/compile.ts';
+import type { Bindings, Operator, SchemaDocument } from '../version/schema-document.ts';
 import { foldedSql } from './conditions.ts';
-import type { Bindings, Operator, SchemaDocument } from './schema-document.ts';
 
 /** Operators served by an index on the values themselves; `not` selects too much for any index. */
 const byValue: readonly Operator[] = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'null'];

@@ -4,8 +4,9 @@
 // LIMIT and OFFSET are parameters. Without their values PostgreSQL assumes a tenth of the list, estimates a high cost, and so plans every
 // page again, which takes as long as reading it. A literal limit around them makes the generic plan cheap, and PostgreSQL switches to it by
 // itself. Where the best plan depends on the values it must not switch, so no literal limit is used there.
+
+import type { Operator } from '../version/schema-document.ts';
 import type { FilterCondition, ListPlan } from './plan.ts';
-import type { Operator } from './schema-document.ts';
 
 /** Operators that select one range of an index, or a few. */
 export const rangeOperators: ReadonlySet<Operator> = new Set(['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt']);

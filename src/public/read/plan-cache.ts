@@ -1,8 +1,8 @@
 // Caches the plans of list queries. A query text always means the same to one endpoint of a version, so a repeated text need not be parsed
 // again.
-import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
-import { createByteCache } from './byte-cache.ts';
-import type { CompiledEndpoint } from './compile.ts';
+import { createCache } from '../../core/cache.ts';
+import { createHitCounter, type HitCounter } from '../../core/hit-counter.ts';
+import type { CompiledEndpoint } from '../version/compile.ts';
 import { type ListPlan, planList } from './plan.ts';
 import { parseQuery } from './request.ts';
 
@@ -14,17 +14,17 @@ const planBytes = 1_500;
 
 /** The returned function throws 400 for an invalid query; such queries are not cached. */
 export function createPlanCache(maxBytes: number, counter: HitCounter = createHitCounter()): PlanCache {
-  const plans = createByteCache<ListPlan>(maxBytes, ({ normalized }) => planBytes + 4 * normalized.length);
+  const plans = createCache<ListPlan>({ maxBytes, bytesOf: ({ normalized }) => planBytes + 4 * normalized.length });
   return (endpoint, queryText) => {
     const key = `${endpoint.key}?${queryText}`;
-    const cached = plans.get(key);
+    const cached = plans.findAny(key);
     if (cached !== undefined && cached.endpoint === endpoint) {
       counter.hits += 1;
       return cached;
     }
     counter.misses += 1;
     const plan = planList(endpoint, parseQuery(queryText));
-    plans.set(key, plan);
+    plans.put(key, plan);
     return plan;
   };
 }

@@ -1,12 +1,12 @@
 // Plans a read: parameter names become column objects of the compiled version, texts become typed values, and missing parameters get their
 // defaults. Pure. Throws 400 with all problems at once.
-import type { ErrorDetail } from '../core/errors.ts';
-import { notPagedMessage } from '../db/page.ts';
-import type { CompiledColumn, CompiledEndpoint, FilterParameter, OutputField } from './compile.ts';
-import { didYouMean } from './nearest.ts';
-import { takesSeveral } from './operators.ts';
+import type { ErrorDetail } from '../../core/errors.ts';
+import { didYouMean } from '../../core/nearest-name.ts';
+import { defaultPageSize, notPagedMessage } from '../../db/page.ts';
+import type { CompiledColumn, CompiledEndpoint, FilterParameter, OutputField } from '../version/compile.ts';
+import { takesSeveral } from '../version/operators.ts';
+import type { Operator } from '../version/schema-document.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
-import type { Operator } from './schema-document.ts';
 import { parseFilterValue, type Value } from './values.ts';
 
 export type FilterCondition = { readonly column: CompiledColumn; readonly operator: Operator; readonly values: readonly Value[] };
@@ -44,7 +44,6 @@ export type RecordPlan = {
 
 type ReportProblem = (name: string, code: string, message: string) => void;
 
-export const defaultPageSize = 25;
 /** Keeps page × pageSize within the bigint of PostgreSQL; no table comes near it. */
 const maxPage = 2_147_483_647;
 const maxValues = 100;

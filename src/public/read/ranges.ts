@@ -2,9 +2,10 @@
 //
 // PostgreSQL returns nulls first when it walks an ascending index backwards, and the interface promises nulls last. So a list sorted by a
 // column is two ranges of one index, first the records with a value, then those without; a page lies in one or both.
+
+import type { Operator } from '../version/schema-document.ts';
 import { rangeOperators, skipsRecords } from './order-index.ts';
 import type { ListPlan } from './plan.ts';
-import type { Operator } from './schema-document.ts';
 
 /** A record at which a range may start. `key` is null in the range without values, and when sorted by id. */
 export type Anchor = { readonly key: string | null; readonly id: string };

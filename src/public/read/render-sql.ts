@@ -1,9 +1,8 @@
 // Builds SQL expressions that write a record as JSON text: exact digits, UTC times, selected sub-fields of lines. PostgreSQL writes the
 // bytes that leave the service, so no value passes through a binary float.
-import { quoteIdentifier } from '../warehouse/table.ts';
-import type { LineOutput, OutputField } from './compile.ts';
-import type { CellColumn, CellKind } from './copy-rows.ts';
-import type { ValueType } from './operators.ts';
+import { quoteIdentifier } from '../../warehouse/table.ts';
+import type { LineOutput, OutputField } from '../version/compile.ts';
+import type { ValueType } from '../version/operators.ts';
 
 /** Larger whole numbers lose digits in clients that use binary floats, so they are written as strings. */
 const largestExact = '9007199254740992';
@@ -32,7 +31,8 @@ function lineJson({ key, type, asString }: LineOutput): string {
   return `case when ${tooLarge(number)} then to_jsonb(${text}) else ${value} end`;
 }
 
-function linesJson(column: string, lines: readonly LineOutput[]): string {
+/** SQL of the lines of a record as JSON; null when the record has none. */
+export function linesJson(column: string, lines: readonly LineOutput[]): string {
   const outputs = lines.map((line) => `${lineJson(line)} as ${quoteIdentifier(line.name)}`).join(', ');
   return `case when ${column} is not null then coalesce((select ('[' || string_agg(row_to_json(o)::text, ',' order by e.position) || ']')::json
     from jsonb_array_elements(${column}) with ordinality as e(line, position) cross join lateral (select ${outputs}) as o), '[]'::json) end`;
@@ -49,24 +49,4 @@ export function recordColumns(fields: readonly OutputField[]): string {
     return `${json} as ${quoteIdentifier(field.name)}`;
   });
   return ['t.id::text as "id"', ...outputs].join(', ');
-}
-
-const kindOf = ({ column, asString }: OutputField & { kind: 'value' }): CellKind => {
-  if (column.type === 'integer' || column.type === 'number') return asString ? 'digits' : 'number';
-  return column.type;
-};
-
-/** The stored values of the same record (lines as JSON), and what each cell holds, for writers of other forms. */
-export function cellColumns(
-  fields: readonly OutputField[],
-  idType: 'integer' | 'text',
-): { readonly sql: string; readonly columns: readonly CellColumn[] } {
-  const cells = fields.map((field) => {
-    const { name } = field;
-    if (field.kind === 'absent') return { name, kind: 'text' as const, sql: 'null::text' };
-    if (field.kind === 'lines') return { name, kind: 'json' as const, sql: linesJson(`t.${quoteIdentifier(field.column)}`, field.lines) };
-    return { name, kind: kindOf(field), sql: `t.${quoteIdentifier(field.column.column)}` };
-  });
-  const id = { name: 'id', kind: idType === 'integer' ? ('digits' as const) : ('text' as const), sql: 't.id' };
-  return { sql: [id, ...cells].map(({ sql }) => sql).join(', '), columns: [id, ...cells].map(({ name, kind }) => ({ name, kind })) };
 }

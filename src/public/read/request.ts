@@ -1,6 +1,6 @@
 // Parses the URL of a request: which version, resource and record it names, and its parameters as text. Syntax only; plan.ts decides what
 // the names mean. The query string is parsed by hand, because libraries repair or drop malformed parts.
-import { AppError, type ErrorDetail } from '../core/errors.ts';
+import { AppError, type ErrorDetail } from '../../core/errors.ts';
 
 export type RequestTarget = {
   readonly kind: 'list' | 'record' | 'changes' | 'description' | 'nothing';

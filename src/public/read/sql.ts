@@ -4,9 +4,9 @@
 // LIMIT and OFFSET are parameters, so PostgreSQL prefers a custom plan for each list: the planning time buys the right plan for skewed
 // values and for the depth of the page, and the number of statements grows with the shapes, not with the pages. Lists that need no custom
 // plan are the exception: see order-index.ts.
-import { rfc3339Sql } from '../warehouse/record-state.ts';
-import { quoteIdentifier } from '../warehouse/table.ts';
-import type { OutputField } from './compile.ts';
+import { rfc3339Sql } from '../../warehouse/record-state.ts';
+import { quoteIdentifier } from '../../warehouse/table.ts';
+import type { OutputField } from '../version/compile.ts';
 import { type Bind, columnReference, conditionPart, parameterTypes, type SqlPart, whereSql } from './conditions.ts';
 import { hasOnePlan, rowCapFor, servedConditions } from './order-index.ts';
 import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';

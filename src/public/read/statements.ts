@@ -3,10 +3,11 @@
 // backend; the least recently used one is deallocated first.
 import { hash } from 'node:crypto';
 import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
-import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
-import { sqlState } from '../db/pg-errors.ts';
-import { createByteCache } from './byte-cache.ts';
-import type { FairQueue } from './fair-queue.ts';
+import { createCache } from '../../core/cache.ts';
+import type { HitCounter } from '../../core/hit-counter.ts';
+import type { Semaphore } from '../../core/semaphore.ts';
+import { forgetPrepared } from '../../db/driver/pg-client.ts';
+import { sqlState } from '../../db/pg-errors.ts';
 import type { Statement } from './sql.ts';
 
 export type StatementRunner = {
@@ -18,59 +19,41 @@ export type StatementRunner = {
 };
 
 type Shape = { readonly name: string; readonly text: string; uses: number };
-/** Internals of pg: the prepared statements of a connection by name. It has no API to remove one. */
-type Prepared = {
-  connection: { parsedStatements: Record<string, string | undefined>; submittedNamedStatements: Record<string, string | undefined> };
-};
 
 const maxNamed = 200;
 /** Result type changed by DDL; no such statement; already exists. The last two occur behind a pooler that mixes sessions. */
 const stale = /^(0A000|26000|42P05)$/;
 
-/**
- * `maxTextBytes` bounds the cached texts, `maxPerConnection` the prepared statements of one connection. Running a statement rejects with
- * 503 when too many wait, and with the error of PostgreSQL.
- */
-export function createStatementRunner(
-  pool: Pick<Pool, 'connect'>,
-  queue: FairQueue,
-  maxTextBytes: number,
-  maxPerConnection = maxNamed,
-  counter: HitCounter = createHitCounter(),
-): StatementRunner {
-  const shapes = createByteCache<Shape>(maxTextBytes, ({ text }) => text.length);
-  /** Names of the prepared statements of each connection, least recently used first. */
-  const named = new WeakMap<PoolClient, Set<string>>();
-
-  const shapeOf = ({ key, write }: Statement): Shape => {
-    const cached = shapes.get(key);
+/** Writes the text of a statement once, and counts how often each text was used. */
+function createTexts(maxBytes: number, counter?: HitCounter): (statement: Statement) => Shape {
+  const shapes = createCache<Shape>({ maxBytes, bytesOf: ({ text }) => text.length, counter });
+  return ({ key, write }) => {
+    const cached = shapes.find(key);
     if (cached !== undefined) {
       cached.uses += 1;
-      counter.hits += 1;
       return cached;
     }
-    counter.misses += 1;
     const text = write();
     const shape = { name: `r_${hash('sha256', text, 'base64url').slice(0, 32)}`, text, uses: 1 };
-    shapes.set(key, shape);
+    shapes.put(key, shape);
     return shape;
   };
+}
 
+type QueryNamed = <Row extends QueryResultRow>(client: PoolClient, shape: Shape, values: unknown[]) => Promise<Row | undefined>;
+
+/** The returned function runs a statement prepared by name; a stale one is deallocated and run without its name. */
+function createNamedQueries(maxPerConnection: number): QueryNamed {
+  /** Names of the prepared statements of each connection, least recently used first. */
+  const named = new WeakMap<PoolClient, Set<string>>();
   const deallocate = async (client: PoolClient, names: Set<string>, name: string): Promise<void> => {
     names.delete(name);
-    const { connection } = client as unknown as Prepared;
-    delete connection.parsedStatements[name];
-    delete connection.submittedNamedStatements[name];
+    forgetPrepared(client, name);
     await client.query(`deallocate "${name}"`).catch((error: unknown) => {
       if (sqlState(error) !== '26000') throw error;
     });
   };
-
-  const queryNamed = async <Row extends QueryResultRow>(
-    client: PoolClient,
-    { name, text }: Shape,
-    values: unknown[],
-  ): Promise<Row | undefined> => {
+  return async <Row extends QueryResultRow>(client: PoolClient, { name, text }: Shape, values: unknown[]): Promise<Row | undefined> => {
     const names = named.get(client) ?? new Set<string>();
     named.set(client, names);
     const [oldest] = names;
@@ -84,7 +67,21 @@ export function createStatementRunner(
       return (await client.query<Row>(text, values)).rows[0];
     }
   };
+}
 
+/**
+ * `maxTextBytes` bounds the cached texts, `maxPerConnection` the prepared statements of one connection. Running a statement rejects with
+ * 503 when too many wait, and with the error of PostgreSQL.
+ */
+export function createStatementRunner(
+  pool: Pick<Pool, 'connect'>,
+  queue: Semaphore,
+  maxTextBytes: number,
+  maxPerConnection = maxNamed,
+  counter?: HitCounter,
+): StatementRunner {
+  const shapeOf = createTexts(maxTextBytes, counter);
+  const queryNamed = createNamedQueries(maxPerConnection);
   const runOn = async <Row extends QueryResultRow>(shape: Shape, values: unknown[]): Promise<Row | undefined> => {
     const client = await pool.connect();
     let failure: unknown;
@@ -100,14 +97,9 @@ export function createStatementRunner(
     }
   };
   return {
-    async run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row | undefined> {
+    run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row | undefined> {
       const shape = shapeOf(statement);
-      const releasePermit = queue.tryAcquire(owner) ?? (await queue.acquire(owner));
-      try {
-        return await runOn<Row>(shape, statement.values as unknown[]);
-      } finally {
-        releasePermit();
-      }
+      return queue.run(owner, () => runOn<Row>(shape, statement.values as unknown[]));
     },
   };
 }

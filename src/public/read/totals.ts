@@ -1,7 +1,7 @@
 // Caches exact totals by epoch, generation and filter: data does not change within a generation, so a count does not either. When several
 // requests need the same new total, one counts and the others wait for it.
-import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
-import { createByteCache } from './byte-cache.ts';
+import { createCache } from '../../core/cache.ts';
+import type { HitCounter } from '../../core/hit-counter.ts';
 
 /** A total and the key of the data and filter it was counted for, which may be newer than what was requested. */
 export type Counted = { readonly key: string; readonly total: number };
@@ -25,40 +25,17 @@ export const totalKey = (scope: readonly string[], filterKey: string): string =>
 const numberBytes = 16;
 
 /** Bounded by `maxBytes`; counts in progress are shared in any case. */
-export function createTotalCache(maxBytes: number, counter: HitCounter = createHitCounter()): TotalCache {
-  const totals = createByteCache<number>(maxBytes, () => numberBytes);
-  const counting = new Map<string, Promise<Counted>>();
-  const put = ({ key, total }: Counted): void => totals.set(key, total);
-  /** A count in progress counts as a hit. */
-  const known = (key: string, isCounted = false): number | undefined => {
-    const total = totals.get(key);
-    if (total === undefined && !isCounted) counter.misses += 1;
-    else counter.hits += 1;
-    return total;
-  };
+export function createTotalCache(maxBytes: number, counter?: HitCounter): TotalCache {
+  const totals = createCache<Counted>({ maxBytes, bytesOf: () => numberBytes, keyOf: ({ key }) => key, counter });
   return {
-    put,
-    find: known,
+    put: (counted) => totals.put(counted.key, counted),
+    find: (key) => totals.find(key)?.total,
     claim(key) {
-      const pending = counting.get(key);
-      const total = known(key, pending !== undefined);
-      if (total !== undefined) return { kind: 'known', total };
-      if (pending !== undefined) return { kind: 'awaited', counted: pending };
+      const known = totals.findFresh(key);
+      if (known !== undefined) return { kind: 'known', total: known.total };
       const { promise, resolve, reject } = Promise.withResolvers<Counted>();
-      promise.catch(() => undefined);
-      counting.set(key, promise);
-      return {
-        kind: 'mine',
-        found: (counted) => {
-          counting.delete(key);
-          put(counted);
-          resolve(counted);
-        },
-        fail: (error) => {
-          counting.delete(key);
-          reject(error);
-        },
-      };
+      const counted = totals.load(key, () => promise);
+      return counted === promise ? { kind: 'mine', found: resolve, fail: reject } : { kind: 'awaited', counted };
     },
   };
 }

@@ -2,13 +2,13 @@
 // years while the fields of the ERP change. A source without a column is therefore reported and never fails the read: a column reads as
 // null, a sort key is skipped, and a filter matches nothing, because skipping it would return too much. Pure.
 import { createHash } from 'node:crypto';
-import type { ColumnType, RecordColumn } from '../warehouse/columns.ts';
-import { type AvailableRecordType, columnOf, sourceOf } from './bind.ts';
-import { type CompiledColumn, type CompiledEndpoint, idColumn, type OutputField } from './compile.ts';
-import { didYouMean } from './nearest.ts';
-import { operatorFits, operatorsOf, takesSeveral, type ValueType } from './operators.ts';
-import { completePlan, type FilterCondition, type ListPlan, parseCondition, type SortKey } from './plan.ts';
-import type { Operator } from './schema-document.ts';
+import { didYouMean } from '../../core/nearest-name.ts';
+import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
+import { completePlan, type FilterCondition, type ListPlan, parseCondition, type SortKey } from '../read/plan.ts';
+import { type AvailableRecordType, columnOf, sourceOf } from '../version/bind.ts';
+import { type CompiledColumn, type CompiledEndpoint, idColumn, type OutputField } from '../version/compile.ts';
+import { operatorFits, operatorsOf, takesSeveral, type ValueType } from '../version/operators.ts';
+import type { Operator } from '../version/schema-document.ts';
 
 /** Sources are fields of the record type, `<field>.name` for a label, `lines`, and in filters and sorts also `id`. */
 export type RecordQuery = {

@@ -1,12 +1,15 @@
 // Writes everything that a query finds as CSV for spreadsheets: one snapshot, in constant memory, with the queue and limits of the exports
 // of the public interface. Texts that a spreadsheet would run as a formula get an apostrophe; numbers are never changed.
-import type { TenantCtx } from '../core/ctx.ts';
-import { sqlState } from '../db/pg-errors.ts';
-import { readAvailableType } from './available.ts';
-import { startCopy, watchCopy } from './copy-lines.ts';
-import { createCsvWriter } from './csv.ts';
-import type { Engine } from './engine.ts';
-import { asUnavailable, queryCanceled } from './read.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { sqlState } from '../../db/pg-errors.ts';
+import { startCopy, watchCopy } from '../export/copy-lines.ts';
+import { createCsvWriter } from '../export/csv.ts';
+import type { ExportState } from '../export/export-state.ts';
+import { openSnapshot, type Snapshot, totalOf } from '../export/snapshot.ts';
+import { asUnavailable, queryCanceled } from '../read/failures.ts';
+import type { ReaderOf } from '../read/reader.ts';
+import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
+import { readAvailableType } from '../version/available.ts';
 import {
   type BoundQuery,
   bindQuery,
@@ -15,7 +18,6 @@ import {
   type RecordQuery,
   unknownRecordTypeProblem,
 } from './record-query.ts';
-import { openSnapshot, retryOnTableSwap, type Snapshot, totalOf } from './snapshot.ts';
 
 export type RecordsCsv = {
   readonly columns: readonly QueryColumn[];
@@ -50,10 +52,11 @@ const headerOnly = (query: RecordQuery, bound: Pick<BoundQuery, 'columns' | 'pro
   aborted: new AbortController().signal,
 });
 
-type CsvRequest = { readonly engine: Engine; readonly ctx: TenantCtx; readonly query: RecordQuery; readonly signal: AbortSignal };
+export type CsvSources = { readonly exports: ExportState; readonly readerOf: ReaderOf };
+type CsvRequest = { readonly sources: CsvSources; readonly ctx: TenantCtx; readonly query: RecordQuery; readonly signal: AbortSignal };
 
 /** One attempt. `onDone` is called once, when the connection is no longer needed. */
-async function startOnce({ engine, ctx, query, signal }: CsvRequest, onDone: () => void): Promise<RecordsCsv> {
+async function startOnce({ sources, ctx, query, signal }: CsvRequest, onDone: () => void): Promise<RecordsCsv> {
   const type = await readAvailableType(ctx, query.recordType);
   if (type === undefined) {
     onDone();
@@ -61,7 +64,7 @@ async function startOnce({ engine, ctx, query, signal }: CsvRequest, onDone: () 
     return headerOnly(query, { columns, problems: [unknownRecordTypeProblem] }, null);
   }
   const { plan, ...bound } = bindQuery(query, type, wholeResult);
-  const reader = engine.readerOf(ctx.organizationId);
+  const reader = sources.readerOf(ctx.organizationId);
   const snapshot = await openSnapshot(ctx.db.exports, reader, query.recordType, ctx.settings.exports.maxDurationMs, signal);
   try {
     const { syncedAt } = snapshot.freshness;
@@ -71,8 +74,8 @@ async function startOnce({ engine, ctx, query, signal }: CsvRequest, onDone: () 
       return headerOnly(query, bound, syncedAt);
     }
     const total = await totalOf(snapshot, reader, plan);
-    const rows = await startCopy(snapshot, { plan, total, signal, createWriter, yieldToReads: engine.exports.yieldToReads });
-    return { ...bound, heldBack: false, total, syncedAt, ...watchedBytes({ engine, ctx, query, signal }, snapshot, rows, onDone) };
+    const rows = await startCopy(snapshot, { plan, total, signal, createWriter, yieldToReads: sources.exports.yieldToReads });
+    return { ...bound, heldBack: false, total, syncedAt, ...watchedBytes({ sources, ctx, query, signal }, snapshot, rows, onDone) };
   } catch (error) {
     snapshot.destroy();
     throw error;
@@ -81,7 +84,7 @@ async function startOnce({ engine, ctx, query, signal }: CsvRequest, onDone: () 
 
 /** The bytes, watched until they end, are cut off, or the reader disconnects. */
 function watchedBytes(
-  { engine, ctx, query, signal }: CsvRequest,
+  { sources, ctx, query, signal }: CsvRequest,
   snapshot: Snapshot,
   rows: Awaited<ReturnType<typeof startCopy>>,
   onDone: () => void,
@@ -105,7 +108,7 @@ function watchedBytes(
   const stopWatch = watchCopy({
     rows,
     snapshot,
-    blockedWriters: engine.exports.blockedWriters,
+    blockedWriters: sources.exports.blockedWriters,
     limits: ctx.settings.exports,
     isWaiting: () => isOffered,
     cut: cutOff,
@@ -136,8 +139,8 @@ function watchedBytes(
  * exports run, no sync of the record type has been published, or the database is unavailable; with the reason of the signal when it aborts
  * first.
  */
-export async function startRecordsCsv(engine: Engine, ctx: TenantCtx, query: RecordQuery, signal: AbortSignal): Promise<RecordsCsv> {
-  const releasePermit = await engine.exports.queue.acquireUnlessAborted(ctx.organizationId, signal);
+export async function startRecordsCsv(sources: CsvSources, ctx: TenantCtx, query: RecordQuery, signal: AbortSignal): Promise<RecordsCsv> {
+  const releasePermit = await sources.exports.queue.acquireUnlessAborted(ctx.organizationId, signal);
   if (releasePermit === undefined) throw signal.reason;
   let isDone = false;
   const onDone = (): void => {
@@ -145,8 +148,8 @@ export async function startRecordsCsv(engine: Engine, ctx: TenantCtx, query: Rec
     isDone = true;
   };
   try {
-    const reader = engine.readerOf(ctx.organizationId);
-    return await retryOnTableSwap(reader, query.recordType, () => startOnce({ engine, ctx, query, signal }, onDone));
+    const reader = sources.readerOf(ctx.organizationId);
+    return await repeatWhileReplaced(reader, query.recordType, () => startOnce({ sources, ctx, query, signal }, onDone));
   } catch (error) {
     onDone();
     throw asUnavailable(error);

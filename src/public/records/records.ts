@@ -1,12 +1,20 @@
 // Reads records for callers inside the service rather than for a published version: saved views, mails, templates. They read any synced
 // field of one organization through the same engine as the public interface, with its limits, caches and errors.
-import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import { readAvailableType } from './available.ts';
-import { type Engine, engineOf } from './engine.ts';
-import { currentFreshness, readListPage, readSingleRecord } from './read.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import type { Semaphore } from '../../core/semaphore.ts';
+import { readListPage } from '../read/list.ts';
+import { currentFreshness } from '../read/reader.ts';
+import { readSingleRecord } from '../read/rows.ts';
+import { isRecordId } from '../read/values.ts';
+import { readAvailableType } from '../version/available.ts';
 import { bindQuery, endpointOf, type QueryColumn, type QueryProblem, type RecordQuery, unknownRecordTypeProblem } from './record-query.ts';
-import { type RecordsCsv, startRecordsCsv } from './records-csv.ts';
-import { isRecordId } from './values.ts';
+import { type CsvSources, type RecordsCsv, startRecordsCsv } from './records-csv.ts';
+
+/** What reads of records share with those of the public interface. */
+export type RecordSources = CsvSources & {
+  /** Queue for reads of saved queries, which no version declares and no index may serve. */
+  readonly savedQueries: Semaphore;
+};
 
 type Page = { readonly page: number; readonly pageSize: number };
 
@@ -49,10 +57,10 @@ const nothing = (query: RecordQuery): FoundRecords => ({
   heldBack: true,
 });
 
-async function list(engine: Engine, ctx: TenantCtx, query: RecordQuery, page: Page): Promise<FoundRecords> {
+async function list(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, page: Page): Promise<FoundRecords> {
   const type = await readAvailableType(ctx, query.recordType);
   if (type === undefined) return nothing(query);
-  const reader = engine.readerOf(ctx.organizationId);
+  const reader = sources.readerOf(ctx.organizationId);
   const { plan, columns, problems, matchesNothing } = bindQuery(query, type, page);
   if (matchesNothing) {
     const { syncedAt } = await currentFreshness(reader, query.recordType);
@@ -63,7 +71,7 @@ async function list(engine: Engine, ctx: TenantCtx, query: RecordQuery, page: Pa
 }
 
 async function get(
-  engine: Engine,
+  { readerOf }: RecordSources,
   ctx: TenantCtx,
   recordType: string,
   id: string,
@@ -74,7 +82,7 @@ async function get(
   const columns = sources.filter((source) => source !== 'id').map((source) => ({ name: source, source }));
   const { endpoint } = endpointOf({ recordType, columns }, type, () => undefined);
   const plan = { endpoint, id, fields: endpoint.fields, normalized: '' };
-  const { record } = await readSingleRecord(engine.readerOf(ctx.organizationId), plan);
+  const { record } = await readSingleRecord(readerOf(ctx.organizationId), plan);
   return record ?? undefined;
 }
 
@@ -84,7 +92,7 @@ async function check(ctx: TenantCtx, query: RecordQuery): Promise<readonly Query
 }
 
 /** Queued with all other reads of saved queries. Rejects with 503 when too many wait. */
-async function withPermit<T>({ savedQueries }: Engine, { organizationId }: TenantCtx, read: () => Promise<T>): Promise<T> {
+async function withPermit<T>({ savedQueries }: RecordSources, { organizationId }: TenantCtx, read: () => Promise<T>): Promise<T> {
   const release = await savedQueries.acquireUnlessAborted(organizationId, new AbortController().signal);
   try {
     return await read();
@@ -93,13 +101,12 @@ async function withPermit<T>({ savedQueries }: Engine, { organizationId }: Tenan
   }
 }
 
-/** The caches are shared with the public interface; `ctx` and `tenant` must use the same connections. */
-export function createRecordReader(ctx: Ctx): RecordReader {
-  const engine = engineOf(ctx);
+/** The caches are those of the public interface; a `tenant` must use the same connections. */
+export function createRecordReader(sources: RecordSources): RecordReader {
   return {
-    list: (tenant, query, page) => withPermit(engine, tenant, () => list(engine, tenant, query, page)),
-    get: (tenant, recordType, id, sources) => withPermit(engine, tenant, () => get(engine, tenant, recordType, id, sources)),
-    csv: (tenant, query, signal) => startRecordsCsv(engine, tenant, query, signal),
+    list: (tenant, query, page) => withPermit(sources, tenant, () => list(sources, tenant, query, page)),
+    get: (tenant, recordType, id, names) => withPermit(sources, tenant, () => get(sources, tenant, recordType, id, names)),
+    csv: (tenant, query, signal) => startRecordsCsv(sources, tenant, query, signal),
     check,
   };
 }

@@ -1,23 +1,21 @@
-// Decides who may read what. The order of the checks is part of the interface: key, tenant header, tenant, scopes, and only then whether
-// the target exists. The tenant header is an assertion that must agree with the key; it never selects data by itself.
+// Decides who calls, and for which organization. The order of the checks is part of the interface: key, tenant header, tenant, scopes
+// (scopes.ts), and only then whether the target exists. The tenant header is an assertion that must agree with the key; it never selects data by itself.
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Ctx, Principal } from '../core/ctx.ts';
-import { AppError } from '../core/errors.ts';
-import type { HitCounter } from '../core/hit-counter.ts';
-import { isId } from '../core/id.ts';
-import type { Permission } from '../core/permissions.ts';
-import { type FoundApiKey, findApiKey, recordApiKeyUse } from '../identity/api-key.store.ts';
-import { hasApiKeyFormat } from '../identity/api-key.ts';
-import { callerFromSession, keyPermissions } from '../identity/principal.ts';
-import { type RunLookup, unauthenticated } from './admission.ts';
-import { createTtlCache } from './ttl-cache.ts';
+import { createCache } from '../../core/cache.ts';
+import type { Ctx, Principal } from '../../core/ctx.ts';
+import { AppError } from '../../core/errors.ts';
+import type { HitCounter } from '../../core/hit-counter.ts';
+import { isId } from '../../core/id.ts';
+import type { Permission } from '../../core/permissions.ts';
+import { type FoundApiKey, findApiKey, recordApiKeyUse } from '../../identity/api-key.store.ts';
+import { hasApiKeyFormat } from '../../identity/api-key.ts';
+import { callerFromSession, keyPermissions } from '../../identity/principal.ts';
+import { type RunLookup, unauthenticated } from '../load/admission.ts';
+import { accessError } from '../version/scopes.ts';
 
 /** Finds the valid API key of a request, synchronously on a fresh cache hit. Throws 401, or rejects with it. */
 export type Authenticate = (headers: IncomingHttpHeaders) => FoundApiKey | Promise<FoundApiKey>;
-
-/** The versions and resources that a credential is limited to; empty means all. */
-export type AccessScope = { readonly versions: readonly string[]; readonly resources: readonly string[] };
 
 /** Called once per cache load, however many requests wait for it. */
 async function findAndRecordUse(ctx: Pick<Ctx, 'db' | 'log'>, secret: string): Promise<FoundApiKey | undefined> {
@@ -35,7 +33,8 @@ export function createAuthenticator(
   runLookup: RunLookup,
   counter?: HitCounter,
 ): Authenticate {
-  const keys = createTtlCache<FoundApiKey | undefined>(ctx.clock, ctx.settings.cacheTtlMs, ctx.settings.cacheBytes.lookups, counter);
+  const { cacheBytes, cacheTtlMs } = ctx.settings;
+  const keys = createCache<FoundApiKey | undefined>({ maxBytes: cacheBytes.lookups, ttl: { clock: ctx.clock, ms: cacheTtlMs }, counter });
   const loadKey = async (secret: string, hashed: string): Promise<FoundApiKey> => {
     // Recently known callers must not queue behind lookups of unknown keys.
     const owner = keys.findAny(hashed)?.organization.id ?? unauthenticated;
@@ -54,9 +53,6 @@ export function createAuthenticator(
 const readDrafts: Permission = 'api-schema:read';
 const bearer = /^Bearer ([0-9A-Za-z_]{1,100})$/i;
 const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
-
-const accessError = (code: 'BAD_REQUEST' | 'FORBIDDEN', path: string, reason: string, message: string): AppError =>
-  new AppError(code, message, { details: [{ path, code: reason, message }] });
 
 /** Throws 400 when `x-tenant-id` is missing or malformed, and 403 when it names another organization than the credential's. */
 export function assertTenant(
@@ -77,16 +73,6 @@ export function assertTenant(
       'tenant_mismatch',
       `This ${credential} does not belong to the tenant named in the x-tenant-id header`,
     );
-}
-
-/** Throws 403 for a version or resource outside the scopes of the key, whether or not it exists. */
-export function assertScopes({ scopes }: { readonly scopes: AccessScope }, version: string, resource: string | null): void {
-  const { versions, resources } = scopes;
-  if (versions.length > 0 && !versions.includes(version))
-    throw accessError('FORBIDDEN', 'version', 'version_out_of_scope', 'This key is not valid for this version');
-  if (resource !== null && resources.length > 0 && !resources.includes(resource)) {
-    throw accessError('FORBIDDEN', 'resource', 'resource_out_of_scope', 'This key is not valid for this resource');
-  }
 }
 
 /**

@@ -1,6 +1,7 @@
 // Counts calls by key, day, version and resource. A request only increments a number in memory; the counts are written to the database
 // every ten seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
-import type { Ctx } from '../core/ctx.ts';
+import type { Ctx } from '../../core/ctx.ts';
+import { startRecurring } from '../../core/recurring.ts';
 
 export type ApiCall = {
   readonly apiKeyId: string;
@@ -36,12 +37,14 @@ function add(entry: Counts, status: number): void {
   else entry.failed += 1;
 }
 
-/** Starts a background timer that flushes the counts; it does not keep the process alive. */
+/**
+ * Starts a background timer that flushes the counts; it does not keep the process alive. A flush that the database rejects is logged, and
+ * its counts are written with the next one.
+ */
 export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, options: UsageOptions = {}): UsageCounter {
   const maxRows = options.maxWaitingRows ?? maxWaitingRows;
   let counts = new Map<string, Entry>();
   let dropped = 0;
-  let flushing: Promise<void> = Promise.resolve();
 
   /** Calls during the statement are counted for the next flush. */
   async function flushOnce(): Promise<void> {
@@ -53,16 +56,12 @@ export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, option
       if (dropped > 0) ctx.log.error({ calls: dropped }, 'calls were not counted: too many unwritten counts');
       dropped = 0;
     } catch (error) {
-      ctx.log.warn({ err: error }, 'could not write API key usage; will retry');
       mergeInto(batch, counts);
+      throw error;
     }
   }
-  const flush = (): Promise<void> => {
-    flushing = flushing.then(flushOnce);
-    return flushing;
-  };
-  const timer = setInterval(() => void flush(), options.flushEveryMs ?? flushEveryMs);
-  timer.unref();
+  const onFailure = (error: unknown): void => ctx.log.warn({ err: error }, 'could not write API key usage; will retry');
+  const flushing = startRecurring(options.flushEveryMs ?? flushEveryMs, flushOnce, onFailure, { unref: true });
   return {
     record(call, status) {
       const day = Math.floor(ctx.clock.now().getTime() / dayMs);
@@ -78,11 +77,8 @@ export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, option
       }
       add(entry, status);
     },
-    flush,
-    stop: () => {
-      clearInterval(timer);
-      return flush();
-    },
+    flush: flushing.tickAgain,
+    stop: () => flushing.stop().then(flushing.tickAgain),
   };
 }
 

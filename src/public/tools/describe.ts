@@ -1,16 +1,15 @@
 // Summarizes a version for clients that explore it by asking, such as language models: the versions, the resources of one, or the fields,
 // filters and sorts of a resource, with the descriptions of its definition. A whole OpenAPI description would be too long.
-import type { TenantCtx } from '../core/ctx.ts';
-import { truncatedList } from '../core/truncate-list.ts';
-import type { AccessScope } from './authorize.ts';
-import type { CompiledEndpoint, OutputField } from './compile.ts';
-import type { Engine } from './engine.ts';
-import { didYouMean } from './nearest.ts';
-import { notFoundError } from './published.ts';
-import { currentFreshness } from './read.ts';
-import { parameterError, parameterProblem } from './request.ts';
-import type { EndpointDefinition } from './schema-document.ts';
-import { findDefinition, findLive, type VersionState } from './versions.store.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { didYouMean } from '../../core/nearest-name.ts';
+import { truncatedList } from '../../core/truncate-list.ts';
+import { currentFreshness, type ReaderOf } from '../read/reader.ts';
+import { parameterError, parameterProblem } from '../read/request.ts';
+import type { CompiledEndpoint, OutputField } from '../version/compile.ts';
+import { notFoundError } from '../version/published.ts';
+import type { EndpointDefinition } from '../version/schema-document.ts';
+import type { AccessScope } from '../version/scopes.ts';
+import { findDefinition, findLive, type VersionState } from '../version/versions.store.ts';
 
 type Access = AccessScope & { readonly maxCharacters: number };
 
@@ -119,7 +118,7 @@ function pick<F extends { readonly name: string }>(all: readonly F[], wanted: re
  * and 503 when the resource has not been synced.
  */
 export async function describeResource(
-  engine: Engine,
+  readerOf: ReaderOf,
   tenant: TenantCtx,
   { maxCharacters }: Access,
   state: VersionState,
@@ -130,7 +129,7 @@ export async function describeResource(
   const definition = endpoints.find(({ name }) => name === endpoint.name);
   const all = [idField(endpoint), ...endpoint.fields.map((field) => describeField(field, endpoint, definition))];
   const shown = pick(all, wanted);
-  const { rowCount, generation, syncedAt } = await currentFreshness(engine.readerOf(tenant.organizationId), endpoint.recordType);
+  const { rowCount, generation, syncedAt } = await currentFreshness(readerOf(tenant.organizationId), endpoint.recordType);
   const rest = {
     version: state.version,
     status: state.status,

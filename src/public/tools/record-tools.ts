@@ -2,19 +2,21 @@
 // text that comes from records is data and has no effect here. Parameters and errors are those of the public interface: 403 outside the
 // scope, 404, 410 for a retired version, 400 for parameters, 503.
 import { z } from 'zod';
-import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import { responseTooLong, truncatedList } from '../core/truncate-list.ts';
-import { aggregate, aggregateOrders } from './aggregate.ts';
-import { type AccessScope, assertScopes } from './authorize.ts';
-import type { CompiledEndpoint } from './compile.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { responseTooLong, truncatedList } from '../../core/truncate-list.ts';
+import { defaultPageSize } from '../../db/page.ts';
+import { aggregate, aggregateOrders } from '../read/aggregate.ts';
+import { readListPage } from '../read/list.ts';
+import { listParameters, planList, planRecord } from '../read/plan.ts';
+import type { Freshness, ReaderOf } from '../read/reader.ts';
+import { parameterError, parameterProblem, type QueryParameters } from '../read/request.ts';
+import { readSingleRecord } from '../read/rows.ts';
+import { isRecordId } from '../read/values.ts';
+import type { CompiledEndpoint } from '../version/compile.ts';
+import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError } from '../version/published.ts';
+import { type AccessScope, assertScopes } from '../version/scopes.ts';
+import type { VersionState } from '../version/versions.store.ts';
 import { describeResource, listResources, listVersions } from './describe.ts';
-import { type Engine, engineOf } from './engine.ts';
-import { defaultPageSize, listParameters, planList, planRecord } from './plan.ts';
-import { assertNotRetired, getPublishedVersion, notFoundError } from './published.ts';
-import { type Freshness, readListPage, readSingleRecord } from './read.ts';
-import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
-import { isRecordId } from './values.ts';
-import type { VersionState } from './versions.store.ts';
 
 const version = z.string().max(20).describe('Version label, such as v1');
 const resource = z.string().max(100).describe('Name of a resource of the version');
@@ -63,6 +65,9 @@ export type QueryInput = z.output<typeof QueryInput>;
 export type GetInput = z.output<typeof GetInput>;
 export type AggregateInput = z.output<typeof AggregateInput>;
 
+/** What the tools share with the public interface. */
+export type ToolSources = KnownVersions & { readonly readerOf: ReaderOf };
+
 /** What the caller may read, and how much of it per response. */
 export type ToolAccess = AccessScope & {
   /** Maximum length of a response. */
@@ -88,15 +93,15 @@ export type RecordTools = {
 type Target = { readonly state: VersionState; readonly endpoint: CompiledEndpoint };
 
 async function findTarget(
-  engine: Engine,
+  sources: ToolSources,
   tenant: TenantCtx,
   access: ToolAccess,
   input: { version: string; resource: string },
 ): Promise<Target> {
   assertScopes({ scopes: access }, input.version, input.resource);
-  const state = await getPublishedVersion(engine, tenant, input.version);
+  const state = await getPublishedVersion(sources, tenant, input.version);
   access.onTarget?.(state.version, '');
-  const endpoint = (await engine.content.loadCompiled(tenant, state.id)).endpoints.get(input.resource);
+  const endpoint = (await sources.content.loadCompiled(tenant, state.id)).endpoints.get(input.resource);
   if (endpoint === undefined) throw notFoundError();
   access.onTarget?.(state.version, endpoint.name);
   assertNotRetired(state);
@@ -128,11 +133,11 @@ const metadataOf = ({ generation, syncedAt }: Freshness, { status, sunsetAt, suc
 
 const advice = 'request only the `fields` that you need';
 
-async function query(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: QueryInput): Promise<string> {
-  const { state, endpoint } = await findTarget(engine, tenant, access, input);
+async function query(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: QueryInput): Promise<string> {
+  const { state, endpoint } = await findTarget(sources, tenant, access, input);
   const plan = planList(endpoint, queryOf(input));
   const { page, pageSize } = plan;
-  const { records, total, freshness } = await readListPage(engine.readerOf(tenant.organizationId), plan);
+  const { records, total, freshness } = await readListPage(sources.readerOf(tenant.organizationId), plan);
   return truncatedList({
     name: 'data',
     items: records,
@@ -144,44 +149,44 @@ async function query(engine: Engine, tenant: TenantCtx, access: ToolAccess, inpu
   });
 }
 
-async function get(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: GetInput): Promise<string> {
-  const { state, endpoint } = await findTarget(engine, tenant, access, input);
+async function get(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: GetInput): Promise<string> {
+  const { state, endpoint } = await findTarget(sources, tenant, access, input);
   if (!isRecordId(endpoint.idType, input.id) || !input.id.isWellFormed()) throw notFoundError();
   const plan = planRecord(endpoint, input.id, queryOf({ fields: input.fields }));
-  const { record, freshness } = await readSingleRecord(engine.readerOf(tenant.organizationId), plan);
+  const { record, freshness } = await readSingleRecord(sources.readerOf(tenant.organizationId), plan);
   if (record === null) throw notFoundError();
   if (record.length > access.maxCharacters) throw responseTooLong('fields', advice);
   return `{"data":${record},${JSON.stringify(metadataOf(freshness, state)).slice(1)}`;
 }
 
 /** The result is bounded by the number of groups and by the length of the group values. */
-async function aggregateRecords(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: AggregateInput): Promise<string> {
-  const { state, endpoint } = await findTarget(engine, tenant, access, input);
+async function aggregateRecords(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: AggregateInput): Promise<string> {
+  const { state, endpoint } = await findTarget(sources, tenant, access, input);
   const query = queryOf({ filters: input.filters });
-  const { result, freshness } = await aggregate(engine.readerOf(tenant.organizationId), endpoint, query, input);
+  const { result, freshness } = await aggregate(sources.readerOf(tenant.organizationId), endpoint, query, input);
   if (result.length > access.maxCharacters) throw responseTooLong('limit', 'request fewer groups, or omit `groupBy`');
   return `${result.slice(0, -1)},${JSON.stringify(metadataOf(freshness, state)).slice(1)}`;
 }
 
-async function describe(engine: Engine, tenant: TenantCtx, access: ToolAccess, input: DescribeInput): Promise<string> {
+async function describe(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: DescribeInput): Promise<string> {
   const missing = input.resource === undefined ? input.fields && 'resource' : input.version === undefined ? 'version' : undefined;
   if (missing !== undefined) throw parameterError([parameterProblem(missing, 'missing', `"${missing}" is required here`)]);
   if (input.version === undefined) return listVersions(tenant, access);
   if (input.resource !== undefined) {
-    const { state, endpoint } = await findTarget(engine, tenant, access, { version: input.version, resource: input.resource });
-    return describeResource(engine, tenant, access, state, endpoint, input.fields);
+    const { state, endpoint } = await findTarget(sources, tenant, access, { version: input.version, resource: input.resource });
+    return describeResource(sources.readerOf, tenant, access, state, endpoint, input.fields);
   }
   assertScopes({ scopes: access }, input.version, null);
-  const state = await getPublishedVersion(engine, tenant, input.version);
+  const state = await getPublishedVersion(sources, tenant, input.version);
   access.onTarget?.(state.version, '');
   assertNotRetired(state);
   return listResources(tenant, access, state);
 }
 
-/** The caches are shared with the public interface. */
-export const createRecordTools = (ctx: Ctx): RecordTools => ({
-  describe: (tenant, access, input) => describe(engineOf(ctx), tenant, access, input),
-  query: (tenant, access, input) => query(engineOf(ctx), tenant, access, input),
-  get: (tenant, access, input) => get(engineOf(ctx), tenant, access, input),
-  aggregate: (tenant, access, input) => aggregateRecords(engineOf(ctx), tenant, access, input),
+/** The caches are those of the public interface; a `tenant` must use the same connections. */
+export const createRecordTools = (sources: ToolSources): RecordTools => ({
+  describe: (tenant, access, input) => describe(sources, tenant, access, input),
+  query: (tenant, access, input) => query(sources, tenant, access, input),
+  get: (tenant, access, input) => get(sources, tenant, access, input),
+  aggregate: (tenant, access, input) => aggregateRecords(sources, tenant, access, input),
 });

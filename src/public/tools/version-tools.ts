@@ -1,10 +1,10 @@
 // The tools of one published version, for a language model that answers questions about it. Organization, version and resources are fixed
 // when the tools are created: no input can name others, so nothing can talk the model into reading more than that version shows.
 import { z } from 'zod';
-import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import type { ErrorDetail } from '../core/errors.ts';
-import { parameterError } from './request.ts';
-import { AggregateInput, createRecordTools, DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess } from './tools.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import type { ErrorDetail } from '../../core/errors.ts';
+import { parameterError } from '../read/request.ts';
+import { AggregateInput, DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess } from './record-tools.ts';
 
 export type VersionTool = {
   readonly name: string;
@@ -61,22 +61,23 @@ function parse(schema: z.ZodObject, input: unknown): Record<string, unknown> {
 /** Empty `resources` means all of the version; `maxCharacters` bounds each response. */
 export type VersionAccess = { readonly version: string; readonly resources: readonly string[]; readonly maxCharacters: number };
 
-/** The tools for one organization and version; they share the caches of the public interface. */
-export function createVersionTools(ctx: Ctx): (tenant: TenantCtx, reach: VersionAccess) => readonly VersionTool[] {
-  const tools = createRecordTools(ctx);
-  return (tenant, { version, resources, maxCharacters }) => {
-    const access: ToolAccess = { versions: [version], resources, maxCharacters };
-    const run: Readonly<Record<keyof RecordTools, (input: Record<string, unknown>) => Promise<string>>> = {
-      describe: (input) => tools.describe(tenant, access, DescribeInput.parse({ ...input, version })),
-      query: (input) => tools.query(tenant, access, QueryInput.parse({ ...input, version })),
-      get: (input) => tools.get(tenant, access, GetInput.parse({ ...input, version })),
-      aggregate: (input) => tools.aggregate(tenant, access, AggregateInput.parse({ ...input, version })),
-    };
-    return boundTools.map(({ name, description, input: schema }) => ({
-      name,
-      description,
-      inputSchema: z.toJSONSchema(schema, { io: 'input' }) as Readonly<Record<string, unknown>>,
-      run: async (input) => run[name](parse(schema, input)),
-    }));
+/** The tools for one organization and version. */
+export function createVersionTools(
+  tools: RecordTools,
+  tenant: TenantCtx,
+  { version, resources, maxCharacters }: VersionAccess,
+): readonly VersionTool[] {
+  const access: ToolAccess = { versions: [version], resources, maxCharacters };
+  const run: Readonly<Record<keyof RecordTools, (input: Record<string, unknown>) => Promise<string>>> = {
+    describe: (input) => tools.describe(tenant, access, DescribeInput.parse({ ...input, version })),
+    query: (input) => tools.query(tenant, access, QueryInput.parse({ ...input, version })),
+    get: (input) => tools.get(tenant, access, GetInput.parse({ ...input, version })),
+    aggregate: (input) => tools.aggregate(tenant, access, AggregateInput.parse({ ...input, version })),
   };
+  return boundTools.map(({ name, description, input: schema }) => ({
+    name,
+    description,
+    inputSchema: z.toJSONSchema(schema, { io: 'input' }) as Readonly<Record<string, unknown>>,
+    run: async (input) => run[name](parse(schema, input)),
+  }));
 }

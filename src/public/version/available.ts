@@ -1,9 +1,9 @@
 // Reads which record types and columns a definition can use: everything with data or columns in the warehouse of the organization.
-import type { TenantCtx } from '../core/ctx.ts';
-import { inTransaction } from '../db/transaction.ts';
-import { readRecordColumns } from '../warehouse/columns.ts';
-import { isNotSetUp } from '../warehouse/record-state.ts';
-import { tenantSchema } from '../warehouse/tenant-schema.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { inTransaction } from '../../db/transaction.ts';
+import { readRecordColumns } from '../../warehouse/columns.ts';
+import { isNotSetUp } from '../../warehouse/record-state.ts';
+import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { Available, AvailableRecordType } from './bind.ts';
 
 type StateRow = { record_type: string; id_type: 'integer' | 'text'; has_data: boolean };

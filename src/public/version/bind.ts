@@ -1,5 +1,5 @@
 // Finds the physical column behind each source of a definition. The bindings found at publish time are stored for good.
-import type { ColumnState, RecordColumn } from '../warehouse/columns.ts';
+import type { ColumnState, RecordColumn } from '../../warehouse/columns.ts';
 import type { Bindings, BoundColumn, SchemaDocument } from './schema-document.ts';
 
 /** What the warehouse holds of one record type. */

@@ -1,5 +1,5 @@
 // Compares two versions: what changes for clients, and which changes break them. Pure.
-import type { ColumnType } from '../warehouse/columns.ts';
+import type { ColumnType } from '../../warehouse/columns.ts';
 import type { Bindings, EndpointDefinition, FieldDefinition } from './schema-document.ts';
 
 export type VersionChange = {

@@ -1,5 +1,5 @@
 // Filter operators: the parameter suffix of each, and the types it applies to.
-import type { ColumnType } from '../warehouse/columns.ts';
+import type { ColumnType } from '../../warehouse/columns.ts';
 import { type Operator, operators } from './schema-document.ts';
 
 export type ValueType = Exclude<ColumnType, 'lines'>;

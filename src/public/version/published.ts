@@ -1,9 +1,18 @@
 // Finds published versions by label, and their resources. Everything that is absent gets the same 404, so that no response reveals the
 // reason.
-import type { TenantCtx } from '../core/ctx.ts';
-import { AppError } from '../core/errors.ts';
-import type { Engine } from './engine.ts';
+
+import type { Cache } from '../../core/cache.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { AppError } from '../../core/errors.ts';
+import type { ContentCache } from './content-cache.ts';
 import { findVersionState, isVersionLabel, type VersionState } from './versions.store.ts';
+
+/** The versions that this process knows. */
+export type KnownVersions = {
+  /** By `versionKey`. */
+  readonly versions: Cache<VersionState | undefined>;
+  readonly content: ContentCache;
+};
 
 /** The 404 for every absent version, resource and record. */
 export const notFoundError = (): AppError =>
@@ -21,7 +30,7 @@ export function assertPublished({ status }: VersionState): void {
 
 /** A version that was ever published, also a retired one. Rejects with 404 when there is none of that label. */
 export async function getPublishedVersion(
-  { versions }: Pick<Engine, 'versions'>,
+  { versions }: Pick<KnownVersions, 'versions'>,
   tenant: Pick<TenantCtx, 'db' | 'organizationId'>,
   version: string,
 ): Promise<VersionState> {

@@ -1,7 +1,7 @@
 // Schemas of the definition of a version, as customers write it, and of the bindings that publishing adds. Shapes and sizes only; the rules
 // between the parts are in validate.ts.
 import { z } from 'zod';
-import type { ColumnType, LineField } from '../warehouse/columns.ts';
+import type { ColumnType, LineField } from '../../warehouse/columns.ts';
 
 export const operators = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with', 'not', 'null'] as const;
 export type Operator = (typeof operators)[number];

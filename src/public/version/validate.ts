@@ -1,8 +1,9 @@
 // Validates a definition, reporting all problems at once. Some rules apply to every draft and block saving; the others depend on what is
 // currently synced and block only publishing.
-import type { ColumnType, RecordColumn } from '../warehouse/columns.ts';
+
+import { didYouMean } from '../../core/nearest-name.ts';
+import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
 import { type Available, type AvailableRecordType, availableType, columnOf, sourceOf } from './bind.ts';
-import { didYouMean } from './nearest.ts';
 import { operatorFits, operatorsOf, suffixOf } from './operators.ts';
 import { type EndpointDefinition, type FieldDefinition, operators, type SchemaDocument } from './schema-document.ts';
 

@@ -1,9 +1,6 @@
-// Reads the versions of the public interface. The content of a published version never changes, so it is read and compiled once; only its
-// status and sunset are read repeatedly.
-import type { TenantCtx } from '../core/ctx.ts';
-import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
-import { inTransaction, type Tx } from '../db/transaction.ts';
-import { createByteCache } from './byte-cache.ts';
+// Reads the versions of the public interface from the database.
+import type { TenantCtx } from '../../core/ctx.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
 
@@ -58,7 +55,8 @@ export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organization
 
 type ContentRow = { version: string; endpoints: EndpointDefinition[]; bindings: Bindings };
 
-async function queryCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema> {
+/** Rejects with an Error when no version has this id. */
+export async function readCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema> {
   const row = await inTransaction(ctx, (tx) =>
     tx('api_schemas').where({ organization_id: ctx.organizationId, id }).first<ContentRow | undefined>('version', 'endpoints', 'bindings'),
   );
@@ -66,7 +64,8 @@ async function queryCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: 
   return compileSchema({ id, ...row });
 }
 
-async function queryDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string> {
+/** The stored OpenAPI text. Rejects with an Error when the version is absent or was never published. */
+export async function readDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string> {
   const row = await inTransaction(ctx, (tx) =>
     tx('api_schemas').where({ organization_id: ctx.organizationId, id }).first<{ openapi: string | null } | undefined>('openapi'),
   );
@@ -122,63 +121,3 @@ export const findPredecessor = async (tx: Tx, organizationId: string, version: s
     .whereRaw('(length(version), version) < (?, ?)', [version.length, version])
     .orderByRaw('length(version) desc, version desc')
     .first<PredecessorRow | undefined>('version', 'endpoints', 'bindings');
-
-export type ContentCache = {
-  /** The compiled version if it is loaded. */
-  findCompiled(id: string): CompiledSchema | undefined;
-  loadCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
-  /** The stored OpenAPI text. Rejects when the version was deleted meanwhile. */
-  loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;
-};
-
-type Held = { readonly schema: Promise<CompiledSchema>; readonly loaded: CompiledSchema | undefined; readonly bytes: number };
-/** Assumed size until the content is loaded. */
-const unknownBytes = 64 * 1024;
-/** Objects in memory take more space than their JSON text. */
-const textToMemory = 3;
-
-const bytesOf = ({ endpoints }: CompiledSchema): number =>
-  textToMemory * JSON.stringify([...endpoints.values()].map((endpoint) => [endpoint, [...endpoint.filters], [...endpoint.sorts]])).length;
-
-/** Caches compiled versions and descriptions; concurrent callers share one load of a compiled version. */
-export function createContentCache(
-  maxBytes: number,
-  { schemas = createHitCounter(), texts = createHitCounter() }: { readonly schemas?: HitCounter; readonly texts?: HitCounter } = {},
-): ContentCache {
-  const compiled = createByteCache<Held>(maxBytes, ({ bytes }) => bytes);
-  const descriptions = createByteCache<{ text: string }>(maxBytes, ({ text }) => 2 * text.length);
-  return {
-    // A miss is not counted here: the caller calls `loadCompiled` next, which counts it.
-    findCompiled: (id) => {
-      const loaded = compiled.get(id)?.loaded;
-      if (loaded !== undefined) schemas.hits += 1;
-      return loaded;
-    },
-    loadCompiled(ctx, id) {
-      const cached = compiled.get(id);
-      if (cached !== undefined) {
-        schemas.hits += 1;
-        return cached.schema;
-      }
-      schemas.misses += 1;
-      const schema = queryCompiled(ctx, id);
-      compiled.set(id, { schema, loaded: undefined, bytes: unknownBytes });
-      schema.then(
-        (loaded) => compiled.set(id, { schema, loaded, bytes: bytesOf(loaded) }),
-        () => compiled.delete(id),
-      );
-      return schema;
-    },
-    async loadDescription(ctx, id) {
-      const cached = descriptions.get(id);
-      if (cached !== undefined) {
-        texts.hits += 1;
-        return cached.text;
-      }
-      texts.misses += 1;
-      const text = await queryDescription(ctx, id);
-      descriptions.set(id, { text });
-      return text;
-    },
-  };
-}

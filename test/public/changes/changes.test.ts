@@ -3,12 +3,13 @@
 import type { Express } from 'express';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { engineOf } from '../../src/public/engine.ts';
-import { pruneTombstones } from '../../src/sync/retention.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey } from '../setup/organization.ts';
-import { datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
-import { callerOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import type { ReadEngine } from '../../../src/core/ctx.ts';
+import { createReadEngine, publicMetrics } from '../../../src/public/index.ts';
+import { pruneTombstones } from '../../../src/sync/retention.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey } from '../../setup/organization.ts';
+import { datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { callerOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 type Change = { op: 'upsert' | 'delete'; id: string; at: string; record: Record<string, unknown> | null };
 type Page = { data: Change[]; next: string; hasMore: boolean };
@@ -18,6 +19,7 @@ const endpoint = { name: 'things', recordType: 'thing', fields: ['name', 'total'
 
 let database: TestDatabase;
 let app: Express;
+let reads: ReadEngine;
 let world: SyncWorld;
 let get: Get;
 
@@ -33,7 +35,8 @@ async function openWorld(): Promise<{ world: SyncWorld; get: Get }> {
 
 beforeAll(async () => {
   database = await testDatabase({ settings: { cacheTtlMs: 0 } });
-  app = publicApp(database.ctx);
+  reads = createReadEngine(database.ctx);
+  app = publicApp(database.ctx, undefined, reads);
   ({ world, get } = await openWorld());
 });
 afterAll(() => database.close());
@@ -163,7 +166,8 @@ describe('GET /{version}/{resource}/changes', () => {
   it('caches a page for the next equal request, gzipped or not, with its Link header', async () => {
     for (const id of [1, 2, 3, 4, 5, 6, 7, 8, 9]) world.erp.put(id, { name: `kept ${id}`.repeat(30) });
     await world.sync();
-    const { hits } = engineOf(database.ctx).cacheCounters.bodies;
+    const hits = (): number => publicMetrics({ reads }).caches['bodies']?.hits ?? 0;
+    const before = hits();
     for (const coding of ['identity', 'gzip']) {
       const ask = () => get('/v1/things/changes?limit=8', { 'accept-encoding': coding }).expect(200);
       const [first, second] = [await ask(), await ask()];
@@ -172,7 +176,7 @@ describe('GET /{version}/{resource}/changes', () => {
       expect(second.headers['link']).toContain(second.body.next);
       expect(second.text).toBe(first.text);
     }
-    expect(engineOf(database.ctx).cacheCounters.bodies.hits).toBe(hits + 2);
+    expect(hits()).toBe(before + 2);
     await world.sync();
     world.erp.put(9, { name: 'other' });
     await world.sync();

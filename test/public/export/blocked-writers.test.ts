@@ -1,8 +1,8 @@
 // The watch for blocked writers sends no queries once nothing is watched, as at process shutdown.
 import { Pool } from 'pg';
 import { describe, expect, it, vi } from 'vitest';
-import { createLog } from '../../src/core/log.ts';
-import { watchBlockedWriters } from '../../src/public/blocked-writers.ts';
+import { createLog } from '../../../src/core/log.ts';
+import { watchBlockedWriters } from '../../../src/public/export/blocked-writers.ts';
 
 describe('watchBlockedWriters', () => {
   it('does not query a pool that was closed after the last export ended', async () => {

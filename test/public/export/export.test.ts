@@ -4,21 +4,21 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { copyOut, createCopyDataParser } from '../../src/db/copy-out.ts';
-import { bindDocument } from '../../src/public/bind.ts';
-import { parseChangesQuery } from '../../src/public/change-feed.ts';
-import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.ts';
-import type { RowWriter } from '../../src/public/copy-rows.ts';
-import { createCsvWriter } from '../../src/public/csv.ts';
-import { copyStatement } from '../../src/public/export-sql.ts';
-import { createJsonLinesWriter } from '../../src/public/json-lines.ts';
-import { planList } from '../../src/public/plan.ts';
-import { parseQuery } from '../../src/public/request.ts';
-import { SchemaDocument } from '../../src/public/schema-document.ts';
-import type { TableRef } from '../../src/public/sql.ts';
-import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { copyOut, createCopyDataParser } from '../../../src/db/driver/copy-out.ts';
+import { parseChangesQuery } from '../../../src/public/changes/change-feed.ts';
+import type { RowWriter } from '../../../src/public/export/copy-rows.ts';
+import { createCsvWriter } from '../../../src/public/export/csv.ts';
+import { copyStatement } from '../../../src/public/export/export-sql.ts';
+import { createJsonLinesWriter } from '../../../src/public/export/json-lines.ts';
+import { planList } from '../../../src/public/read/plan.ts';
+import { parseQuery } from '../../../src/public/read/request.ts';
+import type { TableRef } from '../../../src/public/read/sql.ts';
+import { bindDocument } from '../../../src/public/version/bind.ts';
+import { type CompiledEndpoint, compileSchema } from '../../../src/public/version/compile.ts';
+import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import {
   type Caller,
   callerOf,
@@ -28,7 +28,7 @@ import {
   loadInvoices,
   publicApp,
   publishVersion,
-} from './fixture.ts';
+} from '../fixture.ts';
 
 const ndjson = { accept: 'application/x-ndjson' };
 const csv = { accept: 'text/csv' };

@@ -1,17 +1,17 @@
 // The public interface and the rest of the service under more load than there are connections and slots.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createApp } from '../../src/app.ts';
-import { openKnex } from '../../src/db/connect.ts';
-import { generateApiKey } from '../../src/identity/api-key.ts';
-import { createConcurrencyLimit } from '../../src/public/admission.ts';
-import { createFairQueue } from '../../src/public/fair-queue.ts';
-import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { apiOf } from '../setup/api.ts';
-import { type TestDatabase, testClock, testDatabase, testSettings } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { until } from '../setup/until.ts';
-import { type Caller, callerOf, idsOf, loadInvoices, publishVersion } from './fixture.ts';
+import { createApp } from '../../../src/app.ts';
+import { openKnex } from '../../../src/db/connect.ts';
+import { generateApiKey } from '../../../src/identity/api-key.ts';
+import { createConcurrencyLimit } from '../../../src/public/load/admission.ts';
+import { createFairQueue } from '../../../src/public/load/fair-queue.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { apiOf } from '../../setup/api.ts';
+import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+import { type Caller, callerOf, idsOf, loadInvoices, publishVersion } from '../fixture.ts';
 
 const clock = testClock();
 let database: TestDatabase;

@@ -7,15 +7,15 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import type { oas31 } from 'openapi3-ts';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createId } from '../../src/core/id.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
-import { bindDocument } from '../../src/public/bind.ts';
-import { describeVersion } from '../../src/public/openapi.ts';
-import { dateSentence } from '../../src/public/openapi-fields.ts';
-import { SchemaDocument } from '../../src/public/schema-document.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
-import { callerOf, invoiceColumns, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import { createId } from '../../../src/core/id.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { describeVersion } from '../../../src/public/openapi/describe-version.ts';
+import { dateSentence } from '../../../src/public/openapi/fields.ts';
+import { bindDocument } from '../../../src/public/version/bind.ts';
+import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { callerOf, invoiceColumns, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 const columns = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true } };
 const describeEndpoints = (endpoints: unknown[], previous: unknown[] | null = null): oas31.OpenAPIObject => {

@@ -1,7 +1,7 @@
 // Names in new descriptions: readable, unique and legal for every resource name that validation accepts.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type EndpointNames, endpointNames, singularOf } from '../../src/public/openapi-names.ts';
+import { type EndpointNames, endpointNames, singularOf } from '../../../src/public/openapi/names.ts';
 
 const allNames = ({ operations, components }: EndpointNames): string[] => [...Object.values(operations), ...Object.values(components)];
 

@@ -2,14 +2,14 @@
 import express from 'express';
 import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { openDb, openKnex } from '../../src/db/connect.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
-import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { until } from '../setup/until.ts';
-import { bumpGeneration, callerOf, idsOf, insertInvoices, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import type { Ctx } from '../../../src/core/ctx.ts';
+import { openDb, openKnex } from '../../../src/db/connect.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type TestClock, type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+import { bumpGeneration, callerOf, idsOf, insertInvoices, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 let database: TestDatabase;
 let clock: TestClock;
@@ -388,7 +388,10 @@ describe('reads during other work', () => {
 
   it('503 when a published column is missing, which is logged', async () => {
     await database.ctx.db.data.query(`alter table ${schema()}.${table} drop column f_total`);
-    await get('/v1/invoices').expect(503);
+    for (const accept of ['application/json', 'application/x-ndjson', 'text/csv']) {
+      const { body } = await get('/v1/invoices', { accept }).expect(503);
+      expect(body.error.message).toBe('The data is being replaced; try again');
+    }
     expect(idsOf(await get('/v1/invoices?fields=number&pageSize=1').expect(200))).toEqual(['1']);
   });
 

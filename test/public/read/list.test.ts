@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { callerOf, type InvoiceRow, idsOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { callerOf, type InvoiceRow, idsOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 const rows: InvoiceRow[] = [
   {

@@ -4,13 +4,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createByteCache } from '../../src/public/byte-cache.ts';
-import { createFairQueue } from '../../src/public/fair-queue.ts';
-import { createStatementRunner } from '../../src/public/statements.ts';
-import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { bumpGeneration, type InvoiceRow, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import { createCache } from '../../../src/core/cache.ts';
+import { createFairQueue } from '../../../src/public/load/fair-queue.ts';
+import { createStatementRunner } from '../../../src/public/read/statements.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type TestClock, type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { bumpGeneration, type InvoiceRow, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 const size = 130;
 const anchorEvery = 4;
@@ -231,17 +231,17 @@ describe('cached data', () => {
   });
 
   it('stays within its byte limit, and stores nothing at 0', () => {
-    const cache = createByteCache<{ bytes: number }>(5_000, ({ bytes }) => bytes);
+    const cache = createCache<{ bytes: number }>({ maxBytes: 5_000, bytesOf: ({ bytes }) => bytes });
     for (let index = 0; index < 100; index += 1) {
-      cache.set(String(index), { bytes: index });
+      cache.put(String(index), { bytes: index });
       expect(cache.bytes()).toBeLessThanOrEqual(5_000);
     }
-    expect([cache.get('99') !== undefined, cache.get('0') !== undefined]).toEqual([true, false]);
-    cache.set('too large', { bytes: 5_001 });
-    expect([cache.get('too large'), cache.get('99') !== undefined]).toEqual([undefined, true]);
-    const none = createByteCache<{ bytes: number }>(0, ({ bytes }) => bytes);
-    none.set('a', { bytes: 1 });
-    expect(none.get('a')).toBeUndefined();
+    expect([cache.find('99') !== undefined, cache.find('0') !== undefined]).toEqual([true, false]);
+    cache.put('too large', { bytes: 5_001 });
+    expect([cache.find('too large'), cache.find('99') !== undefined]).toEqual([undefined, true]);
+    const none = createCache<{ bytes: number }>({ maxBytes: 0, bytesOf: ({ bytes }) => bytes });
+    none.put('a', { bytes: 1 });
+    expect(none.find('a')).toBeUndefined();
   });
 });
 

@@ -1,23 +1,23 @@
 // The pure stages of a request: URL, query, values, plan, statement, negotiation, links.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../src/core/errors.ts';
-import { bindDocument } from '../../src/public/bind.ts';
-import { type CompiledEndpoint, compileSchema } from '../../src/public/compile.ts';
-import { nearestName } from '../../src/public/nearest.ts';
-import { acceptsGzip, chooseMediaType, knownTags } from '../../src/public/negotiate.ts';
-import { hasOnePlan, rowCapFor } from '../../src/public/order-index.ts';
-import { planList, planRecord } from '../../src/public/plan.ts';
-import { anchoredRanges, boundedRanges, plainRanges } from '../../src/public/ranges.ts';
-import { parseQuery, parseTarget } from '../../src/public/request.ts';
-import { paginationLinks } from '../../src/public/response.ts';
-import { SchemaDocument } from '../../src/public/schema-document.ts';
-import { listStatement, recordStatement } from '../../src/public/sql.ts';
-import { createTotalCache } from '../../src/public/totals.ts';
-import { createTtlCache } from '../../src/public/ttl-cache.ts';
-import { isDate, isRecordId, parseFilterValue } from '../../src/public/values.ts';
-import { testClock } from '../setup/database.ts';
-import { invoiceColumns, invoicesEndpoint } from './fixture.ts';
+import { createCache } from '../../../src/core/cache.ts';
+import { AppError } from '../../../src/core/errors.ts';
+import { nearestName } from '../../../src/core/nearest-name.ts';
+import { acceptsGzip, chooseMediaType, knownTags } from '../../../src/public/http/negotiate.ts';
+import { paginationLinks } from '../../../src/public/http/response.ts';
+import { hasOnePlan, rowCapFor } from '../../../src/public/read/order-index.ts';
+import { planList, planRecord } from '../../../src/public/read/plan.ts';
+import { anchoredRanges, boundedRanges, plainRanges } from '../../../src/public/read/ranges.ts';
+import { parseQuery, parseTarget } from '../../../src/public/read/request.ts';
+import { listStatement, recordStatement } from '../../../src/public/read/sql.ts';
+import { createTotalCache } from '../../../src/public/read/totals.ts';
+import { isDate, isRecordId, parseFilterValue } from '../../../src/public/read/values.ts';
+import { bindDocument } from '../../../src/public/version/bind.ts';
+import { type CompiledEndpoint, compileSchema } from '../../../src/public/version/compile.ts';
+import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
+import { testClock } from '../../setup/database.ts';
+import { invoiceColumns, invoicesEndpoint } from '../fixture.ts';
 
 const document = SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } }] });
 const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
@@ -408,11 +408,11 @@ describe('a plan for all values', () => {
   it('has one of few limits', () => expect([1, 100, 101, 9_999].map(rowCapFor)).toEqual([100, 100, 1_000, 10_000]));
 });
 
-describe('createTtlCache', () => {
+describe('createCache', () => {
   it('loads once per TTL, counted from before the read', async () => {
     const clock = testClock();
     let reads = 0;
-    const trusted = createTtlCache<number>(clock, 1_000, 10_000);
+    const trusted = createCache<number>({ maxBytes: 10_000, ttl: { clock, ms: 1_000 } });
     const get = () =>
       trusted.load('key', async () => {
         reads += 1;
@@ -427,7 +427,7 @@ describe('createTtlCache', () => {
 
   it('does not cache a failed read and ignores older values', async () => {
     const clock = testClock();
-    const trusted = createTtlCache<string>(clock, 1_000, 10_000);
+    const trusted = createCache<string>({ maxBytes: 10_000, ttl: { clock, ms: 1_000 } });
     await expect(trusted.load('key', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
     expect(await trusted.load('key', async () => 'back')).toBe('back');
     trusted.put('key', 'old', clock.monotonicMs() - 1);
@@ -438,7 +438,7 @@ describe('createTtlCache', () => {
 
   it('returns a fresh value synchronously, and refreshes its age when it was seen again', async () => {
     const clock = testClock();
-    const trusted = createTtlCache<{ n: number }>(clock, 1_000, 10_000);
+    const trusted = createCache<{ n: number }>({ maxBytes: 10_000, ttl: { clock, ms: 1_000 } });
     const seen = { n: 1 };
     const reading = trusted.load('key', async () => seen);
     expect(trusted.findFresh('key')).toBeUndefined();

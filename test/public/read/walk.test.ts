@@ -3,18 +3,18 @@
 import type { Express } from 'express';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bindDocument } from '../../src/public/bind.ts';
-import { compileSchema } from '../../src/public/compile.ts';
-import { indexesOf } from '../../src/public/indexes.ts';
-import { planList } from '../../src/public/plan.ts';
-import { plainRanges } from '../../src/public/ranges.ts';
-import { parseQuery } from '../../src/public/request.ts';
-import { SchemaDocument } from '../../src/public/schema-document.ts';
-import { listStatement } from '../../src/public/sql.ts';
-import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { callerOf, type InvoiceRow, idsOf, invoiceColumns, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import { indexesOf } from '../../../src/public/read/indexes.ts';
+import { planList } from '../../../src/public/read/plan.ts';
+import { plainRanges } from '../../../src/public/read/ranges.ts';
+import { parseQuery } from '../../../src/public/read/request.ts';
+import { listStatement } from '../../../src/public/read/sql.ts';
+import { bindDocument } from '../../../src/public/version/bind.ts';
+import { compileSchema } from '../../../src/public/version/compile.ts';
+import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { callerOf, type InvoiceRow, idsOf, invoiceColumns, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 // Few distinct values, so that there are ties, and nulls, and letters that sort differently by code point and by locale.
 const texts = ['a', 'B', 'b', 'é', 'É', 'ß', 'z', 'Z', '', 'ab%c', 'a_c', '1', '10', '2', '\u{1f600}', 'ａ'];

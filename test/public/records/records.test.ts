@@ -2,14 +2,14 @@
 // reported instead of failures when fields of the ERP change.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TenantCtx } from '../../src/core/ctx.ts';
-import { openKnex } from '../../src/db/connect.ts';
-import { createRecordReader, type RecordQuery, type RecordReader } from '../../src/public/index.ts';
-import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeOrganization } from '../setup/organization.ts';
-import { until } from '../setup/until.ts';
-import { bumpGeneration, type InvoiceRow, invoiceColumns, loadInvoices } from './fixture.ts';
+import type { TenantCtx } from '../../../src/core/ctx.ts';
+import { openKnex } from '../../../src/db/connect.ts';
+import { type RecordQuery, type RecordReader, recordsOf } from '../../../src/public/index.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+import { bumpGeneration, type InvoiceRow, invoiceColumns, loadInvoices, withReads } from '../fixture.ts';
 
 // Few distinct values: ties, nulls, numbers whose digits a binary float loses.
 const pick = <T>(list: readonly T[], seed: number): T | null => list[seed % (list.length + 1)] ?? null;
@@ -37,7 +37,7 @@ beforeAll(async () => {
   database = await testDatabase({ settings: { readTimeoutMs: 60_000 } });
   tenant = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
   table = await loadInvoices(database.ctx, tenant.organizationId, rows);
-  records = createRecordReader(database.ctx);
+  records = recordsOf(withReads(database.ctx));
 });
 afterAll(() => database.close());
 
@@ -254,7 +254,7 @@ describe('missing sources', () => {
   it('503 for a record type that was never published', async () => {
     await sql('update $wh.record_state set generation = 0');
     try {
-      const cold = createRecordReader({ ...database.ctx });
+      const cold = recordsOf(withReads(database.ctx));
       await expect(cold.list({ ...tenant, organizationId: tenant.organizationId }, query({}), everything)).rejects.toMatchObject({
         status: 503,
       });

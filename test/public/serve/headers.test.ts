@@ -6,12 +6,12 @@ import { gunzipSync } from 'node:zlib';
 import express from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { createMessageClasses } from '../../src/http/message-classes.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import { createApp } from '../../../src/app.ts';
+import type { Ctx } from '../../../src/core/ctx.ts';
+import { createMessageClasses } from '../../../src/http/driver/message-classes.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;

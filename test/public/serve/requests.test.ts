@@ -5,12 +5,12 @@ import type { Express } from 'express';
 import fc from 'fast-check';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createId } from '../../src/core/id.ts';
-import { attachApp, createHttpServer } from '../../src/http/server.ts';
-import { generateApiKey } from '../../src/identity/api-key.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { type Caller, callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import { createId } from '../../../src/core/id.ts';
+import { attachApp, createHttpServer } from '../../../src/http/server/server.ts';
+import { generateApiKey } from '../../../src/identity/api-key.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { type Caller, callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 let database: TestDatabase;
 let app: Express;
@@ -357,7 +357,7 @@ describe('400 for parameters', () => {
   });
 
   it('rejects raw bytes in the URL, and accepts an absolute URL as a proxy sends it', async () => {
-    const server = createHttpServer(database.ctx.log);
+    const { server } = createHttpServer(database.ctx.log);
     attachApp(server, app);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -2,14 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Express } from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { openKnex } from '../../src/db/connect.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
-import { startUsageCounter, type UsageCounter } from '../../src/public/index.ts';
-import { startService } from '../../src/service.ts';
-import { type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { callerOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import { readConfig } from '../../../src/config.ts';
+import { openKnex } from '../../../src/db/connect.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { startUsageCounter, type UsageCounter } from '../../../src/public/index.ts';
+import { startService } from '../../../src/service.ts';
+import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { callerOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 const clock = testClock();
 let database: TestDatabase;

@@ -1,10 +1,10 @@
 // The tools that a language model gets for one published version: what they compute, compared with SQL of our own, and what they refuse.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createVersionTools, type VersionTool } from '../../src/public/index.ts';
-import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeOrganization } from '../setup/organization.ts';
-import { invoicesEndpoint, loadInvoices, publishVersion } from './fixture.ts';
+import { createVersionTools, recordToolsOf, type VersionTool } from '../../../src/public/index.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeOrganization } from '../../setup/organization.ts';
+import { invoicesEndpoint, loadInvoices, publishVersion, withReads } from '../fixture.ts';
 
 let database: TestDatabase;
 let organizationId: string;
@@ -40,7 +40,11 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const toolsOf = (reach: { version?: string; resources?: string[]; maxCharacters?: number } = {}) =>
-  createVersionTools(database.ctx)({ ...database.ctx, organizationId }, { version: 'v1', resources: [], maxCharacters: 60_000, ...reach });
+  createVersionTools(
+    recordToolsOf(withReads(database.ctx)),
+    { ...database.ctx, organizationId },
+    { version: 'v1', resources: [], maxCharacters: 60_000, ...reach },
+  );
 const textOf = async (name: string, input: unknown, from = tools): Promise<string> => {
   const found = from.find((tool) => tool.name === name);
   if (found === undefined) throw new Error(`no tool ${name}`);
@@ -128,7 +132,8 @@ describe('the tools of a version', () => {
 
   it('read no other version, organization or resource, whatever the input', async () => {
     const stranger = (await makeOrganization(database.ctx)).id;
-    const theirs = createVersionTools(database.ctx)(
+    const theirs = createVersionTools(
+      recordToolsOf(withReads(database.ctx)),
       { ...database.ctx, organizationId: stranger },
       { version: 'v1', resources: [], maxCharacters: 60_000 },
     );

@@ -1,13 +1,13 @@
 // The pure stages of a definition: schema, rules, binding, compiling, comparing.
 import { describe, expect, it } from 'vitest';
-import { type Available, bindDocument } from '../../src/public/bind.ts';
-import { compareVersions } from '../../src/public/compare.ts';
-import { compileSchema } from '../../src/public/compile.ts';
-import { indexesOf } from '../../src/public/indexes.ts';
-import { SchemaDocument } from '../../src/public/schema-document.ts';
-import { validateDocument } from '../../src/public/validate.ts';
-import type { RecordColumn } from '../../src/warehouse/columns.ts';
-import { invoiceColumns, invoicesEndpoint } from './fixture.ts';
+import { indexesOf } from '../../../src/public/read/indexes.ts';
+import { type Available, bindDocument } from '../../../src/public/version/bind.ts';
+import { compareVersions } from '../../../src/public/version/compare.ts';
+import { compileSchema } from '../../../src/public/version/compile.ts';
+import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
+import { validateDocument } from '../../../src/public/version/validate.ts';
+import type { RecordColumn } from '../../../src/warehouse/columns.ts';
+import { invoiceColumns, invoicesEndpoint } from '../fixture.ts';
 
 const available: Available = {
   invoice: {

@@ -1,0 +1,37 @@
+// What all exports of one process share: how many run and wait, and how they give way to short reads and to writers.
+import type { Ctx } from '../../core/ctx.ts';
+import { anyOwner, Semaphore } from '../../core/semaphore.ts';
+import { createFairQueue } from '../load/fair-queue.ts';
+import { type BlockedWriters, watchBlockedWriters } from './blocked-writers.ts';
+
+export type ExportState = {
+  readonly queue: Semaphore;
+  readonly blockedWriters: BlockedWriters;
+  /** Waits until pages and records have been read and until other exports had their share, so that exports hardly delay them. */
+  readonly yieldToReads: () => Promise<void>;
+};
+
+/** Under a constant load of page reads an export still sends this many chunks of 64 KiB per second. */
+const minChunksPerSecond = 40;
+
+function createYieldToReads(reads: Semaphore): () => Promise<void> {
+  // One chunk per event loop iteration across all exports: other events run in between.
+  const turns = new Semaphore({ maxRunning: 1 });
+  return async () => {
+    setImmediate(await turns.acquire(anyOwner));
+    await reads.waitUntilIdle(1000 / minChunksPerSecond);
+  };
+}
+
+export const createExportState = ({ settings, db, log }: Pick<Ctx, 'settings' | 'db' | 'log'>, reads: Semaphore): ExportState => ({
+  yieldToReads: createYieldToReads(reads),
+  queue: createFairQueue(
+    {
+      maxRunning: settings.exports.maxRunning,
+      maxWaiting: settings.exports.maxWaiting,
+      maxWaitMs: settings.exports.maxDurationMs,
+    },
+    'exports',
+  ),
+  blockedWriters: watchBlockedWriters(db.data, log),
+});

@@ -1,0 +1,38 @@
+// Which failures of PostgreSQL a read meets, and what the caller gets for them.
+import { type AppError, unavailable } from '../../core/errors.ts';
+import { isConnectionLost as saysConnectionLost } from '../../db/driver/error-messages.ts';
+import { sqlState } from '../../db/pg-errors.ts';
+
+const undefinedObject = /^(42P01|3F000|42703|42883)$/;
+const connectionLost = /^(08\w{3}|57P0[123]|ECONNRESET|EPIPE|ECONNREFUSED)$/;
+/** SQLSTATE of a statement that exceeded its timeout. */
+export const queryCanceled = '57014';
+
+/** Whether PostgreSQL lacks a table, schema, column or function that the statement names. */
+export const isUndefinedObject = (error: unknown): boolean => undefinedObject.test(sqlState(error) ?? '');
+
+/** 503 with Retry-After: no sync of the resource has been published. */
+export const notSynced = (): AppError => unavailable('No sync of this resource has been published yet; try again later', 30);
+
+/** 503 with Retry-After: every attempt found that the table had been replaced meanwhile. */
+export const beingReplaced = (cause?: unknown): AppError => unavailable('The data is being replaced; try again', 30, cause);
+
+const isConnectionLost = (error: unknown): boolean =>
+  connectionLost.test(sqlState(error) ?? '') || (error instanceof Error && saysConnectionLost(error.message));
+
+/** Converts timeouts and lost connections into a 503; returns other errors unchanged. */
+export function asUnavailable(error: unknown): unknown {
+  if (sqlState(error) === queryCanceled)
+    return unavailable('The read exceeded its time limit. Narrow the filter or sort by another field.', 5, error);
+  return isConnectionLost(error) ? unavailable('The database is temporarily unavailable; try again', 2, error) : error;
+}
+
+/** Runs again, once, when the connection was lost. Rejects with the error of `run`. */
+export async function withOneRetry<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!isConnectionLost(error)) throw error;
+    return run();
+  }
+}

@@ -1,0 +1,134 @@
+// Reads a page of a list with its exact total. Page and state come from one statement; a known total is used only if that statement saw the
+// same generation, and otherwise the page is read again.
+import { anchorKey, type BuiltAnchors, parseAnchors, spacingFor } from './anchors.ts';
+import { skipsRecords } from './order-index.ts';
+import type { ListPlan } from './plan.ts';
+import { anchoredRanges, boundedRanges, emptyRanges, firstRow, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
+import { cachedFreshness, currentFreshness, type Freshness, type Reader, type StateRow } from './reader.ts';
+import { repeatWhileReplaced } from './repeat-while-replaced.ts';
+import { readRow } from './rows.ts';
+import { anchorsStatement, listStatement } from './sql.ts';
+import { totalKey } from './totals.ts';
+
+export type ListRead = { readonly freshness: Freshness; readonly records: string; readonly total: number };
+
+type ListRow = StateRow & { records: string; found: number; total?: string };
+type PageRead = { readonly row: ListRow; readonly freshness: Freshness };
+
+const readPage = (reader: Reader, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Promise<PageRead> =>
+  readRow<ListRow>(reader, plan.endpoint.recordType, (table) => listStatement(table, plan, ranges, withTotal));
+
+export const totalKeyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
+  totalKey([reader.organizationId, plan.endpoint.recordType, epoch, generation], plan.filterKey);
+
+const sameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;
+
+type Found = ListRead & { readonly found: number };
+
+/**
+ * A page with its exact total, of the newest generation. Reads again when a new generation is published meanwhile. Rejects with 503 as
+ * `readRow` does.
+ */
+export function readListPage(reader: Reader, plan: ListPlan): Promise<ListRead> {
+  let sortsAll = false;
+  return repeatWhileReplaced<ListRead>(reader, plan.endpoint.recordType, async (isLast) => {
+    if (isLast) return readInOneStatement(reader, plan);
+    const page = await readPlanned(reader, plan, sortsAll);
+    if (page === undefined || sortsAll || page.found >= rowsOnPage(plan, page.total)) return page;
+    // The page is short: in descending order it reaches records without a value, or the matches cluster at the end. Retry by sorting all of
+    // them, or by anchors.
+    sortsAll = true;
+    return readPlanned(reader, plan, sortsAll);
+  });
+}
+
+/** Costs a sort of the whole list, but nothing that is published meanwhile can come between page and total. */
+async function readInOneStatement(reader: Reader, plan: ListPlan): Promise<ListRead> {
+  const { row, freshness } = await readPage(reader, plan, sortedRanges(plan), true);
+  return { freshness, records: row.records, total: Number(row.total) };
+}
+
+/** Undefined when the data has changed meanwhile. With `sortsAll` the page is never short. */
+async function readPlanned(reader: Reader, plan: ListPlan, sortsAll: boolean): Promise<Found | undefined> {
+  const { recordType } = plan.endpoint;
+  const planned = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
+  return plan.conditions.length === 0
+    ? readWithKnownTotal(reader, plan, planned, planned.rowCount, sortsAll)
+    : readFiltered(reader, plan, planned, sortsAll);
+}
+
+/** Undefined when the data has changed meanwhile. */
+async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, sortsAll: boolean): Promise<Found | undefined> {
+  const key = totalKeyFor(reader, plan, planned);
+  const claim = reader.totals.claim(key);
+  if (claim.kind === 'known') return readWithKnownTotal(reader, plan, planned, claim.total, sortsAll);
+  if (claim.kind === 'awaited') {
+    const counted = await claim.counted;
+    return counted.key === key ? readWithKnownTotal(reader, plan, planned, counted.total, sortsAll) : undefined;
+  }
+  try {
+    const ranges = sortsAll ? sortedRanges(plan) : boundedRanges(plan, undefined, planned.rowCount, reader.scanLimit);
+    const { row, freshness } = await readPage(reader, plan, ranges, true);
+    const total = Number(row.total);
+    claim.found({ key: totalKeyFor(reader, plan, freshness), total });
+    return { freshness, records: row.records, found: row.found, total };
+  } catch (error) {
+    claim.fail(error);
+    throw error;
+  }
+}
+
+/** Undefined when the total turns out to belong to other data. */
+async function readWithKnownTotal(
+  reader: Reader,
+  plan: ListPlan,
+  planned: Freshness,
+  total: number,
+  sortsAll: boolean,
+): Promise<Found | undefined> {
+  const found = rangesFor(reader, plan, planned, total, sortsAll);
+  const chosen = found instanceof Promise ? await found : found;
+  if (chosen === undefined) return undefined;
+  const { row, freshness } = await readPage(reader, plan, chosen.ranges, false);
+  const page = { freshness, records: row.records, found: row.found };
+  if (sameData(planned, freshness)) return { ...page, total };
+  return plan.conditions.length === 0 && chosen.validForAnyData ? { ...page, total: freshness.rowCount } : undefined;
+}
+
+/** Pages at least this many anchors deep justify building anchors; before that, walking there is cheaper. */
+const minAnchorsToBuild = 10;
+
+/** `validForAnyData`: the ranges are valid whatever was published meanwhile. */
+type Ranges = { readonly ranges: readonly Range[]; readonly validForAnyData: boolean };
+
+/** Undefined when the anchors turn out to belong to other data. Returns a promise only when anchors must be built. */
+function rangesFor(
+  reader: Reader,
+  plan: ListPlan,
+  planned: Freshness,
+  total: number,
+  sortsAll: boolean,
+): Ranges | Promise<Ranges | undefined> {
+  const start = firstRow(plan);
+  if (start >= total) return { ranges: emptyRanges, validForAnyData: false };
+  const { every } = reader.anchors;
+  if (every !== undefined && plan.sort.further.length === 0 && total > every && (sortsAll || start >= every || skipsRecords(plan))) {
+    const key = anchorKey(totalKeyFor(reader, plan, planned), plan);
+    const cached = reader.anchors.find(key);
+    if (cached !== undefined) return { ranges: anchoredRanges(plan, cached), validForAnyData: false };
+    if (sortsAll || start >= every * minAnchorsToBuild) {
+      const building = reader.anchors.load(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
+      return building.then((built) => built && { ranges: anchoredRanges(plan, built), validForAnyData: false });
+    }
+  }
+  const ranges = sortsAll ? sortedRanges(plan) : boundedRanges(plan, total, planned.rowCount, reader.scanLimit);
+  return { ranges, validForAnyData: true };
+}
+
+async function buildAnchors(reader: Reader, plan: ListPlan, every: number): Promise<BuiltAnchors> {
+  const { row, freshness } = await readRow<StateRow & { valued: string; nulls: string | null }>(reader, plan.endpoint.recordType, (table) =>
+    anchorsStatement(table, plan, every),
+  );
+  const anchors = { every, valued: parseAnchors(row.valued), nulls: parseAnchors(row.nulls) };
+  return { key: anchorKey(totalKeyFor(reader, plan, freshness), plan), anchors };
+}

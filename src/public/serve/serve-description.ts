@@ -1,0 +1,107 @@
+// Serves the OpenAPI description of a version: the stored text of a published one, or that of a draft, generated at each request.
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { inTransaction } from '../../db/transaction.ts';
+import type { FoundApiKey } from '../../identity/api-key.store.ts';
+import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
+import { addCacheHeaders, addDeprecation, sendJsonText } from '../http/response.ts';
+import { unauthenticated } from '../load/admission.ts';
+import { describeVersion } from '../openapi/describe-version.ts';
+import { parameterError, parameterProblem, parseQuery, queryTextOf } from '../read/request.ts';
+import { readAvailable } from '../version/available.ts';
+import { bindDocument } from '../version/bind.ts';
+import { assertNotRetired, getPublishedVersion, notFoundError } from '../version/published.ts';
+import { findDraft, findPredecessor, isVersionLabel } from '../version/versions.store.ts';
+import { assertMayReadDraft, authenticateMember, scopeKeyOf } from './authorize.ts';
+import type { PublicService } from './service.ts';
+
+/**
+ * For the reference page, used by a member who is signed in at the management interface. Rejects as `authenticateMember` and
+ * `serveDescription` do.
+ */
+export async function serveDescriptionToMember(
+  service: PublicService,
+  exchange: PublicExchange,
+  session: string,
+  version: string,
+): Promise<void> {
+  const { ctx, runLookup } = service;
+  const member = await runLookup(unauthenticated, () => authenticateMember(ctx, session, exchange.req.headers));
+  exchange.onMember(member);
+  if (version === '') throw notFoundError();
+  addCacheHeaders(exchange);
+  const organizationId = member.organization.id;
+  await runLookup(organizationId, () => serveDescription(service, exchange, { ...ctx, organizationId }, null, version));
+}
+
+/**
+ * `key` is null for a member, whose permission was already checked. Rejects with 403 for a draft that the key may not read, 404, 410 for a
+ * retired version, 406, and 400 for bad parameters.
+ */
+export async function serveDescription(
+  service: PublicService,
+  exchange: PublicExchange,
+  tenant: TenantCtx,
+  key: FoundApiKey | null,
+  version: string,
+): Promise<void> {
+  const { req, headers, baseUrl } = exchange;
+  const scopeKey = key === null ? '' : scopeKeyOf(key);
+  headers.push('Vary', 'Cookie');
+  if (asksForDraft(queryTextOf(req.url ?? ''))) {
+    if (key !== null) assertMayReadDraft(key);
+    const text = await describeDraft(tenant, version);
+    assertDescriptionParameters(req);
+    return sendJsonText(
+      exchange,
+      [tenant.organizationId, scopeKey, 'draft', version, createHash('sha256').update(text).digest('base64url')],
+      text,
+    );
+  }
+  const state = await getPublishedVersion(service.engine, tenant, version);
+  exchange.onTarget(state.version, '');
+  assertNotRetired(state);
+  addDeprecation(exchange, state, baseUrl, null);
+  assertDescriptionParameters(req);
+  await sendJsonText(
+    exchange,
+    [tenant.organizationId, scopeKey, 'description', state.id],
+    await service.engine.content.loadDescription(tenant, state.id),
+  );
+}
+
+/** In whatever encoding; an invalid value is rejected later. */
+const asksForDraft = (query: string): boolean => new URLSearchParams(query).getAll('draft').includes('true');
+
+async function describeDraft(tenant: TenantCtx, version: string): Promise<string> {
+  const draft = isVersionLabel(version) ? await findDraft(tenant, version) : undefined;
+  if (draft === undefined) throw notFoundError();
+  const bindings = bindDocument(draft, await readAvailable(tenant));
+  return describeVersion({
+    version,
+    name: draft.name,
+    notes: draft.notes,
+    endpoints: draft.endpoints,
+    bindings,
+    draft: true,
+    previous: (await inTransaction(tenant, (tx) => findPredecessor(tx, tenant.organizationId, version))) ?? null,
+  });
+}
+
+function assertDescriptionParameters(req: IncomingMessage): void {
+  negotiateMediaType(req, ['application/json']);
+  const query = parseQuery(queryTextOf(req.url ?? ''));
+  const draft = query.get('draft');
+  if (draft !== undefined && (draft.length > 1 || (draft[0] !== 'true' && draft[0] !== 'false'))) {
+    throw parameterError([parameterProblem('draft', 'invalid_value', '"draft" must be true or false')]);
+  }
+  const unknown = [...query.keys()].filter((name) => name !== 'draft').slice(0, 20);
+  if (unknown.length > 0) {
+    throw parameterError(
+      unknown.map((name) =>
+        parameterProblem(name, 'unknown_parameter', `Unknown parameter "${name.slice(0, 80)}". The only parameter is "draft".`),
+      ),
+    );
+  }
+}

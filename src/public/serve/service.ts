@@ -1,0 +1,51 @@
+// What the requests of one process share, besides the read engine: who is admitted, who calls, and the responses that are kept.
+import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
+import type { FoundApiKey } from '../../identity/api-key.store.ts';
+import { type Engine, engineOf } from '../engine.ts';
+import type { ReadContext } from '../http/exchange.ts';
+import { createPageBodyCache, type PageBodyCache } from '../http/page-bodies.ts';
+import { type ConcurrencyLimit, createConcurrencyLimit, createLookupQueue, type RunLookup } from '../load/admission.ts';
+import { createPlanCache, type PlanCache } from '../read/plan-cache.ts';
+import { type Authenticate, createAuthenticator, scopeKeyOf } from './authorize.ts';
+
+/** The state that one process shares between requests. */
+export type PublicService = {
+  /** Its `db.control` is the connection pool reserved for lookups of the public interface. */
+  readonly ctx: Ctx;
+  readonly concurrency: ConcurrencyLimit;
+  readonly runLookup: RunLookup;
+  readonly authenticate: Authenticate;
+  readonly bodies: PageBodyCache;
+  readonly engine: Engine;
+  readonly loadPlan: PlanCache;
+  readonly callerOf: (key: FoundApiKey) => Caller;
+};
+
+/** Derived from the key alone. */
+type Caller = Pick<ReadContext, 'tenant' | 'scopeKey' | 'reader'>;
+
+export function createPublicService(shared: ReadingCtx): PublicService {
+  const { cacheBytes, publicLoad } = shared.settings;
+  const engine = engineOf(shared);
+  const ctx: Ctx = { ...shared, db: { ...shared.db, control: shared.db.lookups } };
+  const runLookup = createLookupQueue(ctx);
+  /** A cached key is the same object until it is read again. */
+  const callers = new WeakMap<FoundApiKey, Caller>();
+  return {
+    ctx,
+    concurrency: createConcurrencyLimit(publicLoad.maxRequests),
+    runLookup,
+    authenticate: createAuthenticator(ctx, runLookup, engine.cacheCounters.keys),
+    bodies: createPageBodyCache(cacheBytes.bodies, engine.cacheCounters.bodies),
+    engine,
+    loadPlan: createPlanCache(cacheBytes.statements, engine.cacheCounters.queries),
+    callerOf: (key) => {
+      const cached = callers.get(key);
+      if (cached !== undefined) return cached;
+      const organizationId = key.organization.id;
+      const caller = { tenant: { ...ctx, organizationId }, scopeKey: scopeKeyOf(key), reader: engine.readerOf(organizationId) };
+      callers.set(key, caller);
+      return caller;
+    },
+  };
+}

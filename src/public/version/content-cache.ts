@@ -1,0 +1,36 @@
+// Caches the content of published versions, which never changes: it is read and compiled once. Their status and sunset do change; see
+// published.ts.
+
+import { createCache } from '../../core/cache.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import type { HitCounter } from '../../core/hit-counter.ts';
+import type { CompiledSchema } from './compile.ts';
+import { readCompiled, readDescription } from './versions.store.ts';
+
+export type ContentCache = {
+  /** The compiled version if it is loaded. */
+  findCompiled(id: string): CompiledSchema | undefined;
+  loadCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
+  /** The stored OpenAPI text. Rejects when the version was deleted meanwhile. */
+  loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;
+};
+
+/** Objects in memory take more space than their JSON text. */
+const textToMemory = 3;
+
+const bytesOf = ({ endpoints }: CompiledSchema): number =>
+  textToMemory * JSON.stringify([...endpoints.values()].map((endpoint) => [endpoint, [...endpoint.filters], [...endpoint.sorts]])).length;
+
+/** Caches compiled versions and descriptions. */
+export function createContentCache(
+  maxBytes: number,
+  counters: { readonly schemas?: HitCounter; readonly texts?: HitCounter } = {},
+): ContentCache {
+  const compiled = createCache<CompiledSchema>({ maxBytes, bytesOf, counter: counters.schemas });
+  const descriptions = createCache<string>({ maxBytes, bytesOf: (text) => 2 * text.length, counter: counters.texts });
+  return {
+    findCompiled: compiled.findFresh,
+    loadCompiled: (ctx, id) => compiled.load(id, () => readCompiled(ctx, id)),
+    loadDescription: (ctx, id) => descriptions.load(id, () => readDescription(ctx, id)),
+  };
+}
