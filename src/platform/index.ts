@@ -1,10 +1,11 @@
 // Table of contents of the management interface: every route group, in the order of its OpenAPI description.
 import { z } from 'zod';
-import type { Ctx } from '../core/ctx.ts';
+import type { ReadingCtx } from '../core/ctx.ts';
 import { createStreams, type StreamOptions } from '../http/event-stream.ts';
-import { createRouteRouter } from '../http/express.ts';
-import { describeRoutes } from '../http/openapi.ts';
-import { type AnyRoute, assertRoutes, definePublicRoute, type RouteGroup } from '../http/route.ts';
+import { describeRoutes } from '../http/openapi/describe-routes.ts';
+import { assertRoutes, definePublicRoute } from '../http/route/define.ts';
+import type { AnyRoute, RouteGroup } from '../http/route/route.ts';
+import { createRouteRouter } from '../http/router.ts';
 import { platformBase } from '../http/served.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { agentRoutes } from './agents/agents.routes.ts';
@@ -22,7 +23,7 @@ import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
 import { pageRoutes } from './portal/pages.routes.ts';
 import { sidebarRoutes } from './portal/sidebar.routes.ts';
 import { templateRoutes } from './portal/templates.routes.ts';
-import { roleRoutes } from './roles/roles.routes.ts';
+import { permissionRoutes, roleRoutes } from './roles/roles.routes.ts';
 import { subscriptionRoutes } from './subscriptions/subscriptions.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { teamRoutes } from './teams/teams.routes.ts';
@@ -56,7 +57,8 @@ const groupRoutes: readonly AnyRoute[] = [
   ...domainRoutes,
   ...organizationRoutes,
   ...memberRoutes,
-  ...roleRoutes(() => platformRoutes),
+  ...roleRoutes,
+  ...permissionRoutes(() => platformRoutes),
   ...auditLogRoutes,
   ...teamRoutes,
   ...netsuiteRoutes,
@@ -109,7 +111,7 @@ export function describePlatform(publicUrl: string): Record<string, unknown> {
 }
 
 /** The Express router of the management interface. Throws when the route definitions are inconsistent, such as duplicate ids or paths. */
-export function platformRouter(ctx: Ctx, verify: VerifyToken, streams: StreamOptions): ReturnType<typeof createRouteRouter> {
+export function platformRouter(ctx: ReadingCtx, verify: VerifyToken, streams: StreamOptions): ReturnType<typeof createRouteRouter> {
   assertRoutes(platformRoutes);
   return createRouteRouter(ctx, platformRoutes, verify, createStreams(ctx, streams));
 }

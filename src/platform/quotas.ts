@@ -2,7 +2,7 @@
 // queries that read all rows of a kind fast.
 import type { TenantCtx } from '../core/ctx.ts';
 import { invalid } from '../core/errors.ts';
-import type { QuotaKind } from '../core/settings.ts';
+import type { QuotaKind } from '../core/settings/quotas.ts';
 import type { Tx } from '../db/transaction.ts';
 
 /** Table and condition per kind. Ended rows (revoked, retired, expired, …) are history and do not count. */

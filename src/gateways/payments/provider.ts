@@ -1,20 +1,16 @@
 // The contract between the service and a payment provider. The provider is the source of truth for payments, refunds and payouts: whatever
 // an event claims, the service fetches the current state and trusts only that. Each provider implements it in a folder of its own, and
-// nothing outside that folder depends on the provider's API. providers.ts lists what adding a provider takes.
+// nothing outside that folder depends on the provider's API. providers.ts names them all.
 //
 // Errors: every method that takes a signal rejects with `ProviderError` for anything the provider or the network did, and with
 // `ProviderError('aborted')` once its signal is aborted. Providers may retry a request a few times within the signal; the service retries
 // failed checks itself, with backoff.
 //
 // Money is in minor units (`amountMinor`, a bigint) of an ISO 4217 currency.
-import type { ZodType } from 'zod';
+import type { ZodObject } from 'zod';
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { Money } from '../../core/money.ts';
 import type { Settings } from '../../core/settings.ts';
-
-/** 1 to 20 lower-case letters: a name is stored with each account and is part of its webhook's address. */
-export const providerNames = ['sandbox', 'stripe'] as const;
-export type ProviderName = (typeof providerNames)[number];
 
 /** Why a payment, refund or payout failed. `code` is the provider's own or `unknown`; `message` is shown to users. */
 export type Failure = { readonly code: string; readonly message: string };
@@ -37,7 +33,8 @@ export type CheckoutOrder = {
 /** The provider's page for one payment. `id` is the provider's, `url` is where the payer is sent. */
 export type CheckoutSession = { readonly id: string; readonly url: string; readonly expiresAt: Date };
 
-export type RefundState = 'PENDING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
+export const refundStates = ['PENDING', 'SUCCEEDED', 'FAILED', 'CANCELED'] as const;
+export type RefundState = (typeof refundStates)[number];
 export type RefundSnapshot = {
   readonly id: string;
   /** Our id if this service created the refund; null when it was created in the provider's own dashboard or by a bank. */
@@ -66,7 +63,8 @@ export type PaymentSnapshot = {
   readonly failure: Failure | null;
 };
 
-export type PayoutState = 'PENDING' | 'IN_TRANSIT' | 'PAID' | 'FAILED' | 'CANCELED';
+export const payoutStates = ['PENDING', 'IN_TRANSIT', 'PAID', 'FAILED', 'CANCELED'] as const;
+export type PayoutState = (typeof payoutStates)[number];
 /**
  * A transfer from the provider to the organization's bank account. `entries` add up to `amount`: payments are positive, refunds and fees
  * negative. `other` is the rest, such as payments of other programs that use the same account.
@@ -105,7 +103,6 @@ export type ProviderRefundOrder = {
 
 /** One organization's account at a provider. The errors of its methods are described at the top of this file. */
 export type PaymentProvider = {
-  readonly name: ProviderName;
   /**
    * Makes a request to verify the credentials. Rejects with `refused-credentials` when the provider refuses them or a permission is
    * missing.
@@ -186,12 +183,11 @@ export type ProviderAccount = { readonly id: string; readonly secrets: unknown; 
 
 /** Each provider's folder exports one of these. */
 export type ProviderKind = {
-  readonly name: ProviderName;
   /**
    * The schema of `secrets` in PUT /pay/config: a strict object of texts of 1 to 500 characters, empty for a provider without credentials.
    * The last four characters of the first one are shown as a hint if it has at least 16.
    */
-  readonly secrets: ZodType;
+  readonly secrets: ZodObject;
   /** Null where this installation takes new payments at the provider; otherwise the reason, for the person who sets up payments. */
   unavailableReason(settings: Settings): string | null;
   /** Creates the provider for an account; may import its library. Makes no request. Throws a ZodError for secrets of another shape. */

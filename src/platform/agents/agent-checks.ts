@@ -1,7 +1,6 @@
 // Background checks of agents that are being provisioned or restarted. A lease gives each check to one process at a time; when that
 // process dies, another one claims the check after the lease has expired.
-import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { createTrackedWork } from '../../core/tracked-work.ts';
+import type { ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { findAgentProblem } from './agent-readiness.ts';
 import { nextState } from './agent-state.ts';
@@ -12,11 +11,11 @@ const checkTimeoutMs = 60_000;
 /** Longer than `checkTimeoutMs`. */
 const leaseMs = 75_000;
 
-const work = createTrackedWork();
-export const waitForAgentChecks = work.waitUntilIdle;
-export const stopAgentChecks = work.stop;
-
-async function problemOf(ctx: TenantCtx, { id, epoch }: AgentCheckClaim, stopping: AbortSignal): Promise<string | null | undefined> {
+async function problemOf(
+  ctx: ReadingCtx & TenantCtx,
+  { id, epoch }: AgentCheckClaim,
+  stopping: AbortSignal,
+): Promise<string | null | undefined> {
   const row = await inTransaction(ctx, (tx) => findAgent(tx, ctx.organizationId, id));
   if (row === undefined || row.epoch !== epoch) return undefined;
   const timeout = AbortSignal.timeout(checkTimeoutMs);
@@ -29,7 +28,7 @@ async function problemOf(ctx: TenantCtx, { id, epoch }: AgentCheckClaim, stoppin
   }
 }
 
-async function runCheck(ctx: Ctx, claim: AgentCheckClaim, stopping: AbortSignal): Promise<void> {
+async function runCheck(ctx: ReadingCtx, claim: AgentCheckClaim, stopping: AbortSignal): Promise<void> {
   const { organizationId } = claim;
   const tenant = { ...ctx, organizationId };
   const problem = await problemOf(tenant, claim, stopping);
@@ -43,7 +42,7 @@ async function runCheck(ctx: Ctx, claim: AgentCheckClaim, stopping: AbortSignal)
 }
 
 /** Runs one check after the other until none is due, so that a slow model occupies only one of the concurrent loops. */
-async function runChecks(ctx: Ctx, first: AgentCheckClaim, stopping: AbortSignal): Promise<void> {
+async function runChecks(ctx: ReadingCtx, first: AgentCheckClaim, stopping: AbortSignal): Promise<void> {
   for (
     let claim: AgentCheckClaim | undefined = first;
     claim !== undefined;
@@ -59,8 +58,8 @@ async function runChecks(ctx: Ctx, first: AgentCheckClaim, stopping: AbortSignal
 }
 
 /** Starts every check that is due. Call after the transaction that made one due has committed. */
-export function startAgentChecks(ctx: Ctx): void {
-  work.track(ctx, async (stopping) => {
+export function startAgentChecks(ctx: ReadingCtx): void {
+  void ctx.work.track('agent-checks', async (stopping) => {
     try {
       const claims = await claimAgentChecks(ctx, maxConcurrency, leaseMs);
       await Promise.all(claims.map((claim) => runChecks(ctx, claim, stopping)));

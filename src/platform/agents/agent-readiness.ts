@@ -1,12 +1,12 @@
 // Checks whether an agent can work: its model is configured and responds, its version is served, and each of its resources can be
 // read. A problem is a sentence for the people who manage the agent.
 import { z } from 'zod';
-import type { Ctx, TenantCtx } from '../../core/ctx.ts';
+import type { Ctx, ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { createModel, modelNames } from '../../gateways/model/create-model.ts';
 import { ModelError } from '../../gateways/model/model.ts';
-import { createVersionTools } from '../../public/index.ts';
+import { createVersionTools, recordToolsOf } from '../../public/index.ts';
 import { type AgentRow, findVersionStatus } from './agents.store.ts';
 
 type Named = Pick<AgentRow, 'model' | 'api_version'>;
@@ -36,8 +36,8 @@ const Resources = z.looseObject({ resources: z.array(z.looseObject({ resource: z
 /** Limit per tool call, far above what names and one record per resource need. */
 const maxCharacters = 10_000_000;
 
-async function findVersionProblem(ctx: TenantCtx, version: string, signal: AbortSignal): Promise<string | null> {
-  const tools = createVersionTools(ctx)(ctx, { version, resources: [], maxCharacters });
+async function findVersionProblem(ctx: ReadingCtx & TenantCtx, version: string, signal: AbortSignal): Promise<string | null> {
+  const tools = createVersionTools(recordToolsOf(ctx), ctx, { version, resources: [], maxCharacters });
   const call = async (name: string, input: object): Promise<string> => (await tools.find((tool) => tool.name === name)?.run(input)) ?? '';
   let at = `The version ${version}`;
   try {
@@ -55,7 +55,7 @@ async function findVersionProblem(ctx: TenantCtx, version: string, signal: Abort
 }
 
 /** Null when the agent is ready. Throws unexpected errors, and the signal's reason when it is aborted. */
-export async function findAgentProblem(ctx: TenantCtx, agent: Named, signal: AbortSignal): Promise<string | null> {
+export async function findAgentProblem(ctx: ReadingCtx & TenantCtx, agent: Named, signal: AbortSignal): Promise<string | null> {
   return (
     (await inTransaction(ctx, (tx) => findConfigurationProblem(tx, ctx, agent))) ??
     (await findModelProblem(ctx, agent.model, signal)) ??

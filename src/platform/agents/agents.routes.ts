@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { agentStatuses } from './agent-state.ts';
 import { Agent, AgentModel, AgentPatch, NewAgent } from './agents.schemas.ts';
 import * as service from './agents.service.ts';

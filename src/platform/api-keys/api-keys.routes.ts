@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Day, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { ApiKey, ApiKeyPatch, ApiKeyRotation, ApiKeyUsage, ApiKeyWithSecret, NewApiKey, usageGrouping } from './api-keys.schemas.ts';
 import { createApiKey, getApiKey, listApiKeys, revokeApiKey, rotateApiKey, updateApiKey } from './api-keys.service.ts';
 import { getApiKeyUsage } from './usage.ts';

@@ -1,4 +1,4 @@
-// Reads the usage counters of API keys. src/public/usage.ts counts requests; the database aggregates them.
+// Reads the usage counters of API keys. src/public/serve/usage.ts counts requests; the database aggregates them.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { readPage } from '../../db/page.ts';

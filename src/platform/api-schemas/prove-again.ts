@@ -9,7 +9,7 @@ import type { ProofSummary } from './api-schemas.schemas.ts';
 import { getApiSchemaRow } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
 import { findTooSlowReads, summarizeProof } from './proof-report.ts';
-import { getPublication, trackPublicationWork } from './publication.ts';
+import { getPublication } from './publication.ts';
 
 type Published = store.ApiSchemaRow & { readonly bindings: NonNullable<store.ApiSchemaRow['bindings']> };
 
@@ -32,9 +32,6 @@ async function prove(ctx: TenantCtx, row: Published, signal: AbortSignal): Promi
   await inTransaction(ctx, (tx) => store.updateReportReads(tx, ctx.organizationId, row.id, row.revision, measured));
 }
 
-/** Versions being measured by this process; two measurements at the same time would distort each other. */
-const inProgress = new WeakMap<TenantCtx['db'], Set<string>>();
-
 /**
  * Starts measuring in the background and returns the current report; the new one has a newer `madeAt`. Throws 404, 422
  * `illegal_transition` unless the version is published or deprecated.
@@ -51,17 +48,11 @@ export async function proveApiSchema(ctx: RequestCtx, id: string) {
   });
   // Read before the work starts: later this might be the new report already, and a client polling for a newer one would never end.
   const before = await getPublication(ctx, id);
-  const running = inProgress.get(ctx.db) ?? new Set();
-  inProgress.set(ctx.db, running);
-  if (!running.has(id)) {
-    running.add(id);
-    trackPublicationWork(ctx, (signal) =>
-      prove(ctx, row, signal)
-        .catch((error: unknown) => {
-          if (!signal.aborted) ctx.log.error({ err: error, apiSchemaId: id }, 'measuring the reads of a version failed');
-        })
-        .finally(() => running.delete(id)),
-    );
-  }
+  // Once at a time: two measurements of a version would distort each other.
+  ctx.work.trackOnce('publications', `prove ${id}`, (signal) =>
+    prove(ctx, row, signal).catch((error: unknown) => {
+      if (!signal.aborted) ctx.log.error({ err: error, apiSchemaId: id }, 'measuring the reads of a version failed');
+    }),
+  );
   return before;
 }

@@ -4,7 +4,6 @@ import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { startLeaseRenewal } from '../../core/lease.ts';
 import { type Recurring, startRecurring } from '../../core/recurring.ts';
-import { createTrackedWork } from '../../core/tracked-work.ts';
 import { isTransientError } from '../../db/pg-errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
@@ -101,13 +100,6 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
       pairs: sortSlowestFirst(report?.pairs ?? []).map((pair) => ({ ...pair, trials: [...pair.trials] })),
     };
   });
-
-/** Background work of this file and prove-again.ts in this process, so that shutdown can abort it and wait. */
-const work = createTrackedWork();
-export const trackPublicationWork = work.track;
-export const waitForPublications = work.waitUntilIdle;
-/** Aborts publications at their next step and leaves them running in the database; another process resumes them. */
-export const stopPublications = work.stop;
 
 /** A publication that has ended, also in another process, must not continue: its draft may have changed since. */
 const isRunning = ({ status, publication }: store.ApiSchemaRow): boolean => status === 'draft' && publication?.status === 'running';
@@ -222,7 +214,7 @@ async function finishUnderLease(ctx: TenantCtx, id: string, publishedBy: string 
 }
 
 const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> =>
-  trackPublicationWork(ctx, (signal) =>
+  ctx.work.track('publications', (signal) =>
     finishUnderLease(ctx, id, publishedBy, signal).catch((error: unknown) =>
       ctx.log.error({ err: error, apiSchemaId: id }, 'a publication could not be completed; it will be resumed'),
     ),
@@ -230,7 +222,7 @@ const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | nu
 
 /** Rebuilds the indexes of a restored version in the background. If that is interrupted, the hourly maintenance completes it. */
 export const startIndexMaintenance = (ctx: TenantCtx): Promise<void> =>
-  trackPublicationWork(ctx, (signal) =>
+  ctx.work.track('publications', (signal) =>
     maintainIndexes(ctx, signal).catch((error: unknown) => {
       if (!signal.aborted)
         ctx.log.warn({ err: error, organizationId: ctx.organizationId }, 'index maintenance failed; it runs again within an hour');
@@ -255,7 +247,8 @@ export function startPublicationWorker(ctx: Ctx): Recurring {
     tick: polling.tick,
     stop: async () => {
       await polling.stop();
-      await stopPublications(ctx);
+      // Publications end at their next step and stay running in the database; another process resumes them.
+      await ctx.work.stop('publications');
     },
   };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { inTransaction } from '../../db/transaction.ts';
 import { Id, IdParams, Instant, instant, queryInstant } from '../../http/fields.ts';
 import { pageFields, pageOf, toPage } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { type AuditRow, listAuditRows } from './audit-log.store.ts';
 
 const AuditEntry = z

@@ -1,9 +1,8 @@
 // Periodic background work for agents: restarts checks whose process died, and fails messages whose process died.
-import type { Ctx } from '../../core/ctx.ts';
+import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import { startRecurring } from '../../core/recurring.ts';
-import { stopAnswers, waitForAnswers } from '../conversations/answer.ts';
-import { failLostAnswers } from '../conversations/credits.store.ts';
-import { startAgentChecks, stopAgentChecks, waitForAgentChecks } from './agent-checks.ts';
+import { startAgentChecks } from '../agents/agent-checks.ts';
+import { failLostAnswers } from './credits.store.ts';
 
 export type AgentWork = {
   /** Polls now. */
@@ -15,11 +14,11 @@ export type AgentWork = {
 const intervalMs = 5_000;
 
 /** Resolves when this process neither checks agents nor answers messages any more. */
-export async function waitForAgentWork(ctx: Pick<Ctx, 'db'>): Promise<void> {
-  await Promise.all([waitForAgentChecks(ctx), waitForAnswers(ctx)]);
+export async function waitForAgentWork({ work }: Pick<Ctx, 'work'>): Promise<void> {
+  await Promise.all([work.waitUntilIdle('agent-checks'), work.waitUntilIdle('answers')]);
 }
 
-export function startAgentWork(ctx: Ctx): AgentWork {
+export function startAgentWork(ctx: ReadingCtx): AgentWork {
   const poll = async (): Promise<void> => {
     startAgentChecks(ctx);
     await failLostAnswers(ctx);
@@ -29,9 +28,9 @@ export function startAgentWork(ctx: Ctx): AgentWork {
   return {
     tick: polling.tick,
     stop: async () => {
-      const ended = [stopAgentChecks(ctx), stopAnswers(ctx)];
+      const ended = [ctx.work.stop('agent-checks'), ctx.work.stop('answers')];
       await polling.stop();
-      await Promise.all([...ended, stopAgentChecks(ctx)]);
+      await Promise.all([...ended, ctx.work.stop('agent-checks')]);
     },
   };
 }

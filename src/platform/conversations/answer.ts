@@ -2,11 +2,10 @@
 // message's row, in the transaction that charges the spent credits and releases the rest; if the process dies, the lease expires.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { startLeaseRenewal } from '../../core/lease.ts';
-import { createTrackedWork } from '../../core/tracked-work.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { createModel, offlineModelName } from '../../gateways/model/create-model.ts';
 import { type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from '../../gateways/model/model.ts';
-import { createVersionTools } from '../../public/index.ts';
+import { createVersionTools, recordToolsOf } from '../../public/index.ts';
 import type { ToolCall } from './conversations.schemas.ts';
 import { chargeCredits, renewAnswerLease } from './credits.store.ts';
 import { findMessage, finishMessage, type MessageRow } from './messages.store.ts';
@@ -22,11 +21,6 @@ const maxOfflineCharacters = 1_000_000;
 /** Limits for tool inputs and outputs as stored in the message and shown to people. */
 const maxInputCharacters = 2_000;
 const maxOutputCharacters = 500;
-
-const work = createTrackedWork();
-/** Aborts all answers of this process: each message is saved as failed (`interrupted`) with the text generated until then. */
-export const stopAnswers = work.stop;
-export const waitForAnswers = work.waitUntilIdle;
 
 /** Removes characters that PostgreSQL text cannot store: NUL and lone surrogates. */
 function storable(value: unknown): unknown {
@@ -60,7 +54,7 @@ function applyEvent(draft: Draft, event: AnswerEvent): void {
   }
 }
 
-function requestOf(ctx: TenantCtx, { agent, running, question, history }: StartedAnswer, signal: AbortSignal): ModelRequest {
+function requestOf(ctx: RequestCtx, { agent, running, question, history }: StartedAnswer, signal: AbortSignal): ModelRequest {
   const { steps, toolOutputBytes, timeMs } = ctx.settings.agents;
   const maxCharacters = agent.model === offlineModelName ? maxOfflineCharacters : toolOutputBytes;
   return {
@@ -70,7 +64,7 @@ function requestOf(ctx: TenantCtx, { agent, running, question, history }: Starte
       today: ctx.clock.now().toISOString().slice(0, 10),
     }),
     messages: [...history, { role: 'user', content: question.content }],
-    tools: createVersionTools(ctx)(ctx, { version: agent.api_version, resources: [], maxCharacters }),
+    tools: createVersionTools(recordToolsOf(ctx), ctx, { version: agent.api_version, resources: [], maxCharacters }),
     limits: { steps, toolOutputBytes, timeMs, ...limitsForCredits(ctx.settings.agents, running.credits) },
     signal,
   };
@@ -116,7 +110,7 @@ function usageOf(error: ModelError, request: ModelRequest, agent: StartedAnswer[
 }
 
 async function runToOutcome(
-  ctx: TenantCtx,
+  ctx: RequestCtx,
   started: StartedAnswer,
   draft: Draft,
   signals: Signals,
@@ -180,7 +174,8 @@ const keepAnswerLease = (ctx: TenantCtx, messageId: string, lost: AbortControlle
   );
 
 /**
- * `gone` is aborted when the client disconnects; `onEvent` receives events as they come. Resolves with the message as it was saved,
+ * `gone` is aborted when the client disconnects; `onEvent` receives events as they come. When the service stops, the message is saved as
+ * failed (`interrupted`) with the text generated until then. Resolves with the message as it was saved,
  * undefined when the conversation was deleted meanwhile.
  */
 export const answerMessage = (
@@ -189,7 +184,7 @@ export const answerMessage = (
   gone: AbortSignal,
   onEvent: OnEvent,
 ): Promise<MessageRow | undefined> =>
-  work.track(ctx, async (stopping) => {
+  ctx.work.track('answers', async (stopping) => {
     const draft: Draft = { content: '', calls: [] };
     const lost = new AbortController();
     const release = keepAnswerLease(ctx, started.running.messageId, lost);

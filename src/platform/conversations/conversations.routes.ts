@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import {
   AnsweredMessage,
   answerEvents,

@@ -6,7 +6,7 @@ import { createId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
-import type { EventChannel } from '../../http/route.ts';
+import type { EventChannel } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { getAgentRow } from '../agents/agents.service.ts';
 import { assertQuota } from '../quotas.ts';

@@ -5,7 +5,7 @@ import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { hashSecretToken } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { permissionsOfRole } from '../../identity/principal.ts';
+import { permissionsOfRow } from '../roles/authority.ts';
 import type { JoinedOrganization } from './invitations.schemas.ts';
 import { isOwnerRole } from './invitations.service.ts';
 import {
@@ -40,10 +40,9 @@ const closed = {
 async function getRoleStillGrantable(tx: Tx, organizationId: string, row: InvitationRow): Promise<LockedRoleRow> {
   const role = await lockRole(tx, organizationId, row.role_id);
   const sender = await lockRoleOfMember(tx, organizationId, row.user_id);
-  const permissionsOf = (held: LockedRoleRow) => permissionsOfRole({ ...held, builtIn: held.built_in });
-  const holds = new Set(sender === undefined ? [] : permissionsOf(sender));
+  const holds = new Set(sender === undefined ? [] : permissionsOfRow(sender));
   const ownersOnly = role !== undefined && isOwnerRole(role) && (sender === undefined || !isOwnerRole(sender));
-  if (role === undefined || ownersOnly || !permissionsOf(role).every((permission) => holds.has(permission)))
+  if (role === undefined || ownersOnly || !permissionsOfRow(role).every((permission) => holds.has(permission)))
     throw invalidToken('The invitation is no longer valid', 'no_longer_valid', 'Ask for a new invitation');
   return role;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
-import { definePersonRoute, defineRoute } from '../../http/route.ts';
+import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { acceptInvitation } from './accept.ts';
 import { Invitation, InvitationAcceptance, invitationStatuses, JoinedOrganization, NewInvitation } from './invitations.schemas.ts';
 import { createInvitation, getInvitation, listInvitations, resendInvitation, revokeInvitation } from './invitations.service.ts';

@@ -8,11 +8,10 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { permissionsOfRole } from '../../identity/principal.ts';
 import { cancelQueuedMail, enqueueMail, layoutMail } from '../../mail/index.ts';
 import { assertCanGrant } from '../grant.ts';
-import { actsAsOwner, assertStillAuthorized, ownerNeeded } from '../members/authority.ts';
 import { assertQuota } from '../quotas.ts';
+import { actsAsOwner, assertStillAuthorized, ownerNeeded, permissionsOfRow } from '../roles/authority.ts';
 import type { Invitation } from './invitations.schemas.ts';
 import {
   countInvitationMails,
@@ -63,7 +62,7 @@ async function getGrantableRole(tx: Tx, ctx: RequestCtx, id: string): Promise<Lo
   if (role === undefined)
     throw invalid('Unknown role', [{ path: 'roleId', code: 'unknown_role', message: 'The organization has no role with this id' }]);
   if (isOwnerRole(role) && !actsAsOwner(ctx)) throw ownerNeeded('Only an owner can invite an owner', 'roleId');
-  assertCanGrant(ctx, permissionsOfRole({ ...role, builtIn: role.built_in }));
+  assertCanGrant(ctx, permissionsOfRow(role));
   return role;
 }
 

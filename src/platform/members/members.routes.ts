@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
-import { definePersonRoute, defineRoute } from '../../http/route.ts';
+import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { deleteMember, leaveOrganization } from './leaving.service.ts';
 import { LeavingOptions, Member, MemberParams, MemberPatch, MemberWithKeys } from './members.schemas.ts';
 import { getMember, listMembers, updateMember } from './members.service.ts';

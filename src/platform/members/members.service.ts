@@ -6,11 +6,10 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { permissionsOfRole } from '../../identity/principal.ts';
 import { listActiveKeys } from '../api-keys/api-keys.store.ts';
 import { assertCanGrant } from '../grant.ts';
+import { actsAsOwner, assertStillAuthorized, ownerNeeded, permissionsOfRow } from '../roles/authority.ts';
 import { findRole } from '../roles/roles.store.ts';
-import { actsAsOwner, assertStillAuthorized, ownerNeeded } from './authority.ts';
 import type { Member } from './members.schemas.ts';
 import * as store from './members.store.ts';
 
@@ -56,7 +55,7 @@ async function assignRole(tx: Tx, ctx: RequestCtx, member: store.MemberRow, role
   if (role === undefined) throw invalid('No such role', [{ path: 'roleId', code: 'unknown', message: 'No role has this id' }]);
   const [was, becomes] = [isOwner(member), role.built_in && role.name === 'owner'];
   if ((was || becomes) && !actsAsOwner(ctx)) throw ownerNeeded('Only an owner can grant the owner role or change an owner', 'roleId');
-  assertCanGrant(ctx, permissionsOfRole({ name: role.name, builtIn: role.built_in, permissions: role.permissions }));
+  assertCanGrant(ctx, permissionsOfRow(role));
   if (was && !becomes) await assertOwnerRemains(tx, ctx.organizationId);
   await store.setRole(tx, ctx.organizationId, member.user_id, role.id);
   return role.name;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
+import * as metadata from './metadata.service.ts';
 import { ConnectionTest, ErpCertificate, ErpConnection, ErpConnectionInput, ErpMetadata, ErpRecordType } from './netsuite.schemas.ts';
 import * as service from './netsuite.service.ts';
 
@@ -81,7 +82,7 @@ export const netsuiteRoutes = [
     description: 'As of the last refresh. Each record type includes the number of fields that can be synced.',
     additionalErrors: [404],
     response: ErpMetadata,
-    handler: (ctx) => service.getErpMetadata(ctx),
+    handler: (ctx) => metadata.getErpMetadata(ctx),
   }),
   defineRoute({
     id: 'getErpRecordType',
@@ -93,7 +94,7 @@ export const netsuiteRoutes = [
     description: 'Each field includes its type and, when it cannot be synced, the reason.',
     params: z.strictObject({ recordType: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, 'must be a record type name') }),
     response: ErpRecordType,
-    handler: (ctx, { params }) => service.getErpRecordType(ctx, params.recordType),
+    handler: (ctx, { params }) => metadata.getErpRecordType(ctx, params.recordType),
   }),
   defineRoute({
     id: 'refreshErpMetadata',
@@ -105,6 +106,6 @@ export const netsuiteRoutes = [
     additionalErrors: [404],
     description: 'When the ERP is unavailable, the result of the last successful refresh stays and `lastError` gives the reason.',
     response: ErpMetadata,
-    handler: (ctx) => service.refreshErpMetadata(ctx),
+    handler: (ctx) => metadata.refreshErpMetadata(ctx),
   }),
 ];

@@ -1,23 +1,14 @@
 // Manages the ERP connection: seals secrets, refuses another account while synced records exist, tests with a real round trip.
-import { type ConnectionReport, ErpError } from '../../connectors/connector.ts';
+import type { ConnectionReport } from '../../connectors/connector.ts';
 import { accountRealm, findBaseUrlProblem, restHost } from '../../connectors/netsuite/connection.ts';
 import { createCertificate } from '../../core/certificate.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound, unavailable } from '../../core/errors.ts';
+import { invalid, notFound } from '../../core/errors.ts';
 import { DecryptionError } from '../../core/keyring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import {
-  countSyncedRecords,
-  createTenantConnector,
-  listLoadingFields,
-  purgeWarehouse,
-  readStoredMetadata,
-  recordSyncHealth,
-  refreshMetadata,
-  secretBinding,
-} from '../../sync/index.ts';
+import { countSyncedRecords, createTenantConnector, purgeWarehouse, recordSyncHealth, secretBinding } from '../../sync/index.ts';
 import type { ErpConnectionInput } from './netsuite.schemas.ts';
 import * as store from './netsuite.store.ts';
 
@@ -25,7 +16,6 @@ const target = { type: 'erp-connection', id: null };
 /** NetSuite accepts certificates of at most two years. */
 const certificateDays = 729;
 const testTimeoutMs = 30_000;
-const metadataTimeoutMs = 300_000;
 /** Four characters of a shorter secret would reveal too much. */
 const minHintedLength = 16;
 
@@ -209,7 +199,7 @@ export async function createErpCertificate(ctx: RequestCtx) {
 }
 
 /** Throws 422 `credentials_unreadable` when no configured encryption key can decrypt the credentials. */
-const getConnector = (ctx: RequestCtx) =>
+export const getConnector = (ctx: RequestCtx) =>
   createTenantConnector(ctx).catch((error: unknown) => {
     if (!(error instanceof DecryptionError)) throw error;
     ctx.log.error({ err: error }, 'the credentials of the ERP connection cannot be decrypted');
@@ -255,73 +245,4 @@ export async function testErpConnection(ctx: RequestCtx) {
     await writeAudit(tx, ctx, { action: 'erp-connection.test', target, changes: { ok: report.ok } });
   });
   return { ...report, problems: [...report.problems] };
-}
-
-type Stored = NonNullable<Awaited<ReturnType<typeof readStoredMetadata>>>;
-const metadataView = (stored: Stored) => ({
-  refreshedAt: instant(stored.refreshedAt),
-  lastError: stored.lastError,
-  recordTypes: stored.recordTypes.map(({ fields, name, label, table, source }) => ({
-    name,
-    label,
-    table,
-    source,
-    fieldCount: fields.length,
-    syncableFieldCount: fields.filter(({ syncable }) => syncable).length,
-  })),
-});
-
-/** Throws 404 until the metadata was refreshed for the first time. */
-export async function getErpMetadata(ctx: RequestCtx) {
-  const stored = await readStoredMetadata(ctx);
-  if (stored === undefined) throw notFound('ERP metadata');
-  return metadataView(stored);
-}
-
-/** Throws 404 for an unknown record type. */
-export async function getErpRecordType(ctx: RequestCtx, name: string) {
-  const recordType = (await readStoredMetadata(ctx))?.recordTypes.find((candidate) => candidate.name === name);
-  if (recordType === undefined) throw notFound('Record type');
-  const loading = await listLoadingFields(ctx, name);
-  return {
-    name: recordType.name,
-    label: recordType.label,
-    table: recordType.table,
-    source: recordType.source,
-    fields: recordType.fields.map(({ fields, ...field }) => ({
-      ...field,
-      loading: loading.has(field.name),
-      ...(fields !== undefined && {
-        fields: fields.map((line) => ({
-          name: line.name,
-          label: line.label,
-          type: line.type,
-          syncable: line.syncable,
-          reason: line.reason,
-        })),
-      }),
-    })),
-  };
-}
-
-/** Failures that a retry cannot fix (credentials, permissions, queries) are 422; all others mean that the ERP is unavailable: 503. */
-function metadataFailure(error: unknown, timedOut: boolean): unknown {
-  if (timedOut) return unavailable('The ERP did not respond in time', 60, error);
-  if (!(error instanceof ErpError)) return error;
-  const permanent = ['credentials', 'forbidden', 'query'].includes(error.kind);
-  if (!permanent) return unavailable(`The ERP could not be read: ${error.message}. ${error.fix}`, 30, error);
-  return invalid(`The ERP could not be read: ${error.message}`, [{ path: '', code: error.code, message: error.fix }]);
-}
-
-/** Throws 404 without a connection, 422 when the ERP refuses it, 503 when the ERP is unavailable or does not respond within 5 minutes. */
-export async function refreshErpMetadata(ctx: RequestCtx) {
-  const connector = await getConnector(ctx);
-  const signal = AbortSignal.timeout(metadataTimeoutMs);
-  const stored = await refreshMetadata(ctx, connector, signal).catch((error: unknown) => {
-    throw metadataFailure(error, signal.aborted);
-  });
-  await inTransaction(ctx, (tx) =>
-    writeAudit(tx, ctx, { action: 'erp-metadata.refresh', target, changes: { recordTypes: stored.recordTypes.length } }),
-  );
-  return metadataView(stored);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
-import { definePersonRoute, defineRoute } from '../../http/route.ts';
+import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { deleteOrganization } from './delete-organization.ts';
 import { NewOrganization, Organization, OrganizationPatch } from './organizations.schemas.ts';
 import { createOwnOrganization, getOrganization, listOrganizations, updateOrganization } from './organizations.service.ts';

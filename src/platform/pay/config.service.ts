@@ -8,27 +8,33 @@ import { isCurrency } from '../../core/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { findProviderKind } from '../../gateways/payments/providers.ts';
 import { instantOrNull } from '../../http/fields.ts';
-import { toErrorDetails } from '../../http/route.ts';
-import { validationMessage } from '../../http/validation-messages.ts';
+import { toErrorDetails } from '../../http/route/parse.ts';
+import { validationMessage } from '../../http/route/validation-messages.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { readAvailable } from '../../public/index.ts';
 import { sourceTypes } from '../portal/sources.ts';
+import type { InvoiceMapping } from './ledger/config.schemas.ts';
+import * as store from './ledger/config.store.ts';
+import { findNewestSession } from './ledger/payments.store.ts';
+import type { PayConfig, PayConfigInput } from './pay.schemas.ts';
+import {
+  findAccount,
+  insertAccount,
+  listAccounts,
+  lockAccountCreation,
+  type PayAccountRow,
+  updateSecrets,
+} from './provider/accounts.store.ts';
 import {
   assertProviderOffered,
   createProvider,
-  findAccount,
-  listAccounts,
-  type PayAccountRow,
   providerErrorToAppError,
   providerSignal,
   sealSecrets,
   webhookUrl,
-} from './accounts.ts';
-import * as store from './config.store.ts';
-import type { InvoiceMapping, PayConfig, PayConfigInput } from './pay.schemas.ts';
-import { findNewestSession } from './payments.store.ts';
-import { enqueueTask, findTaskError, retryFailedTasks } from './tasks.store.ts';
-import { assertPaymentWriter } from './write-back.service.ts';
+} from './provider/accounts.ts';
+import { enqueueTask, findTaskError, retryFailedTasks } from './provider/tasks.store.ts';
+import { assertPaymentWriter } from './write-back/write-back.service.ts';
 
 const target = { type: 'pay-config', id: null };
 
@@ -153,11 +159,11 @@ async function saveAccount(
   const sealed = secrets === undefined ? undefined : sealSecrets(ctx, id, secrets);
   if (!isNew) {
     if (sealed === undefined) return;
-    await store.updateSecrets(tx, ctx.organizationId, id, sealed);
+    await updateSecrets(tx, ctx.organizationId, id, sealed);
     await retryFailedTasks(tx, ctx.organizationId, id);
     return;
   }
-  await store.insertAccount(tx, ctx.organizationId, { id, provider, ...(sealed ?? { secrets: null, secret_hint: null }) });
+  await insertAccount(tx, ctx.organizationId, { id, provider, ...(sealed ?? { secrets: null, secret_hint: null }) });
   await enqueueTask(tx, ctx.organizationId, { accountId: id, kind: 'account', subject: '' });
 }
 
@@ -175,7 +181,7 @@ export async function putPayConfig(ctx: RequestCtx, input: PayConfigInput): Prom
   const accounts = await inTransaction(ctx, (tx) => listAccounts(tx, ctx.organizationId, provider));
   const choice = await chooseAccount(ctx, input, accounts);
   return inTransaction(ctx, async (tx) => {
-    await store.lockAccountCreation(tx, ctx.organizationId);
+    await lockAccountCreation(tx, ctx.organizationId);
     await store.lockPayConfig(tx, ctx.organizationId);
     const current = await listAccounts(tx, ctx.organizationId, provider);
     if (current.length !== accounts.length) throw unavailable('The payment configuration has just changed; try again', 1);

@@ -1,24 +1,15 @@
 import { z } from 'zod';
 import { Id, IdParams, queryInstant } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute, defineWebhook } from '../../http/route.ts';
-import * as checkouts from './checkouts.service.ts';
+import { defineRoute, defineWebhook } from '../../http/route/define.ts';
+import * as checkouts from './checkout/checkouts.service.ts';
 import { getPayConfig, putPayConfig } from './config.service.ts';
-import {
-  Checkout,
-  CheckoutInput,
-  erpStatuses,
-  PayConfig,
-  PayConfigInput,
-  Payment,
-  Payout,
-  RefundInput,
-  WebhookReceived,
-} from './pay.schemas.ts';
-import { paymentStatuses } from './payment-state.ts';
+import { erpStatuses } from './ledger/erp-states.store.ts';
+import { paymentStatuses } from './ledger/payment-state.ts';
+import { Checkout, CheckoutInput, PayConfig, PayConfigInput, Payment, Payout, RefundInput, WebhookReceived } from './pay.schemas.ts';
 import * as payments from './payments.service.ts';
-import { getPayout, listPayouts } from './payouts.service.ts';
-import { receiveEvent } from './webhooks.service.ts';
+import { getPayout, listPayouts } from './provider/payouts.service.ts';
+import { receiveEvent } from './provider/webhooks.service.ts';
 
 const group = 'Pay';
 

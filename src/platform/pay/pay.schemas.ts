@@ -1,32 +1,25 @@
 // Payments as API callers see them. Amounts are decimal text with the decimals of their currency. Secrets are write-only, and there is no
 // field for a card number.
 import { z } from 'zod';
-import { providerNames } from '../../gateways/payments/provider.ts';
+import { payoutStates, refundStates } from '../../gateways/payments/provider.ts';
+import { type ProviderName, providerNames, providers } from '../../gateways/payments/providers.ts';
 import { Day, Id, Instant, shortText } from '../../http/fields.ts';
-import { paymentStatuses } from './payment-state.ts';
-import { writeBackSettings } from './write-back.schemas.ts';
+import { InvoiceMapping, WriteBack } from './ledger/config.schemas.ts';
+import { erpStatuses } from './ledger/erp-states.store.ts';
+import { paymentStatuses } from './ledger/payment-state.ts';
 
 const Amount = z.string().describe('Decimal number with all decimals of the currency');
 const Currency = z.string().describe('ISO 4217 currency code');
 const RecordId = z.string().min(1).max(60).describe("The record's id in the ERP");
-const source = z.string().min(1).max(120);
 const Failure = z.object({ code: z.string(), message: z.string() });
 
-export const InvoiceMapping = z
-  .strictObject({
-    recordType: source.describe('A synced record type'),
-    number: source.describe('The invoice number that the payer knows'),
-    amountDue: source.describe('The open amount, in the currency of the record'),
-    currency: source.nullable().default(null).describe("Null when all records are in the configuration's currency"),
-    customer: source.describe('The customer who pays the invoice'),
-  })
-  .describe('Which synced field holds which value');
-export type InvoiceMapping = z.output<typeof InvoiceMapping>;
-
-export const WriteBack = z
-  .union([z.literal(false), writeBackSettings])
-  .describe('How payments are written to the ERP; false when people enter them by hand');
-export type WriteBack = z.output<typeof WriteBack>;
+const secretsOf = (name: ProviderName): string[] => Object.keys(providers[name].secrets.shape).map((secret) => `\`${secret}\``);
+const listInWords = new Intl.ListFormat('en-GB');
+/** Such as "stripe: `secretKey` and `webhookSecret`; sandbox: none". */
+const secretsByProvider = providerNames
+  .toSorted((a, b) => secretsOf(b).length - secretsOf(a).length)
+  .map((name) => `${name}: ${listInWords.format(secretsOf(name)) || 'none'}`)
+  .join('; ');
 
 export const PayConfigInput = z.strictObject({
   provider: z.enum(providerNames),
@@ -40,7 +33,7 @@ export const PayConfigInput = z.strictObject({
   secrets: z
     .record(z.string().max(40), z.string().min(1).max(500))
     .optional()
-    .describe('Write-only; omit to keep the stored ones. stripe: `secretKey` and `webhookSecret`; sandbox: none'),
+    .describe(`Write-only; omit to keep the stored ones. ${secretsByProvider}`),
 });
 export type PayConfigInput = z.output<typeof PayConfigInput>;
 
@@ -93,7 +86,6 @@ export const Checkout = z
   .meta({ id: 'PayCheckout' });
 export type Checkout = z.input<typeof Checkout>;
 
-export const erpStatuses = ['OFF', 'PENDING', 'LANDED', 'PARTLY_APPLIED', 'FAILED'] as const;
 export const Payment = z
   .object({
     id: Id,
@@ -112,7 +104,7 @@ export const Payment = z
     refunds: z.array(
       z.object({
         id: Id,
-        status: z.enum(['PENDING', 'SUCCEEDED', 'FAILED', 'CANCELED']),
+        status: z.enum(refundStates),
         amount: Amount,
         reason: z.string().nullable(),
         providerRefundId: z.string().nullable(),
@@ -143,11 +135,10 @@ export const RefundInput = z.strictObject({
 });
 export type RefundInput = z.output<typeof RefundInput>;
 
-export const payoutStatuses = ['PENDING', 'IN_TRANSIT', 'PAID', 'FAILED', 'CANCELED'] as const;
 export const Payout = z
   .object({
     id: Id,
-    status: z.enum(payoutStatuses),
+    status: z.enum(payoutStates),
     amount: Amount.describe('The sum of `sums`'),
     currency: Currency,
     arrivalDate: Day,

@@ -4,17 +4,17 @@ import { type AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { formatAmount, parseAmount } from '../../core/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import type { ProviderName } from '../../gateways/payments/provider.ts';
+import type { ProviderName } from '../../gateways/payments/providers.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { getProvider, isProviderRefusal, providerErrorToAppError, providerSignal } from './accounts.ts';
-import { type ErpState, listErpStates } from './erp-documents.store.ts';
-import { failRefund, mergeRefundSnapshot } from './merge.ts';
+import { type ErpState, listErpStates } from './ledger/erp-states.store.ts';
+import * as store from './ledger/payments.store.ts';
 import type { Payment, RefundInput } from './pay.schemas.ts';
-import * as store from './payments.store.ts';
-import { enqueueTask } from './tasks.store.ts';
-import * as writeBack from './write-back.service.ts';
+import { getProvider, isProviderRefusal, providerErrorToAppError, providerSignal } from './provider/accounts.ts';
+import { failRefund, mergeRefundSnapshot } from './provider/merge.ts';
+import { enqueueTask } from './provider/tasks.store.ts';
+import * as writeBack from './write-back/write-back.service.ts';
 
 const failureOf = ({ failure_code: code, failure_message: message }: { failure_code: string | null; failure_message: string | null }) =>
   code === null ? null : { code, message: message ?? '' };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { FieldMapping, FieldMappingPatch, NewFieldMapping } from './field-mappings.schemas.ts';
 import * as service from './field-mappings.service.ts';
 

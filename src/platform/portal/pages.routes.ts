@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { NewPage, PagePatch, PagePublication, PageSummary, PortalPage } from './pages.schemas.ts';
 import * as service from './pages.service.ts';
 

@@ -1,9 +1,13 @@
 // Pages of the portal: a draft for editing, and a separate published version for visitors.
 import { z } from 'zod';
+import { defaultPageSize } from '../../db/page.ts';
 import { Id, Instant, longText, Problem, shortText } from '../../http/fields.ts';
+import { maxPageSize } from '../../http/page.ts';
 import { HttpsUrl, Slug } from './targets.ts';
 
 export const maxPageBytes = 262_144;
+
+const pageSize = z.int().min(1).max(maxPageSize).default(defaultPageSize);
 
 export const Block = z
   .discriminatedUnion('type', [
@@ -13,13 +17,13 @@ export const Block = z
       type: z.literal('view'),
       viewId: Id.describe('A view that everyone in the organization can see'),
       title: shortText(200).nullable().default(null),
-      pageSize: z.int().min(1).max(100).default(25),
+      pageSize,
     }),
     z.strictObject({
       type: z.literal('record-list'),
       recordType: z.string().min(1).max(200),
       title: shortText(200).nullable().default(null),
-      pageSize: z.int().min(1).max(100).default(25),
+      pageSize,
     }),
     z.strictObject({ type: z.literal('link'), label: shortText(200), url: HttpsUrl }),
     z.strictObject({ type: z.literal('image'), url: HttpsUrl, alt: z.union([z.literal(''), shortText(300)]) }),

@@ -3,13 +3,13 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { createRecordReader, readAvailable } from '../../public/index.ts';
+import { readAvailable, recordsOf } from '../../public/index.ts';
 import { previewTemplate } from '../../templates/index.ts';
-import { findViewForCaller } from '../subscriptions/access.ts';
-import { templateData } from '../subscriptions/content.ts';
-import { readTable } from '../subscriptions/read-view.ts';
-import { sourceTypes, splitLabels } from './sources.ts';
+import { readViewTable } from '../views/view-table.ts';
+import { findViewForCaller } from '../views/views.service.ts';
+import { sourceTypes } from './sources.ts';
 import { unknownRecordTypeDetail } from './targets.ts';
+import { splitLabels, templateData } from './template-data.ts';
 import type { Preview, PreviewInput } from './templates.schemas.ts';
 import { assertSubject, getTemplateRow, templateParts } from './templates.service.ts';
 
@@ -19,7 +19,7 @@ async function readRecord(ctx: RequestCtx, recordType: string, recordId: string)
   const available = await readAvailable(ctx);
   if (!Object.hasOwn(available, recordType)) throw invalid('Unknown record', [unknownRecordTypeDetail('recordType')]);
   const sources = [...sourceTypes(available, recordType).keys()];
-  const text = await createRecordReader(ctx).get(ctx, recordType, recordId, sources);
+  const text = await recordsOf(ctx).get(ctx, recordType, recordId, sources);
   if (text === undefined)
     throw invalid('Unknown record', [{ path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' }]);
   return splitLabels(parseExact(text) as Json);
@@ -31,9 +31,8 @@ async function readView(ctx: RequestCtx, viewId: string): Promise<Json> {
   const view = mayRead ? await inTransaction(ctx, (tx) => findViewForCaller(tx, ctx, viewId)) : undefined;
   if (view === undefined)
     throw invalid('Unknown view', [{ path: 'viewId', code: 'unknown_view', message: 'Use the id of a view that you can see' }]);
-  const { organization, user } = ctx.principal;
-  const mailContext = { viewName: view.name, organizationName: organization.name, ownerName: user.name, timezone: 'UTC' };
-  return templateData(await readTable(createRecordReader(ctx), ctx, view), mailContext);
+  const table = await readViewTable(recordsOf(ctx), ctx, view);
+  return templateData(table, { viewName: view.name, organizationName: ctx.principal.organization.name, timezone: 'UTC' });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { Sidebar, SidebarInput } from './sidebar.schemas.ts';
 import * as service from './sidebar.service.ts';
 

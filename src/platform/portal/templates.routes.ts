@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { previewStoredTemplate } from './preview.ts';
 import { NewTemplate, Preview, PreviewInput, Template, TemplatePatch, templateKinds } from './templates.schemas.ts';
 import * as service from './templates.service.ts';

@@ -7,7 +7,10 @@ import type { Tx } from '../../db/transaction.ts';
 import { permissionsOfRole } from '../../identity/principal.ts';
 import { assertNotTransferredKey } from '../grant.ts';
 import { lockOrganization } from '../organizations/organizations.store.ts';
-import { findMember } from './members.store.ts';
+import { findRoleOfMember, type RoleRow } from './roles.store.ts';
+
+export const permissionsOfRow = ({ name, permissions, built_in: builtIn }: Pick<RoleRow, 'name' | 'permissions' | 'built_in'>) =>
+  permissionsOfRole({ name, builtIn, permissions });
 
 /** True for the built-in owner role; custom roles cannot take its name. A transferred key never acts as an owner. */
 export const actsAsOwner = ({ principal }: Pick<RequestCtx, 'principal'>): boolean =>
@@ -25,11 +28,8 @@ export async function assertStillAuthorized(tx: Tx, ctx: RequestCtx): Promise<vo
   assertNotTransferredKey(ctx);
   await lockOrganization(tx, ctx.organizationId);
   const { user, role, permissions } = ctx.principal;
-  const member = await findMember(tx, ctx.organizationId, user.id);
-  const current = new Set(member?.role_id === role.id ? permissionsOfRole(roleOf(member)) : []);
+  const stored = await findRoleOfMember(tx, ctx.organizationId, user.id);
+  const current = new Set(stored?.id === role.id ? permissionsOfRow(stored) : []);
   if ([...permissions].some((permission) => permission !== signUpPermission && !current.has(permission)))
     throw new AppError('FORBIDDEN', 'Your permissions changed while this request waited');
 }
-
-type RoleColumns = { readonly role_name: string; readonly role_built_in: boolean; readonly role_permissions: string[] };
-export const roleOf = (row: RoleColumns) => ({ name: row.role_name, builtIn: row.role_built_in, permissions: row.role_permissions });

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
-import { type AnyRoute, defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
+import type { AnyRoute } from '../../http/route/route.ts';
 import { NewRole, PermissionEntry, Role, RoleParams, RolePatch } from './roles.schemas.ts';
 import { createRole, deleteRole, getRole, listPermissions, listRoles, updateRole } from './roles.service.ts';
 
 const group = 'Organizations';
 
-/** `allRoutes` is a function because the permission list names every operation, including these; it is called per request. */
-export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
+export const roleRoutes = [
   defineRoute({
     id: 'listRoles',
     group,
@@ -75,6 +75,10 @@ export const roleRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     params: RoleParams,
     handler: (ctx, { params }) => deleteRole(ctx, params.roleId),
   }),
+];
+
+/** `allRoutes` is a function because the permission list names every operation, including this one; it is called per request. */
+export const permissionRoutes = (allRoutes: () => readonly AnyRoute[]) => [
   defineRoute({
     id: 'listPermissions',
     group,

@@ -8,23 +8,19 @@ import { sqlState, violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
-import type { AnyRoute } from '../../http/route.ts';
+import type { AnyRoute } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { permissionsOfRole as heldBy } from '../../identity/principal.ts';
 import { assertCanGrant } from '../grant.ts';
-import { assertStillAuthorized } from '../members/authority.ts';
 import { assertQuota } from '../quotas.ts';
+import { assertStillAuthorized, permissionsOfRow } from './authority.ts';
 import type { NewRole, PermissionEntry, Role, RolePatch } from './roles.schemas.ts';
 import * as store from './roles.store.ts';
-
-const permissionsOf = (row: store.RoleRow): readonly Permission[] =>
-  heldBy({ name: row.name, builtIn: row.built_in, permissions: row.permissions });
 
 const view = (row: store.RoleRow): Role => ({
   id: row.id,
   name: row.name,
   description: row.description,
-  permissions: [...permissionsOf(row)],
+  permissions: [...permissionsOfRow(row)],
   builtIn: row.built_in,
   memberCount: row.member_count,
   createdAt: instant(row.created_at),

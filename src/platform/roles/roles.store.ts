@@ -43,6 +43,17 @@ export function listRoles(tx: Tx, organizationId: string, page: PageQuery, q: st
 export const findRole = async (tx: Tx, organizationId: string, id: string): Promise<RoleRow | undefined> =>
   (await select(tx, organizationId).where('r.id', id).first()) as RoleRow | undefined;
 
+/** The role that a member has now; undefined when the person is not a member. */
+export const findRoleOfMember = async (
+  tx: Tx,
+  organizationId: string,
+  userId: string,
+): Promise<Pick<RoleRow, 'id' | 'name' | 'permissions' | 'built_in'> | undefined> =>
+  tx('memberships as m')
+    .join('roles as r', 'r.id', 'm.role_id')
+    .where({ 'm.organization_id': organizationId, 'm.user_id': userId })
+    .first('r.id', 'r.name', 'r.permissions', 'r.built_in');
+
 type Columns = Pick<RoleRow, 'name' | 'description' | 'permissions'>;
 export const insertRole = (tx: Tx, organizationId: string, row: Columns & Pick<RoleRow, 'id'>) =>
   tx('roles').insert({ ...row, organization_id: organizationId });

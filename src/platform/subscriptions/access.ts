@@ -2,7 +2,8 @@
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, notFound } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';
-import { permissionsOfRole } from '../../identity/principal.ts';
+import { permissionsOfRow } from '../roles/authority.ts';
+import { findRoleOfMember } from '../roles/roles.store.ts';
 import { viewerOf } from '../views/views.service.ts';
 import { findVisibleView, type ViewRow } from '../views/views.store.ts';
 import { findVisibleSubscription, lockSubscription, type SubscriptionRow, type VisibleSubscriptionRow } from './subscriptions.store.ts';
@@ -30,18 +31,10 @@ export async function lockEditableSubscription(tx: Tx, ctx: RequestCtx, id: stri
   return row;
 }
 
-export const findViewForCaller = (tx: Tx, ctx: RequestCtx, viewId: string): Promise<ViewRow | undefined> =>
-  findVisibleView(tx, ctx.organizationId, viewerOf(ctx), viewId);
-
-type Role = { name: string; built_in: boolean; permissions: string[] };
-
 /** The view, if the owner of a subscription still sees it; their role must still have `view:read`. */
 export async function findViewForOwner(tx: Tx, organizationId: string, viewId: string, ownerId: string): Promise<ViewRow | undefined> {
-  const role = await tx('memberships as m')
-    .join('roles as r', 'r.id', 'm.role_id')
-    .where({ 'm.organization_id': organizationId, 'm.user_id': ownerId })
-    .first<Role | undefined>('r.name', 'r.built_in', 'r.permissions');
-  const permissions = role === undefined ? [] : permissionsOfRole({ ...role, builtIn: role.built_in });
+  const role = await findRoleOfMember(tx, organizationId, ownerId);
+  const permissions = role === undefined ? [] : permissionsOfRow(role);
   if (!permissions.includes('view:read')) return undefined;
   return findVisibleView(tx, organizationId, { userId: ownerId, managesOrphans: permissions.includes('member:update') }, viewId);
 }

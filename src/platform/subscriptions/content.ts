@@ -1,16 +1,7 @@
 // Content of the mails of one slot, created once for all recipients: the first records in the mail, by our layout or by a template, or all
 // records attached as CSV. Pure.
 import { type Attachment, countRowsThatFit, layoutMail, type MailContent, type RecordTable, withSmallPrint } from '../../mail/index.ts';
-import { splitLabels } from '../portal/sources.ts';
-
-export type ViewColumn = { readonly name: string; readonly label: string; readonly type: string | null };
-export type ViewResult = {
-  readonly columns: readonly ViewColumn[];
-  readonly records: readonly Readonly<Record<string, unknown>>[];
-  readonly total: number;
-  readonly syncedAt: string | null;
-  readonly problems: readonly string[];
-};
+import { cellText, formatLocalTime, oneLine, type ViewTable } from '../views/view-table.ts';
 
 /** What the mails mention in addition to the records. */
 export type MailContext = {
@@ -30,32 +21,13 @@ export type SlotContent = {
   layout(unsubscribeUrl: string): { readonly text: string; readonly html: string };
 };
 
-const maxCellLength = 300;
 const maxSubjectLength = 200;
-
-/** `2026-03-02 10:00`, in the time zone. */
-export const formatLocalTime = (instant: string, timezone: string): string =>
-  new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' }).format(new Date(instant));
-
-const cut = (text: string, maxLength: number): string =>
-  text.length <= maxLength ? text : `${text.slice(0, maxLength - 1).toWellFormed()}…`;
-export const oneLine = (text: string, maxLength: number): string =>
-  cut(text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim(), maxLength);
-
-/** A value as text for a mail; empty for null. Numbers keep the digits that they were read with. */
-export function cellText(value: unknown, type: string | null, timezone: string): string {
-  if (value === null || value === undefined) return '';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value === 'string') return type === 'time' ? formatLocalTime(value, timezone) : oneLine(value, maxCellLength);
-  if (Array.isArray(value)) return value.length === 1 ? '1 line' : `${value.length} lines`;
-  return JSON.stringify(value);
-}
 
 const countRecords = (total: number): string => `${total.toLocaleString('en-US')} ${total === 1 ? 'record' : 'records'}`;
 export const subjectOf = ({ viewName }: MailContext, total: number): string =>
   oneLine(`${viewName}: ${total === 0 ? 'no records' : countRecords(total)}`, maxSubjectLength);
 
-const asOf = ({ syncedAt }: Pick<ViewResult, 'syncedAt'>, { timezone }: MailContext): string =>
+const asOf = ({ syncedAt }: Pick<ViewTable, 'syncedAt'>, { timezone }: MailContext): string =>
   syncedAt === null ? 'The time of the last sync is unknown.' : `As of ${formatLocalTime(syncedAt, timezone)} (${timezone}).`;
 
 const problemParagraphs = (problems: readonly string[]): string[] =>
@@ -68,7 +40,7 @@ const footer = (context: MailContext, url: string) => ({ notes: [reasonForMail(c
 type MailBody = Omit<MailContent, 'notes' | 'smallLink'>;
 const layoutFor = (body: MailBody, context: MailContext) => (url: string) => layoutMail({ ...body, ...footer(context, url) });
 
-function tableOf(view: ViewResult, context: MailContext): RecordTable {
+function tableOf(view: ViewTable, context: MailContext): RecordTable {
   const columns = view.columns.map(({ label, type }) => ({
     label: oneLine(label, 80),
     numeric: type === 'number' || type === 'integer',
@@ -79,7 +51,7 @@ function tableOf(view: ViewResult, context: MailContext): RecordTable {
   return { columns, rows: rows.slice(0, countRowsThatFit(table)) };
 }
 
-function tableBody(view: ViewResult, context: MailContext): MailBody {
+function tableBody(view: ViewTable, context: MailContext): MailBody {
   const table = tableOf(view, context);
   const [all, shown] = [view.total, table.rows.length];
   const summary =
@@ -93,7 +65,7 @@ function tableBody(view: ViewResult, context: MailContext): MailBody {
 }
 
 /** The first records in the mail itself. */
-export const tableContent = (view: ViewResult, context: MailContext): SlotContent => ({
+export const tableContent = (view: ViewTable, context: MailContext): SlotContent => ({
   title: context.viewName,
   subject: subjectOf(context, view.total),
   records: view.total,
@@ -101,26 +73,9 @@ export const tableContent = (view: ViewResult, context: MailContext): SlotConten
   layout: layoutFor(tableBody(view, context), context),
 });
 
-/** The variables that a template of the organization can use. */
-export function templateData(view: ViewResult, context: MailContext): Readonly<Record<string, unknown>> {
-  const rows = view.records.map((record) => ({
-    ...splitLabels(record),
-    cells: view.columns.map(({ name, type }) => cellText(record[name], type, context.timezone)),
-  }));
-  return {
-    view: { name: context.viewName },
-    organization: { name: context.organizationName },
-    columns: view.columns.map(({ name, label }) => ({ source: name, label })),
-    rows,
-    total: view.total,
-    syncedAt: view.syncedAt,
-    problems: view.problems,
-  };
-}
-
 /** Subject and HTML from a rendered template, with our footer; the plain text part shows the records in our layout. */
 export function templateContent(
-  view: ViewResult,
+  view: ViewTable,
   context: MailContext,
   texts: { readonly subject: string; readonly body: string },
 ): SlotContent {
@@ -143,7 +98,7 @@ const fileNameOf = ({ viewName }: MailContext, day: string): string => {
 };
 
 /** All records as an attached CSV file. `slot` is the date in the file name. */
-export function csvContent(view: Omit<ViewResult, 'columns' | 'records'>, csv: Buffer, context: MailContext, slot: Date): SlotContent {
+export function csvContent(view: Omit<ViewTable, 'columns' | 'records'>, csv: Buffer, context: MailContext, slot: Date): SlotContent {
   const filename = fileNameOf(context, formatLocalTime(slot.toISOString(), context.timezone).slice(0, 10));
   const summary =
     view.total === 0

@@ -1,11 +1,11 @@
 // Sends subscriptions in this process: each minute it creates the slots that are due, and every few seconds it polls for waiting slots. Any
 // number of processes may do so on one database: a slot is created once and worked on under a lease.
-import type { Ctx } from '../../core/ctx.ts';
+import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
 import { startEveryMinute } from '../../core/recurring.ts';
 import { startQueueWorker } from '../../db/queue-worker.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { createRecordReader } from '../../public/index.ts';
+import { recordsOf } from '../../public/index.ts';
 import { findDueSlot } from '../../sync/index.ts';
 import { deliverSlot, type ReadSlotContent } from './deliver-slot.ts';
 import { createSlot } from './deliveries.service.ts';
@@ -57,9 +57,9 @@ async function createDueSlots(ctx: Ctx): Promise<number> {
   return created;
 }
 
-export function startSubscriptions(ctx: Ctx, options: RunnerOptions = {}): SubscriptionRunner {
+export function startSubscriptions(ctx: ReadingCtx, options: RunnerOptions = {}): SubscriptionRunner {
   const { pollMs, leaseMs } = { ...defaults, ...options };
-  const records = createRecordReader(ctx);
+  const records = recordsOf(ctx);
   const read: ReadSlotContent = options.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
   const slots = startQueueWorker<SlotClaim>(ctx, {
     name: 'subscription_slots',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { listDeliveries, sendSubscription } from './deliveries.service.ts';
 import { Delivery, deliveryStatuses, NewSubscription, SentNow, Subscription, SubscriptionPatch } from './subscriptions.schemas.ts';
 import * as service from './subscriptions.service.ts';

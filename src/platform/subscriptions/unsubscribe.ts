@@ -3,7 +3,7 @@
 import type { Ctx } from '../../core/ctx.ts';
 import { hashSecretToken, secretTokenPattern } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import type { LinkCaller, LinkState } from '../../http/unsubscribe-page.ts';
+import type { LinkCaller, LinkState } from '../../http/pages/unsubscribe-page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { cancelQueuedMails } from './deliveries.service.ts';
 import { skipWaitingDeliveries } from './deliveries.store.ts';

@@ -5,7 +5,7 @@ import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { approveProposal, findOpenRun, findProposal, findSyncConfig, insertRun } from '../../sync/index.ts';
-import { runView } from './syncs.service.ts';
+import { runView } from './run-view.ts';
 
 const proposalClosed = (status: string) =>
   invalid('The deletion proposal is no longer open', [

@@ -4,9 +4,10 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import type { EventChannel } from '../../http/route.ts';
+import type { EventChannel } from '../../http/route/route.ts';
 import { isFinal } from '../../sync/index.ts';
-import { getRunRow, runView } from './syncs.service.ts';
+import { runView } from './run-view.ts';
+import { getRunRow } from './runs.service.ts';
 import { listEventsAfter } from './syncs.store.ts';
 
 const eventsPerRead = 200;

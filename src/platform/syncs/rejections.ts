@@ -6,7 +6,9 @@ import { inTransaction } from '../../db/transaction.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { filterRejectedIds, findOpenRun, insertRun, listRunRejections, listTypeRejections } from '../../sync/index.ts';
-import { getConfigRow, getSyncRun, runView } from './syncs.service.ts';
+import { runView } from './run-view.ts';
+import { getSyncRun } from './runs.service.ts';
+import { getConfigRow } from './syncs.service.ts';
 
 /** Throws 404 for an unknown run. */
 export async function listSyncRunRejections(ctx: RequestCtx, runId: string, page: PageQuery) {

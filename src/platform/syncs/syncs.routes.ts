@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { Id, IdParams, queryInstant } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { runStatuses } from '../../sync/index.ts';
 import { approveDeletions } from './approve-deletions.ts';
 import { listDrift } from './drift.ts';
 import { followRun } from './follow-run.ts';
 import { listRejectedRecords, listSyncRunRejections, retryRejections } from './rejections.ts';
+import * as runs from './runs.service.ts';
 import {
   DeletionApproval,
   NewSyncConfig,
@@ -106,7 +107,7 @@ export const syncRoutes = [
     example: { mode: 'full' },
     response: TriggeredSyncRun,
     status: 202,
-    handler: (ctx, { params, body }) => service.triggerSync(ctx, params.id, body.mode),
+    handler: (ctx, { params, body }) => runs.triggerSync(ctx, params.id, body.mode),
   }),
   defineRoute({
     id: 'approveDeletions',
@@ -135,7 +136,7 @@ export const syncRoutes = [
     query: z.strictObject({ ...pageFields, ...runFilter }),
     response: pageOf(SyncRun),
     handler: (ctx, { params, query: { status, after, ...page } }) =>
-      service.listSyncRuns(ctx, page, { status, after, syncConfigId: params.id }),
+      runs.listSyncRuns(ctx, page, { status, after, syncConfigId: params.id }),
   }),
   defineRoute({
     id: 'listDriftOfSyncConfig',
@@ -195,7 +196,7 @@ export const syncRoutes = [
     additionalErrors: [404],
     query: z.strictObject({ ...pageFields, ...runFilter, syncConfigId: Id.optional() }),
     response: pageOf(SyncRun),
-    handler: (ctx, { query: { status, after, syncConfigId, ...page } }) => service.listSyncRuns(ctx, page, { status, after, syncConfigId }),
+    handler: (ctx, { query: { status, after, syncConfigId, ...page } }) => runs.listSyncRuns(ctx, page, { status, after, syncConfigId }),
   }),
   defineRoute({
     id: 'getSyncRun',
@@ -207,7 +208,7 @@ export const syncRoutes = [
     description: 'Poll it while the run is open to follow its progress.',
     params: IdParams,
     response: SyncRun,
-    handler: (ctx, { params }) => service.getSyncRun(ctx, params.id),
+    handler: (ctx, { params }) => runs.getSyncRun(ctx, params.id),
   }),
   defineRoute({
     id: 'listSyncRunEvents',
@@ -230,7 +231,7 @@ export const syncRoutes = [
       events: { log: SyncRunEvent, run: SyncRun, end: SyncRun },
       run: (ctx, { params }, channel) => followRun(ctx, params.id, channel),
     },
-    handler: (ctx, { params, query }) => service.listSyncRunEvents(ctx, params.id, query),
+    handler: (ctx, { params, query }) => runs.listSyncRunEvents(ctx, params.id, query),
   }),
   defineRoute({
     id: 'listSyncRunRejections',
@@ -257,7 +258,7 @@ export const syncRoutes = [
     description: 'Comparisons with the ERP before the run was published, with their numbers.',
     params: IdParams,
     response: z.object({ checks: z.array(SyncProofCheck) }),
-    handler: (ctx, { params }) => service.getSyncRunProof(ctx, params.id),
+    handler: (ctx, { params }) => runs.getSyncRunProof(ctx, params.id),
   }),
   defineRoute({
     id: 'cancelSyncRun',
@@ -269,7 +270,7 @@ export const syncRoutes = [
     description: 'Cancels a queued run at once and stops a running one at its next step; none of its changes are published.',
     params: IdParams,
     response: SyncRun,
-    handler: (ctx, { params }) => service.cancelSyncRun(ctx, params.id),
+    handler: (ctx, { params }) => runs.cancelSyncRun(ctx, params.id),
   }),
   defineRoute({
     id: 'retrySyncRun',
@@ -282,6 +283,6 @@ export const syncRoutes = [
     params: IdParams,
     response: SyncRun,
     status: 202,
-    handler: (ctx, { params }) => service.retrySyncRun(ctx, params.id),
+    handler: (ctx, { params }) => runs.retrySyncRun(ctx, params.id),
   }),
 ];

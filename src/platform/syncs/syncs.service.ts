@@ -1,5 +1,4 @@
-// Sync configurations and runs: one configuration per record type, valid schedules, no removal of fields that a published version
-// uses, and one open run per configuration.
+// Sync configurations: one per record type, valid schedules, and no removal of fields that a published version uses.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -10,13 +9,9 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   findNextSlot,
-  findOpenRun,
-  findRun,
   findScheduleProblem,
   findSyncConfig,
   type HeldDeletions,
-  insertRun,
-  insertRunEvent,
   listHeldDeletions,
   type RunRow,
   readStoredMetadata,
@@ -25,27 +20,9 @@ import {
 import { listVersionSources } from '../api-schemas/api-schemas.store.ts';
 import { assertQuota } from '../quotas.ts';
 import { findViewUses } from '../views/view-uses.ts';
+import { runView } from './run-view.ts';
 import type { NewSyncConfig, SyncConfigPatch } from './syncs.schemas.ts';
 import * as store from './syncs.store.ts';
-
-export const runView = (row: RunRow) => ({
-  id: row.id,
-  syncConfigId: row.sync_config_id,
-  recordType: row.record_type,
-  mode: row.mode,
-  status: row.status,
-  trigger: row.trigger,
-  attempt: row.attempt,
-  scheduledFor: instantOrNull(row.scheduled_for),
-  queuedAt: instant(row.queued_at),
-  startedAt: instantOrNull(row.started_at),
-  finishedAt: instantOrNull(row.finished_at),
-  progress: row.progress,
-  counts: row.counts,
-  generation: row.generation,
-  error: row.error,
-  retryOf: row.retry_of,
-});
 
 function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undefined, held: ReadonlyMap<string, HeldDeletions>) {
   const idle = !row.enabled || row.schedule === null || row.paused_reason !== null;
@@ -79,13 +56,6 @@ export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise
 }
 const viewOf = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
   configView(ctx, row, (await store.findLastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await listHeldDeletions(ctx));
-
-/** Throws 404 for an unknown run. */
-export async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
-  const row = await findRun(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Sync run');
-  return row;
-}
 
 function assertSchedule(schedule: string | null, timezone: string): void {
   const problem = findScheduleProblem(schedule ?? '0 0 * * *', timezone);
@@ -235,106 +205,4 @@ export const deleteSyncConfig = (ctx: RequestCtx, id: string) =>
       target: { type: 'sync-config', id },
       changes: { name: row.name, recordType: row.record_type },
     });
-  });
-
-const auditTrigger = (tx: Tx, ctx: RequestCtx, run: RunRow) =>
-  writeAudit(tx, ctx, {
-    action: 'sync-run.trigger',
-    target: { type: 'sync-run', id: run.id },
-    changes: { syncConfigId: run.sync_config_id, mode: run.mode },
-  });
-
-/**
- * Returns an open run instead of creating another one. A full run requested during an incremental one is queued after it; an
- * incremental run that is only queued becomes full. Throws 404 for an unknown sync.
- */
-export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | 'full' | undefined) =>
-  inTransaction(ctx, async (tx) => {
-    const config = await getConfigRow(tx, ctx, id);
-    const wanted = mode ?? config.mode;
-    const open = await findOpenRun(tx, ctx.organizationId, id);
-    if (open !== undefined && (open.mode === 'full' || wanted === 'incremental')) return { ...runView(open), coalesced: true };
-    const raised = open === undefined ? undefined : await store.upgradeToFull(tx, ctx.organizationId, open.id);
-    if (raised !== undefined) {
-      await auditTrigger(tx, ctx, raised);
-      return { ...runView(raised), coalesced: true };
-    }
-    const inserted = await insertRun(tx, ctx.organizationId, {
-      sync_config_id: id,
-      record_type: config.record_type,
-      mode: wanted,
-      trigger: 'manual',
-    });
-    if (inserted === undefined) {
-      const winner = await findOpenRun(tx, ctx.organizationId, id);
-      if (winner === undefined) throw new Error('a run was neither inserted nor found');
-      return { ...runView(winner), coalesced: true };
-    }
-    await auditTrigger(tx, ctx, inserted);
-    return { ...runView(inserted), coalesced: false };
-  });
-
-/** Throws 404 when `filter.syncConfigId` is unknown. */
-export const listSyncRuns = (ctx: RequestCtx, page: PageQuery, filter: store.RunFilter) =>
-  inTransaction(ctx, async (tx) => {
-    if (filter.syncConfigId !== undefined) await getConfigRow(tx, ctx, filter.syncConfigId);
-    const { rows, total } = await store.listRuns(tx, ctx.organizationId, page, filter);
-    return toPage(rows.map(runView), total, page);
-  });
-
-/** Throws 404 for an unknown run. */
-export const getSyncRun = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => runView(await getRunRow(tx, ctx, id)));
-
-/** Throws 404 for an unknown run. */
-export const getSyncRunProof = (ctx: RequestCtx, id: string) =>
-  inTransaction(ctx, async (tx) => ({ checks: (await getRunRow(tx, ctx, id)).proof }));
-
-/** Throws 404 for an unknown run. */
-export const listSyncRunEvents = (ctx: RequestCtx, id: string, page: PageQuery) =>
-  inTransaction(ctx, async (tx) => {
-    await getRunRow(tx, ctx, id);
-    const { rows, total } = await store.listEvents(tx, ctx.organizationId, id, page);
-    return toPage(
-      rows.map((row) => ({ ...row, at: instant(row.at) })),
-      total,
-      page,
-    );
-  });
-
-/** Throws 404, 422 `publishing` or `run_ended`. */
-export const cancelSyncRun = (ctx: RequestCtx, id: string) =>
-  inTransaction(ctx, async (tx) => {
-    const run = await getRunRow(tx, ctx, id);
-    const ended = await store.cancelIdleRun(tx, ctx.organizationId, id);
-    if (ended === 1) await insertRunEvent(tx, ctx.organizationId, id, { level: 'info', message: 'cancelled' });
-    else if ((await store.requestCancel(tx, ctx.organizationId, id)) === 0)
-      throw run.status === 'publishing'
-        ? invalid('The run is being published', [
-            { path: '', code: 'publishing', message: 'A run can no longer be cancelled while it is being published' },
-          ])
-        : invalid('The run has already ended', [{ path: '', code: 'run_ended', message: 'Only an open run can be cancelled' }]);
-    await writeAudit(tx, ctx, { action: 'sync-run.cancel', target: { type: 'sync-run', id } });
-    return runView(await getRunRow(tx, ctx, id));
-  });
-
-/** Throws 404, 422 `not_retryable` unless the run failed, was partial or cancelled, 422 `run_open` when a run is already queued. */
-export const retrySyncRun = (ctx: RequestCtx, id: string) =>
-  inTransaction(ctx, async (tx) => {
-    const run = await getRunRow(tx, ctx, id);
-    if (!['failed', 'partial', 'cancelled'].includes(run.status)) {
-      throw invalid('Only a run that did not succeed can be retried', [
-        { path: '', code: 'not_retryable', message: `The run is ${run.status}` },
-      ]);
-    }
-    const inserted = await insertRun(tx, ctx.organizationId, {
-      sync_config_id: run.sync_config_id,
-      record_type: run.record_type,
-      mode: run.mode,
-      trigger: 'retry',
-      retry_of: run.id,
-    });
-    if (inserted === undefined)
-      throw invalid('A run of this sync is already queued', [{ path: '', code: 'run_open', message: 'See GET /sync-configs/{id}/runs' }]);
-    await writeAudit(tx, ctx, { action: 'sync-run.retry', target: { type: 'sync-run', id: inserted.id }, changes: { retryOf: id } });
-    return runView(inserted);
   });

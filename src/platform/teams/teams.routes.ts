@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
-import { defineRoute } from '../../http/route.ts';
+import { defineRoute } from '../../http/route/define.ts';
 import { NewTeam, NewTeamMember, Team, TeamMember, TeamMemberParams, TeamPatch } from './teams.schemas.ts';
 import * as service from './teams.service.ts';
 

@@ -7,9 +7,9 @@ import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
-import type { DownloadFile } from '../../http/route.ts';
+import type { DownloadFile } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { createRecordReader, type QueryProblem, type RecordQuery } from '../../public/index.ts';
+import { type QueryProblem, type RecordQuery, recordsOf } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
 import type { NewView, View, ViewPatch } from './views.schemas.ts';
 import * as store from './views.store.ts';
@@ -49,8 +49,11 @@ export const toViewProblem = ({ path, code, message }: QueryProblem): ErrorDetai
   message,
 });
 
+export const findViewForCaller = (tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow | undefined> =>
+  store.findVisibleView(tx, ctx.organizationId, viewerOf(ctx), id);
+
 async function getVisibleView(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow> {
-  const row = await store.findVisibleView(tx, ctx.organizationId, viewerOf(ctx), id);
+  const row = await findViewForCaller(tx, ctx, id);
   if (row === undefined) throw notFound('View');
   return row;
 }
@@ -86,7 +89,7 @@ async function assertQueryIsValid(ctx: RequestCtx, query: ViewQuery, parts: read
       query.sort.map(({ field }) => field),
       (index) => `sort[${index}].field`,
     ),
-    ...(await createRecordReader(ctx).check(ctx, recordQueryOf(query))).filter(({ passing }) => !passing).map(toViewProblem),
+    ...(await recordsOf(ctx).check(ctx, recordQueryOf(query))).filter(({ passing }) => !passing).map(toViewProblem),
   ];
   const details = found
     .filter(({ path }) => parts.some((part) => path === part || path.startsWith(`${part}[`)))
@@ -199,7 +202,7 @@ export const deleteView = (ctx: RequestCtx, id: string): Promise<void> =>
  */
 export async function openViewCsv(ctx: RequestCtx, id: string, left: AbortSignal): Promise<DownloadFile> {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const { bytes, aborted, total, problems, heldBack, syncedAt } = await createRecordReader(ctx).csv(ctx, recordQueryOf(view), left);
+  const { bytes, aborted, total, problems, heldBack, syncedAt } = await recordsOf(ctx).csv(ctx, recordQueryOf(view), left);
   if (heldBack) throw invalid('A filter of the view does not work at the moment', problems.map(toViewProblem));
   const missing = problems.map((problem) => `${toViewProblem(problem).path} ${problem.code}`).join(', ');
   return {
@@ -217,7 +220,7 @@ export async function openViewCsv(ctx: RequestCtx, id: string, left: AbortSignal
 /** Throws 404 for a view that the caller may not see. */
 export async function listViewRecords(ctx: RequestCtx, id: string, page: PageQuery) {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const { records, total, columns, problems, syncedAt } = await createRecordReader(ctx).list(ctx, recordQueryOf(view), page);
+  const { records, total, columns, problems, syncedAt } = await recordsOf(ctx).list(ctx, recordQueryOf(view), page);
   return {
     ...toPage(parseExact(records) as Record<string, unknown>[], total, page),
     columns: columns.map(({ source, type }) => ({ source, type })),

@@ -1,6 +1,6 @@
 import { IdParams } from '../../http/fields.ts';
 import { PageQuery, pageOf } from '../../http/page.ts';
-import { definePersonRoute, defineRoute } from '../../http/route.ts';
+import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { ChosenOrganization, MyOrganization, MyOrganizationsQuery, MySession, OrganizationChoice, WhoAmI } from './whoami.schemas.ts';
 import {
   chooseActiveOrganization,

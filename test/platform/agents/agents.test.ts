@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { type AgentEvent, type AgentStatus, agentStatuses, nextState } from '../../../src/platform/agents/agent-state.ts';
-import { startAgentWork, waitForAgentWork } from '../../../src/platform/agents/agent-work.ts';
+import { startAgentWork, waitForAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
-import { publishVersion } from '../../public/fixture.ts';
+import { publishVersion, withReads } from '../../public/fixture.ts';
 import { codesOf } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { type AgentSite, type Company, inOrganization, modelOf, openAgentSite } from '../conversations/fixture.ts';
@@ -157,7 +157,7 @@ describe('an agent', () => {
       }),
     );
     site.provider.script(whole(anthropicDialect, [{ text: 'ok' }]));
-    const [one, two] = [startAgentWork(site.ctx), startAgentWork(site.ctx)];
+    const [one, two] = [startAgentWork(withReads(site.ctx)), startAgentWork(withReads(site.ctx))];
     await waitForAgentWork(site.ctx);
     expect((await read(id)).status).toBe('running');
     expect(site.provider.asked).toHaveLength(1);

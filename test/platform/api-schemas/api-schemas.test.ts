@@ -3,7 +3,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../../src/app.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { resumePublications, waitForPublications } from '../../../src/platform/api-schemas/publication.ts';
+import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { startUsageCounter } from '../../../src/public/index.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await background.stop();
 });
 afterAll(async () => {
-  await waitForPublications(database.ctx);
+  await database.ctx.work.waitUntilIdle('publications');
   await database.close();
   await erp.stop();
 });
@@ -55,7 +55,7 @@ const draft = async (body: object = { name: 'For partners', endpoints: [customer
 const read = async (id: string) => (await owner('get', `/api-schema/${id}`)).body;
 const publish = async ({ id, revision }: { id: string; revision: number }): Promise<Answer> => {
   const answer = await owner('post', `/api-schema/${id}/publish`, { revision });
-  await waitForPublications(database.ctx);
+  await database.ctx.work.waitUntilIdle('publications');
   return answer;
 };
 const published = async (body?: object) => {
@@ -207,7 +207,7 @@ describe('POST /api-schema/{id}/publish', () => {
       expect([answer.status, codesOf(answer)]).toEqual([422, ['publishing']]);
     // The publishing process has died; the next start resumes the publication.
     await resumePublications(database.ctx);
-    await waitForPublications(database.ctx);
+    await database.ctx.work.waitUntilIdle('publications');
     expect(await read(locked.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 
@@ -219,7 +219,7 @@ describe('POST /api-schema/{id}/publish', () => {
         .update({ publication: JSON.stringify({ status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] }) }),
     );
     await resumePublications(database.ctx);
-    await waitForPublications(database.ctx);
+    await database.ctx.work.waitUntilIdle('publications');
     const failed = await read(made.id);
     expect(failed).toMatchObject({ status: 'draft', publication: { status: 'failed' } });
     expect(failed.publication.problems.length).toBeGreaterThan(0);

@@ -6,7 +6,6 @@ import { createApp } from '../../../src/app.ts';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { maintainAllIndexes, maintainIndexes } from '../../../src/platform/api-schemas/maintain-indexes.ts';
-import { waitForPublications } from '../../../src/platform/api-schemas/publication.ts';
 import { buildWantedIndexes, saveWantedIndexes } from '../../../src/sync/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
@@ -48,11 +47,11 @@ beforeAll(async () => {
   owner = apiOf(createApp(database.ctx), (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
   versions['one'] = await publish('tranid', 'status');
   versions['two'] = await publish('status', 'seq');
-  await waitForPublications(database.ctx);
+  await database.ctx.work.waitUntilIdle('publications');
   expect([await statusOf(versions['one']), await statusOf(versions['two'])]).toEqual(['published', 'published']);
 });
 afterAll(async () => {
-  await waitForPublications(database.ctx);
+  await database.ctx.work.waitUntilIdle('publications');
   await admin.destroy();
   await database.close();
 });
@@ -132,7 +131,7 @@ describe('the indexes of a table', () => {
     await tend();
     expect((await held()).usable).toEqual(['generation', 'status', 'tranid']);
     expect((await owner('post', `/api-schema/${id}/retire`, { undo: true })).body.status).toBe('deprecated');
-    await waitForPublications(database.ctx);
+    await database.ctx.work.waitUntilIdle('publications');
     expect(await held()).toEqual(usual);
     // As after an interruption while the version was being restored.
     await admin.raw(`delete from ${schema}.record_indexes where expression like '%f_seq%'`);
@@ -156,7 +155,7 @@ describe('the indexes of a table', () => {
       return rows.rowCount === 1 ? true : undefined;
     });
     await holder.commit();
-    await Promise.all([tending, waitForPublications(database.ctx)]);
+    await Promise.all([tending, database.ctx.work.waitUntilIdle('publications')]);
     expect(await statusOf(id)).toBe('published');
     expect((await held()).usable).toContain('total');
     await tend();

@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { openDb, openKnex } from '../../../src/db/connect.ts';
-import { resumePublications, stopPublications, waitForPublications } from '../../../src/platform/api-schemas/publication.ts';
+import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   owner = apiOf(app, secret);
 });
 afterAll(async () => {
-  await waitForPublications(database.ctx);
+  await database.ctx.work.waitUntilIdle('publications');
   await admin.destroy();
   await database.close();
 });
@@ -55,7 +55,7 @@ const publish = async ({ id, revision }: Made, api = owner): Promise<void> => {
 const published = async (): Promise<Made> => {
   const made = await draft();
   await publish(made);
-  await waitForPublications(database.ctx);
+  await database.ctx.work.waitUntilIdle('publications');
   expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   return made;
 };
@@ -67,7 +67,7 @@ describe('GET /api-schema/{id}/publication', () => {
     expect((await owner('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
     const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 0 } } };
     await publish(next, apiOf(createApp(strict), secret));
-    await waitForPublications(database.ctx);
+    await database.ctx.work.waitUntilIdle('publications');
     const { publication } = await read(next.id);
     // No filter, the id and two operators, in two directions.
     expect(publication).toMatchObject({
@@ -110,7 +110,7 @@ describe('GET /api-schema/{id}/publication', () => {
     const grown = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 199 } } };
     const again = await apiOf(createApp(grown), secret)('post', `/api-schema/${made.id}/prove`);
     expect([again.status, again.body]).toEqual([202, before]);
-    await waitForPublications(database.ctx);
+    await database.ctx.work.waitUntilIdle('publications');
     const after = await report();
     expect(Date.parse(after.madeAt)).toBeGreaterThanOrEqual(Date.parse(before.madeAt));
     expect(after).toMatchObject({ status: 'succeeded', records: before.records, changes: before.changes, against: before.against });
@@ -135,7 +135,7 @@ describe('GET /api-schema/{id}/publication', () => {
     try {
       const made = await draft({ ...invoices, filters: [{ field: 'number', operators: ['starts_with'] }], sorts: [] });
       await publish(made, apiOf(createApp(slow), secret));
-      await waitForPublications(slow);
+      await slow.work.waitUntilIdle('publications');
       const refused = await read(made.id);
       expect(refused).toMatchObject({ status: 'draft', publication: { status: 'failed', proof: { tried: expect.any(Number) } } });
       const [problem] = refused.publication.problems;
@@ -145,7 +145,7 @@ describe('GET /api-schema/{id}/publication', () => {
       );
       await admin.raw(`alter table ${table} disable row level security, no force row level security`);
       await publish(made);
-      await waitForPublications(database.ctx);
+      await database.ctx.work.waitUntilIdle('publications');
       expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded', problems: [] } });
     } finally {
       await admin.raw(`alter table ${table} disable row level security, no force row level security; drop policy slow on ${table}`);
@@ -179,13 +179,13 @@ describe('GET /api-schema/{id}/publication', () => {
       const building = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
         and query like 'create index concurrently%'`;
       await until(async () => ((await admin.raw(building)).rows.length > 0 ? true : undefined));
-      await stopPublications(database.ctx);
+      await database.ctx.work.stop('publications');
     } finally {
       await writing.rollback();
     }
     expect(await read(made.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
     await Promise.all([resumePublications(database.ctx), resumePublications(database.ctx)]);
-    await waitForPublications(database.ctx);
+    await database.ctx.work.waitUntilIdle('publications');
     expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 
@@ -207,7 +207,7 @@ describe('GET /api-schema/{id}/publication', () => {
     } finally {
       await holder.rollback();
     }
-    await waitForPublications(database.ctx);
+    await database.ctx.work.waitUntilIdle('publications');
     expect(await read(made.id)).toMatchObject({ status: 'draft', ...change });
   });
 
@@ -220,11 +220,11 @@ describe('GET /api-schema/{id}/publication', () => {
         .update({ publication: JSON.stringify(state), publication_lease_until: admin.raw(`now() + interval '${until}'`) });
     await leave('1 minute');
     await resumePublications(database.ctx);
-    await waitForPublications(database.ctx);
+    await database.ctx.work.waitUntilIdle('publications');
     expect(await read(lost.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
     await leave('-1 second');
     await resumePublications(database.ctx);
-    await waitForPublications(database.ctx);
+    await database.ctx.work.waitUntilIdle('publications');
     expect(await read(lost.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 });

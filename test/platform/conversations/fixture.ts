@@ -5,7 +5,7 @@ import type { Ctx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { waitForAgentWork } from '../../../src/platform/agents/agent-work.ts';
+import { waitForAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import { type Answer, begin, type Dialect, type ProviderServer, startProvider } from '../../gateways/model/provider-server.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { type Api, apiOf, base } from '../../setup/api.ts';

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startAgentWork } from '../../../src/platform/agents/agent-work.ts';
-import { stopAnswers } from '../../../src/platform/conversations/answer.ts';
+import { startAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import { anthropicDialect, begin, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
+import { withReads } from '../../public/fixture.ts';
 import { apiOf, base, codesOf } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
@@ -286,7 +286,7 @@ describe('an interrupted process', () => {
     site.provider.script(answer);
     const stream = await mine.stream(conversationId, 'One');
     await stream.until(({ event }) => event === 'text');
-    await stopAnswers(site.ctx);
+    await site.ctx.work.stop('answers');
     await left;
     const last = (await stream.rest()).at(-1);
     expect(last).toMatchObject({
@@ -309,7 +309,7 @@ describe('an interrupted process', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     expect((await messagesOf(conversationId)).map((message) => message.status)).toEqual(['complete', 'running']);
-    const work = startAgentWork(site.ctx);
+    const work = startAgentWork(withReads(site.ctx));
     try {
       await work.tick();
       expect((await messagesOf(conversationId))[1]?.status).toBe('running');

@@ -5,11 +5,11 @@ import { createApp } from '../../../src/app.ts';
 import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
-import { asAdmin } from '../../../packages/netsuite-simulator/test/test-account.ts';
 import { type Api, apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { type DnsServer, startDns } from '../../setup/dns.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { asSuperuser } from '../../setup/superuser.ts';
 import { endsWithin, until } from '../../setup/until.ts';
 
 let dns: DnsServer;
@@ -23,7 +23,7 @@ let running: QueueWorker[] = [];
 beforeAll(async () => {
   dns = await startDns();
   database = await testDatabase({ settings: { dnsServers: [dns.address] } });
-  await asAdmin(database.address.database, (client) => client.query(noteLooks));
+  await asSuperuser(database.address.database, (client) => client.query(noteLooks));
   app = createApp(database.ctx);
   organizationId = (await makeOrganization(database.ctx)).id;
   api = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
@@ -71,7 +71,7 @@ const noteLooks = `
 const timesAsked = ({ verification }: Domain): number => dns.asked.filter(({ name }) => name === verification.name).length;
 /** The number of saved checks; the resolver may query the DNS twice for one. */
 const looksAt = async ({ id }: Domain): Promise<number> => {
-  const { rows } = await asAdmin(database.address.database, (client) => client.query('select from looks where domain_id = $1', [id]));
+  const { rows } = await asSuperuser(database.address.database, (client) => client.query('select from looks where domain_id = $1', [id]));
   return rows.length;
 };
 /** The time of the next check. */

@@ -11,12 +11,12 @@ import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { cancelPaySession, payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { processDueChanges } from '../../../src/gateways/payments/sandbox/process-due-changes.ts';
 import { signatureHeader, signWebhook } from '../../../src/gateways/payments/sandbox/webhook-signature.ts';
-import { startPayWork } from '../../../src/platform/pay/pay-work.ts';
-import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
+import { startPayWork } from '../../../src/platform/pay/provider/worker.ts';
+import { startWriteBack } from '../../../src/platform/pay/write-back/worker.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type Answer, type Api, apiOf, base } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { type Books, openBooks } from './erp-books.ts';
+import { type Books, openBooks } from './write-back/erp-books.ts';
 
 const hour = 3_600_000;
 const never = new AbortController().signal;

@@ -1,19 +1,20 @@
 // Fixture: one organization that takes payments at a local Stripe server and writes them into a simulated NetSuite account, with all faults
 // that can occur in between, and a comparison of the three ledgers once everything has settled.
+import { answerOf, createIdentity, idOf, requestToken, signAssertion } from '../../../packages/netsuite-simulator/test/test-account.ts';
 import { createApp } from '../../../src/app.ts';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import type { QueueWorker } from '../../../src/db/queue-worker.ts';
-import { sealSecrets } from '../../../src/platform/pay/accounts.ts';
-import { startPayWork } from '../../../src/platform/pay/pay-work.ts';
-import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
-import { answerOf, asAdmin, createIdentity, idOf, requestToken, signAssertion } from '../../../packages/netsuite-simulator/test/test-account.ts';
+import { sealSecrets } from '../../../src/platform/pay/provider/accounts.ts';
+import { startPayWork } from '../../../src/platform/pay/provider/worker.ts';
+import { startWriteBack } from '../../../src/platform/pay/write-back/worker.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import type { Session } from '../../setup/stripe/objects.ts';
 import { type StripeServer, startStripe } from '../../setup/stripe/server.ts';
+import { asSuperuser } from '../../setup/superuser.ts';
 import { setWarehouse } from './desk.ts';
-import { type Books, openBooks } from './erp-books.ts';
+import { type Books, openBooks } from './write-back/erp-books.ts';
 
 const hour = 3_600_000;
 
@@ -84,7 +85,7 @@ export async function openPayWorld(): Promise<PayWorld> {
   const settings = { ...base.settings, rateLimitPerMinute: 100_000_000, stripe: { apiUrl: stripe.url, timeoutMs: 15_000, retries: 0 } };
   const ctx: Ctx = { ...base, clock, settings };
   const tenant = { ...ctx, organizationId: books.organizationId };
-  await asAdmin(address.database, (client) => client.query(watchStatuses));
+  await asSuperuser(address.database, (client) => client.query(watchStatuses));
   const { secret } = await makeKey(ctx, books.organizationId, { permissions: ['write'] });
   await setWarehouse(tenant);
   const accountId = await setUp();
@@ -214,7 +215,7 @@ export async function openPayWorld(): Promise<PayWorld> {
     rest,
     lines: () => readLines(books, stripe),
     moves: () =>
-      asAdmin(address.database, async (client) => {
+      asSuperuser(address.database, async (client) => {
         const { rows } = await client.query<{ of: string; id: string; before: string; after: string }>(
           'select of, id, before, after from moves order by at',
         );

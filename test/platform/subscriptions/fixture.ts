@@ -9,7 +9,7 @@ import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
 import { type RunnerOptions, type SubscriptionRunner, startSubscriptions } from '../../../src/platform/subscriptions/runner.ts';
-import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
+import { type InvoiceRow, loadInvoices, withReads } from '../../public/fixture.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
@@ -105,7 +105,7 @@ export async function subscriptionWorld(): Promise<World> {
     owner,
     as: (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work),
     run: (options = {}, own = ctx) => {
-      const runner = startSubscriptions(own, { pollMs: 100, ...options });
+      const runner = startSubscriptions(withReads(own), { pollMs: 100, ...options });
       runners.push(runner);
       return runner;
     },

@@ -9,6 +9,7 @@ import * as ledger from './ledger.store.ts';
 import { windowEnd } from './payout-days.ts';
 import { findTestCard, type TestCard, testCards } from './test-cards.ts';
 
+/** What the payment page shows. Amounts are decimal strings; the URLs are those of the checkout. */
 export type PaySession = {
   readonly payee: string;
   readonly title: string;
@@ -26,7 +27,7 @@ export type PaySession = {
   readonly cards: readonly Pick<TestCard, 'id' | 'last4' | 'title' | 'description'>[];
 };
 /** `refused`: the session can no longer be paid, or the card is unknown; `session` is the current state either way. */
-export type PayResult = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: PaySession };
+type PayResult = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: PaySession };
 
 const endings = {
   expired: { code: 'expired', message: 'It was not paid in time.' },

@@ -194,13 +194,11 @@ function assertNotAborted(signal: AbortSignal): void {
 }
 
 export const sandbox: ProviderKind = {
-  name: 'sandbox',
   // No credentials: the webhook's signing secret is derived from the service's key.
   secrets: z.strictObject({}),
   unavailableReason: ({ sandbox: { allowed } }) =>
     allowed ? null : 'The sandbox moves no money and is disabled on this installation. An operator can enable it with SANDBOX_PAYMENTS.',
   create: (ctx, account) => ({
-    name: 'sandbox',
     async checkCredentials(signal) {
       assertNotAborted(signal);
     },

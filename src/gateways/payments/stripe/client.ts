@@ -3,7 +3,7 @@
 import Stripe from 'stripe';
 import type { Settings } from '../../../core/settings.ts';
 import { toProviderError } from './errors.ts';
-import type { StripeSecrets } from './stripe.ts';
+import type { StripeSecrets } from './secrets.ts';
 
 /** The API version of the library's types. Events may have another version: only ids and our metadata are read from them. */
 const apiVersion = '2026-10-28.endive';

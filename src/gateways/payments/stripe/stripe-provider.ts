@@ -8,8 +8,8 @@ import { type CallStripe, createStripeClient } from './client.ts';
 import { isMissing } from './errors.ts';
 import { eventTypes, findOurObject, parseStripeEvent } from './events.ts';
 import { payoutSnapshot } from './payouts.ts';
+import type { StripeSecrets } from './secrets.ts';
 import { metadataKeys, ourPaymentId, paymentSnapshot, refundSnapshot } from './snapshots.ts';
-import type { StripeSecrets } from './stripe.ts';
 
 type Account = { readonly id: string; readonly call: CallStripe };
 type Session = Stripe.Checkout.Session;
@@ -29,7 +29,6 @@ const pageSize = 100;
 export function createStripeProvider(ctx: Pick<Ctx, 'clock' | 'settings'>, accountId: string, secrets: StripeSecrets): PaymentProvider {
   const account: Account = { id: accountId, call: createStripeClient(ctx.settings.stripe, secrets) };
   return {
-    name: 'stripe',
     checkCredentials: (signal) => checkCredentials(account, signal),
     createCheckout: (order, signal) => createCheckout(account, order, signal),
     expireCheckout: (sessionId, signal) => expireCheckout(account, sessionId, signal),

@@ -1,52 +1,32 @@
 // Checkouts. A payer is never asked for more than the ERP shows as due, less the amounts that other payments have in flight. The amounts
 // are decided and the payment is stored in one transaction, serialized with all other checkouts of the organization. The provider is called
 // after it.
-import type { RequestCtx } from '../../core/ctx.ts';
-import { type ErrorDetail, invalid, notFound, unavailable } from '../../core/errors.ts';
-import { createId } from '../../core/id.ts';
-import { isLoopbackHttp } from '../../core/loopback.ts';
-import { formatAmount, parseAmount } from '../../core/money.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
-import type { CheckoutOrder, CheckoutSession } from '../../gateways/payments/provider.ts';
-import { instant } from '../../http/fields.ts';
-import { writeAudit } from '../../identity/audit.store.ts';
-import { listVerifiedHostnames } from '../domains/domains.store.ts';
-import { assertQuota } from '../quotas.ts';
-import { assertProviderOffered, findAccount, getProvider, isProviderRefusal, providerErrorToAppError, providerSignal } from './accounts.ts';
-import { findPayConfig, lockPayConfig, type PayConfigRow } from './config.store.ts';
-import { listErpStates } from './erp-documents.store.ts';
-import { amountInFlight, type Share } from './in-flight.ts';
-import { failPayment } from './merge.ts';
+import type { RequestCtx } from '../../../core/ctx.ts';
+import { invalid, notFound, unavailable } from '../../../core/errors.ts';
+import { createId } from '../../../core/id.ts';
+import { isLoopbackHttp } from '../../../core/loopback.ts';
+import { formatAmount } from '../../../core/money.ts';
+import { inTransaction, type Tx } from '../../../db/transaction.ts';
+import type { CheckoutSession } from '../../../gateways/payments/provider.ts';
+import { instant } from '../../../http/fields.ts';
+import { writeAudit } from '../../../identity/audit.store.ts';
+import { listVerifiedHostnames } from '../../domains/domains.store.ts';
+import { assertQuota } from '../../quotas.ts';
+import { findPayConfig, lockPayConfig, type PayConfigRow } from '../ledger/config.store.ts';
+import * as store from '../ledger/payments.store.ts';
+import type { Checkout, CheckoutInput } from '../pay.schemas.ts';
+import { findAccount } from '../provider/accounts.store.ts';
+import { assertProviderOffered, getProvider, isProviderRefusal, providerErrorToAppError, providerSignal } from '../provider/accounts.ts';
+import { toCheckoutOrder } from '../provider/checkout-order.ts';
+import { failPayment } from '../provider/merge.ts';
+import { enqueueTask } from '../provider/tasks.store.ts';
 import { type OpenInvoices, readOpenInvoices } from './open-invoices.ts';
-import type { Checkout, CheckoutInput } from './pay.schemas.ts';
-import * as store from './payments.store.ts';
-import { enqueueTask } from './tasks.store.ts';
+import { type Line, type PricedLine, priceLines } from './price-lines.ts';
 
 /** The 30 minutes that providers require as a minimum, plus a minute for delays on the way. */
 const lifetimeMs = 31 * 60_000;
 /** A checkout without a session by then was abandoned by its process, and the queue expires it. Longer than any provider request takes. */
 const abandonedAfterMs = 120_000;
-/** How often an open payment is polled when the provider sends no event. */
-export const paymentPollIntervalMs = 300_000;
-
-/** The order for the provider: one item per invoice. The items add up to the payment's amount. */
-export const toCheckoutOrder = (
-  payment: store.PaymentRow,
-  checkout: store.CheckoutRow,
-  invoices: readonly store.InvoiceRow[],
-): CheckoutOrder => {
-  const money = (minor: string) => ({ amountMinor: BigInt(minor), currency: payment.currency });
-  return {
-    checkoutId: checkout.id,
-    paymentId: payment.id,
-    amount: money(payment.amount_minor),
-    title: checkout.title,
-    items: invoices.map(({ number, amount_minor: minor }) => ({ label: `Invoice ${number}`, amount: money(minor) })),
-    successUrl: checkout.success_url,
-    cancelUrl: checkout.cancel_url,
-    expiresAt: checkout.expires_at,
-  };
-};
 
 const toCheckout = (ctx: RequestCtx, payment: store.PaymentRow, checkout: store.CheckoutRow): Checkout => ({
   id: checkout.id,
@@ -104,123 +84,6 @@ async function getActiveSetup(ctx: RequestCtx): Promise<PaySetup> {
   }
   if (account !== undefined) assertProviderOffered(ctx, account.provider, '');
   return { config, erpAccount };
-}
-
-type RequestedInvoice = CheckoutInput['invoices'][number];
-type Line = { readonly recordId: string; readonly number: string; readonly dueMinor: bigint; readonly requestedMinor: bigint | undefined };
-const detailAt = (index: number, field: keyof RequestedInvoice, code: string, message: string): ErrorDetail => ({
-  path: `invoices[${index}].${field}`,
-  code,
-  message,
-});
-
-/** Checks one requested invoice against the ERP's state, before amounts in flight are subtracted. */
-function checkLine(
-  requested: RequestedInvoice,
-  index: number,
-  { customerId, invoices }: CheckoutInput,
-  { byId }: OpenInvoices,
-  currency: string,
-): Line | ErrorDetail {
-  const { recordId, amount } = requested;
-  const invoice = byId.get(recordId);
-  if (invoices.findIndex((other) => other.recordId === recordId) < index)
-    return detailAt(index, 'recordId', 'duplicate', `Duplicate invoice: ${recordId} appears twice`);
-  // Another customer's invoice gets the same message as a missing one.
-  if (invoice === undefined || invoice.customerId !== customerId)
-    return detailAt(index, 'recordId', 'unknown_invoice', 'This customer has no invoice with this id');
-  if (!invoice.isInCurrency)
-    return detailAt(index, 'recordId', 'other_currency', `The invoice is not in ${currency}, the currency of the payment configuration`);
-  if (invoice.dueMinor === undefined)
-    return detailAt(index, 'recordId', 'inexact_amount', `The open amount in the ERP is not a valid amount in ${currency}`);
-  if (invoice.dueMinor <= 0n) return detailAt(index, 'recordId', 'nothing_due', 'Nothing is due on this invoice');
-  const requestedMinor = amount === undefined ? undefined : parseAmount(amount, currency);
-  if (amount !== undefined && (requestedMinor === undefined || requestedMinor <= 0n))
-    return detailAt(
-      index,
-      'amount',
-      'invalid_amount',
-      `Must be a positive amount in ${currency} with no more decimals than the currency has`,
-    );
-  return { recordId, number: invoice.number, dueMinor: invoice.dueMinor, requestedMinor };
-}
-
-function getLines(input: CheckoutInput, read: OpenInvoices, currency: string): Line[] {
-  const lines = input.invoices.map((requested, index) => checkLine(requested, index, input, read, currency));
-  const details = lines.filter((line) => 'code' in line);
-  if (details.length > 0) throw invalid("These invoices can't be paid", details.slice(0, 100));
-  return lines.filter((line) => 'dueMinor' in line);
-}
-
-/**
- * How much of one invoice's share was refunded. A partial refund can be attributed only when the payment was for that invoice alone, a
- * refund of everything always.
- */
-function refundedShare(row: store.ShareRow): bigint {
-  const [amount, received, refunded] = [row.amount_minor, row.received_minor, row.refunded_minor].map(BigInt) as [bigint, bigint, bigint];
-  if (amount === received) return refunded;
-  return refunded > 0n && refunded === received ? amount : 0n;
-}
-
-async function listSharesByInvoice(
-  tx: Tx,
-  organizationId: string,
-  erpAccount: string | null,
-  recordIds: readonly string[],
-): Promise<ReadonlyMap<string, (Share & { currency: string })[]>> {
-  const rows = await store.listShares(tx, organizationId, erpAccount, recordIds);
-  const states = await listErpStates(tx, organizationId, [...new Set(rows.map(({ payment_id: id }) => id))]);
-  const shares = rows.map((row) => {
-    const state = states.get(row.payment_id);
-    return {
-      recordId: row.record_id,
-      status: row.status,
-      currency: row.currency,
-      amountMinor: BigInt(row.amount_minor),
-      dueMinor: BigInt(row.due_minor),
-      readAt: row.read_at,
-      refundedMinor: refundedShare(row),
-      erp: state === undefined || state.status === 'OFF' ? null : { writtenAt: state.writtenAt },
-    };
-  });
-  return Map.groupBy(shares, ({ recordId }) => recordId);
-}
-
-type PricedLine = { readonly line: Line; readonly amountMinor: bigint };
-
-/**
- * The amount to pay on each line: the requested amount, or all that is free; never more than is free. Throws 422 `in_flight` or
- * `more_than_due`.
- */
-async function priceLines(
-  tx: Tx,
-  ctx: RequestCtx,
-  { config, erpAccount }: PaySetup,
-  lines: readonly Line[],
-  readAt: Date,
-): Promise<PricedLine[]> {
-  const { currency } = config;
-  const shares = await listSharesByInvoice(
-    tx,
-    ctx.organizationId,
-    erpAccount,
-    lines.map(({ recordId }) => recordId),
-  );
-  const priced = lines.map((line, index): PricedLine | ErrorDetail => {
-    const others = shares.get(line.recordId) ?? [];
-    const taken = amountInFlight(others, { dueMinor: line.dueMinor, readAt });
-    // Amounts in another currency can't be compared, so with any of them in flight nothing counts as free.
-    const mixed = taken > 0n && others.some((share) => share.currency !== currency);
-    const free = mixed || taken >= line.dueMinor ? 0n : line.dueMinor - taken;
-    const left = formatAmount({ amountMinor: free, currency });
-    if (free === 0n) return detailAt(index, 'recordId', 'in_flight', 'Other payments in progress already cover the open amount');
-    if (line.requestedMinor !== undefined && line.requestedMinor > free)
-      return detailAt(index, 'amount', 'more_than_due', `At most ${left} ${currency} is left to pay`);
-    return { line, amountMinor: line.requestedMinor ?? free };
-  });
-  const details = priced.filter((one) => 'code' in one);
-  if (details.length > 0) throw invalid('The requested amount is more than what is due', details.slice(0, 100));
-  return priced.filter((one) => 'line' in one);
 }
 
 const checkoutTitle = (lines: readonly Line[]): string =>
@@ -286,7 +149,8 @@ const storeCheckout = (ctx: RequestCtx, input: CheckoutInput, setup: PaySetup, r
     const { config } = setup;
     if (now?.updated_at.getTime() !== config.updated_at.getTime())
       throw unavailable('The payment configuration has just changed; try again', 1);
-    const priced = await priceLines(tx, ctx, setup, getLines(input, read, config.currency), read.readAt);
+    const { erpAccount } = setup;
+    const priced = await priceLines(tx, ctx.organizationId, { currency: config.currency, erpAccount }, input, read);
     const stored = await insertPayment(tx, ctx, input, setup, priced, read.readAt);
     const { payment, checkout, invoices } = stored;
     const amount = (minor: string): string => formatAmount({ amountMinor: BigInt(minor), currency: payment.currency });

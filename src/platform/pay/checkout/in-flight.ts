@@ -1,6 +1,6 @@
 // How much of an invoice's open amount is covered by payments that the ERP doesn't show yet. Pure. In doubt the larger amount counts: a
 // payer may have to wait, but never pays an invoice twice.
-import { hasSucceeded, isOpen, type PaymentStatus } from './payment-state.ts';
+import { hasSucceeded, isOpen, type PaymentStatus } from '../ledger/payment-state.ts';
 
 /** The part of one payment that goes, or may go, to one invoice. Amounts in minor units. */
 export type Share = {

@@ -1,14 +1,15 @@
 // Open amounts of invoices. They are read from the ERP itself, since synced data may be minutes old. Synced data is used only when the
 // caller allows it and the ERP does not respond.
-import { ErpError, type RecordTypeMetadata, type SourceValue } from '../../connectors/connector.ts';
-import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError, invalid, unavailable } from '../../core/errors.ts';
-import { parseExact } from '../../core/exact-json.ts';
-import { isCurrency, readAmount } from '../../core/money.ts';
-import { inTransaction } from '../../db/transaction.ts';
-import { createRecordReader } from '../../public/index.ts';
-import { createTenantConnector, filterRejectedIds, readStoredMetadata } from '../../sync/index.ts';
-import type { InvoiceMapping } from './pay.schemas.ts';
+import { ErpError, type RecordTypeMetadata, type SourceValue } from '../../../connectors/connector.ts';
+import type { RequestCtx } from '../../../core/ctx.ts';
+import { AppError, invalid, unavailable } from '../../../core/errors.ts';
+import { parseExact } from '../../../core/exact-json.ts';
+import { isCurrency, readAmount } from '../../../core/money.ts';
+import { inTransaction } from '../../../db/transaction.ts';
+import { recordsOf } from '../../../public/index.ts';
+import { createTenantConnector, filterRejectedIds, readStoredMetadata } from '../../../sync/index.ts';
+import type { InvoiceMapping } from '../ledger/config.schemas.ts';
+import { databaseTime } from '../ledger/database-time.ts';
 
 /** The record's values as text. `currencyNames` are the codes and names of its currency; null when the mapping has no currency field. */
 type RawInvoice = {
@@ -95,11 +96,7 @@ async function readFromWarehouse(ctx: RequestCtx, mapping: InvoiceMapping, ids: 
   const found: Record<string, unknown>[] = [];
   for (let from = 0; from < ids.length; from += staleBatchSize) {
     const filters = [{ source: 'id', operator: 'eq' as const, values: ids.slice(from, from + staleBatchSize) }];
-    const { records } = await createRecordReader(ctx).list(
-      ctx,
-      { recordType, columns, filters, sort: [] },
-      { page: 1, pageSize: staleBatchSize },
-    );
+    const { records } = await recordsOf(ctx).list(ctx, { recordType, columns, filters, sort: [] }, { page: 1, pageSize: staleBatchSize });
     found.push(...(parseExact(records) as Record<string, unknown>[]));
   }
   return found.map((record) => {
@@ -113,12 +110,6 @@ async function readFromWarehouse(ctx: RequestCtx, mapping: InvoiceMapping, ids: 
     };
   });
 }
-
-const databaseTime = (ctx: RequestCtx): Promise<Date> =>
-  inTransaction(ctx, async (tx) => {
-    const { rows } = await tx.raw<{ rows: { at: Date }[] }>('select clock_timestamp() as at');
-    return rows[0]?.at ?? new Date(0);
-  });
 
 /** Start of the last run that succeeded, at least in part: synced data was read from the ERP no earlier than that. */
 const syncedSince = (ctx: RequestCtx, recordType: string): Promise<Date> =>
@@ -152,7 +143,7 @@ export async function readOpenInvoices(
     readAt,
     byId: new Map(raw.map((invoice) => [invoice.id, toOpenInvoice(invoice, currency)])),
   });
-  const readAt = await databaseTime(ctx);
+  const readAt = await inTransaction(ctx, databaseTime);
   try {
     return toOpenInvoices(readAt, await readFromErp(ctx, mapping, ids));
   } catch (error) {

@@ -1,6 +1,6 @@
 // The states of payments and refunds, which only move forward. An old snapshot from a provider never undoes a newer one, and money that
 // arrives after a failure is never dropped.
-import type { PaymentSnapshot, RefundState } from '../../gateways/payments/provider.ts';
+import type { PaymentSnapshot, RefundState } from '../../../gateways/payments/provider.ts';
 
 export const paymentStatuses = ['PENDING', 'PROCESSING', 'FAILED', 'CANCELED', 'SUCCEEDED', 'PARTIALLY_REFUNDED', 'REFUNDED'] as const;
 export type PaymentStatus = (typeof paymentStatuses)[number];

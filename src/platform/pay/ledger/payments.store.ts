@@ -1,10 +1,11 @@
 // Rows of payments with their checkouts, invoices and refunds; the only writer of those tables. Amounts are integer minor units as text.
-import { accountRealm } from '../../connectors/netsuite/connection.ts';
-import { readPage } from '../../db/page.ts';
-import type { Tx } from '../../db/transaction.ts';
-import type { ProviderName, RefundState } from '../../gateways/payments/provider.ts';
-import type { PageQuery } from '../../http/page.ts';
-import { type ErpState, filterByErpStatus } from './erp-documents.store.ts';
+import { accountRealm } from '../../../connectors/netsuite/connection.ts';
+import { readPage } from '../../../db/page.ts';
+import type { Tx } from '../../../db/transaction.ts';
+import type { RefundState } from '../../../gateways/payments/provider.ts';
+import type { ProviderName } from '../../../gateways/payments/providers.ts';
+import type { PageQuery } from '../../../http/page.ts';
+import { type ErpState, filterByErpStatus } from './erp-states.store.ts';
 import type { PaymentStatus } from './payment-state.ts';
 
 export type PaymentRow = {

@@ -1,35 +1,17 @@
-// An organization's accounts at payment providers, and the provider client for an account. Secrets are encrypted with the account's id as
-// additional data, so a ciphertext copied to another row can't be decrypted.
-import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { AppError, invalid, unavailable } from '../../core/errors.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { type PaymentProvider, ProviderError, type ProviderName } from '../../gateways/payments/provider.ts';
-import { findProviderKind } from '../../gateways/payments/providers.ts';
-import { platformBase } from '../../http/served.ts';
+// The client of an organization's account at a payment provider, and what the provider's errors mean to callers. Secrets are encrypted with
+// the account's id as additional data, so a ciphertext copied to another row can't be decrypted.
+import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
+import { AppError, invalid, unavailable } from '../../../core/errors.ts';
+import { inTransaction } from '../../../db/transaction.ts';
+import { type PaymentProvider, ProviderError } from '../../../gateways/payments/provider.ts';
+import { findProviderKind, type ProviderName } from '../../../gateways/payments/providers.ts';
+import { platformBase } from '../../../http/served.ts';
+import { findAccount, type PayAccountRow } from './accounts.store.ts';
 
-export type PayAccountRow = { id: string; provider: ProviderName; secrets: string | null; secret_hint: string | null; looked_until: Date };
-
-const columns = ['id', 'provider', 'secrets', 'secret_hint', 'looked_until'] as const;
 /** Upper bound for one request to a provider. */
-export const providerTimeoutMs = 20_000;
+const providerTimeoutMs = 20_000;
 /** A shorter secret gets no hint: four of its characters would reveal too much. */
 const minHintedLength = 16;
-
-export const findAccount = async (tx: Tx, organizationId: string, id: string): Promise<PayAccountRow | undefined> =>
-  tx('pay_accounts')
-    .where({ organization_id: organizationId, id })
-    .first<PayAccountRow | undefined>(...columns);
-
-/** Accounts at one provider: the configured one first, then the most recently updated. */
-export const listAccounts = async (tx: Tx, organizationId: string, provider: ProviderName): Promise<PayAccountRow[]> =>
-  tx('pay_accounts as a')
-    .where({ 'a.organization_id': organizationId, 'a.provider': provider })
-    .orderByRaw('exists (select from pay_configs c where c.organization_id = a.organization_id and c.account_id = a.id) desc')
-    .orderBy([
-      { column: 'a.updated_at', order: 'desc' },
-      { column: 'a.id', order: 'desc' },
-    ])
-    .select<PayAccountRow[]>(...columns);
 
 /** Additional authenticated data of an account's encrypted secrets. Changing it makes stored secrets unreadable. */
 export const payAccountBinding = (organizationId: string, accountId: string): string => `${organizationId}/pay-account/${accountId}`;
@@ -77,16 +59,6 @@ export function assertProviderOffered(ctx: Ctx, provider: ProviderName, path: st
   const kind = findProviderKind(provider);
   const message = kind === undefined ? 'This installation does not include this provider' : kind.unavailableReason(ctx.settings);
   if (message !== null) throw invalid('This payment provider is not available', [{ path, code: 'provider_not_offered', message }]);
-}
-
-/** The organization and provider of a webhook address, looked up across all organizations. */
-export async function findWebhookEndpoint(ctx: Ctx, endpointId: string): Promise<{ organizationId: string; provider: string } | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; provider: string }[] }>(
-    'select * from find_pay_account(?)',
-    [endpointId],
-  );
-  const [row] = rows;
-  return row === undefined ? undefined : { organizationId: row.organization_id, provider: row.provider };
 }
 
 /** Aborts a provider request after `providerTimeoutMs`, or when `stop` is aborted. */

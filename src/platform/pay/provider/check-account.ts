@@ -1,10 +1,11 @@
 // Finds what no webhook event reported: provider objects that this service doesn't know yet, and everything that changed since the last
 // check of the account.
-import type { TenantCtx } from '../../core/ctx.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { ProviderError, type ProviderObject } from '../../gateways/payments/provider.ts';
-import { createAccountProvider, findAccount, getProvider, providerSignal } from './accounts.ts';
-import { saveCheckedUntil } from './config.store.ts';
+import type { TenantCtx } from '../../../core/ctx.ts';
+import { inTransaction } from '../../../db/transaction.ts';
+import { ProviderError, type ProviderObject } from '../../../gateways/payments/provider.ts';
+import { databaseTime } from '../ledger/database-time.ts';
+import { findAccount, saveCheckedUntil } from './accounts.store.ts';
+import { createAccountProvider, getProvider, providerSignal } from './accounts.ts';
 import { recordEventOutcome } from './events.store.ts';
 import { mergePayment } from './merge.ts';
 import { mergePayout } from './payouts.service.ts';
@@ -29,11 +30,6 @@ function parseSubject(subject: string): ProviderObject {
   if (kind !== 'session' && kind !== 'payment' && kind !== 'payout') throw new Error(`Unknown object kind in a payment task: ${kind}`);
   return { kind, id: rest.join(':') };
 }
-
-const databaseTime = async (tx: Tx): Promise<Date> => {
-  const { rows } = await tx.raw<{ rows: { at: Date }[] }>('select clock_timestamp() as at');
-  return rows[0]?.at ?? new Date(0);
-};
 
 /** False when the provider has no such object, or it isn't one of ours. */
 async function fetchAndMerge(ctx: TenantCtx, accountId: string, { kind, id }: ProviderObject, stop: AbortSignal): Promise<boolean> {

@@ -1,15 +1,18 @@
 // Reads one payment from its provider, merges the result, and completes unfinished work: expires a checkout that was abandoned or has
 // expired, and requests refunds again that got no response. Every step is idempotent by our own ids, so it is safe to repeat after a crash.
-import type { TenantCtx } from '../../core/ctx.ts';
-import { inTransaction } from '../../db/transaction.ts';
-import { type PaymentProvider, type PaymentSnapshot, ProviderError } from '../../gateways/payments/provider.ts';
+import type { TenantCtx } from '../../../core/ctx.ts';
+import { inTransaction } from '../../../db/transaction.ts';
+import { type PaymentProvider, type PaymentSnapshot, ProviderError } from '../../../gateways/payments/provider.ts';
+import { databaseTime } from '../ledger/database-time.ts';
+import * as store from '../ledger/payments.store.ts';
 import { getProvider, isProviderRefusal, providerSignal } from './accounts.ts';
-import { paymentPollIntervalMs, toCheckoutOrder } from './checkouts.service.ts';
+import { toCheckoutOrder } from './checkout-order.ts';
 import { recordEventOutcome } from './events.store.ts';
 import { failPayment, failRefund, mergePayment, mergeRefundSnapshot } from './merge.ts';
-import * as store from './payments.store.ts';
 
 const hourMs = 3_600_000;
+/** How often an open payment is polled when the provider sends no event. */
+const paymentPollIntervalMs = 300_000;
 /** The poll interval grows with the age of a payment in progress, up to this. */
 const maxPollIntervalMs = 6 * hourMs;
 
@@ -25,8 +28,8 @@ const readStoredPayment = (ctx: TenantCtx, paymentId: string): Promise<StoredPay
     const payment = await store.findPayment(tx, ctx.organizationId, paymentId);
     const checkout = await store.findCheckout(tx, ctx.organizationId, { payment_id: paymentId });
     if (payment === undefined || checkout === undefined) return undefined;
-    const { rows } = await tx.raw<{ rows: { at: Date }[] }>('select clock_timestamp() as at');
-    return { payment, checkout, invoices: await store.listInvoices(tx, ctx.organizationId, [paymentId]), at: rows[0]?.at ?? new Date(0) };
+    const at = await databaseTime(tx);
+    return { payment, checkout, invoices: await store.listInvoices(tx, ctx.organizationId, [paymentId]), at };
   });
 
 /**

@@ -1,5 +1,5 @@
 // The inbox of provider events: each event is stored once per account. The only writer of that table.
-import type { Tx } from '../../db/transaction.ts';
+import type { Tx } from '../../../db/transaction.ts';
 
 type NewEvent = { account_id: string; event_id: string; type: string; subject: string | null };
 

@@ -1,14 +1,15 @@
 // Merges the provider's current state of a payment into the stored payment. The merge is monotonic: merging the same snapshot twice changes
 // nothing, and an old snapshot that arrives late undoes nothing. So the order, repetition and loss of events don't matter.
-import type { TenantCtx } from '../../core/ctx.ts';
-import { createId } from '../../core/id.ts';
-import type { Money } from '../../core/money.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { type Failure, type PaymentSnapshot, ProviderError, type RefundSnapshot } from '../../gateways/payments/provider.ts';
-import { isWriteBackEnabled } from './config.store.ts';
-import { enqueueErpDocument, enqueueReturnedRefund, listErpStates } from './erp-documents.store.ts';
-import { advanceRefundState, advanceStatus, hasSucceeded, paymentStatusOf } from './payment-state.ts';
-import * as store from './payments.store.ts';
+import type { TenantCtx } from '../../../core/ctx.ts';
+import { createId } from '../../../core/id.ts';
+import type { Money } from '../../../core/money.ts';
+import { inTransaction, type Tx } from '../../../db/transaction.ts';
+import { type Failure, type PaymentSnapshot, ProviderError, type RefundSnapshot } from '../../../gateways/payments/provider.ts';
+import { isWriteBackEnabled } from '../ledger/config.store.ts';
+import { listErpStates } from '../ledger/erp-states.store.ts';
+import { advanceRefundState, advanceStatus, hasSucceeded, paymentStatusOf } from '../ledger/payment-state.ts';
+import * as store from '../ledger/payments.store.ts';
+import { enqueueErpDocument, enqueueReturnedRefund } from '../write-back/erp-documents.store.ts';
 
 type MergeContext = { readonly tx: Tx; readonly ctx: TenantCtx; readonly payment: store.PaymentRow };
 

@@ -1,13 +1,13 @@
 // Payouts: transfers from the provider to the organization's bank, and the payments in them. The entries always add up to the amount.
-import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
-import { notFound } from '../../core/errors.ts';
-import { createId, isId } from '../../core/id.ts';
-import { formatAmount } from '../../core/money.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { type PayoutSnapshot, type PayoutState, ProviderError } from '../../gateways/payments/provider.ts';
-import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
-import type { Payout } from './pay.schemas.ts';
+import type { RequestCtx, TenantCtx } from '../../../core/ctx.ts';
+import { notFound } from '../../../core/errors.ts';
+import { createId, isId } from '../../../core/id.ts';
+import { formatAmount } from '../../../core/money.ts';
+import { inTransaction, type Tx } from '../../../db/transaction.ts';
+import { type PayoutSnapshot, type PayoutState, ProviderError } from '../../../gateways/payments/provider.ts';
+import { instant } from '../../../http/fields.ts';
+import { type PageQuery, toPage } from '../../../http/page.ts';
+import type { Payout } from '../pay.schemas.ts';
 import * as store from './payouts.store.ts';
 
 /** The bank may still return a payout that was paid, so FAILED ranks above PAID. */

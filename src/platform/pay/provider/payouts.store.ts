@@ -1,8 +1,9 @@
 // Rows of payouts and their entries; the only writer of those tables.
-import { readPage } from '../../db/page.ts';
-import type { Tx } from '../../db/transaction.ts';
-import type { PayoutSnapshot, PayoutState, ProviderName } from '../../gateways/payments/provider.ts';
-import type { PageQuery } from '../../http/page.ts';
+import { readPage } from '../../../db/page.ts';
+import type { Tx } from '../../../db/transaction.ts';
+import type { PayoutSnapshot, PayoutState } from '../../../gateways/payments/provider.ts';
+import type { ProviderName } from '../../../gateways/payments/providers.ts';
+import type { PageQuery } from '../../../http/page.ts';
 import { failureColumns } from './merge.ts';
 
 export type PayoutRow = {

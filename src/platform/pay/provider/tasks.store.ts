@@ -1,7 +1,7 @@
 // The queue of checks at payment providers, one row per subject. A request that arrives while the task is in progress increments `wakes`,
 // so that the task runs once more.
-import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
+import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
+import { inTransaction, type Tx } from '../../../db/transaction.ts';
 
 export type PayTaskKind = 'payment' | 'object' | 'account';
 export type PayTaskKey = { readonly accountId: string; readonly kind: PayTaskKind; readonly subject: string };

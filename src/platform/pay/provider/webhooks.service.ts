@@ -1,13 +1,14 @@
 // Webhook events from payment providers. An event is only a hint: its signature is verified, it is stored once, and a check of the object
 // that it names is enqueued. The state in the event is never used; the provider is queried instead.
-import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { AppError, notFound } from '../../core/errors.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { ProviderError, type ProviderEvent, type ProviderObject } from '../../gateways/payments/provider.ts';
-import type { PublicCall } from '../../http/route.ts';
-import { findWebhookEndpoint, getProvider } from './accounts.ts';
+import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
+import { AppError, notFound } from '../../../core/errors.ts';
+import { inTransaction, type Tx } from '../../../db/transaction.ts';
+import { ProviderError, type ProviderEvent, type ProviderObject } from '../../../gateways/payments/provider.ts';
+import type { PublicCall } from '../../../http/route/route.ts';
+import { findByProviderId } from '../ledger/payments.store.ts';
+import { findWebhookEndpoint } from './accounts.store.ts';
+import { getProvider } from './accounts.ts';
 import { insertEvent } from './events.store.ts';
-import { findByProviderId } from './payments.store.ts';
 import { enqueueTask } from './tasks.store.ts';
 
 const subjectOf = ({ kind, id }: ProviderObject): string => `${kind}:${id}`;

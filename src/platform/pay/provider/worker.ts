@@ -1,9 +1,9 @@
 // Works on the queue of payment tasks in this process. Any number of processes may do so: a task is claimed under a lease, and its work is
 // idempotent.
-import type { Ctx } from '../../core/ctx.ts';
-import { createId } from '../../core/id.ts';
-import { type QueueWorker, startQueueWorker } from '../../db/queue-worker.ts';
-import { ProviderError } from '../../gateways/payments/provider.ts';
+import type { Ctx } from '../../../core/ctx.ts';
+import { createId } from '../../../core/id.ts';
+import { type QueueWorker, startQueueWorker } from '../../../db/queue-worker.ts';
+import { ProviderError } from '../../../gateways/payments/provider.ts';
 import { checkAccount, checkObject, describeTaskError } from './check-account.ts';
 import { checkPayment } from './check-payment.ts';
 import { claimTask, finishTask, type PayTask, payChannel, releaseTask, renewTaskLease } from './tasks.store.ts';

@@ -1,6 +1,6 @@
 // Content of the alert mails about payments in the write-back to the ERP. Pure.
-import { countRowsThatFit, type MailContent, type RecordTable } from '../../mail/index.ts';
-import type { ErpState } from './erp-documents.store.ts';
+import { countRowsThatFit, type MailContent, type RecordTable } from '../../../mail/index.ts';
+import type { ErpState } from '../ledger/erp-states.store.ts';
 
 export type AlertedPayment = {
   readonly id: string;

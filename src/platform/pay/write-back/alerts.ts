@@ -1,14 +1,15 @@
 // Alerts an organization by mail about payments that are not in the ERP as intended, and when they are after all. Each change of a
 // document's status is reported once, and the changes of an hour share one mail: a closed accounting period may stop hundreds of payments.
 // Any number of processes may run it; the mails and the record of what was reported are one transaction.
-import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { formatAmount } from '../../core/money.ts';
-import { type Recurring, startRecurring } from '../../core/recurring.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { enqueueAlertMails, listAlertRecipients } from '../../sync/index.ts';
-import { listErpStates, lockPendingAlerts, markAlerted } from './erp-documents.store.ts';
-import { findPayments, listInvoices } from './payments.store.ts';
-import { type AlertedPayment, writeBackMail } from './write-back-mail.ts';
+import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
+import { formatAmount } from '../../../core/money.ts';
+import { type Recurring, startRecurring } from '../../../core/recurring.ts';
+import { inTransaction, type Tx } from '../../../db/transaction.ts';
+import { enqueueAlertMails, listAlertRecipients } from '../../../sync/index.ts';
+import { listErpStates } from '../ledger/erp-states.store.ts';
+import { findPayments, listInvoices } from '../ledger/payments.store.ts';
+import { type AlertedPayment, writeBackMail } from './alert-mail.ts';
+import { lockPendingAlerts, markAlerted } from './erp-documents.store.ts';
 
 const defaults = { everyMs: 60_000, quietMs: 3_600_000 };
 

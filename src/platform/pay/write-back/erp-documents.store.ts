@@ -1,24 +1,12 @@
 // Rows of pay_erp_documents: the payments and refunds to write into the ERP. The only writer of that table. A worker holds a lease on the
 // payment's own document, which covers the documents of its refunds as well, and writes nothing once the lease is lost.
-import type { Knex } from 'knex';
-import type { Ctx } from '../../core/ctx.ts';
-import { createId } from '../../core/id.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { isWriteBackEnabled } from './config.store.ts';
+import type { Ctx } from '../../../core/ctx.ts';
+import { createId } from '../../../core/id.ts';
+import { inTransaction, type Tx } from '../../../db/transaction.ts';
+import { isWriteBackEnabled } from '../ledger/config.store.ts';
+import type { ErpProblem, ErpState } from '../ledger/erp-states.store.ts';
 
 export const erpDocumentsChannel = 'pay_erp_documents';
-
-export type ErpProblem = { readonly code: string; readonly message: string; readonly fix: string };
-
-/** A payment's state in the ERP. `OFF`: it is not written back. Amounts in minor units of the payment's currency. */
-export type ErpState = {
-  readonly status: 'OFF' | 'PENDING' | 'LANDED' | 'PARTLY_APPLIED' | 'FAILED';
-  readonly recordId: string | null;
-  readonly problem: ErpProblem | null;
-  readonly unappliedMinor: bigint;
-  /** When the payment's own document was first confirmed to be in the ERP, by the database's clock; null before. */
-  readonly writtenAt: Date | null;
-};
 
 /**
  * Call it in the transaction in which a payment (`refundId` null) or one of its refunds first succeeds, when the organization's write-back
@@ -58,54 +46,6 @@ export async function enqueueReturnedRefund(
     .where({ refund_id: refundId })
     .update({ status: 'PENDING', failures: 0, next_attempt_at: tx.raw('clock_timestamp()'), updated_at: tx.raw('clock_timestamp()') });
   await tx.raw(`notify ${erpDocumentsChannel}`);
-}
-
-type StateRow = Pick<DocumentRow, 'payment_id' | 'kind' | 'status' | 'record_id'> & {
-  unapplied_minor: string | null;
-  landed_at: Date | null;
-  problem: ErpProblem | null;
-};
-
-const writeBackDisabled: ErpProblem = {
-  code: 'WRITE_BACK_OFF',
-  message: 'The write-back was disabled before this payment reached the ERP',
-  fix: 'Enable `writeBack` again with PUT /pay/config; or enter the payment in the ERP by hand and confirm with end-write-back.',
-};
-
-/** One failed document makes the whole payment FAILED, else one pending document makes it PENDING. */
-function stateOf(rows: readonly StateRow[], isEnabled: boolean): ErpState {
-  const own = rows.find(({ kind }) => kind === 'payment');
-  const decisive = rows.find(({ status }) => status === 'FAILED') ?? rows.find(({ status }) => status === 'PENDING') ?? own;
-  return {
-    status: decisive?.status ?? 'OFF',
-    recordId: own?.record_id ?? null,
-    problem: decisive?.status === 'PENDING' && !isEnabled ? writeBackDisabled : (decisive?.problem ?? null),
-    unappliedMinor: BigInt(own?.unapplied_minor ?? '0'),
-    writtenAt: own?.landed_at ?? null,
-  };
-}
-
-/** States by payment id; a payment that is absent from the map is `OFF`. */
-export async function listErpStates(tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<ReadonlyMap<string, ErpState>> {
-  const rows: StateRow[] = await tx('pay_erp_documents')
-    .where({ organization_id: organizationId })
-    .whereIn('payment_id', [...paymentIds])
-    .orderBy('created_at')
-    .orderBy('id')
-    .select('payment_id', 'kind', 'status', 'record_id', 'problem', 'landed_at', tx.raw('unapplied_minor::text'));
-  const byPayment = Map.groupBy(rows, (row) => row.payment_id);
-  const isEnabled = await isWriteBackEnabled(tx, organizationId);
-  return new Map([...byPayment].map(([paymentId, documents]) => [paymentId, stateOf(documents, isEnabled)]));
-}
-
-/** Restricts a query on pay_payments to payments with this status, computed as `listErpStates` does. */
-export function filterByErpStatus(payments: Knex.QueryBuilder, status: ErpState['status']): void {
-  const documents = `from pay_erp_documents d where d.organization_id = pay_payments.organization_id and d.payment_id = pay_payments.id`;
-  const decisive = "when bool_or(d.status = 'FAILED') then 'FAILED' when bool_or(d.status = 'PENDING') then 'PENDING'";
-  payments.whereRaw(
-    `coalesce((select case ${decisive} else min(d.status) filter (where d.kind = 'payment') end ${documents}), 'OFF') = ?`,
-    [status],
-  );
 }
 
 /**

@@ -1,10 +1,10 @@
 // The current content of an ERP document: the payment, its invoices, a refund, and the organization's write-back settings.
-import { ErpError } from '../../connectors/connector.ts';
-import type { Tx } from '../../db/transaction.ts';
-import { findPayConfig } from './config.store.ts';
+import { ErpError } from '../../../connectors/connector.ts';
+import type { Tx } from '../../../db/transaction.ts';
+import { WriteBack } from '../ledger/config.schemas.ts';
+import { findPayConfig } from '../ledger/config.store.ts';
+import { findErpAccount } from '../ledger/payments.store.ts';
 import type { DueDocument } from './erp-documents.store.ts';
-import { WriteBack } from './pay.schemas.ts';
-import { findErpAccount } from './payments.store.ts';
 import type { PaymentTask, RefundTask } from './write-document.ts';
 
 export type WriteBackTask =

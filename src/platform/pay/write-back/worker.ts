@@ -1,18 +1,18 @@
 // Writes successful payments and refunds back into the ERPs. Any number of processes may run it: a payment is claimed under a lease, its
 // own document is written before those of its refunds, and each is written once however often it is attempted (write-document.ts).
-import { type Connector, ErpError, type PaymentWriter } from '../../connectors/connector.ts';
-import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { AppError } from '../../core/errors.ts';
-import { createId } from '../../core/id.ts';
-import { formatAmount } from '../../core/money.ts';
-import { type QueueWorker, startQueueWorker } from '../../db/queue-worker.ts';
-import { inTransaction } from '../../db/transaction.ts';
-import { createTenantConnector } from '../../sync/index.ts';
+import { type Connector, ErpError, type PaymentWriter } from '../../../connectors/connector.ts';
+import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
+import { AppError } from '../../../core/errors.ts';
+import { createId } from '../../../core/id.ts';
+import { formatAmount } from '../../../core/money.ts';
+import { type QueueWorker, startQueueWorker } from '../../../db/queue-worker.ts';
+import { inTransaction } from '../../../db/transaction.ts';
+import { createTenantConnector } from '../../../sync/index.ts';
+import type { ErpProblem } from '../ledger/erp-states.store.ts';
 import {
   claimPayment,
   type DueDocument,
   type ErpClaim,
-  type ErpProblem,
   erpDocumentsChannel,
   type FailedAttempt,
   recordFailedAttempt,
@@ -21,7 +21,7 @@ import {
   renewErpClaim,
   startErpAttempt,
 } from './erp-documents.store.ts';
-import { assertSameErpAccount, findWriteBackTask, type WriteBackTask } from './write-back.store.ts';
+import { assertSameErpAccount, findWriteBackTask, type WriteBackTask } from './task.store.ts';
 import { type ErpPaymentState, readErpPaymentState, writePayment, writeRefund } from './write-document.ts';
 
 export type WriteBackOptions = {

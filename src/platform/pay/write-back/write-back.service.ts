@@ -1,12 +1,12 @@
 // Actions of people on the write-back: enabling it, retrying a payment, and taking a stuck payment over by hand.
-import type { Connector } from '../../connectors/connector.ts';
-import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
-import { inTransaction } from '../../db/transaction.ts';
-import { writeAudit } from '../../identity/audit.store.ts';
-import { createTenantConnector } from '../../sync/index.ts';
+import type { Connector } from '../../../connectors/connector.ts';
+import type { RequestCtx, TenantCtx } from '../../../core/ctx.ts';
+import { invalid, notFound } from '../../../core/errors.ts';
+import { inTransaction } from '../../../db/transaction.ts';
+import { writeAudit } from '../../../identity/audit.store.ts';
+import { createTenantConnector } from '../../../sync/index.ts';
+import { findPayment } from '../ledger/payments.store.ts';
 import { deleteStuckErpDocuments, retryErpDocuments } from './erp-documents.store.ts';
-import { findPayment } from './payments.store.ts';
 
 /** Throws 422 when the organization has no ERP connection (`no_connection`), or its ERP takes no payments (`not_supported`). */
 export async function assertPaymentWriter(

@@ -2,17 +2,17 @@
 // is reported once, regardless of how many processes check and how often an attempt is retried.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Ctx } from '../../../src/core/ctx.ts';
-import { createId } from '../../../src/core/id.ts';
-import type { Recurring } from '../../../src/core/recurring.ts';
-import { openKnex } from '../../../src/db/connect.ts';
-import type { QueueWorker } from '../../../src/db/queue-worker.ts';
-import { startMailSender } from '../../../src/mail/index.ts';
-import { deleteStuckErpDocuments } from '../../../src/platform/pay/erp-documents.store.ts';
-import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
-import { startWriteBackAlerts } from '../../../src/platform/pay/write-back-alerts.ts';
-import { testSettings } from '../../setup/database.ts';
-import { type Delivered, type MailServer, startMailServer } from '../../setup/smtp.ts';
+import type { Ctx } from '../../../../src/core/ctx.ts';
+import { createId } from '../../../../src/core/id.ts';
+import type { Recurring } from '../../../../src/core/recurring.ts';
+import { openKnex } from '../../../../src/db/connect.ts';
+import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
+import { startMailSender } from '../../../../src/mail/index.ts';
+import { startWriteBackAlerts } from '../../../../src/platform/pay/write-back/alerts.ts';
+import { deleteStuckErpDocuments } from '../../../../src/platform/pay/write-back/erp-documents.store.ts';
+import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.ts';
+import { testSettings } from '../../../setup/database.ts';
+import { type Delivered, type MailServer, startMailServer } from '../../../setup/smtp.ts';
 import { type Books, openBooks } from './erp-books.ts';
 
 const hour = 3_600_000;

@@ -3,13 +3,15 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { type ErpState, enqueueErpDocument, listErpStates, retryErpDocuments } from '../../../src/platform/pay/erp-documents.store.ts';
-import { secretBinding } from '../../../src/sync/index.ts';
-import { asAdmin, createDataFolder, signIn } from '../../../packages/netsuite-simulator/test/test-account.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { accountId, type Erp, startErp } from '../../setup/erp.ts';
-import { makeOrganization } from '../../setup/organization.ts';
+import { createDataFolder, signIn } from '../../../../packages/netsuite-simulator/test/test-account.ts';
+import { inTransaction, type Tx } from '../../../../src/db/transaction.ts';
+import { type ErpState, listErpStates } from '../../../../src/platform/pay/ledger/erp-states.store.ts';
+import { enqueueErpDocument, retryErpDocuments } from '../../../../src/platform/pay/write-back/erp-documents.store.ts';
+import { secretBinding } from '../../../../src/sync/index.ts';
+import { type TestDatabase, testDatabase } from '../../../setup/database.ts';
+import { accountId, type Erp, startErp } from '../../../setup/erp.ts';
+import { makeOrganization } from '../../../setup/organization.ts';
+import { asSuperuser } from '../../../setup/superuser.ts';
 
 /**
  * A proxy between the service and the account. `before` delays a request, and drops the connection when it returns 'drop'; `after` delays
@@ -153,7 +155,7 @@ export async function openBooks(): Promise<Books> {
     await setUpPay(tx, { organizationId, account });
   });
   const ledger = <Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> =>
-    asAdmin(erp.database, async (client) => (await client.query<Row>(sql, [...values])).rows);
+    asSuperuser(erp.database, async (client) => (await client.query<Row>(sql, [...values])).rows);
   const byHand = callByHand(erp, await signIn(erp.account));
   return {
     erp,

@@ -1,9 +1,9 @@
 // Write-back of payments and refunds into the ERP: each is written exactly once, whatever fails, and a problem comes with a fix.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { QueueWorker } from '../../../src/db/queue-worker.ts';
-import { startWriteBack } from '../../../src/platform/pay/write-back.ts';
-import { createTenantConnector } from '../../../src/sync/index.ts';
-import { metadataOf } from '../../connectors/netsuite/wire.ts';
+import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
+import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.ts';
+import { createTenantConnector } from '../../../../src/sync/index.ts';
+import { metadataOf } from '../../../connectors/netsuite/wire.ts';
 import { type Books, openBooks } from './erp-books.ts';
 
 let books: Books;

@@ -1,0 +1,50 @@
+// Rows of an organization's accounts at payment providers; the only writer of that table.
+import type { Ctx } from '../../../core/ctx.ts';
+import type { Tx } from '../../../db/transaction.ts';
+import type { ProviderName } from '../../../gateways/payments/providers.ts';
+
+export type PayAccountRow = { id: string; provider: ProviderName; secrets: string | null; secret_hint: string | null; looked_until: Date };
+
+const columns = ['id', 'provider', 'secrets', 'secret_hint', 'looked_until'] as const;
+
+export const findAccount = async (tx: Tx, organizationId: string, id: string): Promise<PayAccountRow | undefined> =>
+  tx('pay_accounts')
+    .where({ organization_id: organizationId, id })
+    .first<PayAccountRow | undefined>(...columns);
+
+/** Accounts at one provider: the configured one first, then the most recently updated. */
+export const listAccounts = async (tx: Tx, organizationId: string, provider: ProviderName): Promise<PayAccountRow[]> =>
+  tx('pay_accounts as a')
+    .where({ 'a.organization_id': organizationId, 'a.provider': provider })
+    .orderByRaw('exists (select from pay_configs c where c.organization_id = a.organization_id and c.account_id = a.id) desc')
+    .orderBy([
+      { column: 'a.updated_at', order: 'desc' },
+      { column: 'a.id', order: 'desc' },
+    ])
+    .select<PayAccountRow[]>(...columns);
+
+/**
+ * Serializes the creation of accounts in an organization, until the transaction ends. An advisory lock, since there may be no configuration
+ * row to lock yet.
+ */
+export const lockAccountCreation = (tx: Tx, organizationId: string) =>
+  tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`pay accounts ${organizationId}`]);
+
+export const insertAccount = (tx: Tx, organizationId: string, row: Omit<PayAccountRow, 'looked_until'>) =>
+  tx('pay_accounts').insert({ organization_id: organizationId, ...row });
+export const updateSecrets = (tx: Tx, organizationId: string, id: string, sealed: Pick<PayAccountRow, 'secrets' | 'secret_hint'>) =>
+  tx('pay_accounts')
+    .where({ organization_id: organizationId, id })
+    .update({ ...sealed, updated_at: tx.raw('clock_timestamp()') });
+export const saveCheckedUntil = (tx: Tx, organizationId: string, id: string, until: Date) =>
+  tx('pay_accounts').where({ organization_id: organizationId, id }).update({ looked_until: until });
+
+/** The organization and provider of a webhook address, looked up across all organizations. */
+export async function findWebhookEndpoint(ctx: Ctx, endpointId: string): Promise<{ organizationId: string; provider: string } | undefined> {
+  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; provider: string }[] }>(
+    'select * from find_pay_account(?)',
+    [endpointId],
+  );
+  const [row] = rows;
+  return row === undefined ? undefined : { organizationId: row.organization_id, provider: row.provider };
+}

@@ -1,0 +1,22 @@
+import { instant, instantOrNull } from '../../http/fields.ts';
+import type { RunRow } from '../../sync/index.ts';
+
+/** A run as API callers see it. */
+export const runView = (row: RunRow) => ({
+  id: row.id,
+  syncConfigId: row.sync_config_id,
+  recordType: row.record_type,
+  mode: row.mode,
+  status: row.status,
+  trigger: row.trigger,
+  attempt: row.attempt,
+  scheduledFor: instantOrNull(row.scheduled_for),
+  queuedAt: instant(row.queued_at),
+  startedAt: instantOrNull(row.started_at),
+  finishedAt: instantOrNull(row.finished_at),
+  progress: row.progress,
+  counts: row.counts,
+  generation: row.generation,
+  error: row.error,
+  retryOf: row.retry_of,
+});
