@@ -1,5 +1,6 @@
-// Limits the number of concurrent requests. NetSuite counts them for the whole account, so all connections of this process to one account
-// share one limiter.
+// Limits the number of concurrent requests to each account of an ERP. ERPs count them for the whole account, so all connections of a service
+// to one account share one limiter; the service's ctx holds them.
+import { anyOwner, Semaphore } from './semaphore.ts';
 
 export type Limiter = {
   /**
@@ -9,42 +10,11 @@ export type Limiter = {
 };
 
 function createLimiter(maxConcurrent: number): Limiter {
-  let free = Math.max(1, maxConcurrent);
-  const waiting = new Set<() => void>();
-
-  const acquire = (signal: AbortSignal): Promise<void> =>
-    new Promise((fulfil, reject) => {
-      signal.throwIfAborted();
-      if (free > 0) {
-        free -= 1;
-        fulfil();
-        return;
-      }
-      const giveUp = (): void => {
-        waiting.delete(start);
-        reject(signal.reason);
-      };
-      const start = (): void => {
-        signal.removeEventListener('abort', giveUp);
-        fulfil();
-      };
-      signal.addEventListener('abort', giveUp, { once: true });
-      waiting.add(start);
-    });
-
-  const release = (): void => {
-    const [next] = waiting;
-    if (next === undefined) {
-      free += 1;
-      return;
-    }
-    waiting.delete(next); // the slot goes straight to the next waiter
-    next();
-  };
-
+  const slots = new Semaphore({ maxRunning: Math.max(1, maxConcurrent) });
   return {
     async run(signal, work) {
-      await acquire(signal);
+      const release = await slots.acquireUnlessAborted(anyOwner, signal);
+      if (release === undefined) throw signal.reason;
       try {
         return await work();
       } finally {
@@ -54,14 +24,18 @@ function createLimiter(maxConcurrent: number): Limiter {
   };
 }
 
-// Keyed by an object that each service has one of (its guarded fetch), so that two services in one process, as in tests, stay apart.
-const limiters = new WeakMap<object, Map<string, Limiter>>();
+export type AccountLimits = {
+  /** The account's limiter; `maxConcurrent` counts for the first call, which creates it. */
+  of(account: string, maxConcurrent: number): Limiter;
+};
 
-/** The account's limiter for this owner; `maxConcurrent` counts for the first call, which creates it. */
-export function sharedLimiter(owner: object, account: string, maxConcurrent: number): Limiter {
-  const byAccount = limiters.get(owner) ?? new Map<string, Limiter>();
-  limiters.set(owner, byAccount);
-  const limiter = byAccount.get(account) ?? createLimiter(maxConcurrent);
-  byAccount.set(account, limiter);
-  return limiter;
+export function createAccountLimits(): AccountLimits {
+  const limiters = new Map<string, Limiter>();
+  return {
+    of: (account, maxConcurrent) => {
+      const limiter = limiters.get(account) ?? createLimiter(maxConcurrent);
+      limiters.set(account, limiter);
+      return limiter;
+    },
+  };
 }

@@ -1,6 +1,7 @@
 // The dependencies of every function of the service, passed as its first argument: no container, no singleton.
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
+import type { AccountLimits } from './account-limits.ts';
 import type { Clock } from './clock.ts';
 import type { AppError } from './errors.ts';
 import type { GuardedFetch } from './guarded-fetch.ts';
@@ -8,6 +9,16 @@ import type { Keyring } from './keyring.ts';
 import type { Log } from './log.ts';
 import type { Permission } from './permissions.ts';
 import type { Settings } from './settings.ts';
+import type { TrackedWork } from './tracked-work.ts';
+
+/** LISTEN/NOTIFY on a connection of its own, which opens with the first subscription and closes after the last. */
+export type NotificationListener = {
+  /**
+   * Calls back for each notification on the channel, with its payload if it has one, and once without a payload whenever listening starts
+   * or is restored after a break. Returns the function that unsubscribes.
+   */
+  subscribe(channel: string, onNotification: (payload?: string) => void): () => Promise<void>;
+};
 
 /**
  * The four connection pools to PostgreSQL. `control`: schema public, the queues and DDL. `lookups`: what the public interface reads from
@@ -19,6 +30,9 @@ export type Db = {
   readonly lookups: Knex;
   readonly data: Pool;
   readonly exports: Pool;
+  /** The largest number of connections of each pool. */
+  readonly maxConnections: Readonly<Record<'control' | 'lookups' | 'data' | 'exports', number>>;
+  readonly notifications: NotificationListener;
   /** Whether PostgreSQL is the embedded server: on this machine and used by this service alone. */
   readonly isEmbedded: boolean;
 };
@@ -30,7 +44,17 @@ export type Ctx = {
   readonly fetch: GuardedFetch;
   readonly keyring: Keyring;
   readonly settings: Settings;
+  /** Background work that continues after its response was sent. */
+  readonly work: TrackedWork;
+  readonly erpLimits: AccountLimits;
 };
+
+declare const inside: unique symbol;
+/** What all reads of one process share. Opened once, where the process is composed; only the public interface looks inside. */
+export type ReadEngine = { readonly [inside]: 'read engine' };
+
+/** For code that reads records. */
+export type ReadingCtx = Ctx & { readonly reads: ReadEngine };
 
 /** For work on behalf of one organization: a request or a sync run. */
 export type TenantCtx = Ctx & { readonly organizationId: string };
@@ -77,7 +101,7 @@ type Request = {
 export type IdempotencyClaim = { readonly id: string; isHeld(): boolean };
 
 /** For requests of a caller who may not have selected an organization, or belongs to none. */
-export type CallerCtx = Ctx & Request & { readonly caller: Caller };
+export type CallerCtx = ReadingCtx & Request & { readonly caller: Caller };
 
 /** For requests in the caller's organization. */
 export type RequestCtx = TenantCtx & CallerCtx & { readonly principal: Principal };

@@ -29,25 +29,24 @@ export const keyIdOf = (ciphertext: string): string => ciphertext.slice(0, ciphe
 
 export type EncryptionKey = { readonly id: string; readonly bytes: Buffer };
 
-/** The first key encrypts and signs. Throws DecryptionError from `decrypt` when a value can't be decrypted. */
-export function createKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]): Keyring {
-  const [current] = keys;
+type Keys = readonly [EncryptionKey, ...EncryptionKey[]];
+
+const fingerprintOf = ({ id, bytes }: EncryptionKey): number =>
+  createHmac('sha256', bytes)
+    .update(JSON.stringify(['mark', id]))
+    .digest()
+    .readInt32BE() || 1;
+
+const signature = (key: Buffer, plain: string, bindTo: string): Buffer =>
+  createHmac('sha256', key)
+    .update(JSON.stringify([bindTo, plain]))
+    .digest()
+    .subarray(0, 16);
+
+function createSigner(keys: Keys): Pick<Keyring, 'sign' | 'verify'> {
   // Derived keys, never the encryption keys themselves: one key, one purpose.
   const signingKeys = keys.map(({ bytes }) => createHmac('sha256', bytes).update('sign').digest());
-  const signature = (key: Buffer, plain: string, bindTo: string): Buffer =>
-    createHmac('sha256', key)
-      .update(JSON.stringify([bindTo, plain]))
-      .digest()
-      .subarray(0, 16);
-  const fingerprintOf = ({ id, bytes }: EncryptionKey): number =>
-    createHmac('sha256', bytes)
-      .update(JSON.stringify(['mark', id]))
-      .digest()
-      .readInt32BE() || 1;
-  const [, ...former] = keys;
   return {
-    keyIds: [current.id, ...former.map(({ id }) => id)],
-    fingerprints: [fingerprintOf(current), ...former.map(fingerprintOf)],
     sign(plain, bindTo) {
       const [key = Buffer.alloc(0)] = signingKeys;
       return [Buffer.from(plain), signature(key, plain, bindTo)].map((part) => part.toString('base64url')).join('.');
@@ -64,6 +63,16 @@ export function createKeyring(keys: readonly [EncryptionKey, ...EncryptionKey[]]
       }
       return undefined;
     },
+  };
+}
+
+/** The first key encrypts and signs. Throws DecryptionError from `decrypt` when a value can't be decrypted. */
+export function createKeyring(keys: Keys): Keyring {
+  const [current, ...former] = keys;
+  return {
+    keyIds: [current.id, ...former.map(({ id }) => id)],
+    fingerprints: [fingerprintOf(current), ...former.map(fingerprintOf)],
+    ...createSigner(keys),
     encrypt(plain, bindTo) {
       const iv = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', current.bytes, iv).setAAD(Buffer.from(bindTo));

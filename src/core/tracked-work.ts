@@ -1,39 +1,43 @@
-// Tracks background work that continues after its response was sent, so that a shutdown can abort it and wait for it. Tracked per `ctx.db`,
-// because one process may run several services.
-import type { Ctx } from './ctx.ts';
+// Tracks background work that continues after its response was sent, so that a shutdown can abort it and wait for it. A service has one
+// `TrackedWork`, in its ctx. Work is tracked in groups, because each group has a time of its own to stop.
 
-type Owner = Pick<Ctx, 'db'>;
-type InFlight = { readonly done: Promise<unknown>; readonly stopping: AbortController };
+/** What the work is for. */
+export type WorkGroup = 'agent-checks' | 'answers' | 'publications';
 
 export type TrackedWork = {
-  /** `signal` is aborted when the service stops. Settles as the promise of `start` does. */
-  track<T>(ctx: Owner, start: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Resolves when no work is in progress; never rejects. */
-  waitUntilIdle(ctx: Owner): Promise<void>;
-  /** Aborts all work in progress and waits until it has ended; never rejects. */
-  stop(ctx: Owner): Promise<void>;
+  /** `signal` is aborted when the group is stopped. Settles as the promise of `start` does. */
+  track<T>(group: WorkGroup, start: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** As `track`, unless the group has work with this id in progress. `start` must not reject. */
+  trackOnce(group: WorkGroup, id: string, start: (signal: AbortSignal) => Promise<void>): void;
+  /** Resolves when the group has no work in progress; never rejects. */
+  waitUntilIdle(group: WorkGroup): Promise<void>;
+  /** Aborts all work in progress in the group and waits until it has ended; never rejects. */
+  stop(group: WorkGroup): Promise<void>;
 };
 
+type InFlight = { readonly id: string | undefined; readonly done: Promise<unknown>; readonly stopping: AbortController };
+
 export function createTrackedWork(): TrackedWork {
-  const inFlight = new WeakMap<Ctx['db'], Set<InFlight>>();
-  const entries = (ctx: Owner): InFlight[] => [...(inFlight.get(ctx.db) ?? [])];
-  const waitUntilIdle = async (ctx: Owner): Promise<void> => {
-    for (let open = entries(ctx); open.length > 0; open = entries(ctx)) await Promise.allSettled(open.map(({ done }) => done));
+  const inFlight: Readonly<Record<WorkGroup, Set<InFlight>>> = { 'agent-checks': new Set(), answers: new Set(), publications: new Set() };
+  const begin = <T>(group: WorkGroup, start: (signal: AbortSignal) => Promise<T>, id?: string): Promise<T> => {
+    const stopping = new AbortController();
+    const done = start(stopping.signal).finally(() => inFlight[group].delete(entry));
+    const entry: InFlight = { id, stopping, done };
+    inFlight[group].add(entry);
+    return done;
+  };
+  const waitUntilIdle = async (group: WorkGroup): Promise<void> => {
+    while (inFlight[group].size > 0) await Promise.allSettled([...inFlight[group]].map(({ done }) => done));
   };
   return {
-    track: (ctx, start) => {
-      const tracked = inFlight.get(ctx.db) ?? new Set();
-      inFlight.set(ctx.db, tracked);
-      const stopping = new AbortController();
-      const done = start(stopping.signal).finally(() => tracked.delete(entry));
-      const entry: InFlight = { stopping, done };
-      tracked.add(entry);
-      return done;
+    track: begin,
+    trackOnce: (group, id, start) => {
+      if (![...inFlight[group]].some((entry) => entry.id === id)) void begin(group, start, id);
     },
     waitUntilIdle,
-    stop: async (ctx) => {
-      for (const { stopping } of entries(ctx)) stopping.abort();
-      await waitUntilIdle(ctx);
+    stop: async (group) => {
+      for (const { stopping } of inFlight[group]) stopping.abort();
+      await waitUntilIdle(group);
     },
   };
 }

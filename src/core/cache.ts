@@ -1,0 +1,122 @@
+// The cache of the service: bounded by the bytes of its entries, the least recently used evicted first, and optionally with a time to live.
+// Concurrent callers share one read. The age of a value counts from the moment before it was read, so no value is older than promised.
+import { LRUCache } from 'lru-cache';
+import type { Clock } from './clock.ts';
+import { createHitCounter, type HitCounter } from './hit-counter.ts';
+
+export type CacheOptions<V> = {
+  /** 0 stores nothing; reads are shared all the same. */
+  readonly maxBytes: number;
+  /** Estimates the size of a value, by default from its JSON text; key and overhead are added. One larger than the cache is not stored. */
+  readonly bytesOf?: (value: V) => number;
+  /**
+   * How long a value is fresh; forever by default. Callers join a read that was started within `ms`, or with `joinsSlowReads` any read in
+   * progress.
+   */
+  readonly ttl?: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly ms: number; readonly joinsSlowReads?: boolean };
+  readonly counter?: HitCounter | undefined;
+  /** The key of a value that is read, when it may be newer than the one it was read for; by default that one. */
+  readonly keyOf?: (value: V) => string;
+};
+
+export type Cache<V> = {
+  /** The fresh value. Counts a hit or a miss. */
+  find(key: string): V | undefined;
+  /** The fresh value, for callers that otherwise call `load`. Counts only a hit: `load` counts the miss. */
+  findFresh(key: string): V | undefined;
+  /** The last value, however old. Counts nothing. */
+  findAny(key: string): V | undefined;
+  /** The fresh value, or the value from `read`. Rejects with the error of `read`, which is not cached. */
+  load(key: string, read: () => Promise<V>): Promise<V>;
+  /** Stores a value from a read that started at `readAtMs`, by default now; ignored when a newer one is cached. */
+  put(key: string, value: V, readAtMs?: number): void;
+  evict(key: string): void;
+  /** Current size of all entries. */
+  bytes(): number;
+};
+
+type Entry<V> = { readonly value: V; readAtMs: number };
+type Reading<V> = { readonly value: Promise<V>; readonly startedAtMs: number };
+
+/** Overhead of an entry on top of key and value: objects, list nodes, the slot in the map. */
+const entryBytes = 200;
+/** Objects in memory take more space than their JSON text. */
+const textToMemory = 3;
+const jsonBytes = (value: unknown): number => textToMemory * (JSON.stringify(value)?.length ?? 0);
+const forever = { clock: { monotonicMs: () => 0 }, ms: Infinity };
+
+const createEntries = <V>(maxBytes: number, bytesOf: (value: V) => number): LRUCache<string, Entry<V>> | undefined =>
+  maxBytes === 0
+    ? undefined
+    : new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ value }, key) => Math.ceil(bytesOf(value)) + key.length + entryBytes });
+
+/** The reads in progress, by key. */
+function createReadings<V>() {
+  const readings = new Map<string, Reading<V>>();
+  return {
+    find: (key: string): Reading<V> | undefined => readings.get(key),
+    /** Calls `onValue` unless a later read or `forget` took the place of this one meanwhile. */
+    start: (key: string, startedAtMs: number, value: Promise<V>, onValue: (value: V) => void): Promise<V> => {
+      const reading: Reading<V> = { value, startedAtMs };
+      readings.set(key, reading);
+      const end = (): boolean => readings.get(key) === reading && readings.delete(key);
+      value.then((read) => {
+        if (end()) onValue(read);
+      }, end);
+      return value;
+    },
+    forget: (key: string): boolean => readings.delete(key),
+  };
+}
+
+/** Rejects from `load` with the error of the read. */
+export function createCache<V>(options: CacheOptions<V>): Cache<V> {
+  const { counter = createHitCounter(), keyOf } = options;
+  const { clock, ms: ttlMs, joinsSlowReads = false }: NonNullable<CacheOptions<V>['ttl']> = options.ttl ?? forever;
+  const ageless = options.ttl === undefined;
+  const entries = createEntries<V>(options.maxBytes, options.bytesOf ?? jsonBytes);
+  const readings = createReadings<V>();
+
+  const freshEntry = (key: string): Entry<V> | undefined => {
+    const entry = entries?.get(key);
+    return entry !== undefined && (ageless || clock.monotonicMs() - entry.readAtMs < ttlMs) ? entry : undefined;
+  };
+  const put = (key: string, value: V, readAtMs = clock.monotonicMs()): void => {
+    const entry = ageless ? undefined : entries?.get(key);
+    if (entry !== undefined && entry.readAtMs > readAtMs) return;
+    // The same value, seen again, is only refreshed.
+    if (entry !== undefined && entry.value === value) entry.readAtMs = readAtMs;
+    else entries?.set(key, { value, readAtMs });
+  };
+  const findFresh = (key: string): V | undefined => {
+    const entry = freshEntry(key);
+    if (entry !== undefined) counter.hits += 1;
+    return entry?.value;
+  };
+  return {
+    find: (key) => {
+      const value = findFresh(key);
+      if (value === undefined) counter.misses += 1;
+      return value;
+    },
+    findFresh,
+    findAny: (key) => entries?.get(key)?.value,
+    load: (key, read) => {
+      const known = freshEntry(key);
+      const reading = known === undefined ? readings.find(key) : undefined;
+      const isJoinable = reading !== undefined && (joinsSlowReads || clock.monotonicMs() - reading.startedAtMs < ttlMs);
+      if (known !== undefined || isJoinable) counter.hits += 1;
+      else counter.misses += 1;
+      if (known !== undefined) return Promise.resolve(known.value);
+      if (isJoinable) return reading.value;
+      const startedAtMs = clock.monotonicMs();
+      return readings.start(key, startedAtMs, read(), (value) => put(keyOf?.(value) ?? key, value, startedAtMs));
+    },
+    put,
+    evict: (key) => {
+      readings.forget(key);
+      entries?.delete(key);
+    },
+    bytes: () => entries?.calculatedSize ?? 0,
+  };
+}

@@ -1,0 +1,101 @@
+// Settings of both interfaces: rates, load, exports and caches.
+import { fixed, inBytes, inMs, setting, variable } from './declare.ts';
+import { integer } from './values.ts';
+
+export const interfaceSettings = {
+  /** Requests per minute and credential on the management interface. */
+  rateLimitPerMinute: setting(
+    'RATE_LIMIT_PER_MINUTE',
+    integer(1, 1_000_000),
+    '60',
+    'Requests per minute to the management interface, per API key or user.',
+  ),
+  /** A public read that takes longer gets a 503. */
+  readTimeoutMs: setting(
+    'READ_TIMEOUT_MS',
+    integer(100, 600_000),
+    '10000',
+    'Milliseconds that a public read may take before the response is 503.',
+  ),
+  /** How a version's reads are tested before it goes live. */
+  proof: {
+    /** A warm read that takes longer yields a warning. */
+    warnMs: fixed(250),
+    /** Time limit for the whole test. */
+    budgetMs: fixed(600_000),
+    /** Number of combinations of a filter and a sort that are tested at most. */
+    maxPairs: fixed(2_000),
+    /** With at most this many records, each filter and each sort is tested once instead of in all combinations. */
+    smallTableRecords: fixed(10_000),
+  },
+  /** Load limits of the public interface in this process. */
+  publicLoad: {
+    /** Concurrent requests; one organization gets at most half of them. */
+    maxRequests: setting(
+      'PUBLIC_REQUESTS',
+      integer(1, 100_000),
+      '1000',
+      'Public requests in progress at once in this process (at most half of them from one organization), and milliseconds that one may wait for',
+      'a connection. Beyond that the response is 503 with Retry-After.',
+    ),
+    /** How long a request may wait for a database connection. */
+    maxWaitMs: setting('READ_WAIT_MS', integer(1, 600_000), '3000'),
+  },
+  HTTP_CONNECTIONS: variable(
+    integer(1, 1_000_000),
+    '10000',
+    'Open client connections. Further ones are closed immediately. An idle connection takes about 14 KB of memory.',
+  ),
+  exports: {
+    /** Concurrent exports in this process, each on a connection of its own. */
+    maxRunning: setting(
+      'EXPORT_POOL',
+      integer(1, 50),
+      '4',
+      'Exports that run at once, each on its own connection, and exports that may wait. One organization gets at most half of each, rounded up.',
+    ),
+    /** Exports that may wait for one of those to end. */
+    maxWaiting: setting('EXPORT_QUEUE', integer(0, 1_000), '32'),
+    /** How long an export may wait, and how long it may then run. */
+    maxDurationMs: inMs(
+      setting(
+        'EXPORT_SECONDS',
+        integer(1, 86_400),
+        '900',
+        'Seconds that an export may wait, and may then run; and the bytes per second that its client must read, measured over a minute.',
+      ),
+    ),
+    /** A client that reads less than this over `maxSlowMs` is disconnected. */
+    minBytesPerSecond: setting('EXPORT_BYTES_PER_SECOND', integer(0, 100_000_000), '16384'),
+    maxSlowMs: fixed(60_000),
+  },
+  /** How long a cached generation, API key or version state is used before its row is read again. */
+  cacheTtlMs: fixed(1_000),
+  /**
+   * Size limits of the public interface's caches in this process. 0 switches off `bodies`, `totals` or `anchors`; the others need space.
+   */
+  cacheBytes: {
+    /** Pages of lists as they were sent. */
+    bodies: inBytes(
+      setting(
+        'BODY_CACHE_MB',
+        integer(0, 65_536),
+        '32',
+        'Cache sizes in megabytes: response bodies (0 disables), totals, anchors of deep pages (0 disables), SQL texts (and as much again for query',
+        'plans), lookups cached for one second (API keys, versions, generations: each as much), and compiled versions (and as much again for',
+        'their descriptions). The least recently used entries are evicted first.',
+      ),
+    ),
+    totals: inBytes(setting('TOTAL_CACHE_MB', integer(0, 4_096), '8')),
+    /** Start positions of deep pages. */
+    anchors: inBytes(setting('ANCHOR_CACHE_MB', integer(0, 4_096), '16')),
+    /** SQL statement texts; the cache of query plans gets the same size in addition. */
+    statements: inBytes(setting('STATEMENT_CACHE_MB', integer(1, 4_096), '8')),
+    /** API keys, version states and generations, each cached for `cacheTtlMs`; each of the three caches gets this size. */
+    lookups: inBytes(setting('TRUSTED_CACHE_MB', integer(1, 4_096), '8')),
+    /** Compiled versions; the cache of their descriptions gets the same size in addition. */
+    versions: inBytes(setting('VERSION_CACHE_MB', integer(1, 4_096), '16')),
+  },
+  /** Every Nth record of a long list is kept as an anchor from which deep pages are read. */
+  anchorEvery: fixed(1_000),
+};

@@ -1,0 +1,105 @@
+// Settings of the process, its database and its organizations.
+import { z } from 'zod';
+import { derived, fixed, setting, variable } from './declare.ts';
+import { defaultQuotas } from './quotas.ts';
+import { encryptionKeys, integer, isOrigin, listOf, origin, postgresUrl, quotasOver, text, trustedProxies } from './values.ts';
+
+export const serviceSettings = {
+  NODE_ENV: variable(
+    z.enum(['development', 'test', 'production']),
+    'development',
+    'development, test or production. Production requires DATABASE_URL, ENCRYPTION_KEY and PUBLIC_URL.',
+  ),
+  production: derived<boolean>(),
+  HOST: variable(text, '127.0.0.1', 'The address to listen on.'),
+  PORT: variable(integer(0, 65_535), '8080'),
+  METRICS_HOST: variable(
+    text,
+    '127.0.0.1',
+    'The address of Prometheus metrics, at /metrics. Do not expose it publicly. Leave METRICS_PORT empty to disable it.',
+  ),
+  METRICS_PORT: variable(integer(0, 65_535).optional()),
+  SHUTDOWN_SECONDS: variable(
+    integer(1, 3_600),
+    '25',
+    'Seconds that a shutdown may take. Requests in progress finish and running syncs are handed over; what remains then is cut off.',
+  ),
+  SHUTDOWN_DRAIN_SECONDS: variable(
+    integer(0, 600),
+    '0',
+    'Seconds of those during which the service keeps answering while /readyz responds 503, so that a load balancer can react.',
+  ),
+  PUBLIC_URL: variable(
+    origin.optional(),
+    '',
+    'The address that callers use, without a path. Used in links, descriptions and mails. Default: http://HOST:PORT',
+  ),
+  publicUrl: derived<string>(),
+  /** Address at which this process reaches itself; the sandbox delivers its webhook events there. */
+  ownUrl: derived<string>(),
+  DATA_DIR: variable(text, '.data', "The folder of the embedded PostgreSQL, the encryption key and the demo's files."),
+  DATABASE_URL: variable(
+    postgresUrl.optional(),
+    '',
+    'PostgreSQL 17 or later with pg_trgm, for example postgres://portal:secret@db.internal:5432/portal',
+    'The login must be allowed to create roles at the first start. Leave empty to use the embedded PostgreSQL in DATA_DIR.',
+  ),
+  WAREHOUSE_URL: variable(
+    postgresUrl.optional(),
+    '',
+    "The address for reading and writing synced records, if it isn't DATABASE_URL: another node, or a pooler of the same database.",
+  ),
+  ENCRYPTION_KEY: variable(
+    encryptionKeys.optional(),
+    '',
+    'Encrypts stored secrets: <id>:<32 bytes in base64>, for example k1:$(openssl rand -base64 32)',
+    'Several keys are separated by commas, the current one first. If empty outside production, a key is created in DATA_DIR.',
+    'To rotate it: npm run admin -- rotate-encryption-key --help',
+  ),
+  CONTROL_POOL_SIZE: variable(
+    integer(2, 100),
+    '8',
+    'PostgreSQL connections: for configuration and queues, for synced records (public reads use at most three quarters of them), and for',
+    'looking up the API keys and versions of public requests.',
+  ),
+  DATA_POOL_SIZE: variable(integer(2, 100), '10'),
+  LOOKUP_POOL_SIZE: variable(integer(1, 100), '2'),
+  LOG_LEVEL: variable(
+    z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    'info',
+    'fatal, error, warn, info, debug, trace or silent.',
+  ),
+  TRUST_PROXY: variable(
+    trustedProxies.default(false),
+    '',
+    "Proxies that are trusted to report the caller's address: a number of hops, a list of addresses and networks, or true for all.",
+  ),
+  corsOrigins: setting(
+    'CORS_ORIGINS',
+    listOf(isOrigin, 'must be web origins such as https://shop.example, separated by commas'),
+    '',
+    'Web origins that may read the public interface from a browser, separated by commas. Leave empty to allow none.',
+  ),
+  /** Whether everyone who signs in may create an account and an organization; otherwise an invitation or an operator is needed. */
+  allowSignup: setting(
+    'ALLOW_SIGNUP',
+    z.stringbool(),
+    'false',
+    'Whether anyone who can sign in may create an organization. Otherwise users need an invitation, or an operator creates organizations.',
+  ),
+  session: { idleMs: fixed(12 * 3_600_000), absoluteMs: fixed(7 * 86_400_000) },
+  /** A person who belongs to this many organizations can't create another one. */
+  maxOrganizationsPerPerson: setting(
+    'ORGANIZATIONS_PER_PERSON',
+    integer(0, 1_000_000),
+    '50',
+    'How many organizations a user may belong to and still create another one.',
+  ),
+  /** How many objects of each kind an organization may have at once. */
+  quotas: setting(
+    'ORGANIZATION_LIMITS',
+    quotasOver(defaultQuotas),
+    '',
+    'Quotas per organization that differ from the defaults in docs/security.md, for example views=100,agents=5',
+  ),
+};

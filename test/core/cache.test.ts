@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { createCache } from '../../src/core/cache.ts';
+import { testClock } from '../setup/database.ts';
+
+const maxBytes = 10_000;
+
+it('joins a read in progress that is older than the time to live only if asked to', async () => {
+  for (const joinsSlowReads of [false, true]) {
+    const clock = testClock();
+    const cache = createCache<string>({ maxBytes, ttl: { clock, ms: 1_000, joinsSlowReads } });
+    const slow = Promise.withResolvers<string>();
+    const first = cache.load('key', () => slow.promise);
+    clock.advance(1_000);
+    const second = cache.load('key', async () => 'later');
+    slow.resolve('earlier');
+    expect(await Promise.all([first, second])).toEqual(['earlier', joinsSlowReads ? 'earlier' : 'later']);
+    // An earlier read never replaces a later one.
+    expect(cache.findAny('key')).toBe(joinsSlowReads ? 'earlier' : 'later');
+  }
+});
+
+it('drops what a read returns after its key was evicted', async () => {
+  const cache = createCache<string>({ maxBytes });
+  const reading = Promise.withResolvers<string>();
+  const loading = cache.load('key', () => reading.promise);
+  cache.evict('key');
+  reading.resolve('old');
+  expect([await loading, cache.findAny('key')]).toEqual(['old', undefined]);
+});
+
+it('stores a value under its own key, and counts hits, joined reads and misses', async () => {
+  const counter = { hits: 0, misses: 0 };
+  const cache = createCache<{ readonly key: string }>({ maxBytes, keyOf: ({ key }) => key, counter });
+  const newer = { key: 'newer' };
+  await Promise.all([cache.load('older', async () => newer), cache.load('older', async () => newer)]);
+  expect([cache.findAny('older'), cache.find('newer'), cache.find('absent'), cache.findFresh('absent')]).toEqual([
+    undefined,
+    newer,
+    undefined,
+    undefined,
+  ]);
+  expect(counter).toEqual({ hits: 2, misses: 2 });
+});
+
+it('shares reads even when it stores nothing', async () => {
+  const cache = createCache<number>({ maxBytes: 0 });
+  let reads = 0;
+  const load = () => cache.load('key', async () => (reads += 1));
+  expect([await Promise.all([load(), load()]), await load(), cache.bytes()]).toEqual([[1, 1], 2, 0]);
+});
