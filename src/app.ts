@@ -1,40 +1,41 @@
 // The composition root: builds the Express application and starts the background workers. Decides which router is mounted where.
 import express, { type Express } from 'express';
-import type { Ctx } from './core/ctx.ts';
+import type { Ctx, ReadEngine, ReadingCtx } from './core/ctx.ts';
 import { startRecurring } from './core/recurring.ts';
 import { startSandboxWork } from './gateways/payments/sandbox/deliver-events.ts';
-import { cancelPaySession, findPaySession, payByCard } from './gateways/payments/sandbox/pay-session.ts';
 import { sessionCookie } from './http/authenticate.ts';
+import { adoptMessageClasses, type MessageClasses } from './http/driver/message-classes.ts';
 import { errorHandler, notFoundHandler } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
-import { createInvitationPage } from './http/invitation-page.ts';
 import { createMcpRouter, mcpPath, mcpResource, metadataPaths, type ServeMcp, serveResourceMetadata } from './http/mcp.ts';
-import { adoptMessageClasses, type MessageClasses } from './http/message-classes.ts';
+import { createInvitationPage } from './http/pages/invitation-page.ts';
+import { createReferencePages } from './http/pages/reference-page.ts';
+import { createSandboxPayPages } from './http/pages/sandbox-pay-page.ts';
+import { createUnsubscribePages } from './http/pages/unsubscribe-page.ts';
 import { applyPendingHeaders, createSecurityHeaders, pendingHeaders, pendingHeadersMiddleware } from './http/pending-headers.ts';
-import { createReferencePages } from './http/reference-page.ts';
 import { assertHeaders, requestLog } from './http/request-log.ts';
-import { createSandboxPayPages } from './http/sandbox-pay-page.ts';
 import { type OnServed, platformBase, recordServed } from './http/served.ts';
 import { createSignInRouter } from './http/sign-in.ts';
-import { createUnsubscribePages } from './http/unsubscribe-page.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
-import { startAgentWork } from './platform/agents/agent-work.ts';
 import { maintainAllIndexes } from './platform/api-schemas/maintain-indexes.ts';
 import { startPublicationWorker } from './platform/api-schemas/publication.ts';
+import { startAgentWork } from './platform/conversations/agent-work.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformRouter } from './platform/index.ts';
-import { startPayWork } from './platform/pay/pay-work.ts';
-import { startWriteBack } from './platform/pay/write-back.ts';
-import { startWriteBackAlerts } from './platform/pay/write-back-alerts.ts';
+import { startPayWork } from './platform/pay/provider/worker.ts';
+import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
+import { startWriteBack } from './platform/pay/write-back/worker.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { readLinkState, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
-import { publicHandler, startUsageCounter, type UsageCounter } from './public/index.ts';
+import { createReadEngine, publicHandler, startUsageCounter, type UsageCounter } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
 export type AppOptions = {
   readonly trustProxy?: boolean | number | string;
   readonly streams?: StreamOptions;
+  /** What all reads of the process share; by default an engine of its own. */
+  readonly reads?: ReadEngine;
   /** Counts calls of the public interface. The caller that passes it must stop it. */
   readonly usage?: UsageCounter;
   /** The classes from which the server creates its requests and responses. */
@@ -55,7 +56,7 @@ function lazyTokenVerifier(ctx: Ctx): VerifyToken {
 }
 
 /** Loads the MCP server with the first message, for the same reason. */
-function lazyMcpServer(ctx: Ctx, usage: UsageCounter): ServeMcp {
+function lazyMcpServer(ctx: ReadingCtx, usage: UsageCounter): ServeMcp {
   let loaded: Promise<ServeMcp> | undefined;
   return async (...message) => {
     loaded ??= import('./mcp/server.ts').then(({ createMcpServer }) => createMcpServer(ctx, usage));
@@ -64,7 +65,8 @@ function lazyMcpServer(ctx: Ctx, usage: UsageCounter): ServeMcp {
 }
 
 /** Mounts all routers, pages and middleware. Throws when a route definition is invalid. */
-export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
+export function createApp(base: Ctx, options: AppOptions = {}): Express {
+  const ctx: ReadingCtx = { ...base, reads: options.reads ?? createReadEngine(base) };
   const app = express();
   if (options.messages !== undefined) adoptMessageClasses(app, options.messages);
   app.disable('x-powered-by');
@@ -95,7 +97,7 @@ export function createApp(ctx: Ctx, options: AppOptions = {}): Express {
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
   app.use('/unsubscribe', createUnsubscribePages(ctx, { find: readLinkState, unsubscribe, resubscribe }, invitation.stylesheet));
-  const paying = createSandboxPayPages(ctx, { find: findPaySession, pay: payByCard, cancel: cancelPaySession }, invitation.stylesheet);
+  const paying = createSandboxPayPages(ctx, invitation.stylesheet);
   app.use('/pay-assets', paying.assets);
   app.use('/pay/sandbox', paying.pages);
   app.use('/auth', createSignInRouter(ctx));
@@ -125,7 +127,8 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
  * checks and messages that a stopped process left unfinished, polling of payment providers, write-back of payments to ERPs, and hourly
  * cleanup.
  */
-export async function startBackground(ctx: Ctx): Promise<Background> {
+export async function startBackground(base: Ctx, reads: ReadEngine = createReadEngine(base)): Promise<Background> {
+  const ctx: ReadingCtx = { ...base, reads };
   const scheduler = startScheduler(ctx);
   const publications = startPublicationWorker(ctx);
   const mailSender = startMailSender(ctx);

@@ -9,23 +9,26 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { type Background, createApp, startBackground } from './app.ts';
 import type { Config } from './config.ts';
-import type { Ctx } from './core/ctx.ts';
+import { createAccountLimits } from './core/account-limits.ts';
+import type { Ctx, ReadingCtx } from './core/ctx.ts';
 import { createGuardedFetch } from './core/guarded-fetch.ts';
 import { createKeyring, type EncryptionKey } from './core/keyring.ts';
 import { createLog, type Log } from './core/log.ts';
+import { createTrackedWork } from './core/tracked-work.ts';
 import { type DatabaseAddress, openDb, openKnex, openOperatorPool } from './db/connect.ts';
 import { startDatabaseClock } from './db/database-clock.ts';
-import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts';
+import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts';
 import { migrate, readMigrationStatus } from './db/migrate.ts';
 import { poolStats } from './db/pool-stats.ts';
+import { createMessageClasses } from './http/driver/message-classes.ts';
 import { serveProbes } from './http/health.ts';
-import { createMessageClasses } from './http/message-classes.ts';
 import type { OnServed } from './http/served.ts';
-import { attachApp, closeServer, createHttpServer } from './http/server.ts';
+import { attachApp, createHttpServer, type HttpServer } from './http/server/server.ts';
+import { closeServer } from './http/server/shutdown.ts';
 import { createDatabaseStats } from './operate/database-stats.ts';
 import { createReadinessCheck } from './operate/readiness.ts';
 import { startShutdownDeadline } from './operate/shutdown-deadline.ts';
-import { closeQueues, publicMetrics, startUsageCounter } from './public/index.ts';
+import { closeQueues, createReadEngine, publicMetrics, startUsageCounter } from './public/index.ts';
 
 const database = 'portal';
 
@@ -113,8 +116,10 @@ export async function openCtx(config: Config, opened: OpenedDatabase, log: Log =
     db,
     clock,
     log,
-    fetch: createGuardedFetch({ allowPrivateHosts: config.ALLOW_PRIVATE_ERP_HOSTS }),
+    fetch: createGuardedFetch({ allowPrivateHosts: config.settings.erp.allowPrivateHosts }),
     keyring,
+    work: createTrackedWork(),
+    erpLimits: createAccountLimits(),
     settings: config.settings,
   };
   return {
@@ -163,7 +168,7 @@ type Monitored = { readonly onServed: OnServed | undefined; stop(): Promise<void
 /** Opens the port for Prometheus. Without METRICS_PORT it does nothing and loads none of the modules. */
 async function startMonitoring(
   { METRICS_PORT, METRICS_HOST }: Config,
-  ctx: Ctx,
+  ctx: ReadingCtx,
   operators: Pick<Pool, 'query'>,
   sinceTickMs: () => number,
 ): Promise<Monitored> {
@@ -198,8 +203,8 @@ async function startMonitoring(
 const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address);
 
 type Serving = {
-  readonly ctx: Ctx;
-  readonly server: Server;
+  readonly ctx: ReadingCtx;
+  readonly http: HttpServer;
   readonly background: Background;
   /** Aborted first: from then on `/readyz` reports `stopping`. */
   readonly draining: AbortController;
@@ -209,10 +214,7 @@ type Serving = {
 };
 
 /** Finishes requests in progress and hands running syncs over to other processes; what hasn't ended at the deadline is abandoned. */
-async function stopServing(
-  { ctx, server, background, draining, stopping, seconds }: Serving,
-  close: () => Promise<unknown>,
-): Promise<void> {
+async function stopServing({ ctx, http, background, draining, stopping, seconds }: Serving, close: () => Promise<unknown>): Promise<void> {
   const { log, clock } = ctx;
   const startedMs = clock.monotonicMs();
   log.info({ seconds: seconds.all }, 'stopping');
@@ -222,7 +224,7 @@ async function stopServing(
   if (seconds.drain > 0) await sleep(seconds.drain * 1_000);
   stopping.abort();
   closeQueues(ctx);
-  const finished = closeServer(server, deadline.signal).then(({ cut }) => {
+  const finished = closeServer(http, deadline.signal).then(({ cut }) => {
     if (cut > 0) log.warn({ cut }, 'shutdown deadline exceeded: requests in progress were cut off');
   });
   await deadline.within('client connections', finished);
@@ -237,9 +239,10 @@ async function stopServing(
  * Rejects with an Error when the database doesn't respond or a port can't be opened; everything that was opened is closed then.
  */
 export async function startService(config: Config, opened: OpenedDatabase, log?: Log): Promise<Service> {
-  const { ctx, close } = await openCtx(config, opened, log);
+  const { ctx: base, close } = await openCtx(config, opened, log);
+  const ctx: ReadingCtx = { ...base, reads: createReadEngine(base) };
   const messages = createMessageClasses();
-  const server = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
+  const http = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperatorPools(config, opened);
   const migrationStatus = await readMigrationStatus();
   let background: Background | undefined;
@@ -250,16 +253,16 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
     monitored = await startMonitoring(config, ctx, operators.control, sinceTickMs);
     const { onServed } = monitored;
     // No await from here to `attachApp`: a request that arrived in between would have no handler.
-    const { address, port, family } = await listen(server, config.HOST, config.PORT);
+    const { address, port, family } = await listen(http.server, config.HOST, config.PORT);
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
     const localUrl = `http://${host}:${port}`;
     const url = config.PUBLIC_URL ?? localUrl;
-    const running: Ctx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, ''), ownUrl: localUrl } };
+    const running: ReadingCtx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, ''), ownUrl: localUrl } };
     const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
     const [draining, stopping] = [new AbortController(), new AbortController()];
     const usage = startUsageCounter(running);
     const streams = { stopping: stopping.signal };
-    const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, usage, messages, onServed });
+    const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, reads: ctx.reads, usage, messages, onServed });
     const readiness = createReadinessCheck({
       ...operators,
       migrationStatus,
@@ -268,9 +271,9 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
       clock: ctx.clock,
       log: ctx.log,
     });
-    attachApp(server, serveProbes(readiness, ctx.log, app));
-    background = await startBackground(running);
-    const serving = { ctx: running, server, background, draining, stopping, seconds };
+    attachApp(http.server, serveProbes(readiness, ctx.log, app));
+    background = await startBackground(running, ctx.reads);
+    const serving = { ctx: running, http, background, draining, stopping, seconds };
     return {
       ctx: running,
       url,
@@ -279,7 +282,7 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
       stop: () => stopServing(serving, () => usage.stop().then(closeAll)),
     };
   } catch (error) {
-    server.close();
+    http.server.close();
     await closeAll();
     throw error;
   }

@@ -3,6 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import type { PoolClient } from 'pg';
+import { backendPid } from './driver/pg-client.ts';
 
 /** About a tenth of the normal scheduling weight; less would starve exports while list requests keep coming. */
 const niceness = 10;
@@ -12,13 +13,13 @@ const niceness = 10;
  * elsewhere the process id would belong to another process. Does nothing when the system doesn't permit it.
  */
 export function lowerBackendPriority(client: PoolClient): void {
-  const { processID } = client as PoolClient & { readonly processID?: number };
-  if (processID === undefined) return;
+  const pid = backendPid(client);
+  if (pid === undefined) return;
   try {
-    setPriority(processID, Math.max(niceness, getPriority(processID)));
+    setPriority(pid, Math.max(niceness, getPriority(pid)));
   } catch {
     return;
   }
   // With autogroups Linux divides processor time among sessions first, and each PostgreSQL backend is a session of its own.
-  if (process.platform === 'linux') void writeFile(`/proc/${processID}/autogroup`, String(niceness)).catch(() => undefined);
+  if (process.platform === 'linux') void writeFile(`/proc/${pid}/autogroup`, String(niceness)).catch(() => undefined);
 }

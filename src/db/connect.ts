@@ -1,11 +1,13 @@
 // Opens the four connection pools to PostgreSQL (see `Db`) and rejects a server that doesn't meet the requirements. Every pooled connection
 // switches to the role portal_service, whatever user logs in, so that row-level security applies to the service itself.
+import type { Socket } from 'node:net';
 import knexModule, { type Knex } from 'knex';
-import { type Client, Pool, type PoolConfig, types } from 'pg';
+import { Client, Pool, type PoolConfig, types } from 'pg';
 import type { Db } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
 import { lowerBackendPriority } from './backend-priority.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
+import { type ConnectClient, createNotificationListener } from './notifications.ts';
 import { announcePresence, type Presence } from './presence.ts';
 
 /** Either a URL (`postgres://…`) or its parts. */
@@ -15,8 +17,7 @@ export type DatabaseAddress =
 
 export type PoolSizes = { readonly control: number; readonly lookups?: number; readonly data: number; readonly exports?: number };
 
-const defaultExports = 4;
-const defaultLookups = 2;
+const defaultSizes = { lookups: 2, exports: 4 };
 
 // bigint (OID 20), numeric (1700), date (1082) and timestamp (1114) stay text: floats and millisecond dates would lose digits.
 const asText = (text: string): string => text;
@@ -62,6 +63,31 @@ export function openKnex(address: DatabaseAddress, role: Role, max: number, extr
   });
 }
 
+/** Opens a connection outside the pools. Rejects when the server can't be reached or refuses it. */
+export const connectClient =
+  (config: PoolConfig): ConnectClient =>
+  async () => {
+    const client = new Client(config);
+    await client.connect();
+    return client;
+  };
+
+/**
+ * The pool for reads. A backend's memory grows with the number of tables it has read; a limited lifetime frees it. Until then idle
+ * connections stay open: an idle timeout costs a timer per statement and a new backend after each idle period.
+ */
+function openDataPool(address: DatabaseAddress, size: number, readTimeoutMs: number, stream: () => Socket): Pool {
+  const kept: PoolConfig = { stream, min: size, max: size, maxLifetimeSeconds: 600, statement_timeout: readTimeoutMs };
+  const config = poolConfig(address, 'portal_service', kept);
+  // Reads run concurrently: a count that takes a parallel worker takes processor time from the others.
+  const pool = new Pool({ ...config, options: `${config.options} -c max_parallel_workers_per_gather=0` });
+  // When an idle connection breaks (e.g. the server restarts), the pool replaces it; without a listener the event would end the process.
+  pool.on('error', nothing);
+  // A connection that breaks while in use fails its query, and emits the event as well.
+  pool.on('connect', (client) => client.on('error', nothing));
+  return pool;
+}
+
 type DbOptions = {
   readonly isEmbedded?: boolean;
   readonly log?: Pick<Log, 'warn'>;
@@ -88,19 +114,12 @@ export function openDb(
   const onConnect = presence && ((client: Client) => announcePresence(client, presence));
   const controlLiveness = monitorDatabaseLiveness(poolConfig(control, 'portal_service'), log, undefined, onConnect);
   const dataLiveness = data === control ? controlLiveness : monitorDatabaseLiveness(poolConfig(data, 'portal_service'), log);
-  const knex = openKnex(control, 'portal_service', sizes.control, { stream: controlLiveness.openSocket });
-  const lookups = openKnex(control, 'portal_service', sizes.lookups ?? defaultLookups, { stream: controlLiveness.openSocket });
-  // A backend's memory grows with the number of tables it has read; a limited lifetime frees it.
-  // Until then idle connections stay open: an idle timeout costs a timer per statement and a new backend after each idle period.
-  const kept: PoolConfig = { stream: dataLiveness.openSocket, min: sizes.data, max: sizes.data, maxLifetimeSeconds: 600 };
-  const reads = poolConfig(data, 'portal_service', { ...kept, statement_timeout: readTimeoutMs });
-  // Reads run concurrently: a count that takes a parallel worker takes processor time from the others.
-  const pool = new Pool({ ...reads, options: `${reads.options} -c max_parallel_workers_per_gather=0` });
-  // When an idle connection breaks (e.g. the server restarts), the pool replaces it; without a listener the event would end the process.
-  pool.on('error', nothing);
-  // A connection that breaks while in use fails its query, and emits the event as well.
-  pool.on('connect', (client) => client.on('error', nothing));
-  const ofExports: PoolConfig = { stream: dataLiveness.openSocket, max: sizes.exports ?? defaultExports, maxLifetimeSeconds: 600 };
+  const maxConnections = { ...defaultSizes, ...sizes };
+  const onControl: PoolConfig = { stream: controlLiveness.openSocket };
+  const knex = openKnex(control, 'portal_service', maxConnections.control, onControl);
+  const lookups = openKnex(control, 'portal_service', maxConnections.lookups, onControl);
+  const pool = openDataPool(data, maxConnections.data, readTimeoutMs, dataLiveness.openSocket);
+  const ofExports: PoolConfig = { stream: dataLiveness.openSocket, max: maxConnections.exports, maxLifetimeSeconds: 600 };
   const exports = new Pool(poolConfig(data, 'portal_service', ofExports));
   exports.on('error', nothing);
   if (isEmbedded) exports.on('connect', lowerBackendPriority);
@@ -109,6 +128,8 @@ export function openDb(
     lookups,
     data: pool,
     exports,
+    maxConnections,
+    notifications: createNotificationListener(connectClient(poolConfig(control, 'portal_service', onControl)), log),
     isEmbedded,
     announce: controlLiveness.check,
     close: async () => {

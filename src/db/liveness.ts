@@ -5,6 +5,7 @@
 import { Socket } from 'node:net';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import type { Log } from '../core/log.ts';
+import { startRecurring } from '../core/recurring.ts';
 
 export type LivenessMonitor = {
   /** For pg's option `stream`: the socket of one connection, not yet connected. It breaks with UnresponsiveDatabase. */
@@ -34,6 +35,29 @@ const isResponse = (error: unknown): boolean =>
   error instanceof DatabaseError || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(String((error as { code?: unknown }).code));
 const nothing = (): void => undefined;
 
+/** The sockets of the pools' connections, with the number of bytes that each had received when it was last marked. */
+function createSocketRegister() {
+  const sockets = new Map<Socket, number>();
+  return {
+    open: (): Socket => {
+      const socket = new Socket();
+      sockets.set(socket, 0);
+      socket.once('close', () => sockets.delete(socket));
+      return socket;
+    },
+    count: (): number => sockets.size,
+    mark: (): void => {
+      for (const socket of sockets.keys()) sockets.set(socket, socket.bytesRead);
+    },
+    /** Destroys the sockets that have received nothing since they were marked. Returns whether these were all. */
+    breakSilent: (): boolean => {
+      const silent = [...sockets].filter(([socket, bytesBefore]) => socket.bytesRead === bytesBefore);
+      for (const [socket] of silent) socket.destroy(new UnresponsiveDatabase());
+      return silent.length === sockets.size;
+    },
+  };
+}
+
 type Probe = { readonly client: Client; readonly socket: Socket; readonly connected: Promise<unknown> };
 
 /** Runs first on each new probe connection. */
@@ -46,6 +70,37 @@ function openProbe(config: ClientConfig, onConnect: OnConnect): Probe {
   return { client, socket, connected: client.connect().then(() => onConnect(client)) };
 }
 
+/** Probes on a connection of its own, which it opens again after a failure. Calls `onResponse` whenever the server responded. */
+function createProber(config: ClientConfig, onConnect: OnConnect, onResponse: () => void) {
+  let probe: Probe | undefined;
+  /** Settles when the server responded or failed. Never rejects. */
+  const check = async (): Promise<void> => {
+    probe ??= openProbe(config, onConnect);
+    const { client, connected } = probe;
+    try {
+      await connected;
+      await client.query('select');
+      onResponse();
+    } catch (error) {
+      probe = undefined;
+      void client.end().catch(nothing);
+      if (isResponse(error)) onResponse();
+    }
+  };
+  return {
+    check,
+    breakConnection: (): unknown => probe?.socket.destroy(new UnresponsiveDatabase()),
+    close: async (isChecking: boolean): Promise<void> => {
+      if (probe === undefined) return;
+      const { client, socket } = probe;
+      if (isChecking) socket.destroy();
+      const timeout = setTimeout(() => socket.destroy(), closeTimeoutMs);
+      await client.end();
+      clearTimeout(timeout);
+    },
+  };
+}
+
 /** Starts probing the server of `config` every `checkEveryMs`. Sockets from the returned object fail with UnresponsiveDatabase. */
 export function monitorDatabaseLiveness(
   config: ClientConfig,
@@ -53,72 +108,44 @@ export function monitorDatabaseLiveness(
   checkEveryMs = defaultCheckEveryMs,
   onConnect: OnConnect = async () => undefined,
 ): LivenessMonitor {
-  /** Each socket with the number of bytes that it had received when it was last checked. */
-  const sockets = new Map<Socket, number>();
+  const sockets = createSocketRegister();
   let unresponsive = false;
-  let probe: Probe | undefined;
-  let probing: Promise<void> | undefined;
   let unanswered = 0;
-
   const setUnresponsive = (value: boolean): void => {
     if (value === unresponsive) return;
     unresponsive = value;
     const message = unresponsive ? 'PostgreSQL is unresponsive: closing its connections' : 'PostgreSQL responds again';
-    log?.warn({ connections: sockets.size }, message);
+    log?.warn({ connections: sockets.count() }, message);
   };
-  const probeOnce = async (): Promise<void> => {
-    probe ??= openProbe(config, onConnect);
-    const { client, connected } = probe;
-    unanswered = 0;
-    try {
-      await connected;
-      await client.query('select');
-      setUnresponsive(false);
-    } catch (error) {
-      probe = undefined;
-      void client.end().catch(nothing);
-      if (isResponse(error)) setUnresponsive(false);
-    }
-  };
+  const prober = createProber(config, onConnect, () => setUnresponsive(false));
   const check = (): Promise<void> => {
-    probing ??= probeOnce().finally(() => {
-      probing = undefined;
-    });
-    return probing;
+    unanswered = 0;
+    return prober.check();
   };
-  const breakConnections = (): void => {
-    const withoutData = [...sockets].filter(([socket, bytesBefore]) => socket.bytesRead === bytesBefore);
-    // Some connections may still receive data, for example when only those opened earlier were lost.
-    setUnresponsive(withoutData.length === sockets.size);
-    for (const [socket] of withoutData) socket.destroy(new UnresponsiveDatabase());
-    probe?.socket.destroy(new UnresponsiveDatabase());
-  };
-  const timer = setInterval(() => {
-    if (probing === undefined) return void check();
+  const onUnanswered = (): void => {
     unanswered += 1;
     const limit = unresponsive ? maxUnansweredChecksWhileUnresponsive : maxUnansweredChecks;
     // Counting starts halfway, so that bytes that arrived just before the server became unresponsive don't count.
-    if (unanswered === Math.floor(limit / 2)) for (const socket of sockets.keys()) sockets.set(socket, socket.bytesRead);
-    if (unanswered >= limit) breakConnections();
-  }, checkEveryMs);
+    if (unanswered === Math.floor(limit / 2)) sockets.mark();
+    if (unanswered < limit) return;
+    // Some connections may still receive data, for example when only those opened earlier were lost.
+    setUnresponsive(sockets.breakSilent());
+    prober.breakConnection();
+  };
+  const checking = startRecurring(checkEveryMs, check, nothing, { onBusy: onUnanswered });
   return {
     openSocket: () => {
-      const socket = new Socket();
-      sockets.set(socket, 0);
-      socket.once('close', () => sockets.delete(socket));
+      const socket = sockets.open();
       // pg connects it in the same tick; while the server is known to be unresponsive, the attempt fails right after.
       if (unresponsive) process.nextTick(() => socket.destroy(new UnresponsiveDatabase()));
       return socket;
     },
-    check,
+    check: checking.tick,
     close: async () => {
-      clearInterval(timer);
-      if (probe === undefined) return;
-      const { client, socket } = probe;
-      if (probing !== undefined) socket.destroy();
-      const timeout = setTimeout(() => socket.destroy(), closeTimeoutMs);
-      await client.end();
-      clearTimeout(timeout);
+      const isChecking = checking.inProgress() !== undefined;
+      // Not awaited: pg never settles the `connect` of a client that is ended meanwhile, so a check in progress may never end.
+      void checking.stop();
+      await prober.close(isChecking);
     },
   };
 }

@@ -1,12 +1,19 @@
-// LISTEN/NOTIFY. One connection listens to all channels that a process subscribes to: it opens with the first subscription and closes
-// after the last. A notification is only a hint: subscribers must also poll from time to time, because a broken connection is noticed
-// late and notifications sent in the meantime are lost.
+// LISTEN/NOTIFY. One connection listens to all channels that a process subscribes to. A notification is only a hint: subscribers must also
+// poll from time to time, because a broken connection is noticed late and notifications sent in the meantime are lost.
 import type { Client, Notification } from 'pg';
-import type { Ctx, Db } from '../core/ctx.ts';
+import type { NotificationListener } from '../core/ctx.ts';
+import type { Log } from '../core/log.ts';
 
-type Owner = Pick<Ctx, 'db' | 'log'>;
+/** Opens a connection that belongs to the caller. */
+export type ConnectClient = () => Promise<Client>;
+
 type OnNotification = (payload?: string) => void;
-type NotificationListener = { subscribe(channel: string, onNotification: OnNotification): () => Promise<void> };
+type Subscribers = Map<string, Set<OnNotification>>;
+type Connection = {
+  /** Runs a statement and then `onDone`. Does nothing while disconnected: the next connection listens to all channels anyway. */
+  execute(statement: string, onDone?: () => unknown): void;
+  close(): Promise<void>;
+};
 
 const reconnectMs = 2_000;
 /** The connection's name in PostgreSQL's views. */
@@ -14,70 +21,50 @@ const connectionName = 'portal-service listening';
 const nothing = (): void => undefined;
 const listenTo = (channel: string): string => `listen ${channel}`;
 
-/** One per database handle, because one process may run several services. */
-const listeners = new WeakMap<Db, NotificationListener>();
-
-/**
- * Calls back for each notification on the channel, with its payload if it has one, and once without a payload whenever listening starts
- * or is restored after a break. Returns the function that unsubscribes.
- */
-export function subscribeToChannel(ctx: Owner, channel: string, onNotification: OnNotification): () => Promise<void> {
-  const listener = listeners.get(ctx.db) ?? createListener(ctx);
-  listeners.set(ctx.db, listener);
-  return listener.subscribe(channel, onNotification);
-}
-
-function createListener({ db, log }: Owner): NotificationListener {
-  const subscribers = new Map<string, Set<OnNotification>>();
-  const { execute, close } = openConnection({ db, log }, subscribers);
+/** Opens its connection with the first subscription and closes it after the last. */
+export function createNotificationListener(connect: ConnectClient, log?: Pick<Log, 'warn'>): NotificationListener {
+  const subscribers: Subscribers = new Map();
+  let connection: Connection | undefined;
   return {
     subscribe: (channel, onNotification) => {
       const notify: OnNotification = (payload) => onNotification(payload);
       const ofChannel = (subscribers.get(channel) ?? new Set()).add(notify);
       subscribers.set(channel, ofChannel);
-      execute(listenTo(channel), () => ofChannel.has(notify) && notify());
+      connection ??= keepConnected(connect, subscribers, log);
+      connection.execute(listenTo(channel), () => ofChannel.has(notify) && notify());
       return async () => {
         if (!ofChannel.delete(notify) || ofChannel.size > 0) return;
         subscribers.delete(channel);
-        if (subscribers.size > 0) return execute(`unlisten ${channel}`, nothing);
-        listeners.delete(db);
-        await close();
+        if (subscribers.size > 0) return connection?.execute(`unlisten ${channel}`);
+        const closing = connection;
+        connection = undefined;
+        await closing?.close();
       };
     },
   };
 }
 
-function openConnection({ db, log }: Owner, subscribers: ReadonlyMap<string, ReadonlySet<OnNotification>>) {
+/** Connects, and connects again after each break. A new connection listens to all channels and calls all subscribers back. */
+function keepConnected(connect: ConnectClient, subscribers: Subscribers, log: Pick<Log, 'warn'> | undefined): Connection {
+  const enqueue = createSequence();
   let closed = false;
   let client: Client | undefined;
   let retry: NodeJS.Timeout | undefined;
-  let lastStatement: Promise<unknown> = Promise.resolve();
 
-  /** Runs statements one after the other, because a pg connection takes one at a time. */
-  const enqueue = (run: () => Promise<unknown> | undefined): Promise<unknown> => {
-    const result = lastStatement.then(run);
-    lastStatement = result.catch(nothing);
-    return result;
-  };
-  const connect = async (): Promise<void> => {
+  const open = async (): Promise<void> => {
     let opened: Client | undefined;
     try {
-      opened = (await db.control.client.acquireRawConnection()) as Client;
+      opened = await connect();
       opened.on('error', nothing);
       if (closed) return await opened.end();
       client = opened;
       opened.on('end', () => reconnectLater(opened));
-      opened.on('notification', ({ channel, payload }: Notification) => {
-        for (const notify of subscribers.get(channel) ?? []) notify(payload === '' ? undefined : payload);
-      });
       const listening = opened;
-      await enqueue(() =>
-        listening.query([`set application_name = '${connectionName}'`, ...[...subscribers.keys()].map(listenTo)].join('; ')),
-      );
+      await enqueue(() => startListening(listening, subscribers));
       for (const notify of [...subscribers.values()].flatMap((ofChannel) => [...ofChannel])) notify();
     } catch (error) {
       if (closed) return;
-      log.warn({ err: error }, 'the connection that listens for notifications failed; reconnecting');
+      log?.warn({ err: error }, 'the connection that listens for notifications failed; reconnecting');
       reconnectLater(opened);
       await opened?.end().catch(nothing);
     }
@@ -86,22 +73,38 @@ function openConnection({ db, log }: Owner, subscribers: ReadonlyMap<string, Rea
     if (closed || lost !== client) return;
     client = undefined;
     retry = setTimeout(() => {
-      connecting = connect();
+      opening = open();
     }, reconnectMs);
   };
-  let connecting = connect();
+  let opening = open();
   return {
-    /** Runs a statement and then `onDone`. Does nothing while disconnected: the next connection listens to all channels anyway. */
-    execute: (statement: string, onDone: () => unknown): void => {
+    execute: (statement, onDone = nothing) => {
       const current = client;
       if (current === undefined) return;
       enqueue(() => (current === client ? current.query(statement).then(onDone) : undefined)).catch(() => current.end().catch(nothing));
     },
-    close: async (): Promise<void> => {
+    close: async () => {
       closed = true;
       clearTimeout(retry);
-      await connecting;
+      await opening;
       await client?.end().catch(nothing);
     },
+  };
+}
+
+function startListening(client: Client, subscribers: Subscribers): Promise<unknown> {
+  client.on('notification', ({ channel, payload }: Notification) => {
+    for (const notify of subscribers.get(channel) ?? []) notify(payload === '' ? undefined : payload);
+  });
+  return client.query([`set application_name = '${connectionName}'`, ...[...subscribers.keys()].map(listenTo)].join('; '));
+}
+
+/** Runs statements one after the other, because a pg connection takes one at a time. */
+function createSequence(): (run: () => Promise<unknown> | undefined) => Promise<unknown> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (run) => {
+    const result = last.then(run);
+    last = result.catch(nothing);
+    return result;
   };
 }

@@ -1,6 +1,9 @@
 // Reads one page of a query and the exact total number of rows, in the caller's transaction.
 import type { Knex } from 'knex';
 
+/** Of every list of both interfaces; of a public list with a lower maximum it is that maximum. */
+export const defaultPageSize = 25;
+
 /** The message for a paging parameter of an operation that returns the whole result; its detail code is `not_paged`. */
 export const notPagedMessage = (name: string): string => `"${name}" is not supported here: the response is the whole result`;
 

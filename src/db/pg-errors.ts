@@ -1,4 +1,5 @@
 // Classifies PostgreSQL errors: constraint violations that a caller can correct, transient errors, and everything else.
+import { isConnectionLost, isConnectTimeout } from './driver/error-messages.ts';
 
 type PgError = { readonly code: string; readonly constraint?: string };
 
@@ -17,15 +18,17 @@ export const violatesConstraint = (error: unknown, constraint: string): boolean 
 /** Transient codes: connection failure, too many connections, disk or memory full, shutdown, timeout, serialization failure, deadlock. */
 const transientCodes =
   /^(08|53|57)|^(25P03|40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EAGAIN|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
-/** Messages of node-postgres and knex, which have no code. `timeout expired`: the server accepted the connection, but didn't respond. */
-const transientMessages =
-  /^timeout expired$|timeout exceeded when trying to connect|Timeout acquiring a connection|Connection terminated|connection error and is not queryable/;
+const isTransientMessage = (message: string): boolean => isConnectTimeout(message) || isConnectionLost(message);
 
 /** Whether the database is temporarily unavailable, overloaded or full, so that a retry may succeed. */
 export const isTransientError = (error: unknown): boolean => {
   const { code } = (error ?? {}) as { code?: unknown };
-  return (typeof code === 'string' && transientCodes.test(code)) || (error instanceof Error && transientMessages.test(error.message));
+  return (typeof code === 'string' && transientCodes.test(code)) || (error instanceof Error && isTransientMessage(error.message));
 };
+
+/** Whether an error has an SQLSTATE or a network error's code, or means that a connection broke or could not be established. */
+export const isDatabaseFailure = (error: unknown): boolean =>
+  /^([0-9A-Z]{5}|E[A-Z_]+)$/.test(sqlState(error) ?? '') || (error instanceof Error && isTransientMessage(error.message));
 
 /** Whether a write failed for lack of disk space. PostgreSQL uses the code 53100 only for some of these failures. */
 export const isDiskFull = (error: unknown): boolean =>

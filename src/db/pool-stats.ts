@@ -1,26 +1,20 @@
 // The current usage of the connection pools, for the metrics.
-import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { Db } from '../core/ctx.ts';
+import { knexPoolUsage } from './driver/knex-pool.ts';
 
-type PoolStats = { readonly size: number; readonly used: number; readonly idle: number; readonly waiting: number };
-/** knex's connection pool. */
-type Tarn = { readonly max: number; numUsed(): number; numFree(): number; numPendingAcquires(): number };
+type PoolUsage = { readonly used: number; readonly idle: number; readonly waiting: number };
+type PoolName = keyof Db['maxConnections'];
 
-function ofKnex({ client }: Knex): PoolStats {
-  const pool = client.pool as Tarn;
-  return { size: pool.max, used: pool.numUsed(), idle: pool.numFree(), waiting: pool.numPendingAcquires() };
-}
-const ofPg = ({ options, totalCount, idleCount, waitingCount }: Pool): PoolStats => ({
-  size: options.max,
+const pgPoolUsage = ({ totalCount, idleCount, waitingCount }: Pool): PoolUsage => ({
   used: totalCount - idleCount,
   idle: idleCount,
   waiting: waitingCount,
 });
 
-export const poolStats = ({ control, lookups, data, exports }: Db): Readonly<Record<Exclude<keyof Db, 'isEmbedded'>, PoolStats>> => ({
-  control: ofKnex(control),
-  lookups: ofKnex(lookups),
-  data: ofPg(data),
-  exports: ofPg(exports),
+export const poolStats = (db: Db): Readonly<Record<PoolName, PoolUsage & { readonly size: number }>> => ({
+  control: { size: db.maxConnections.control, ...knexPoolUsage(db.control) },
+  lookups: { size: db.maxConnections.lookups, ...knexPoolUsage(db.lookups) },
+  data: { size: db.maxConnections.data, ...pgPoolUsage(db.data) },
+  exports: { size: db.maxConnections.exports, ...pgPoolUsage(db.exports) },
 });

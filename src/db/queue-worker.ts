@@ -2,7 +2,8 @@
 // Polls when a notification reports new work, when a claim is finished, and at a fixed interval.
 import type { Ctx } from '../core/ctx.ts';
 import { startLeaseRenewal } from '../core/lease.ts';
-import { subscribeToChannel } from './notifications.ts';
+import { startRecurring } from '../core/recurring.ts';
+import { anyOwner, Semaphore } from '../core/semaphore.ts';
 
 export type Queue<Claim> = {
   /** The queue's name in metrics and logs. */
@@ -29,62 +30,59 @@ export type QueueWorker = {
   stop(): Promise<void>;
 };
 
+const warn =
+  ({ log }: Pick<Ctx, 'log'>, queue: string, what: string) =>
+  (error: unknown): void =>
+    log.warn({ err: error, queue }, what);
+
+/** Returns whether the work succeeded. Never rejects. */
+async function workOn<Claim>(ctx: Pick<Ctx, 'log'>, queue: Queue<Claim>, claim: Claim, stopping: AbortSignal): Promise<boolean> {
+  const { name, lease } = queue;
+  const warnOfRenewal = warn(ctx, name, 'could not renew the lease of a claim');
+  const stopRenewal = lease && startLeaseRenewal(lease.ms, () => lease.renew(claim), warnOfRenewal);
+  try {
+    await queue.work(claim, stopping);
+    return true;
+  } catch (error) {
+    warn(ctx, name, 'processing a claim failed; it is retried when its lease expires')(error);
+    return false;
+  } finally {
+    stopRenewal?.();
+  }
+}
+
 /** Starts polling at once. Failures are logged and retried at a later poll; none of the returned promises rejects. */
 export function startQueueWorker<Claim>(ctx: Pick<Ctx, 'db' | 'log'>, queue: Queue<Claim>): QueueWorker {
-  const stopping = new AbortController();
-  const inFlight = new Set<Promise<void>>();
-  let claiming: Promise<void> | undefined;
-  let pollAgain = false;
-
-  const workOn = async (claim: Claim): Promise<void> => {
-    const { lease } = queue;
-    const warnOfRenewal = warn(ctx, queue.name, 'could not renew the lease of a claim');
-    const stopRenewal = lease && startLeaseRenewal(lease.ms, () => lease.renew(claim), warnOfRenewal);
-    try {
-      await queue.work(claim, stopping.signal);
-    } finally {
-      stopRenewal?.();
-    }
-  };
+  const slots = new Semaphore({ maxRunning: queue.concurrency });
   // Sequential, so that many polls at once cost the database no more than one.
-  const claimAll = async (): Promise<void> => {
-    while (!stopping.signal.aborted && inFlight.size < queue.concurrency) {
-      const claim = await queue.claim();
-      if (claim === undefined) return;
-      const work = workOn(claim)
-        .finally(() => inFlight.delete(work))
-        .then(poll, warn(ctx, queue.name, 'processing a claim failed; it is retried when its lease expires'));
-      inFlight.add(work);
+  const claimAll = async (stopping: AbortSignal): Promise<void> => {
+    while (!stopping.aborted) {
+      const release = slots.tryAcquire(anyOwner);
+      if (release === undefined) return;
+      const claim = await queue.claim().catch((error: unknown) => {
+        release();
+        throw error;
+      });
+      if (claim === undefined) return release();
+      void workOn(ctx, queue, claim, stopping).then((succeeded) => {
+        release();
+        if (succeeded) poll();
+      });
     }
   };
-  const poll = (): void => {
-    pollAgain = claiming !== undefined;
-    if (pollAgain || stopping.signal.aborted) return;
-    claiming = claimAll()
-      .catch(warn(ctx, queue.name, 'could not poll a queue'))
-      .finally(() => {
-        claiming = undefined;
-        if (pollAgain) poll();
-      });
-  };
+  const polling = startRecurring(queue.pollMs, claimAll, warn(ctx, queue.name, 'could not poll a queue'));
+  const poll = (): void => void polling.tickAgain();
   const waitUntilIdle = async (): Promise<void> => {
-    for (poll(); claiming !== undefined || inFlight.size > 0; ) await Promise.all([claiming, ...inFlight]);
+    for (poll(); polling.inProgress() !== undefined || slots.stats().running > 0; )
+      await Promise.all([polling.inProgress(), slots.waitUntilIdle()]);
   };
-  const unsubscribe = queue.channel === undefined ? undefined : subscribeToChannel(ctx, queue.channel, poll);
-  const timer = setInterval(poll, queue.pollMs);
+  const unsubscribe = queue.channel === undefined ? undefined : ctx.db.notifications.subscribe(queue.channel, poll);
   poll();
   return {
     poll,
     waitUntilIdle,
     stop: async () => {
-      clearInterval(timer);
-      stopping.abort();
-      await Promise.all([unsubscribe?.(), waitUntilIdle()]);
+      await Promise.all([polling.stop(), unsubscribe?.(), waitUntilIdle()]);
     },
   };
 }
-
-const warn =
-  ({ log }: Pick<Ctx, 'log'>, queue: string, what: string) =>
-  (error: unknown): void =>
-    log.warn({ err: error, queue }, what);

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { parse as parseCookies } from 'cookie';
 import type { Request, RequestHandler, Response } from 'express';
 import { ipKeyGenerator } from 'express-rate-limit';
-import type { Caller, CallerCtx, Ctx } from '../core/ctx.ts';
+import type { Caller, CallerCtx, Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { identify } from '../identity/principal.ts';
@@ -59,7 +59,7 @@ export function assertSameOrigin(req: Request, publicUrl: string): void {
  * Middleware that identifies the caller and sets `callerCtx`. Without `sessions` cookies are ignored. Throws 401 for a missing or invalid
  * credential, and 429 once the caller's network has failed too often.
  */
-export function authenticate(ctx: Ctx, verify: VerifyToken, { sessions } = { sessions: true }): RequestHandler {
+export function authenticate(ctx: ReadingCtx, verify: VerifyToken, { sessions } = { sessions: true }): RequestHandler {
   return async (req, res, next) => {
     const ip = callerAddress(req);
     const left = new AbortController();

@@ -5,7 +5,7 @@ import type { Request, Response } from 'express';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { notPagedMessage } from '../db/page.ts';
-import type { Route } from './route.ts';
+import type { Route } from './route/route.ts';
 
 /** A file name that is valid on every operating system: no path, no control characters, not too long. */
 const safeName = (name: string): string => {

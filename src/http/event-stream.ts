@@ -4,9 +4,12 @@
 import type { Response } from 'express';
 import type { CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
+import { startRecurring } from '../core/recurring.ts';
+import { Semaphore } from '../core/semaphore.ts';
 import { rateLimitKey, reidentifyCaller } from './authenticate.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
-import { authorize, type EventChannel, type Route } from './route.ts';
+import { authorize } from './route/authorize.ts';
+import type { EventChannel, Route } from './route/route.ts';
 import { createTopicNotifications, type TopicNotifications } from './topic-notifications.ts';
 
 export type StreamOptions = {
@@ -127,17 +130,14 @@ async function recheck({ ctx, route, res, abort }: Stream): Promise<void> {
 /** Sends heartbeats, rechecks the credential and notices a disconnect while the stream runs. Returns a function that stops this. */
 function watch(stream: Stream): () => void {
   const { res, limits, abort, route } = stream;
-  let checking = false;
   const heart = setInterval(() => {
     if (res.headersSent && !res.writableNeedDrain) res.write(': still here\n\n');
   }, limits.heartbeatMs);
-  const checks = setInterval(() => {
-    if (checking) return;
-    checking = true;
-    recheck(stream).finally(() => {
-      checking = false;
-    });
-  }, limits.recheckMs);
+  const checks = startRecurring(
+    limits.recheckMs,
+    () => recheck(stream),
+    () => undefined,
+  );
   const gone = (): void => abort.abort(new StreamEnded('the client disconnected'));
   res.once('close', gone);
   // A POST streams a response while it is produced: it can't be resumed and has its own time limit.
@@ -146,7 +146,7 @@ function watch(stream: Stream): () => void {
   return () => {
     clearTimeout(over);
     clearInterval(heart);
-    clearInterval(checks);
+    void checks.stop();
     res.off('close', gone);
   };
 }
@@ -197,15 +197,13 @@ export function replayStream(route: Route, body: unknown, res: Response): void {
 export function createStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = {}): Streams {
   const limits: Limits = { ...defaultLimits, ...given };
   const notices = createTopicNotifications(ctx, limits.pollMs);
-  const open = new Map<string, number>();
+  const open = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: limits.perCredential });
   return {
     serve: async (route, caller, input, header, res) => {
       const lastEventId = lastEventIdOf(header);
       if (stopping?.aborted === true) throw unavailable('The service is stopping', 2);
-      const key = rateLimitKey(res);
-      const held = open.get(key) ?? 0;
-      if (held >= limits.perCredential) throw tooManyStreams(limits.perCredential);
-      open.set(key, held + 1);
+      const release = open.tryAcquire(rateLimitKey(res));
+      if (release === undefined) throw tooManyStreams(limits.perCredential);
       const abort = new AbortController();
       const onStop = (): void =>
         abort.abort(res.headersSent ? new StreamEnded('the service is stopping') : unavailable('The service is stopping', 2));
@@ -214,9 +212,7 @@ export function createStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = 
         return await run({ limits, notices, route, ctx: caller, res, abort, lastEventId }, input);
       } finally {
         stopping?.removeEventListener('abort', onStop);
-        const left = (open.get(key) ?? 1) - 1;
-        if (left === 0) open.delete(key);
-        else open.set(key, left);
+        release();
       }
     },
   };

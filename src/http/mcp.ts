@@ -9,15 +9,14 @@ import express, {
   type RequestHandler,
   Router,
 } from 'express';
-import type { CallerCtx, Ctx } from '../core/ctx.ts';
+import type { CallerCtx, Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { isLoopbackName } from '../core/loopback.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, callerCtx, rateLimitKey } from './authenticate.ts';
-import { hasTooManyValues, tooManyValuesText } from './body-values.ts';
-import { maxBodyBytes } from './connections.ts';
-import { assertJsonBody } from './express.ts';
 import { consumeRateLimit, rateLimitRequests } from './rate-limit.ts';
+import { hasTooManyValues, maxBodyBytes, tooManyValuesText } from './route/body-limits.ts';
+import { assertJsonBody } from './router.ts';
 
 /** `body` is the parsed message or batch; `request` carries the headers only. */
 export type ServeMcp = (ctx: CallerCtx, request: Request, body: unknown) => Promise<Response>;
@@ -133,7 +132,7 @@ function addResourceMetadata({ settings: { oidc, publicUrl } }: Ctx): ErrorReque
 }
 
 /** Mount it at `mcpPath`. */
-export function createMcpRouter(ctx: Ctx, verify: VerifyToken, serve: ServeMcp): Router {
+export function createMcpRouter(ctx: ReadingCtx, verify: VerifyToken, serve: ServeMcp): Router {
   const router = Router({ caseSensitive: true, strict: true });
   router.use(
     (req, _res, next) => next(req.path === '/' ? undefined : 'router'),

@@ -1,9 +1,9 @@
 // Pagination, the same for every list: the query parameters that request a page, and the envelope that holds it.
 import { z } from 'zod';
+import { defaultPageSize } from '../db/page.ts';
 import { queryInteger } from './fields.ts';
 
 export const maxPageSize = 100;
-export const defaultPageSize = 25;
 
 export const pageFields = {
   page: queryInteger({ min: 1, max: 999_999_999, default: 1 }),
@@ -19,7 +19,7 @@ export const Pagination = z
     pageSize: z.int(),
     totalPages: z.int(),
   })
-  .meta({ id: 'Pagination', example: { total: 1, page: 1, pageSize: 25, totalPages: 1 } });
+  .meta({ id: 'Pagination', example: { total: 1, page: 1, pageSize: defaultPageSize, totalPages: 1 } });
 
 export const pageOf = <T extends z.ZodType>(item: T) => z.object({ data: z.array(item), pagination: Pagination });
 

@@ -5,8 +5,9 @@ import type { RequestHandler } from 'express';
 import type { Clock } from '../core/clock.ts';
 import { AppError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import { lingeringClose, maxBodyBytes } from './connections.ts';
+import { lingeringClose } from './driver/connection-end.ts';
 import { setPendingHeaders } from './pending-headers.ts';
+import { maxBodyBytes } from './route/body-limits.ts';
 import { knownMethod, type OnServed, servedOf } from './served.ts';
 
 const acceptable = /^[A-Za-z0-9._-]{8,64}$/;

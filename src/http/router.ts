@@ -1,25 +1,18 @@
 // Builds an Express router from route values: request-log → authenticate → rate-limit → invoke.
 import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { Ctx } from '../core/ctx.ts';
+import type { Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError, notFound } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { assertSameOrigin, authenticate, callerAddress, callerCtx, networkOf, rateLimitKey } from './authenticate.ts';
-import { maxBodyBytes } from './connections.ts';
 import { sendDownload } from './download.ts';
 import { createStreams, replayStream, type Streams } from './event-stream.ts';
 import { invokeOnce, streamOnce } from './idempotency.ts';
 import { countFailedAuthentication, rateLimitRequests } from './rate-limit.ts';
-import {
-  type AnyRoute,
-  assertNoQuery,
-  authorizeAndParse,
-  type PublicRoute,
-  type RawInput,
-  type Route,
-  type RouteResponse,
-  successStatus,
-} from './route.ts';
+import { maxBodyBytes } from './route/body-limits.ts';
+import { authorizeAndParse, type RouteResponse } from './route/invoke.ts';
+import { assertNoQuery } from './route/parse.ts';
+import { type AnyRoute, type PublicRoute, type RawInput, type Route, successStatus } from './route/route.ts';
 import { platformBase, recordServed } from './served.ts';
 
 function send(res: Response, { status, body }: RouteResponse): void {
@@ -160,7 +153,7 @@ function assertKnownMethod(routes: readonly AnyRoute[]): RequestHandler {
 const literalFirst = (a: AnyRoute, b: AnyRoute): number => a.path.split('{').length - b.path.split('{').length;
 
 /** Serves the routes: public ones and webhooks first, all others behind authentication and the rate limit. */
-export function createRouteRouter(ctx: Ctx, routes: readonly AnyRoute[], verify: VerifyToken, streams = createStreams(ctx)): Router {
+export function createRouteRouter(ctx: ReadingCtx, routes: readonly AnyRoute[], verify: VerifyToken, streams = createStreams(ctx)): Router {
   const router = Router({ caseSensitive: true });
   for (const route of routes) {
     if (route.access !== 'public') continue;

@@ -11,10 +11,10 @@ import { attemptTtlMs, type ClientInfo, finishSignIn, signOut, startSignIn } fro
 import { activeMembership, findMemberships } from '../identity/users.store.ts';
 import { assertSameOrigin, callerAddress, cookieOf, countGuess, networkOf, sessionCookie, sessionCookieName } from './authenticate.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
+import { sendSignInError } from './pages/sign-in-page.ts';
 import { countFailedAuthentication } from './rate-limit.ts';
-import { toErrorDetails } from './route.ts';
-import { sendSignInError } from './sign-in-page.ts';
-import { validationMessage } from './validation-messages.ts';
+import { toErrorDetails } from './route/parse.ts';
+import { validationMessage } from './route/validation-messages.ts';
 
 const attemptCookieName = 'portal_sign_in';
 const LoginQuery = z.strictObject({

@@ -1,7 +1,6 @@
 // Notifications that something which streams follow has changed. However many subscribers this process has, one connection listens: it is
 // opened for the first and closed after the last. A notification may be lost with its connection, so subscribers also poll.
 import type { Ctx } from '../core/ctx.ts';
-import { subscribeToChannel } from '../db/notifications.ts';
 
 /** The NOTIFY channel; its payload is the topic, such as `sync-run:<id>`. */
 const channel = 'streams';
@@ -43,7 +42,7 @@ export function createTopicNotifications(ctx: Pick<Ctx, 'db' | 'log'>, pollMs: n
     subscribe: (topic, signal) => {
       const subscriber: Subscriber = { pending: false, wake: noop };
       topics.set(topic, (topics.get(topic) ?? new Set()).add(subscriber));
-      unlisten ??= subscribeToChannel(ctx, channel, notify);
+      unlisten ??= ctx.db.notifications.subscribe(channel, notify);
       return {
         next: async () => {
           signal.throwIfAborted();

@@ -3,6 +3,7 @@
 // two tasks of one organization in a row while another organization's task waits.
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../core/errors.ts';
+import { Semaphore } from '../core/semaphore.ts';
 import type { TaskResult, TemplateTask } from './template.ts';
 import { templateLimits } from './template.ts';
 
@@ -16,7 +17,6 @@ export type TemplateThread = {
    */
   run(organizationId: string, task: TemplateTask): Promise<TaskOutcome>;
 };
-type Job = { organizationId: string; task: TemplateTask; resolve(outcome: TaskOutcome): void; reject(error: unknown): void };
 
 /** `program` is replaced only in tests. */
 export type ThreadOptions = { readonly deadlineMs: number; readonly heapMb: number; readonly idleMs: number; readonly program: URL };
@@ -73,20 +73,19 @@ async function startWorker({ heapMb, program }: ThreadOptions): Promise<Worker> 
 }
 
 const ignore = (): void => undefined;
+const tooManyWaiting = unavailable('Too many templates are waiting to be rendered', 5);
 
 /** Starts no thread before the first task. `run` rejects as TemplateThread describes. */
 export function createTemplateThread(given: Partial<ThreadOptions> = {}): TemplateThread {
   const options = { ...defaults, ...given };
-  const waiting: Job[] = [];
+  // One permit: of the organizations that wait, the one whose last task is longest ago is next.
+  const turns = new Semaphore({ maxRunning: 1, maxWaiting: templateLimits.maxWaiting }, { full: tooManyWaiting });
   let thread: Worker | undefined;
-  let working = false;
-  let lastServed = '';
   let idle: NodeJS.Timeout | undefined;
 
   function terminate(): void {
-    const ending = thread;
+    thread?.terminate().catch(ignore);
     thread = undefined;
-    ending?.terminate().catch(ignore);
   }
 
   async function start(): Promise<Worker> {
@@ -114,26 +113,16 @@ export function createTemplateThread(given: Partial<ThreadOptions> = {}): Templa
     }
   }
 
-  async function drainQueue(): Promise<void> {
-    working = true;
-    clearTimeout(idle);
-    while (waiting.length > 0) {
-      const other = waiting.findIndex(({ organizationId }) => organizationId !== lastServed);
-      const [job] = waiting.splice(Math.max(other, 0), 1);
-      if (job === undefined) break;
-      lastServed = job.organizationId;
-      await runNow(job.task).then(job.resolve, job.reject);
-    }
-    working = false;
-    idle = setTimeout(terminate, options.idleMs).unref();
-  }
-
   return {
-    run: (organizationId, task) =>
-      new Promise<TaskOutcome>((resolve, reject) => {
-        if (waiting.length >= templateLimits.maxWaiting) throw unavailable('Too many templates are waiting to be rendered', 5);
-        waiting.push({ organizationId, task, resolve, reject });
-        if (!working) void drainQueue();
-      }),
+    async run(organizationId, task) {
+      const release = await turns.acquire(organizationId);
+      clearTimeout(idle);
+      try {
+        return await runNow(task);
+      } finally {
+        release();
+        if (turns.stats().running === 0) idle = setTimeout(terminate, options.idleMs).unref();
+      }
+    },
   };
 }

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { asAdmin } from '../../packages/netsuite-simulator/test/test-account.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
+import { asSuperuser } from '../setup/superuser.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -27,15 +27,15 @@ it('claims one row although statistics say that the table has one', async () => 
     tx('pay_accounts').insert({ ...own, id: account_id, provider: 'sandbox' }),
   );
   await add(1);
-  await asAdmin(database.address.database, (client) => client.query('vacuum analyze pay_tasks'));
+  await asSuperuser(database.address.database, (client) => client.query('vacuum analyze pay_tasks'));
   await add(7);
   await database.ctx.db.control.raw("select * from claim_pay_task(?, interval '1 minute')", [createId()]);
-  const leased = await asAdmin(database.address.database, (client) => client.query('select from pay_tasks where lease_id is not null'));
+  const leased = await asSuperuser(database.address.database, (client) => client.query('select from pay_tasks where lease_id is not null'));
   expect(leased.rowCount).toBe(1);
 });
 
 it('no claim function leaves it to the planner how often its inner query runs', async () => {
-  const { rows } = await asAdmin(database.address.database, (client) =>
+  const { rows } = await asSuperuser(database.address.database, (client) =>
     client.query<{ proname: string; prosrc: string }>("select proname, prosrc from pg_proc where prosrc ~ 'limit \\w+ for update'"),
   );
   expect(rows.length).toBeGreaterThan(5);

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, lstat, mkdir, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
-import { assertOwnFolder, findPrograms, repairLinks } from '../../src/db/embedded-binaries.ts';
+import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts';
+import { assertOwnFolder } from '../../src/db/embedded/folders.ts';
+import { findPrograms, repairLinks } from '../../src/db/embedded/programs.ts';
+import { createScratchFolder } from '../setup/scratch-folder.ts';
 
 let base: string;
 let dataDir: string;
@@ -42,7 +43,7 @@ async function serverPid(dir: string): Promise<number> {
 }
 
 beforeAll(async () => {
-  base = await mkdtemp(path.join(await realpath(tmpdir()), 'embedded-'));
+  base = await realpath(await createScratchFolder('embedded-'));
   dataDir = newFolder();
 });
 
@@ -150,7 +151,7 @@ describe('startEmbedded', () => {
 
   it('leaves the server running when its starter is killed with -9, and the next start attaches', async () => {
     const script = `const { startEmbedded } = await import(process.argv[1]); await startEmbedded(process.argv[2]); console.log('ready'); setInterval(() => {}, 1e6);`;
-    const starter = spawn(process.execPath, ['--input-type=module', '-e', script, path.resolve('src/db/embedded.ts'), dataDir], {
+    const starter = spawn(process.execPath, ['--input-type=module', '-e', script, path.resolve('src/db/embedded/embedded.ts'), dataDir], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const gone = once(starter, 'exit');

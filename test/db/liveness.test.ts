@@ -4,10 +4,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { Knex } from 'knex';
 import { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createLog } from '../../src/core/log.ts';
-import { openKnex, poolConfig } from '../../src/db/connect.ts';
+import { connectClient, openKnex, poolConfig } from '../../src/db/connect.ts';
 import { type LivenessMonitor, monitorDatabaseLiveness } from '../../src/db/liveness.ts';
-import { subscribeToChannel } from '../../src/db/notifications.ts';
+import { createNotificationListener } from '../../src/db/notifications.ts';
 import { isTransientError } from '../../src/db/pg-errors.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
@@ -80,9 +79,8 @@ it('lets a statement run for any time while the server responds', async () => {
 describe('an unresponsive server', () => {
   it('running and new queries fail, and everything works again when the server responds', async () => {
     let noticed = Promise.withResolvers<void>();
-    const unsubscribe = subscribeToChannel({ db: { ...database.ctx.db, control: knex }, log: createLog('silent') }, 'words', () =>
-      noticed.resolve(),
-    );
+    const listener = createNotificationListener(connectClient(poolConfig(address, 'portal_service', { stream: monitor.openSocket })));
+    const unsubscribe = listener.subscribe('words', () => noticed.resolve());
     await noticed.promise;
     const open = await knex.transaction();
     await open.raw('select');

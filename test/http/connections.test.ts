@@ -6,10 +6,10 @@ import express from 'express';
 import pino from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
-import { maxBodyBytes } from '../../src/http/connections.ts';
 import { errorHandler } from '../../src/http/errors.ts';
 import { assertHeaders, requestLog } from '../../src/http/request-log.ts';
-import { attachApp, createHttpServer } from '../../src/http/server.ts';
+import { maxBodyBytes } from '../../src/http/route/body-limits.ts';
+import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
 import { until } from '../setup/until.ts';
 
 /** Far more than the operating system buffers for a client that doesn't read. */
@@ -27,7 +27,7 @@ const logged = (message: string) => lines.map((line) => JSON.parse(line)).filter
 
 beforeAll(async () => {
   const log = pino({}, { write: (line: string) => lines.push(line) });
-  server = createHttpServer(
+  ({ server } = createHttpServer(
     log,
     {},
     {
@@ -41,8 +41,8 @@ beforeAll(async () => {
       readTimeoutMs: 150,
       minBytesPerSecond: 100 << 20,
     },
-  );
-  impatient = createHttpServer(log, {}, { headersTimeout: 200, requestTimeout: 200, connectionsCheckingInterval: 50 });
+  ));
+  impatient = createHttpServer(log, {}, { headersTimeout: 200, requestTimeout: 200, connectionsCheckingInterval: 50 }).server;
   const app = express();
   app.use(requestLog(log, systemClock), assertHeaders);
   app.get('/large', (_req, res) => void res.type('text/plain').send(Buffer.alloc(largeBytes, 'x')));

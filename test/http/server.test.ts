@@ -6,10 +6,10 @@ import express from 'express';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
-import { lingerMs } from '../../src/http/connections.ts';
+import { lingerMs } from '../../src/http/driver/connection-end.ts';
 import { errorHandler, notFoundHandler } from '../../src/http/errors.ts';
 import { assertHeaders, requestLog } from '../../src/http/request-log.ts';
-import { attachApp, createHttpServer } from '../../src/http/server.ts';
+import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
 import { until } from '../setup/until.ts';
 
 let server: Server;
@@ -35,8 +35,8 @@ beforeAll(async () => {
   app.use(errorHandler(log));
   // Long, so that these requests never time out on a slow machine.
   const patient = { keepAliveTimeout: 120_000, headersTimeout: 120_000, requestTimeout: 120_000 };
-  server = createHttpServer(log, {}, patient);
-  impatient = createHttpServer(log, {}, { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 });
+  ({ server } = createHttpServer(log, {}, patient));
+  impatient = createHttpServer(log, {}, { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 }).server;
   for (const each of [server, impatient]) {
     attachApp(each, app);
     each.listen(0, '127.0.0.1');

@@ -1,7 +1,8 @@
-// Generates an OpenAPI 3.0.3 document from route values. A schema with an id (`meta({ id })`) becomes a component.
+// Generates an OpenAPI 3.0.3 document from route values.
 import { OpenApiBuilder, type OperationObject, type ParameterObject, type ResponsesObject, type SchemaObject } from 'openapi3-ts/oas30';
-import { z } from 'zod';
-import { exampleOf } from './openapi-example.ts';
+import type { z } from 'zod';
+import { type AnyRoute, type PublicRoute, type RouteGroup, successStatus } from '../route/route.ts';
+import { exampleOf } from './example.ts';
 import {
   componentHeaders,
   componentResponses,
@@ -10,58 +11,10 @@ import {
   operationDescription,
   parameterDescription,
   successHeaders,
-} from './openapi-parts.ts';
-import { type AnyRoute, type PublicRoute, type RouteGroup, successStatus } from './route.ts';
+} from './responses.ts';
+import { toSchema } from './schema.ts';
 
 type Json = Record<string, unknown>;
-
-/** A field's own `openapi` metadata replaces what zod generates for its transforms. */
-function tidy(schema: Json): void {
-  const wire = schema['openapi'];
-  if (typeof wire === 'object' && wire !== null) {
-    for (const key of Object.keys(schema)) delete schema[key];
-    Object.assign(schema, wire);
-  }
-  for (const key of ['$schema', 'id', '~standard']) delete schema[key];
-  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
-  if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
-}
-
-/** Moves named schemas to the components and replaces them with references. */
-function hoist(value: unknown, components: Map<string, SchemaObject>): unknown {
-  if (Array.isArray(value)) return value.map((item) => hoist(item, components));
-  if (typeof value !== 'object' || value === null) return value;
-  const { $defs, definitions, ...rest } = value as Json;
-  // OpenAPI 3.0 allows `nullable` only together with `type`; the named schemas are all objects.
-  if (rest['nullable'] === true && rest['allOf'] !== undefined) rest['type'] ??= 'object';
-  for (const [name, part] of Object.entries({ ...(definitions as Json | undefined), ...($defs as Json | undefined) })) {
-    if (!components.has(name)) components.set(name, hoist(part, components) as SchemaObject);
-  }
-  const ref = rest['$ref'];
-  if (typeof ref === 'string') return { $ref: ref.replace(/^#\/(\$defs|definitions)\//, '#/components/schemas/') };
-  return Object.fromEntries(Object.entries(rest).map(([key, item]) => [key, hoist(item, components)]));
-}
-
-function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Map<string, SchemaObject>): SchemaObject {
-  const made = z.toJSONSchema(schema, {
-    target: 'openapi-3.0',
-    io,
-    unrepresentable: 'any',
-    override: ({ jsonSchema }) => tidy(jsonSchema as Json),
-  });
-  // Responses may get new fields, so clients must not reject unknown ones.
-  return hoist(io === 'output' ? withOpenObjects(made) : made, components) as SchemaObject;
-}
-
-function withOpenObjects(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withOpenObjects);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([key, item]) => !(key === 'additionalProperties' && item === false))
-      .map(([key, item]) => [key, withOpenObjects(item)]),
-  );
-}
 
 function parameters(location: 'path' | 'query', shape: z.ZodObject | undefined, components: Map<string, SchemaObject>): ParameterObject[] {
   return Object.entries(shape?.shape ?? {}).map(([name, field]) => {
@@ -210,5 +163,5 @@ export function describeRoutes(
   for (const [path, item] of paths) builder.addPath(path, item);
   for (const [name, schema] of components) builder.addSchema(name, schema);
   builder.rootDoc.security = [{ bearer: [] }, { session: [] }];
-  return builder.getSpec() as unknown as Json;
+  return { ...builder.getSpec() };
 }

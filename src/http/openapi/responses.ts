@@ -1,13 +1,15 @@
 // What all operations of the OpenAPI document share: headers, error responses, and the texts about permissions and parameters.
 import type { HeadersObject, ReferenceObject, ResponseObject, SchemaObject } from 'openapi3-ts/oas30';
 import { type ZodType, z } from 'zod';
-import { type ErrorCode, errorStatus, notFound } from '../core/errors.ts';
-import { internalErrorText, unavailableText } from './errors.ts';
-import { shortText } from './fields.ts';
-import { exampleId } from './openapi-example.ts';
-import { PageQuery } from './page.ts';
-import { type AnyRoute, forbiddenText, type NameKind, type Route, toErrorDetails } from './route.ts';
-import { validationMessage } from './validation-messages.ts';
+import { type ErrorCode, errorStatus, notFound } from '../../core/errors.ts';
+import { internalErrorText, unavailableText } from '../errors.ts';
+import { shortText } from '../fields.ts';
+import { PageQuery } from '../page.ts';
+import { forbiddenText } from '../route/authorize.ts';
+import { type NameKind, toErrorDetails } from '../route/parse.ts';
+import type { AnyRoute, Route } from '../route/route.ts';
+import { validationMessage } from '../route/validation-messages.ts';
+import { exampleId } from './example.ts';
 
 export const componentHeaders: HeadersObject = {
   'X-Request-Id': {

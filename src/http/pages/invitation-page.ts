@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { RequestHandler } from 'express';
 import { assetsVersion, readAsset, serveAssets, servePage } from './static-page.ts';
 
-const folder = fileURLToPath(new URL('../../web/invitations/', import.meta.url));
+const folder = fileURLToPath(new URL('../../../web/invitations/', import.meta.url));
 const files = ['accept.js', 'accept.css'];
 
 /** Mount `assets` at /invitation-assets and `page` for GET /invitations/accept. Other small pages share `stylesheet`. */

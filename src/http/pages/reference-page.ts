@@ -7,7 +7,7 @@ import type { RequestHandler } from 'express';
 import { type Asset, assetsVersion, readAsset, serveAssets, servePage } from './static-page.ts';
 
 const assetsBase = '/reference-assets';
-const ownFolder = fileURLToPath(new URL('../../web/reference/', import.meta.url));
+const ownFolder = fileURLToPath(new URL('../../../web/reference/', import.meta.url));
 const packages = createRequire(import.meta.url);
 
 const publicFiles = [

@@ -4,37 +4,14 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { Ctx } from '../core/ctx.ts';
-import { escapeHtml } from '../core/escape-html.ts';
-import { countGuess } from './authenticate.ts';
+import type { Ctx } from '../../core/ctx.ts';
+import { escapeHtml } from '../../core/escape-html.ts';
+import { cancelPaySession, findPaySession, type PaySession, payByCard } from '../../gateways/payments/sandbox/pay-session.ts';
+import { countGuess } from '../authenticate.ts';
 import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
 import { assetsVersion, readAsset, serveAssets } from './static-page.ts';
 
-/** Amounts are decimal strings; the URLs are those of the checkout. */
-type Session = {
-  readonly payee: string;
-  readonly title: string;
-  readonly items: readonly { readonly label: string; readonly amount: string }[];
-  readonly amount: string;
-  readonly currency: string;
-  readonly state: 'open' | 'expired' | 'processing' | 'paid' | 'failed' | 'canceled';
-  readonly failure: string | null;
-  readonly last4: string | null;
-  readonly expiresAt: Date;
-  readonly successUrl: string;
-  readonly cancelUrl: string;
-  readonly cards: readonly { readonly id: string; readonly last4: string; readonly title: string; readonly description: string }[];
-};
-type PayResult = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: Session };
-
-/** What the page can do. Each method resolves with undefined for an unknown token. */
-export type PaySessions = {
-  find(ctx: Ctx, token: string): Promise<Session | undefined>;
-  pay(ctx: Ctx, token: string, cardId: string): Promise<PayResult | undefined>;
-  cancel(ctx: Ctx, token: string): Promise<PayResult | undefined>;
-};
-
-const folder = fileURLToPath(new URL('../../web/payments/', import.meta.url));
+const folder = fileURLToPath(new URL('../../../web/payments/', import.meta.url));
 
 /** Formats the amount with exactly the decimal places that it has; the string is never converted to a number. */
 const shownAmount = (amount: string, currency: string): string => {
@@ -56,8 +33,8 @@ const document = (title: string, body: string, stylesheets: readonly string[]): 
     stylesheets,
   });
 
-function bill({ payee, title, items, amount, currency }: Session): string {
-  const row = ({ label, amount: part }: Session['items'][number]) =>
+function bill({ payee, title, items, amount, currency }: PaySession): string {
+  const row = ({ label, amount: part }: PaySession['items'][number]) =>
     `        <tr><th scope="row">${escapeHtml(label)}</th><td>${escapeHtml(shownAmount(part, currency))}</td></tr>`;
   return `    <section aria-label="What is paid">
       <table>
@@ -69,9 +46,9 @@ ${items.map(row).join('\n')}
     </section>`;
 }
 
-function form(session: Session): string {
+function form(session: PaySession): string {
   const { payee, amount, currency, failure, last4, expiresAt, cards } = session;
-  const choice = ({ id, last4: digits, title, description }: Session['cards'][number], index: number) => `        <div class="card">
+  const choice = ({ id, last4: digits, title, description }: PaySession['cards'][number], index: number) => `        <div class="card">
           <input type="radio" name="card" value="${id}" id="card-${id}" aria-describedby="says-${id}" required${index === 0 ? ' checked' : ''}>
           <label for="card-${id}">${escapeHtml(title)} <span class="digits">ends in ${digits}</span></label>
           <p id="says-${id}">${escapeHtml(description)}</p>
@@ -95,8 +72,8 @@ ${cards.map(choice).join('\n')}
     <p class="until">This page is open until <time datetime="${expiresAt.toISOString()}">${expiresAt.toISOString().slice(11, 16)} UTC</time>.</p>`;
 }
 
-type Ending = { readonly heading: string; says(session: Session): string; readonly isPaid: boolean };
-const endings: Readonly<Record<Exclude<Session['state'], 'open'>, Ending>> = {
+type Ending = { readonly heading: string; says(session: PaySession): string; readonly isPaid: boolean };
+const endings: Readonly<Record<Exclude<PaySession['state'], 'open'>, Ending>> = {
   paid: { heading: 'Payment complete', says: ({ last4 }) => `It was paid with the card that ends in ${last4 ?? ''}.`, isPaid: true },
   processing: {
     heading: 'This payment is being processed',
@@ -116,7 +93,7 @@ const endings: Readonly<Record<Exclude<Session['state'], 'open'>, Ending>> = {
   },
 };
 
-function ending(session: Session, { heading, says, isPaid }: Ending): string {
+function ending(session: PaySession, { heading, says, isPaid }: Ending): string {
   const address = isPaid ? session.successUrl : session.cancelUrl;
   return `    <h1>${heading}</h1>
     <p>${escapeHtml(says(session))}</p>
@@ -124,7 +101,7 @@ ${bill(session)}
     <p class="actions"><a class="button" href="${escapeHtml(address)}">Back to ${escapeHtml(new URL(address).host)}</a></p>`;
 }
 
-function contentPolicy(session: Session | undefined): string {
+function contentPolicy(session: PaySession | undefined): string {
   // Browsers check the redirect after a form submission against the same list.
   const targets = session === undefined ? [] : [session.successUrl, session.cancelUrl].map((address) => new URL(address).origin);
   const form = [...new Set(["'self'", ...targets])].join(' ');
@@ -132,7 +109,8 @@ function contentPolicy(session: Session | undefined): string {
 }
 
 /** The URL is the credential: other sites must not learn it, while this page's own forms must send their origin. */
-const setHeaders = (res: Response, session: Session | undefined): void => setPrivatePageHeaders(res, contentPolicy(session), 'same-origin');
+const setHeaders = (res: Response, session: PaySession | undefined): void =>
+  setPrivatePageHeaders(res, contentPolicy(session), 'same-origin');
 
 /** Judged by the headers that browsers set. A client that sends neither is no browser, so no other page can have caused the request. */
 function comesFromHere(req: Request, publicUrl: string): boolean {
@@ -143,12 +121,7 @@ function comesFromHere(req: Request, publicUrl: string): boolean {
 
 const tokenOf = ({ params }: Request): string => String(params['token']);
 
-/** Mount `pages` at /pay/sandbox and `assets` at /pay-assets; `stylesheet` is the URL of the one that small pages share. */
-export function createSandboxPayPages(ctx: Ctx, sessions: PaySessions, stylesheet: string): { pages: Router; assets: RequestHandler } {
-  const assets = new Map([['pay.css', readAsset(path.join(folder, 'pay.css'))]]);
-  const version = assetsVersion(assets);
-  const stylesheets = [stylesheet, `/pay-assets/${version}/pay.css`];
-
+function createPages(ctx: Ctx, stylesheets: readonly string[]): Router {
   const refuse = (res: Response, status: number, heading: string, text: string): void => {
     setHeaders(res, undefined);
     res.status(status).type('html');
@@ -166,7 +139,7 @@ export function createSandboxPayPages(ctx: Ctx, sessions: PaySessions, styleshee
     next();
   });
   address.get(async (req, res) => {
-    const session = await sessions.find(ctx, tokenOf(req));
+    const session = await findPaySession(ctx, tokenOf(req));
     if (session === undefined) return unknown(req, res);
     setHeaders(res, session);
     const { state } = session;
@@ -183,7 +156,7 @@ export function createSandboxPayPages(ctx: Ctx, sessions: PaySessions, styleshee
       );
     const given: Record<string, unknown> = req.body ?? {};
     const isCanceling = given['do'] === 'cancel';
-    const result = isCanceling ? await sessions.cancel(ctx, tokenOf(req)) : await sessions.pay(ctx, tokenOf(req), String(given['card']));
+    const result = isCanceling ? await cancelPaySession(ctx, tokenOf(req)) : await payByCard(ctx, tokenOf(req), String(given['card']));
     if (result === undefined) return unknown(req, res);
     setHeaders(res, result.session);
     // After a decline, or when the session can no longer be paid, the page shows its state; reloading it submits nothing again.
@@ -194,5 +167,12 @@ export function createSandboxPayPages(ctx: Ctx, sessions: PaySessions, styleshee
     res.setHeader('Allow', 'GET, HEAD, POST');
     refuse(res, 405, 'Method not allowed', 'A payment page can only be opened and submitted.');
   });
-  return { pages, assets: serveAssets(assets, version) };
+  return pages;
+}
+
+/** Mount `pages` at /pay/sandbox and `assets` at /pay-assets; `stylesheet` is the URL of the one that small pages share. */
+export function createSandboxPayPages(ctx: Ctx, stylesheet: string): { pages: Router; assets: RequestHandler } {
+  const assets = new Map([['pay.css', readAsset(path.join(folder, 'pay.css'))]]);
+  const version = assetsVersion(assets);
+  return { pages: createPages(ctx, [stylesheet, `/pay-assets/${version}/pay.css`]), assets: serveAssets(assets, version) };
 }

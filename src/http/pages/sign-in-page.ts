@@ -2,9 +2,9 @@
 // identity provider sent.
 import { createHash } from 'node:crypto';
 import type { Response } from 'express';
-import type { AppError } from '../core/errors.ts';
-import { escapeHtml } from '../core/escape-html.ts';
-import { requestIdOf } from './errors.ts';
+import type { AppError } from '../../core/errors.ts';
+import { escapeHtml } from '../../core/escape-html.ts';
+import { requestIdOf } from '../errors.ts';
 
 const style = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;background:#f6f7f9;color:#1b2430}
 body{margin:0;padding:12vh 1rem 2rem;display:grid;justify-items:center}

@@ -1,6 +1,6 @@
 // Pages rendered for one person, whose address is often a secret that grants access: no script, no caching, no indexing.
 import type { Response } from 'express';
-import { escapeHtml } from '../core/escape-html.ts';
+import { escapeHtml } from '../../core/escape-html.ts';
 
 /** `title` is text; `header` and `body` are HTML. */
 type SmallPage = { readonly title: string; readonly header: string; readonly body: string; readonly stylesheets: readonly string[] };

@@ -1,9 +1,9 @@
 // The pages behind the unsubscribe link of a subscription's mails. GET only shows a page, since mail scanners open every link; POST to the
 // same address unsubscribes whatever its body holds, as RFC 8058 demands: no sign-in, no cookie, no redirect, no script.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { Ctx } from '../core/ctx.ts';
-import { escapeHtml } from '../core/escape-html.ts';
-import { countGuess } from './authenticate.ts';
+import type { Ctx } from '../../core/ctx.ts';
+import { escapeHtml } from '../../core/escape-html.ts';
+import { countGuess } from '../authenticate.ts';
 import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
 
 /** `ended`: the organization removed the address from the list. */

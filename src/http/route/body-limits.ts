@@ -1,5 +1,7 @@
-// Limits how many values a body may hold, in addition to its size in bytes. A megabyte can be three hundred thousand empty objects, and
+// The limits of a request's body: its size in bytes, and how many values it may hold. A megabyte can be three hundred thousand empty objects, and
 // validating each takes some microseconds during which the process serves no other request.
+
+export const maxBodyBytes = 1024 * 1024;
 
 /** Array entries and object members, summed over all depths. */
 const maxValues = 50_000;

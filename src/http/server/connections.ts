@@ -1,22 +1,8 @@
-// Closes the connections of misbehaving clients: those that keep sending a refused body, and those that don't read their response. An
-// unread response holds memory, so it is kept for a limited time only. Event streams have their own timeout while they are open.
+// Closes the connections of clients that don't read their response. An unread response holds memory, so it is kept for a limited time
+// only. Event streams have their own timeout while they are open.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Log } from '../core/log.ts';
-
-/** Limit for a request's body. */
-export const maxBodyBytes = 1024 * 1024;
-/** How long a refused client may keep sending: closing a connection that has unread bytes resets it, and the response is lost. */
-export const lingerMs = 1_000;
-
-/** After the response, closes the connection for writing at once and completely after `lingerMs`. The response must close it. */
-export function lingeringClose({ socket }: Pick<IncomingMessage, 'socket'>): void {
-  socket.destroySoon = () => {
-    socket.end();
-    const ending = setTimeout(() => socket.destroy(), lingerMs);
-    socket.once('close', () => clearTimeout(ending));
-  };
-}
+import type { Log } from '../../core/log.ts';
 
 export type SlowClientLimits = {
   readonly checkEveryMs: number;

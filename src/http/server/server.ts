@@ -1,13 +1,9 @@
-// The HTTP server below the application. Requests that Node.js rejects itself, before the application sees them, get the same error body
-// and request id as every other error.
-import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Duplex } from 'node:stream';
-import { AppError } from '../core/errors.ts';
-import type { Log } from '../core/log.ts';
-import { type Connections, closeSlowClients, type HttpExchange, lingerMs, type SlowClientLimits } from './connections.ts';
-import { errorBody } from './errors.ts';
-import type { MessageClasses } from './message-classes.ts';
+// The HTTP server below the application: its limits, and which requests are in progress on which connection.
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { Log } from '../../core/log.ts';
+import type { MessageClasses } from '../driver/message-classes.ts';
+import { type Connections, closeSlowClients, type SlowClientLimits } from './connections.ts';
+import { rejectUnreadableRequests } from './unreadable-requests.ts';
 
 /** Times in milliseconds. */
 export type ServerLimits = SlowClientLimits & {
@@ -40,61 +36,27 @@ const maxUnanswered = 100;
 /** TCP keep-alive: the operating system probes idle connections, so those of vanished clients are closed. */
 const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 60_000 };
 
-const requestError = (message: string, code: string, status?: 408 | 413 | 431): AppError =>
-  new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message }], ...(status !== undefined && { status }) });
-
-/** By the error codes of Node.js and its HTTP parser. */
-const refusals: Readonly<Record<string, AppError>> = {
-  HPE_HEADER_OVERFLOW: requestError('The request line and the headers are too large', 'headers_too_large', 431),
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: requestError('The chunk extensions of the body are too large', 'too_large', 413),
-  ERR_HTTP_REQUEST_TIMEOUT: requestError('The request did not arrive in time', 'request_timeout', 408),
-};
-const unreadable = requestError("The request can't be read as HTTP", 'malformed_request');
-
-/** The complete response. The connection is closed after it, since the start of a next request can't be determined. */
-function responseText(error: AppError, requestId: string): string {
-  const body = JSON.stringify(errorBody(error, requestId));
-  return [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: no-store',
-    'X-Content-Type-Options: nosniff',
-    `X-Request-Id: ${requestId}`,
-    'Connection: close',
-    '',
-    body,
-  ].join('\r\n');
-}
-
-/** The open connections of each server. */
-const connectionsOf = new WeakMap<Server, Connections>();
+export type HttpServer = { readonly server: Server; readonly connections: Connections };
 
 /** Creates a server that doesn't listen yet and serves no request before `attachApp`. */
-export function createHttpServer(log: Log, messages: Partial<MessageClasses> = {}, given: Partial<ServerLimits> = {}): Server {
-  const {
-    checkEveryMs: lookEveryMs,
-    readTimeoutMs: takeMs,
-    minBytesPerSecond: slowestBytesPerSecond,
-    maxConnections,
-    ...times
-  } = { ...defaultLimits, ...given };
+export function createHttpServer(log: Log, messages: Partial<MessageClasses> = {}, given: Partial<ServerLimits> = {}): HttpServer {
+  const { checkEveryMs, readTimeoutMs, minBytesPerSecond, maxConnections, ...times } = { ...defaultLimits, ...given };
   // The application checks the Host header, so that a missing one gets the usual error body.
   const server = createServer({ ...messages, ...times, ...keepAliveProbes, requireHostHeader: false });
   server.maxConnections = maxConnections;
+  const connections = trackConnections(server, log);
+  closeSlowClients(server, connections, log, { checkEveryMs, readTimeoutMs, minBytesPerSecond });
+  rejectUnreadableRequests(server, connections, log);
+  return { server, connections };
+}
+
+/** Requests are tracked per connection: one collection of all responses cost each of them some 40 µs of garbage collection. */
+function trackConnections(server: Server, log: Log): Connections {
   const connections: Connections = new Map();
-  connectionsOf.set(server, connections);
-  closeSlowClients(server, connections, log, {
-    checkEveryMs: lookEveryMs,
-    readTimeoutMs: takeMs,
-    minBytesPerSecond: slowestBytesPerSecond,
-  });
-  const rejected = new WeakSet<Duplex>();
   server.on('connection', (socket) => {
     connections.set(socket, { last: undefined, unanswered: 0, checksLeft: undefined });
     socket.once('close', () => connections.delete(socket));
   });
-  // Requests are tracked per connection: one collection of all responses cost each of them some 40 µs of garbage collection.
   const track = (req: IncomingMessage, res: ServerResponse): void => {
     const connection = connections.get(req.socket);
     if (connection === undefined) return;
@@ -113,29 +75,7 @@ export function createHttpServer(log: Log, messages: Partial<MessageClasses> = {
   };
   server.on('request', track);
   server.on('checkExpectation', track);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET') return void socket.destroy();
-    // More input on such a connection can't be parsed either, and must not cost the client the error response that is being sent.
-    if (rejected.has(socket)) return;
-    if (!socket.writable) return void socket.destroy();
-    rejected.add(socket);
-    const before = connections.get(socket)?.last;
-    const rejectRest = (requestId: string = randomUUID()): void => {
-      if (!socket.writable) return;
-      const shown = refusals[error.code ?? ''] ?? unreadable;
-      log.info({ requestId, status: shown.status, reason: error.code }, 'a request could not be parsed');
-      socket.end(responseText(shown, requestId));
-      const ending = setTimeout(() => socket.destroy(), lingerMs);
-      socket.once('close', () => clearTimeout(ending));
-    };
-    if (before === undefined) return rejectRest();
-    // An earlier request is still being served: the malformed input came after it, so the error response follows that response.
-    if (before.req.complete) return void before.res.once('close', () => rejectRest());
-    // That request's own body can't be parsed: send one error response, or none when its response, or one before it, has started.
-    if (before.res.headersSent || before.res.socket !== socket) return void socket.destroy();
-    rejectRest(String(before.res.getHeader('X-Request-Id') ?? randomUUID()));
-  });
-  return server;
+  return connections;
 }
 
 /** The scheme and host of an absolute-form request target, as proxies send it. Express would answer an invalid host itself, in HTML. */
@@ -157,40 +97,4 @@ export function attachApp(server: Server, app: RequestListener): void {
   };
   server.on('request', serve);
   server.on('checkExpectation', serve);
-}
-
-const sweepEveryMs = 50;
-/** During shutdown: how long a request whose headers are still arriving may take. */
-const arrivalMs = 1_000;
-
-/**
- * Graceful shutdown: accepts no new connections and finishes the requests in progress, each as the last on its connection. Idle
- * connections are closed at once, and every connection at the deadline. Resolves when none is left, with the number of requests that
- * were cut off.
- */
-export async function closeServer(server: Server, deadline: AbortSignal): Promise<{ readonly cut: number }> {
-  const connections: Connections = connectionsOf.get(server) ?? new Map();
-  const waiting = (): HttpExchange[] => [...connections.values()].flatMap(({ last }) => last ?? []);
-  const markLast = (_req: IncomingMessage, res: ServerResponse): void => {
-    res.shouldKeepAlive = false;
-  };
-  server.prependListener('request', markLast);
-  server.prependListener('checkExpectation', markLast);
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  for (const { res } of waiting()) if (!res.headersSent) res.shouldKeepAlive = false;
-  const sweep = setInterval(() => server.closeIdleConnections(), sweepEveryMs);
-  const arrival = setTimeout(() => {
-    for (const [socket, { last }] of connections) if (last === undefined) socket.destroy();
-  }, arrivalMs);
-  let cut = 0;
-  const cutOff = (): void => {
-    cut = waiting().length;
-    server.closeAllConnections();
-  };
-  if (deadline.aborted) cutOff();
-  else deadline.addEventListener('abort', cutOff, { once: true });
-  await closed;
-  clearInterval(sweep);
-  clearTimeout(arrival);
-  return { cut };
 }

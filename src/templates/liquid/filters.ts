@@ -1,7 +1,7 @@
 // The filters that templates may use: Liquid's pure ones, and replacements for those that escape or format. None reads the clock, uses
 // randomness, evaluates an expression from data or turns escaping off.
 import { type Context, type FilterImplOptions, filters } from 'liquidjs';
-import { escapeHtml } from '../core/escape-html.ts';
+import { escapeHtml } from '../../core/escape-html.ts';
 
 type Handler = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;
 

@@ -1,0 +1,12 @@
+// Failures that node-postgres and knex report by their message alone: these errors have no code. knex puts the statement before the message
+// of pg, so no pattern is anchored to its start. The tests in test/db/driver fail when a new version words them differently.
+
+/** The connection broke, before or during the statement. */
+export const isConnectionLost = (message: string): boolean => /Connection terminated|connection error and is not queryable/.test(message);
+
+/** The client was used after it had been closed. */
+export const isClientClosed = (message: string): boolean => /Client was closed and is not queryable/.test(message);
+
+/** No connection in time: the server accepted it but didn't respond, or all connections of the pool are in use. */
+export const isConnectTimeout = (message: string): boolean =>
+  /^timeout expired$|timeout exceeded when trying to connect|Timeout acquiring a connection/.test(message);

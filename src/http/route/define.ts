@@ -1,0 +1,114 @@
+// Makes route values from typed specifications: the schemas of a specification give its handler's input and result their types. One function
+// for each kind of access: to the caller's organization, of a person, without a credential, and a webhook's.
+import type { z } from 'zod';
+import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
+import { toOrganizationCtx } from './authorize.ts';
+import { parseInput } from './parse.ts';
+import type { AnyRoute, Download, Operation, PersonPermission, PublicRoute, Route, RoutePermission, Stream } from './route.ts';
+
+type Shape = z.ZodObject;
+type Maybe<S> = S | undefined;
+type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
+type Input<P, Q, B> = { readonly params: Out<P>; readonly query: Out<Q>; readonly body: Out<B> };
+
+type Spec<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, Needs, C> = Operation & {
+  readonly permission: Needs;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly response?: R;
+  /** The alternative response as server-sent events, for clients that accept `text/event-stream`. */
+  readonly stream?: Stream<C, Input<P, Q, B>>;
+  /** The complete, unpaged result as a file, for clients that accept its media type. */
+  readonly download?: Download<C, Input<P, Q, B>>;
+  handler(ctx: C, input: Input<P, Q, B>): Promise<R extends z.ZodType ? z.input<R> : void>;
+};
+
+function createRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, C>(
+  access: Route['access'],
+  spec: Spec<P, Q, B, R, Route['permission'], C>,
+  contextOf: (ctx: CallerCtx, input: Input<P, Q, B>) => C,
+): Route {
+  type In = Input<P, Q, B>;
+  const { stream, download } = spec;
+  return {
+    ...spec,
+    access,
+    params: spec.params,
+    query: spec.query,
+    body: spec.body,
+    response: spec.response,
+    stream: stream && {
+      ...stream,
+      run: async (ctx, input, channel) => stream.run(contextOf(ctx, input as In), input as In, channel),
+    },
+    download: download && {
+      ...download,
+      open: async (ctx, input, signal) => download.open(contextOf(ctx, input as In), input as In, signal),
+    },
+    parse: (raw) => parseInput(spec, raw),
+    handle: async (ctx, input) => spec.handler(contextOf(ctx, input as In), input as In),
+  };
+}
+
+/**
+ * An operation on the caller's organization. Its handler throws 403 when the caller belongs to no organization, and 404 when the path
+ * starts with `/organizations/{id}` and the id is another organization's.
+ */
+export function defineRoute<
+  P extends Maybe<Shape> = undefined,
+  Q extends Maybe<Shape> = undefined,
+  B extends Maybe<z.ZodType> = undefined,
+  R extends Maybe<z.ZodType> = undefined,
+>(spec: Spec<P, Q, B, R, RoutePermission, RequestCtx>): Route {
+  const namesOrganization = spec.path.startsWith('/organizations/{id}');
+  return createRoute('credential', spec, (ctx, { params }) =>
+    toOrganizationCtx(ctx, namesOrganization ? (params as { id: unknown }).id : undefined),
+  );
+}
+
+/** An operation of a person, who may belong to no organization. */
+export const definePersonRoute = <
+  P extends Maybe<Shape> = undefined,
+  Q extends Maybe<Shape> = undefined,
+  B extends Maybe<z.ZodType> = undefined,
+  R extends Maybe<z.ZodType> = undefined,
+>(
+  spec: Spec<P, Q, B, R, PersonPermission, CallerCtx>,
+): Route => createRoute('person', spec, (ctx) => ctx);
+
+export const definePublicRoute = (spec: Omit<PublicRoute, 'access' | 'params' | 'maxBodyBytes'>): PublicRoute => ({
+  ...spec,
+  access: 'public',
+  params: undefined,
+  maxBodyBytes: undefined,
+});
+
+/**
+ * Receives another service's events, signed over the raw body. A 400 or 404 of its handler counts as a failed authentication of the
+ * sender's IP address.
+ */
+export const defineWebhook = (
+  spec: Omit<PublicRoute, 'access' | 'method'> & { readonly method: 'POST'; readonly params: Shape; readonly maxBodyBytes: number },
+): PublicRoute => ({ ...spec, access: 'public' });
+
+/** Called at start-up. Throws when two routes share an id or an address, or when a path and its schema name different parameters. */
+export function assertRoutes(routes: readonly AnyRoute[]): void {
+  const problems: string[] = [];
+  const seen = new Set<string>();
+  for (const route of routes) {
+    for (const name of [route.id, `${route.method} ${route.path.replaceAll(/\{\w+\}/g, '{}')}`]) {
+      if (seen.has(name)) problems.push(`${name} is defined twice`);
+      seen.add(name);
+    }
+    const inPath = [...route.path.matchAll(/\{(\w+)\}/g)]
+      .map(([, name]) => name ?? '')
+      .sort()
+      .join();
+    const inSchema = Object.keys(route.params?.shape ?? {})
+      .sort()
+      .join();
+    if (inPath !== inSchema) problems.push(`${route.id}: the path names {${inPath}}, its schema {${inSchema}}`);
+  }
+  if (problems.length > 0) throw new Error(`routes: ${problems.join('; ')}`);
+}

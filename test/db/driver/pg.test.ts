@@ -1,0 +1,119 @@
+// What src/db/driver relies on inside node-postgres. When this fails after an upgrade, change src/db/driver first.
+import { once } from 'node:events';
+import { type AddressInfo, createServer, Socket } from 'node:net';
+import { Client, type Connection, Pool, type PoolClient } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { poolConfig } from '../../../src/db/connect.ts';
+import { copyOut } from '../../../src/db/driver/copy-out.ts';
+import { isClientClosed, isConnectionLost, isConnectTimeout } from '../../../src/db/driver/error-messages.ts';
+import { backendPid, forgetPrepared } from '../../../src/db/driver/pg-client.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+
+let database: TestDatabase;
+let socket: Socket;
+let pool: Pool;
+let client: PoolClient;
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  socket = new Socket();
+  pool = new Pool(poolConfig(database.address, null, { max: 1, connectionTimeoutMillis: 2_000, stream: () => socket }));
+  pool.on('error', () => undefined);
+  client = await pool.connect();
+  client.on('error', () => undefined);
+});
+afterEach(async () => {
+  client.release(true);
+  await pool.end();
+});
+
+const messageOf = (work: Promise<unknown>): Promise<string> => work.then(() => 'no error', String);
+
+describe('a client of pg', () => {
+  it('connects the socket that the option `stream` returns', () => {
+    expect(socket.bytesRead, 'pg no longer uses the sockets of the option `stream`: see src/db/liveness.ts').toBeGreaterThan(0);
+  });
+
+  it('has the process id of its backend in `processID`', async () => {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    expect(backendPid(client), 'pg no longer has client.processID: see backendPid').toBe(rows[0]?.pid);
+  });
+
+  it('prepares a statement again once its name is removed from the two lists of its connection', async () => {
+    const named = { name: 'canary', text: 'select 1 as one' };
+    const { connection } = client as unknown as { connection: Record<string, Record<string, string | undefined>> };
+    await client.query(named);
+    expect(connection['parsedStatements']?.['canary'], 'pg no longer has connection.parsedStatements: see forgetPrepared').toBe(named.text);
+    expect(connection, 'pg no longer has connection.submittedNamedStatements: see forgetPrepared').toHaveProperty(
+      'submittedNamedStatements',
+    );
+    await client.query('deallocate canary');
+    await expect(client.query(named), 'pg now notices that a statement was deallocated: see forgetPrepared').rejects.toMatchObject({
+      code: '26000',
+    });
+    forgetPrepared(client, 'canary');
+    expect((await client.query(named)).rows, 'pg keeps prepared statements elsewhere: see forgetPrepared').toEqual([{ one: 1 }]);
+  });
+
+  it('hands its connection to a query object, with one listener for data', async () => {
+    let listeners = 0;
+    const ended = Promise.withResolvers<void>();
+    client.query({
+      submit: (connection: Connection) => {
+        listeners = connection.stream.listenerCount('data');
+        connection.query('select');
+      },
+      handleError: ended.reject,
+      handleRowDescription: () => undefined,
+      handleDataRow: () => undefined,
+      handleCommandComplete: () => undefined,
+      handleReadyForQuery: () => ended.resolve(),
+    });
+    await ended.promise;
+    expect(listeners, 'pg no longer reads its connection with one `data` listener: see src/db/driver/copy-out.ts').toBe(1);
+  });
+
+  it('serves other queries after COPY has read its stream', async () => {
+    const { pieces, rowCount } = copyOut(client, 'copy (select generate_series(1, 3)) to stdout');
+    let text = '';
+    for await (const piece of pieces) text += piece.toString();
+    expect([text, rowCount()], 'pg handles COPY differently: see src/db/driver/copy-out.ts').toEqual(['1\n2\n3\n', 3]);
+    expect((await client.query('select 4 as n')).rows).toEqual([{ n: 4 }]);
+  });
+});
+
+describe('the messages of pg', () => {
+  const reworded = 'pg words this failure differently: see src/db/driver/error-messages.ts';
+
+  it('tell that a connection broke', async () => {
+    const running = messageOf(client.query('select pg_sleep(60)'));
+    socket.destroy();
+    expect(await running, reworded).toSatisfy(isConnectionLost);
+    expect(await messageOf(client.query('select')), reworded).toSatisfy(isConnectionLost);
+  });
+
+  it('tell that a client was closed', async () => {
+    const closed = new Client(poolConfig(database.address, null));
+    await closed.connect();
+    await closed.end();
+    expect(await messageOf(closed.query('select')), reworded).toSatisfy(isClientClosed);
+  });
+
+  it('tell that a server accepted the connection but did not respond', async () => {
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const address = { host: '127.0.0.1', port, user: 'nobody', database: 'none' };
+    const waiting = new Client(poolConfig(address, null, { connectionTimeoutMillis: 50 }));
+    const error = await waiting.connect().catch((failure: Error) => failure.message);
+    silent.close();
+    expect(error, reworded).toSatisfy(isConnectTimeout);
+  });
+
+  it('tell that all connections of a pool are in use', async () => {
+    expect(await messageOf(pool.connect()), reworded).toSatisfy(isConnectTimeout);
+  });
+});
