@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../packages/netsuite-simulator/src/account.ts';
+import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from 'netsuite-simulator';
 
 type Request = { id: number; name: 'createIntegration' | 'uploadCertificate' | 'stop'; args: string[] };
 type Reply = { id: number; value?: unknown; error?: string };

@@ -13,20 +13,22 @@ import { fileURLToPath } from 'node:url';
 import { to as copyTo } from 'pg-copy-streams';
 import { createApp } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
+import { createAccountLimits } from '../src/core/account-limits.ts';
 import { systemClock } from '../src/core/clock.ts';
 import type { Ctx } from '../src/core/ctx.ts';
 import { createGuardedFetch } from '../src/core/guarded-fetch.ts';
 import { createId } from '../src/core/id.ts';
 import { createKeyring } from '../src/core/keyring.ts';
 import { createLog } from '../src/core/log.ts';
+import { createTrackedWork } from '../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb, openKnex } from '../src/db/connect.ts';
-import { startEmbedded } from '../src/db/embedded.ts';
+import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { inTransaction } from '../src/db/transaction.ts';
-import { compileSchema } from '../src/public/compile.ts';
-import { copyStatement } from '../src/public/export-sql.ts';
+import { copyStatement } from '../src/public/export/export-sql.ts';
 import { bindDocument, describeVersion, readAvailable, SchemaDocument } from '../src/public/index.ts';
-import { planList } from '../src/public/plan.ts';
+import { planList } from '../src/public/read/plan.ts';
+import { compileSchema } from '../src/public/version/compile.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
 import { createRecordTable, quoteIdentifier } from '../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../src/warehouse/tenant-schema.ts';
@@ -61,6 +63,8 @@ const createCtx = (address: DatabaseAddress): Ctx & { db: ReturnType<typeof open
     log: createLog('warn'),
     fetch: createGuardedFetch({ allowPrivateHosts: false }),
     keyring: createKeyring([{ id: 'bench', bytes: Buffer.alloc(32) }]),
+    work: createTrackedWork(),
+    erpLimits: createAccountLimits(),
   };
 };
 
@@ -76,15 +80,8 @@ function valueSql({ type, column }: RecordColumn): string {
   return `case when n % 10 = 0 then null else '${column} "' || ${scattered} % 50000 || '", wholesale' end`;
 }
 
-/** Publishes a version with two resources: `some` with twelve fields, `all` with every field and the lines. */
-async function prepare(ctx: Ctx): Promise<{
-  organizationId: string;
-  key: string;
-  table: string;
-  columns: readonly RecordColumn[];
-  statementOf(resource: string): string;
-}> {
-  const { id: organizationId, key } = await createBenchOrganization(ctx);
+/** Creates the tenant's schema with one table of `rows` records. */
+async function fillTable(ctx: Ctx, organizationId: string): Promise<readonly RecordColumn[]> {
   await createTenantSchema(ctx, organizationId);
   const schema = tenantSchema(organizationId);
   const columns = planColumns([], recordType.fields.slice(1)).added.map((column): RecordColumn => ({ ...column, state: 'live' }));
@@ -106,16 +103,35 @@ async function prepare(ctx: Ctx): Promise<{
   );
   await client.query(`vacuum analyze ${schema}.customer_1`);
   client.release();
-  const tenant = { ...ctx, organizationId };
+  return columns;
+}
+
+/** Two resources: `some` with twelve fields, `all` with every field and the lines. */
+function createDocument(): SchemaDocument {
   const sources = recordType.fields.slice(1).map(({ name }) => name);
   const plain = (source: string) => ({ name: source.replace('.', '_').replace(/^id$/, 'key'), source });
   const lines = { name: 'lines', source: 'lines', fields: ['line', 'item', 'quantity', 'rate'].map(plain) };
-  const document = SchemaDocument.parse({
+  return SchemaDocument.parse({
     endpoints: [
       { name: 'some', recordType: 'customer', fields: selectedFields.map(plain) },
       { name: 'all', recordType: 'customer', fields: [...sources.filter((name) => name !== 'lines').map(plain), lines] },
     ],
   });
+}
+
+/** Fills the table and publishes a version of it. */
+async function prepare(ctx: Ctx): Promise<{
+  organizationId: string;
+  key: string;
+  table: string;
+  columns: readonly RecordColumn[];
+  statementOf(resource: string): string;
+}> {
+  const { id: organizationId, key } = await createBenchOrganization(ctx);
+  const schema = tenantSchema(organizationId);
+  const columns = await fillTable(ctx, organizationId);
+  const tenant = { ...ctx, organizationId };
+  const document = createDocument();
   const bindings = bindDocument(document, await readAvailable(tenant));
   const openapi = describeVersion({
     version: 'v1',
@@ -163,23 +179,48 @@ const secondsOf = async (work: () => Promise<unknown>): Promise<number> => {
   return (performance.now() - startedMs) / 1000;
 };
 
-async function measure(address: DatabaseAddress): Promise<void> {
-  const ctx = createCtx(address);
-  const { organizationId, key, table, columns, statementOf } = await prepare(ctx);
-  const child = fork(fileURLToPath(import.meta.url), ['serve', JSON.stringify(address)], { execArgv: process.execArgv });
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
-  let peakBytes = 0;
-  const sampler = setInterval(() => child.connected && child.send({}), 100);
-  child.on('message', ({ nowBytes }: { nowBytes: number }) => {
-    peakBytes = Math.max(peakBytes, nowBytes);
-  });
+/** One line per variant, with its rate and the ratio of it to the rates of COPY. */
+function report(secondsByVariant: Readonly<Record<string, readonly number[]>>): void {
+  const copySeconds = secondsByVariant['COPY of the columns'] ?? [];
+  const rowToJsonSeconds = secondsByVariant['COPY of row_to_json'] ?? [];
+  const servedSelectSeconds = secondsByVariant['COPY of the served select'] ?? [];
+  const ratio = (own: readonly number[], reference: readonly number[]) => {
+    const all = own.map((seconds, index) => (reference[index] ?? 0) / seconds).sort((a, b) => a - b);
+    return `${all[all.length >> 1]?.toFixed(2)} (${all[0]?.toFixed(2)}–${all.at(-1)?.toFixed(2)})`;
+  };
+  for (const [name, seconds] of Object.entries(secondsByVariant)) {
+    const medianSeconds = [...seconds].sort((a, b) => a - b)[seconds.length >> 1] ?? 0;
+    console.log(
+      `${name}: ${Math.round(rows / medianSeconds)} rows/s; rate / COPY ${ratio(seconds, copySeconds)}, / COPY of row_to_json ${ratio(seconds, rowToJsonSeconds)}, / COPY of the served select ${ratio(seconds, servedSelectSeconds)}`,
+    );
+  }
+}
+
+type Prepared = Awaited<ReturnType<typeof prepare>>;
+
+/** The selected columns of each resource, as SQL. */
+function projectionsOf({ columns }: Prepared): Record<string, string> {
+  const columnOf = (source: string) => {
+    const [field, label] = source.split('.');
+    return quoteIdentifier(
+      columns.find((column) => column.field === field && (column.part === 'label') === (label !== undefined))?.column ?? '',
+    );
+  };
+  return {
+    some: ['id', ...selectedFields.map(columnOf)].join(', '),
+    all: ['id', ...columns.filter(({ part }) => part !== 'label').map(({ column }) => quoteIdentifier(column))].join(', '),
+  };
+}
+
+/** What is compared: COPY in this process, and exports of the service at `url`. */
+function variantsOf(ctx: Ctx, url: string, { organizationId, key, table, statementOf }: Prepared, resource: string, list: string) {
   const runCopy = async (text: string) => {
     const client = await ctx.db.exports.connect();
     const stream = client.query(copyTo(text));
     for await (const _ of stream);
     client.release();
   };
-  const runExport = async (resource: string, accept: string, more: Record<string, string> = {}) => {
+  const runExport = async (accept: string, more: Record<string, string> = {}) => {
     const headers = { authorization: `Bearer ${key}`, 'x-tenant-id': organizationId, accept, ...more };
     const request = get(`${url}/api/public/v1/${resource}`, { headers });
     const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
@@ -187,44 +228,35 @@ async function measure(address: DatabaseAddress): Promise<void> {
       throw new Error(`The export of ${resource} returned status ${response.statusCode}`);
     for await (const _ of response);
   };
-  const columnOf = (source: string) => {
-    const [field, label] = source.split('.');
-    return quoteIdentifier(
-      columns.find((column) => column.field === field && (column.part === 'label') === (label !== undefined))?.column ?? '',
-    );
+  return {
+    'COPY of the columns': () => runCopy(`copy (select ${list} from ${table} order by id) to stdout`),
+    'COPY of row_to_json': () => runCopy(`copy (select row_to_json(r) from (select ${list} from ${table} order by id) r) to stdout`),
+    'COPY of the served select': () => runCopy(statementOf(resource)),
+    NDJSON: () => runExport('application/x-ndjson'),
+    CSV: () => runExport('text/csv'),
+    'NDJSON, gzip': () => runExport('application/x-ndjson', { 'accept-encoding': 'gzip' }),
   };
-  const projections: Record<string, string> = {
-    some: ['id', ...selectedFields.map(columnOf)].join(', '),
-    all: ['id', ...columns.filter(({ part }) => part !== 'label').map(({ column }) => quoteIdentifier(column))].join(', '),
-  };
-  for (const [resource, list] of Object.entries(projections).filter(([name]) => onlyResource === undefined || name === onlyResource)) {
-    const variants: Record<string, () => Promise<unknown>> = {
-      'COPY of the columns': () => runCopy(`copy (select ${list} from ${table} order by id) to stdout`),
-      'COPY of row_to_json': () => runCopy(`copy (select row_to_json(r) from (select ${list} from ${table} order by id) r) to stdout`),
-      'COPY of the served select': () => runCopy(statementOf(resource)),
-      NDJSON: () => runExport(resource, 'application/x-ndjson'),
-      CSV: () => runExport(resource, 'text/csv'),
-      'NDJSON, gzip': () => runExport(resource, 'application/x-ndjson', { 'accept-encoding': 'gzip' }),
-    };
+}
+
+async function measure(address: DatabaseAddress): Promise<void> {
+  const ctx = createCtx(address);
+  const prepared = await prepare(ctx);
+  const child = fork(fileURLToPath(import.meta.url), ['serve', JSON.stringify(address)], { execArgv: process.execArgv });
+  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
+  let peakBytes = 0;
+  const sampler = setInterval(() => child.connected && child.send({}), 100);
+  child.on('message', ({ nowBytes }: { nowBytes: number }) => {
+    peakBytes = Math.max(peakBytes, nowBytes);
+  });
+  for (const [resource, list] of Object.entries(projectionsOf(prepared))) {
+    if (onlyResource !== undefined && resource !== onlyResource) continue;
     const secondsByVariant: Record<string, number[]> = {};
     peakBytes = 0;
     for (let round = 0; round < rounds; round += 1)
-      for (const [name, variant] of Object.entries(variants))
+      for (const [name, variant] of Object.entries(variantsOf(ctx, url, prepared, resource, list)))
         secondsByVariant[name] = [...(secondsByVariant[name] ?? []), await secondsOf(variant)];
     console.log(`\n${resource}: ${rows} records, ${rounds} rounds; peak RSS of the service ${Math.round(peakBytes / 1e6)} MB`);
-    const copySeconds = secondsByVariant['COPY of the columns'] ?? [];
-    const rowToJsonSeconds = secondsByVariant['COPY of row_to_json'] ?? [];
-    const servedSelectSeconds = secondsByVariant['COPY of the served select'] ?? [];
-    const ratio = (own: readonly number[], reference: readonly number[]) => {
-      const all = own.map((seconds, index) => (reference[index] ?? 0) / seconds).sort((a, b) => a - b);
-      return `${all[all.length >> 1]?.toFixed(2)} (${all[0]?.toFixed(2)}–${all.at(-1)?.toFixed(2)})`;
-    };
-    for (const [name, seconds] of Object.entries(secondsByVariant)) {
-      const medianSeconds = [...seconds].sort((a, b) => a - b)[seconds.length >> 1] ?? 0;
-      console.log(
-        `${name}: ${Math.round(rows / medianSeconds)} rows/s; rate / COPY ${ratio(seconds, copySeconds)}, / COPY of row_to_json ${ratio(seconds, rowToJsonSeconds)}, / COPY of the served select ${ratio(seconds, servedSelectSeconds)}`,
-      );
-    }
+    report(secondsByVariant);
   }
   clearInterval(sampler);
   child.disconnect();

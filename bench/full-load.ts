@@ -2,10 +2,10 @@
 // that counts and sums equal those of the files. Usage: npm run bench:load -- <data folder>
 import path from 'node:path';
 import { z } from 'zod';
-import { readConfig } from '../src/config.ts';
-import { inTransaction } from '../src/db/transaction.ts';
 import { createManagementClient, type ManagementCall } from '../demo/management-client.ts';
 import { connectNetsuite, ensureMetadata } from '../demo/set-up.ts';
+import { readConfig } from '../src/config.ts';
+import { inTransaction } from '../src/db/transaction.ts';
 import { openDatabase, type Service, startService } from '../src/service.ts';
 import { millionths, type Sums, sumFolder } from './csv-sums.ts';
 import { startErpProcess } from './erp-process.ts';

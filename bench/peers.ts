@@ -23,6 +23,9 @@ const atLeast = (bound: number): Goal => ({ target: bound, floor: bound });
 /** `baseline`: the smallest server that can answer the same requests, as in the read benchmark; it counts no totals and checks no key. */
 type Services = { readonly cachedTotals: RunningServer; readonly countedTotals: RunningServer; readonly baseline: RunningServer };
 
+type Variant = 'cachedTotals' | 'countedTotals' | 'single' | 'baselineSingle' | 'peerList' | 'peerSingle';
+type LoadRound = Readonly<Record<Variant, LoadResult>>;
+
 async function compare(
   name: keyof typeof starters,
   peer: Peer,
@@ -35,29 +38,26 @@ async function compare(
   const headers = headersOf(invoices);
   const list = ({ url }: RunningServer): RequestSet => ({ url, headers, paths: listPaths });
   const single: RequestSet = { url: services.cachedTotals.url, headers, paths: ids.map((id) => `/api/public/v1/full/${id}`) };
-  const measured = {
+  const measured: Record<Variant, readonly [number, RequestSet]> = {
     cachedTotals: [services.cachedTotals.pid, list(services.cachedTotals)],
     countedTotals: [services.countedTotals.pid, list(services.countedTotals)],
     single: [services.cachedTotals.pid, single],
     baselineSingle: [services.baseline.pid, { ...single, url: services.baseline.url }],
     peerList: [peer.pid, peer.list],
     peerSingle: [peer.pid, peer.single],
-  } as const;
-  type Variant = keyof typeof measured;
+  };
   for (const [pid, requests] of Object.values(measured)) await loadAt16(pid, requests, warmUpMs);
-  const loads: Record<Variant, LoadResult>[] = [];
+  const loads: LoadRound[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const entries: [string, LoadResult][] = [];
     for (const [variant, [pid, requests]] of Object.entries(measured)) entries.push([variant, await loadAt16(pid, requests, ms)]);
-    loads.push(Object.fromEntries(entries) as Record<Variant, LoadResult>);
+    loads.push(Object.fromEntries(entries) as LoadRound);
   }
-  const line = (
-    what: string,
-    goal: number | null,
-    unit: string,
-    digits: number,
-    of: (round: Record<Variant, LoadResult>) => number,
-  ): Line => ({
+  return linesOf(name, loads);
+}
+
+function linesOf(name: keyof typeof starters, loads: readonly LoadRound[]): Line[] {
+  const line = (what: string, goal: number | null, unit: string, digits: number, of: (round: LoadRound) => number): Line => ({
     measure: `${name}: ${what}`,
     goal: goal === null ? null : atLeast(goal),
     unit,
@@ -66,7 +66,7 @@ async function compare(
   });
   const ratio =
     (a: Variant, b: Variant) =>
-    (round: Record<Variant, LoadResult>): number =>
+    (round: LoadRound): number =>
       round[a].perSecond / round[b].perSecond;
   const [cachedGoal, countedGoal, singleGoal] = goals[name];
   return [

@@ -2,8 +2,8 @@
 // a version published over them through the management interface, including the indexes that publishing builds.
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import type { Ctx } from '../src/core/ctx.ts';
 import { createManagementClient } from '../demo/management-client.ts';
+import type { Ctx } from '../src/core/ctx.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
 import { createRecordTable } from '../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../src/warehouse/tenant-schema.ts';

@@ -44,16 +44,14 @@ function exportLines(exports: readonly ExportResult[]): Line[] {
   ]);
 }
 
-function linesOf({ rounds, depth, memory, exports, startMs }: MeasuredReads): Line[] {
-  const line = (measure: string, goal: Goal | null, unit: string, digits: number, of: (round: Round) => number): Line => ({
-    measure,
-    goal,
-    unit,
-    digits,
-    values: rounds.map(of),
-  });
-  const kinds = ['list', 'single'] as const;
-  const rates = kinds.flatMap((kind): Line[] => [
+type LineOfRounds = (measure: string, goal: Goal | null, unit: string, digits: number, of: (round: Round) => number) => Line;
+
+const lineOfRounds =
+  (rounds: readonly Round[]): LineOfRounds =>
+  (measure, goal, unit, digits, of) => ({ measure, goal, unit, digits, values: rounds.map(of) });
+
+function rateLines(line: LineOfRounds, kind: 'list' | 'single'): Line[] {
+  return [
     line(
       `${kind}, requests/s / baseline server, 16 connections`,
       kind === 'list' ? atLeast(0.85, 0.7) : atLeast(0.75, 0.6),
@@ -86,9 +84,11 @@ function linesOf({ rounds, depth, memory, exports, startMs }: MeasuredReads): Li
       ({ at16 }) => at16[kind].service.p99Ms / at16[kind].baseline.p99Ms,
     ),
     line(`${kind}, p99 at 64 connections`, null, ' ms', 1, ({ at64 }) => at64[kind].service.p99Ms),
-  ]);
+  ];
+}
+
+function cacheLines(line: LineOfRounds): Line[] {
   return [
-    ...rates,
     line('cached list, requests/s / list read', atLeast(4, 3), '', 2, ({ cached, at16 }) => cached.perSecond / at16.list.service.perSecond),
     line(
       '304, requests/s / list read',
@@ -99,6 +99,11 @@ function linesOf({ rounds, depth, memory, exports, startMs }: MeasuredReads): Li
     ),
     line('cached list, CPU time per request', null, ' µs', 0, ({ cached }) => cached.cpuUs),
     line('304, CPU time per request', null, ' µs', 0, ({ notModified }) => notModified.cpuUs),
+  ];
+}
+
+function depthLines(depth: MeasuredReads['depth']): Line[] {
+  return [
     {
       measure: 'page 20,000 / page 1, p50, with anchors built',
       goal: atMost(3, 10),
@@ -114,6 +119,16 @@ function linesOf({ rounds, depth, memory, exports, startMs }: MeasuredReads): Li
       digits: 0,
       values: [depth.firstDeepMs],
     },
+  ];
+}
+
+function linesOf({ rounds, depth, memory, exports, startMs }: MeasuredReads): Line[] {
+  const line = lineOfRounds(rounds);
+  return [
+    ...rateLines(line, 'list'),
+    ...rateLines(line, 'single'),
+    ...cacheLines(line),
+    ...depthLines(depth),
     {
       measure: `RSS, peak at 64 connections, without page cache (idle ${memory.idle.toFixed(0)} MB)`,
       goal: atMost(180, 256),

@@ -1,12 +1,12 @@
 // Replays the last days of a data folder one by one, with an incremental run of every sync after each day, and compares the result with
 // one load of the same data: both warehouses must hold the same rows. Usage: npm run bench:replay -- <data folder> [days, default 30]
 import path from 'node:path';
+import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import { z } from 'zod';
+import { createManagementClient, type ManagementCall } from '../demo/management-client.ts';
+import { connectNetsuite, ensureMetadata } from '../demo/set-up.ts';
 import { readConfig } from '../src/config.ts';
 import { inTransaction } from '../src/db/transaction.ts';
-import { createManagementClient, type ManagementCall } from '../demo/management-client.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from '../packages/netsuite-simulator/src/account.ts';
-import { connectNetsuite, ensureMetadata } from '../demo/set-up.ts';
 import { openDatabase, type Service, startService } from '../src/service.ts';
 import { readRecordState } from '../src/warehouse/record-state.ts';
 import { tenantSchema } from '../src/warehouse/tenant-schema.ts';

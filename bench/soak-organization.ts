@@ -66,39 +66,45 @@ export async function createSoakOrganization({ ctx }: Database, url: string, erp
     for (const run of runs) await waitForSuccess(call, run.id);
   };
   await sync();
+  const invite = (email: string): Promise<unknown> => call('POST', `/organizations/${id}/invitations`, anything, { email, roleId });
+  return { id, key, startWork: (mail, minutes) => startWork({ sync, runsPerSync: configs.length, invite, mail, minutes }) };
+}
+
+type Work = {
+  sync(): Promise<void>;
+  runsPerSync: number;
+  invite(email: string): Promise<unknown>;
+  mail: MailServer;
+  minutes: number;
+};
+
+function startWork({ sync, runsPerSync, invite, mail, minutes }: Work): { stop(): Promise<BackgroundResult> } {
+  const errors: string[] = [];
+  const counts = { runs: 0, mails: 0 };
+  const deliveredBefore = mail.delivered.length;
+  let stopped = false;
+  const repeat = async (everyMs: number, what: () => Promise<unknown>): Promise<void> => {
+    while (!stopped) {
+      await what().catch((error: unknown) => errors.push(String(error)));
+      await sleep(everyMs);
+    }
+  };
+  const syncing = repeat(pauseMs, async () => {
+    await sync();
+    counts.runs += runsPerSync;
+  });
+  const inviting = repeat(mailEveryMs(minutes), async () => {
+    counts.mails += 1;
+    await invite(`guest-${deliveredBefore}-${counts.mails}@bench.example`);
+  });
+  const countDelivered = (): number => mail.delivered.length - deliveredBefore;
   return {
-    id,
-    key,
-    startWork(mail, minutes) {
-      const errors: string[] = [];
-      const counts = { runs: 0, mails: 0 };
-      const deliveredBefore = mail.delivered.length;
-      let stopped = false;
-      const repeat = async (everyMs: number, what: () => Promise<unknown>): Promise<void> => {
-        while (!stopped) {
-          await what().catch((error: unknown) => errors.push(String(error)));
-          await sleep(everyMs);
-        }
-      };
-      const syncing = repeat(pauseMs, async () => {
-        await sync();
-        counts.runs += configs.length;
-      });
-      const inviting = repeat(mailEveryMs(minutes), async () => {
-        counts.mails += 1;
-        const email = `guest-${deliveredBefore}-${counts.mails}@bench.example`;
-        await call('POST', `/organizations/${id}/invitations`, anything, { email, roleId });
-      });
-      const countDelivered = (): number => mail.delivered.length - deliveredBefore;
-      return {
-        async stop() {
-          stopped = true;
-          await Promise.all([syncing, inviting]);
-          const untilMs = performance.now() + timeoutMs;
-          while (countDelivered() < counts.mails && performance.now() < untilMs) await sleep(100);
-          return { ...counts, delivered: countDelivered(), errors };
-        },
-      };
+    async stop() {
+      stopped = true;
+      await Promise.all([syncing, inviting]);
+      const untilMs = performance.now() + timeoutMs;
+      while (countDelivered() < counts.mails && performance.now() < untilMs) await sleep(100);
+      return { ...counts, delivered: countDelivered(), errors };
     },
   };
 }

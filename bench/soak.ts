@@ -114,32 +114,27 @@ function errorsOf(windows: readonly Window[], { errors, mails, delivered }: Back
   return [...failures, ...errors, ...(delivered === mails ? [] : [`${mails - delivered} of ${mails} mails did not arrive`])];
 }
 
-function linesOf({ saturation, windows: all, background }: SoakResult): Line[] {
-  const windows = all.slice(Math.floor(all.length * warmUpShare));
+const line = (measure: string, values: number[], unit: string, digits: number, maxValue?: number): Line => ({
+  measure,
+  goal: maxValue === undefined ? null : { target: maxValue, floor: maxValue, lowerIsBetter: true },
+  unit,
+  values,
+  digits,
+});
+
+function latencyLines(windows: readonly Window[], name: string): Line[] {
   const fifth = Math.max(1, Math.floor(windows.length / 5));
-  const [first, last] = [windows.slice(0, fifth), windows.slice(-fifth)];
-  const p99 = (of: readonly Window[], name: string): number => median(of.map(({ results }) => results.get(name)?.p99Ms ?? Number.NaN));
-  const line = (measure: string, values: number[], unit: string, digits: number, maxValue?: number): Line => ({
-    measure,
-    goal: maxValue === undefined ? null : { target: maxValue, floor: maxValue, lowerIsBetter: true },
-    unit,
-    values,
-    digits,
-  });
-  const p99OfWindows = (name: string): number[] => windows.map(({ results }) => results.get(name)?.p99Ms ?? Number.NaN);
-  const samples = (of: (sample: ProcessSample) => number): number[] => windows.map((window) => of(window.sample));
-  const errors = errorsOf(all, background);
-  for (const error of errors.slice(0, 20)) console.error(error);
-  const readRates = windows.map(({ results }) => totalPerSecond(results, reads));
-  const workloads = [...reads, 'management'];
+  const p99OfWindows = windows.map(({ results }) => results.get(name)?.p99Ms ?? Number.NaN);
+  const [first, last] = [median(p99OfWindows.slice(0, fifth)), median(p99OfWindows.slice(-fifth))];
   return [
-    line('errors of any kind', [errors.length], '', 0, 0),
-    line('reads at saturation, with all other load', [saturation], '/s', 0),
-    line('reads answered, per 10 s window', readRates, '/s', 0),
-    ...workloads.flatMap((name) => [
-      line(`${name}, p99 per 10 s window`, p99OfWindows(name), ' ms', 1),
-      line(`${name}, p99 of the last fifth / of the first fifth`, [p99(last, name) / p99(first, name)], '', 2, 2),
-    ]),
+    line(`${name}, p99 per 10 s window`, p99OfWindows, ' ms', 1),
+    line(`${name}, p99 of the last fifth / of the first fifth`, [last / first], '', 2, 2),
+  ];
+}
+
+function processLines(windows: readonly Window[]): Line[] {
+  const samples = (of: (sample: ProcessSample) => number): number[] => windows.map((window) => of(window.sample));
+  return [
     line(
       'RSS',
       samples(({ rssMegabytes }) => rssMegabytes),
@@ -161,6 +156,20 @@ function linesOf({ saturation, windows: all, background }: SoakResult): Line[] {
       0,
     ),
     line('handles, growth by slope', [growth(windows, ({ handles }) => handles)], '', 1, 10),
+  ];
+}
+
+function linesOf({ saturation, windows: all, background }: SoakResult): Line[] {
+  const windows = all.slice(Math.floor(all.length * warmUpShare));
+  const errors = errorsOf(all, background);
+  for (const error of errors.slice(0, 20)) console.error(error);
+  const readRates = windows.map(({ results }) => totalPerSecond(results, reads));
+  return [
+    line('errors of any kind', [errors.length], '', 0, 0),
+    line('reads at saturation, with all other load', [saturation], '/s', 0),
+    line('reads answered, per 10 s window', readRates, '/s', 0),
+    ...[...reads, 'management'].flatMap((name) => latencyLines(windows, name)),
+    ...processLines(windows),
     line('sync runs that succeeded', [background.runs], '', 0),
     line('mails delivered', [background.delivered], '', 0),
   ];

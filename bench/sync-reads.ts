@@ -2,8 +2,8 @@
 // counts for each request it delays. Two of three are lists (a customer's records, and pages 1 to 20 of the newest), one is a record.
 import { Agent, get } from 'node:http';
 import { z } from 'zod';
-import type { DatabaseAddress } from '../src/db/connect.ts';
 import { createManagementClient } from '../demo/management-client.ts';
+import type { DatabaseAddress } from '../src/db/connect.ts';
 import { isFinal } from '../src/sync/run-state.ts';
 import { createSyncOrganization, type SyncOrganization } from './sync-organization.ts';
 import { type ServiceProcess, startServiceProcess } from './sync-service.ts';

@@ -6,12 +6,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { createApp } from '../src/app.ts';
+import { createAccountLimits } from '../src/core/account-limits.ts';
 import { systemClock } from '../src/core/clock.ts';
 import type { Ctx } from '../src/core/ctx.ts';
 import { createGuardedFetch } from '../src/core/guarded-fetch.ts';
 import { createKeyring } from '../src/core/keyring.ts';
 import { createLog } from '../src/core/log.ts';
 import type { Settings } from '../src/core/settings.ts';
+import { createTrackedWork } from '../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../src/db/connect.ts';
 import { startScheduler } from '../src/sync/scheduler.ts';
 import { createBenchConnector, createLazySource } from './sync-records.ts';
@@ -76,6 +78,8 @@ async function serve({ address, settings, erp: first }: ServiceOptions): Promise
     log: createLog('warn'),
     fetch: createGuardedFetch({ allowPrivateHosts: false }),
     keyring: createKeyring([{ id: 'bench', bytes: Buffer.alloc(32) }]),
+    work: createTrackedWork(),
+    erpLimits: createAccountLimits(),
   };
   const rows = () => {
     const { count, changesEvery, version } = erp;

@@ -252,6 +252,12 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
   const newRows = await compareWithCopy(step, more, 'incremental', copyGoesFirst);
 
   await admin.query(`drop schema ${organization.schema} cascade`);
+  return toRound(firstLoad, resynced, newRows);
+}
+
+type Compared = Awaited<ReturnType<typeof compareWithCopy>>;
+
+function toRound(firstLoad: Compared, resynced: Awaited<ReturnType<typeof resync>>, newRows: Compared): Round {
   const { copy, engine } = firstLoad;
   return {
     seconds: {

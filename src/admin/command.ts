@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
-import { validationMessage } from '../http/validation-messages.ts';
+import { validationMessage } from '../http/route/validation-messages.ts';
 
 /** The command can't be executed as requested; the message, for the operator, says why. */
 export class RefusedCommand extends Error {

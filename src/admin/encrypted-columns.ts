@@ -4,7 +4,7 @@
 import type { Knex } from 'knex';
 import { sandboxTokenBinding } from '../gateways/payments/sandbox/sandbox.ts';
 import { attachmentBinding, mailBinding } from '../mail/index.ts';
-import { payAccountBinding } from '../platform/pay/accounts.ts';
+import { payAccountBinding } from '../platform/pay/provider/accounts.ts';
 import { secretBinding } from '../sync/index.ts';
 
 export type EncryptedColumn = {

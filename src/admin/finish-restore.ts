@@ -5,7 +5,7 @@ import type { Knex } from 'knex';
 import { z } from 'zod';
 import { inTransaction } from '../db/transaction.ts';
 import { queryInstant } from '../http/fields.ts';
-import { releaseUnfinishedRequests } from '../http/idempotency.ts';
+import { releaseUnfinishedRequests } from '../http/idempotency.store.ts';
 import { endSessionsBefore } from '../identity/sessions.store.ts';
 import { markUnsentUnknown } from '../mail/index.ts';
 import { skipVersionLabels } from '../platform/api-schemas/api-schemas.store.ts';

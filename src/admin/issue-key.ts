@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { inTransaction } from '../db/transaction.ts';
 import { Email, shortText } from '../http/fields.ts';
-import { validationMessage } from '../http/validation-messages.ts';
+import { validationMessage } from '../http/route/validation-messages.ts';
 import { NewApiKey } from '../platform/api-keys/api-keys.schemas.ts';
 import { issueApiKey } from '../platform/api-keys/api-keys.service.ts';
 import { BadArguments, commaList, defineCommand, option, RefusedCommand } from './command.ts';

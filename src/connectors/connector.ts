@@ -292,11 +292,13 @@ export class ErpError extends Error {
   }
 }
 
+export type ConnectorCtx = Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings' | 'erpLimits'>;
+
 /** What each ERP's folder exports. */
 export type ConnectorKind<Settings, Secrets> = {
   /**
    * Creates a connector from the stored settings and secrets, already parsed. Makes no request and doesn't throw: unusable credentials
    * show as an `ErpError` of kind `credentials` with the first request.
    */
-  create(ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>, settings: Settings, secrets: Secrets): Connector;
+  create(ctx: ConnectorCtx, settings: Settings, secrets: Secrets): Connector;
 };

@@ -1,11 +1,10 @@
 // The ERPs that this service can connect to. To add one, add a folder next to this file and a line to `connectorKinds`; its forms and
 // routes for entering a connection go under src/platform (see docs/adding-an-erp.md).
-import type { Ctx } from '../core/ctx.ts';
-import type { Connector } from './connector.ts';
+import type { Connector, ConnectorCtx } from './connector.ts';
 import { NetsuiteSecrets, NetsuiteSettings } from './netsuite/connection.ts';
 import { netsuite } from './netsuite/connector.ts';
 
-type StoredConnectorFactory = (ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>, settings: unknown, secrets: unknown) => Connector;
+type StoredConnectorFactory = (ctx: ConnectorCtx, settings: unknown, secrets: unknown) => Connector;
 
 /** By the `kind` of a stored connection (`erp_connections.kind`). */
 export type ConnectorKinds = Readonly<Record<string, StoredConnectorFactory>>;

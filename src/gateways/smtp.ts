@@ -70,6 +70,21 @@ function quit(connection: SMTPConnection): void {
   setTimeout(() => connection.close(), quitTimeoutMs).unref();
 }
 
+/** Connects, and logs in unless `auth` is null; then calls `ready`. */
+function signIn(
+  connection: SMTPConnection,
+  auth: ReturnType<typeof parseSmtpUrl>['auth'],
+  ready: () => void,
+  fail: (error: unknown) => void,
+): void {
+  connection.on('error', fail);
+  connection.connect((refused) => {
+    if (refused !== undefined) return fail(refused);
+    if (auth === null) return ready();
+    connection.login(auth, (error) => (error === null ? ready() : fail(error)));
+  });
+}
+
 /**
  * SMTP and network failures are outcomes, not rejections. Rejects only before the connection is opened: for an SMTP URL that can't be
  * parsed (`sendMail` turns that into `deferred`).
@@ -109,12 +124,7 @@ export async function deliverBySmtp(smtpUrl: string, mail: ComposedMail, options
 
   options.stop?.addEventListener('abort', stop);
   setDeadline(limits.envelopeMs, 'The server took too long to respond');
-  connection.on('error', fail);
-  connection.connect((refused) => {
-    if (refused !== undefined) return fail(refused);
-    if (auth === null) return send();
-    connection.login(auth, (error) => (error === null ? send() : fail(error)));
-  });
+  signIn(connection, auth, send, fail);
   if (options.stop?.aborted === true) stop();
   const outcome = await promise;
   ended = true;

@@ -109,15 +109,12 @@ const profileIn = (claims: Claims): Profile => ({
   name: textIn(claims, 'name'),
 });
 
-/**
- * Creates the client. Rejects with 503 from its methods while the provider is unreachable, and with 400 from `finish`: see
- * `IdentityProvider`.
- */
-export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registration: Client): IdentityProvider {
-  let cached: { readonly found: Promise<client.Configuration>; readonly untilMs: number; readonly skewSeconds: number } | undefined;
+type Discovered = { readonly found: Promise<client.Configuration>; readonly untilMs: number; readonly skewSeconds: number };
 
-  /** Concurrent callers share one discovery. */
-  async function configuration(): Promise<client.Configuration> {
+/** The provider's metadata; concurrent callers share one discovery. The returned function rejects with 503 when discovery fails. */
+function createDiscovery(ctx: ProviderCtx, oidc: Oidc, registration: Client): () => Promise<client.Configuration> {
+  let cached: Discovered | undefined;
+  return async () => {
     // The library reads this machine's clock; it takes the difference to the database's clock as an option.
     const skewSeconds = Math.round((ctx.clock.now().getTime() - systemClock.now().getTime()) / 1000);
     const nowMs = ctx.clock.monotonicMs();
@@ -131,18 +128,24 @@ export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registratio
       const cause = new Error(`discovery of the identity provider: ${error instanceof client.ClientError ? kindOf(error) : String(error)}`);
       throw unavailable('The identity provider cannot be reached. Try again in a few seconds.', retryAfterSeconds, cause);
     }
-  }
+  };
+}
 
+async function fetchProfile(ctx: ProviderCtx, found: client.Configuration, accessToken: string, subject: string): Promise<Profile> {
+  if (found.serverMetadata().userinfo_endpoint === undefined) return { verifiedEmail: null, name: null };
+  const claims = await client.fetchUserInfo(found, accessToken, subject).catch((error: unknown) => {
+    throw toRefusal(error, ctx);
+  });
+  return profileIn(claims);
+}
+
+/**
+ * Creates the client. Rejects with 503 from its methods while the provider is unreachable, and with 400 from `finish`: see
+ * `IdentityProvider`.
+ */
+export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registration: Client): IdentityProvider {
+  const configuration = createDiscovery(ctx, oidc, registration);
   const redirectUri = `${ctx.settings.publicUrl}/auth/callback`;
-
-  async function fetchProfile(found: client.Configuration, accessToken: string, subject: string): Promise<Profile> {
-    if (found.serverMetadata().userinfo_endpoint === undefined) return { verifiedEmail: null, name: null };
-    const claims = await client.fetchUserInfo(found, accessToken, subject).catch((error: unknown) => {
-      throw toRefusal(error, ctx);
-    });
-    return profileIn(claims);
-  }
-
   return {
     async start(prompt) {
       const found = await configuration();
@@ -174,7 +177,7 @@ export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registratio
         subject: claims.sub,
         profile: async () => {
           if (inToken.verifiedEmail !== null && inToken.name !== null) return inToken;
-          const fetched = await fetchProfile(found, tokens.access_token, claims.sub);
+          const fetched = await fetchProfile(ctx, found, tokens.access_token, claims.sub);
           return { verifiedEmail: inToken.verifiedEmail ?? fetched.verifiedEmail, name: inToken.name ?? fetched.name };
         },
       };

@@ -1,5 +1,5 @@
 // Describes one operation from the OpenAPI document, with only the component schemas that it refers to.
-import type { Route } from '../http/route.ts';
+import type { Route } from '../http/route/route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null;

@@ -3,7 +3,7 @@
 import type { CallerCtx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { toAppError } from '../http/errors.ts';
-import { missingPermission } from '../http/route.ts';
+import { missingPermission } from '../http/route/authorize.ts';
 import { DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess, type UsageCounter } from '../public/index.ts';
 import { defineTool, maxCharacters, type Tool } from './tool.ts';
 

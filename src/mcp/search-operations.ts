@@ -1,5 +1,5 @@
 // Finds operations by keywords. Pure. Matches in an operation's id and path weigh most, in its summary less, in its description least.
-import type { Route } from '../http/route.ts';
+import type { Route } from '../http/route/route.ts';
 
 const wordsOf = (text: string): string[] =>
   text

@@ -9,11 +9,11 @@ import {
   Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import type { CallerCtx, Ctx } from '../core/ctx.ts';
+import type { CallerCtx, ReadingCtx } from '../core/ctx.ts';
 import type { ServeMcp } from '../http/mcp.ts';
-import type { Route } from '../http/route.ts';
+import type { Route } from '../http/route/route.ts';
 import { describePlatform, platformRoutes } from '../platform/index.ts';
-import { createRecordTools, type UsageCounter } from '../public/index.ts';
+import { recordToolsOf, type UsageCounter } from '../public/index.ts';
 import { operationTools } from './operation-tools.ts';
 import { recordTools } from './record-tools.ts';
 import { callTool, describeTool, type Tool } from './tool.ts';
@@ -46,9 +46,9 @@ async function serveLegacy(server: Server, request: Request, parsedBody: unknown
 }
 
 /** Serves MCP messages. Calling an unknown tool is a JSON-RPC error (invalid params). */
-export function createMcpServer(ctx: Ctx, usage: UsageCounter): ServeMcp {
+export function createMcpServer(ctx: ReadingCtx, usage: UsageCounter): ServeMcp {
   const routes = platformRoutes.filter((route): route is Route => route.access !== 'public');
-  const tools = [...recordTools(createRecordTools(ctx), usage), ...operationTools(routes, () => describePlatform(ctx.settings.publicUrl))];
+  const tools = [...recordTools(recordToolsOf(ctx), usage), ...operationTools(routes, () => describePlatform(ctx.settings.publicUrl))];
   const listed = tools.map(describeTool);
   return async (caller, request, body) => {
     const createServer = () => serverFor(caller, tools, listed);

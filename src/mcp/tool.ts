@@ -4,7 +4,7 @@ import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { CallerCtx } from '../core/ctx.ts';
 import { errorBody, logFailure, toAppError } from '../http/errors.ts';
-import { parseArguments } from '../http/route.ts';
+import { parseArguments } from '../http/route/parse.ts';
 
 /** Maximum length of a tool's result in characters: about ten thousand tokens. */
 export const maxCharacters = 40_000;

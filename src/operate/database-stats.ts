@@ -1,5 +1,6 @@
 // Statistics from the database for the metrics. Concurrent callers share one query, and its result is cached for a few seconds.
 import type { Pool } from 'pg';
+import { createCache } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 
@@ -7,6 +8,7 @@ import type { Log } from '../core/log.ts';
 export type DatabaseStat = { readonly figure: string; readonly label: string; readonly value: number };
 
 const ttlMs = 5_000;
+const maxBytes = 1024 * 1024;
 
 /** The returned function resolves with undefined when the query fails; it never rejects. */
 export function createDatabaseStats(
@@ -14,23 +16,14 @@ export function createDatabaseStats(
   clock: Pick<Clock, 'monotonicMs'>,
   log: Log,
 ): () => Promise<readonly DatabaseStat[] | undefined> {
-  let querying: Promise<readonly DatabaseStat[] | undefined> | undefined;
-  let cached: { readonly atMs: number; readonly stats: readonly DatabaseStat[] } | undefined;
-  const query = async (): Promise<readonly DatabaseStat[] | undefined> => {
+  const stats = createCache<readonly DatabaseStat[]>({ maxBytes, ttl: { clock, ms: ttlMs, joinsSlowReads: true } });
+  const query = async (): Promise<readonly DatabaseStat[]> => {
     try {
-      const { rows } = await pool.query<DatabaseStat>('select figure, label, value from operational_figures()');
-      cached = { atMs: clock.monotonicMs(), stats: rows };
-      return rows;
+      return (await pool.query<DatabaseStat>('select figure, label, value from operational_figures()')).rows;
     } catch (error) {
       log.warn({ err: error }, 'the database statistics could not be read');
-      return undefined;
-    } finally {
-      querying = undefined;
+      throw error;
     }
   };
-  return async () => {
-    if (cached !== undefined && clock.monotonicMs() - cached.atMs < ttlMs) return cached.stats;
-    querying ??= query();
-    return querying;
-  };
+  return () => stats.load('', query).catch(() => undefined);
 }

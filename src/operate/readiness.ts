@@ -1,6 +1,7 @@
 // The readiness check: whether this process should receive requests. It queries the database on a reserved connection, so that a busy
 // service isn't mistaken for a broken one, and at most once a second however often it is called.
 import type { Pool } from 'pg';
+import { createCache } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import type { Readiness } from '../http/health.ts';
@@ -21,6 +22,7 @@ export type ReadinessOptions = {
 };
 
 const ttlMs = 1_000;
+const maxBytes = 64 * 1024;
 /** The scheduler ticks each minute; a long tick may take another one. */
 const maxSinceTickMs = 180_000;
 const ok = 'ok';
@@ -31,8 +33,7 @@ const statusTexts = { behind: 'behind this version', level: ok, ahead };
 /** The returned function never rejects. */
 export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Readiness> {
   const { control, warehouse, clock, log } = parts;
-  let querying: Promise<Record<string, string>> | undefined;
-  let cached: { readonly atMs: number; readonly checks: Record<string, string> } | undefined;
+  const cache = createCache<Record<string, string>>({ maxBytes, ttl: { clock, ms: ttlMs, joinsSlowReads: true } });
 
   const reach = async (what: string, query: () => Promise<string>): Promise<string> => {
     try {
@@ -58,21 +59,12 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
       ...(warehouse !== undefined && { warehouse: records }),
     };
   };
-  const databaseChecks = async (): Promise<Record<string, string>> => {
-    if (cached !== undefined && clock.monotonicMs() - cached.atMs < ttlMs) return cached.checks;
-    querying ??= queryDatabase().finally(() => {
-      querying = undefined;
-    });
-    const checks = await querying;
-    cached = { atMs: clock.monotonicMs(), checks };
-    return checks;
-  };
   return async () => {
     // Report the shutdown at once, without waiting for the database.
     if (parts.stopping.aborted) return { ready: false, checks: { process: 'stopping' } };
     const checks = {
       process: ok,
-      ...(await databaseChecks()),
+      ...(await cache.load('', queryDatabase)),
       scheduler: parts.sinceTickMs() <= maxSinceTickMs ? ok : 'does not tick',
     };
     return { ready: Object.values(checks).every((state) => state === ok || state === ahead), checks };

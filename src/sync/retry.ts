@@ -2,7 +2,7 @@
 // written resets the count.
 import { ErpError } from '../connectors/connector.ts';
 import type { Settings } from '../core/settings.ts';
-import { isDiskFull, sqlState } from '../db/pg-errors.ts';
+import { isDatabaseFailure, isDiskFull } from '../db/pg-errors.ts';
 
 export type RunError = {
   readonly code: string;
@@ -40,16 +40,6 @@ const retriedKinds = new Set(['throttled', 'down', 'answer']);
 const staleMetadataCodes = new Set(['COLUMN_UNKNOWN', 'FIELD_NOT_SYNCABLE']);
 const isStaleMetadata = (error: unknown): error is ErpError =>
   error instanceof ErpError && error.kind === 'query' && staleMetadataCodes.has(error.code);
-
-/** An error with an SQLSTATE, or a connection that broke or could not be established. */
-function isDatabaseFailure(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (/^([0-9A-Z]{5}|E[A-Z_]+)$/.test(sqlState(error) ?? '')) return true;
-  return (
-    error.name === 'KnexTimeoutError' ||
-    /^(Connection terminated|Client has encountered|timeout exceeded when trying|timeout expired)/.test(error.message)
-  );
-}
 
 /** The error that administrators see for a failure: code, message and what to do. */
 export function describeFailure(error: unknown): RunError {

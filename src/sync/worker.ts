@@ -1,6 +1,7 @@
 // Works on one claimed run: renews its lease while it runs, and turns every ending other than success into a state of the run that an
 // administrator can read.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import { startRecurring } from '../core/recurring.ts';
 import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { isNotSetUp } from '../warehouse/record-state.ts';
 import { discardRun, LostLease, type PublishOutcome } from '../warehouse/run-state-row.ts';
@@ -28,26 +29,20 @@ import { logStep } from './steps.ts';
 function startLeaseRenewal(ctx: Ctx, lease: Lease, abort: AbortController): () => void {
   const { leaseMs, renewMs } = ctx.settings.sync;
   let heldSinceMs = ctx.clock.monotonicMs();
-  let isRenewing = false;
-  const timer = setInterval(() => {
+  const abortWhenExpired = (): void => {
+    if (ctx.clock.monotonicMs() - heldSinceMs > leaseMs) abort.abort(new LostLease('the lease expired'));
+  };
+  const renew = async (): Promise<void> => {
     const requestedAtMs = ctx.clock.monotonicMs();
-    if (requestedAtMs - heldSinceMs > leaseMs) abort.abort(new LostLease('the lease expired'));
-    if (isRenewing) return;
-    isRenewing = true;
-    renewRunLease(ctx, lease, leaseMs)
-      .then(
-        ({ held, cancelRequested }) => {
-          heldSinceMs = requestedAtMs;
-          if (!held) abort.abort(new LostLease('a newer lease holds the run'));
-          else if (cancelRequested) abort.abort(new Cancelled('the run was cancelled'));
-        },
-        (error: unknown) => ctx.log.warn({ err: error }, 'could not renew the lease of a sync run'),
-      )
-      .finally(() => {
-        isRenewing = false;
-      });
-  }, renewMs);
-  return () => clearInterval(timer);
+    abortWhenExpired();
+    const { held, cancelRequested } = await renewRunLease(ctx, lease, leaseMs);
+    heldSinceMs = requestedAtMs;
+    if (!held) abort.abort(new LostLease('a newer lease holds the run'));
+    else if (cancelRequested) abort.abort(new Cancelled('the run was cancelled'));
+  };
+  const onFailure = (error: unknown): void => ctx.log.warn({ err: error }, 'could not renew the lease of a sync run');
+  const renewal = startRecurring(renewMs, renew, onFailure, { onBusy: abortWhenExpired });
+  return () => void renewal.stop();
 }
 
 /** Deletes what the run staged; returns the outcome, and deletes nothing, when the run turns out to have been published. */

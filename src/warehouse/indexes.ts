@@ -2,7 +2,8 @@
 // that goes live. An interrupted concurrent build leaves an invalid index, which is dropped and built again.
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Client, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
+import { onKnexConnection } from '../db/driver/knex-pool.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { quoteIdentifier } from './table.ts';
 
@@ -68,17 +69,16 @@ type Session = Pick<PoolClient, 'query'>;
  * Runs `work` on one connection of the control pool: DDL may run only there, and session locks end with the session. When `signal` aborts,
  * the connection is closed in the middle of a statement; the server finishes the statement, so that an index build is not lost.
  */
-async function onOneConnection<T>(control: Knex, work: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> {
-  const connection = (await control.client.acquireConnection()) as Client;
-  const closeConnection = (): void => void connection.end();
-  signal?.addEventListener('abort', closeConnection);
-  try {
-    return await work(connection);
-  } finally {
-    signal?.removeEventListener('abort', closeConnection);
-    await control.client.releaseConnection(connection);
-  }
-}
+const onOneConnection = <T>(control: Knex, work: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> =>
+  onKnexConnection(control, async (connection) => {
+    const closeConnection = (): void => void connection.end();
+    signal?.addEventListener('abort', closeConnection);
+    try {
+      return await work(connection);
+    } finally {
+      signal?.removeEventListener('abort', closeConnection);
+    }
+  });
 
 const lockPollMs = 200;
 /**

@@ -15,7 +15,7 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { sandbox } from '../../src/gateways/payments/sandbox/sandbox.ts';
 import { decryptMail } from '../../src/mail/enqueue.ts';
 import { enqueueMail, layoutMail, storeAttachment } from '../../src/mail/index.ts';
-import { sealSecrets } from '../../src/platform/pay/accounts.ts';
+import { sealSecrets } from '../../src/platform/pay/provider/accounts.ts';
 import { moveRun, renewRunLease } from '../../src/sync/runs.store.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';

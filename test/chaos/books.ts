@@ -1,7 +1,8 @@
 // The company's side of the account: its books, reset to the first day for each seed, and a role that sees fewer of them. Rows that
 // the role may not see are moved to another schema: they exist, but readers of the account don't find them.
+
+import type { NetsuiteAccount } from 'netsuite-simulator';
 import type { Pool, PoolClient } from 'pg';
-import type { NetsuiteAccount } from '../../packages/netsuite-simulator/src/account.ts';
 import { inWriteTransaction } from '../../packages/netsuite-simulator/src/database/write-transaction.ts';
 import { DATA_TIME_ZONE } from '../../packages/netsuite-simulator/src/load/ledger.ts';
 import type { RecordTypeName } from './plan.ts';

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { openKnex } from '../../src/db/connect.ts';
-import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
+import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts';
 
 export type Cluster = {
   readonly connection: EmbeddedDatabase['connection'];

@@ -4,7 +4,12 @@ import type { PoolClient } from 'pg';
 import { DATA_TIME_ZONE } from '../../packages/netsuite-simulator/src/load/ledger.ts';
 import { findEnabledType, type RestRecordType } from '../../packages/netsuite-simulator/src/records/record-types.ts';
 import { parseWriteBody } from '../../packages/netsuite-simulator/src/records/write-body.ts';
-import { createRecord, deleteRecord, updateRecord, type WriteSettings } from '../../packages/netsuite-simulator/src/records/write-record.ts';
+import {
+  createRecord,
+  deleteRecord,
+  updateRecord,
+  type WriteSettings,
+} from '../../packages/netsuite-simulator/src/records/write-record.ts';
 import { createSwitches } from '../../packages/netsuite-simulator/src/switches.ts';
 import { createRoleVisibility } from '../../packages/netsuite-simulator/src/tables/role-visibility.ts';
 import { RestError } from '../../packages/netsuite-simulator/src/wire.ts';

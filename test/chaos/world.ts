@@ -7,19 +7,21 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Express } from 'express';
+import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import { Pool } from 'pg';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
+import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
 import { createKeyring } from '../../src/core/keyring.ts';
 import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
+import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb, openKnex } from '../../src/db/connect.ts';
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from '../../packages/netsuite-simulator/src/account.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { writeAccountData } from './account-data.ts';
 import { type Books, openBooks } from './books.ts';
@@ -126,6 +128,8 @@ async function build(folder: string, options: WorldOptions, closing: Closing): P
     log: createLog(logLevel),
     fetch: createGuardedFetch({ allowPrivateHosts: true }),
     keyring: createKeyring([{ id: 'chaos', bytes: key }]),
+    work: createTrackedWork(),
+    erpLimits: createAccountLimits(),
   };
   const app = createApp(ctx);
   return { cluster, address, ctx, key: key.toString('base64'), app, url: await serve(app, closing), account, books, wire, logLevel };

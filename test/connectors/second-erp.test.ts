@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectorKinds } from '../../src/connectors/kinds.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { assertPaymentWriter } from '../../src/platform/pay/write-back.service.ts';
+import { assertPaymentWriter } from '../../src/platform/pay/write-back/write-back.service.ts';
 import { createTenantConnector, secretBinding } from '../../src/sync/connection.ts';
 import { findSyncConfig, type RunRow } from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';

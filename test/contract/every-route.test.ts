@@ -1,7 +1,7 @@
 // Rules that hold for every operation of the management interface, tested by walking over the route values.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { assignablePermissions } from '../../src/core/permissions.ts';
-import type { Route } from '../../src/http/route.ts';
+import type { Route } from '../../src/http/route/route.ts';
 import { platformBase } from '../../src/http/served.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
 import {

@@ -10,7 +10,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { errorStatus } from '../../src/core/errors.ts';
-import { successStatus } from '../../src/http/route.ts';
+import { successStatus } from '../../src/http/route/route.ts';
 import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
 import { base } from '../setup/api.ts';
 import { testDatabase } from '../setup/database.ts';

@@ -13,7 +13,7 @@ import { createId } from '../../src/core/id.ts';
 import { createLog } from '../../src/core/log.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import type { AnyRoute, Route } from '../../src/http/route.ts';
+import type { AnyRoute, Route } from '../../src/http/route/route.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
 import { secretBinding, startScheduler } from '../../src/sync/index.ts';
 import { type Answer, type Api, apiOf, base } from '../setup/api.ts';

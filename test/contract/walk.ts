@@ -2,6 +2,7 @@
 // whose ids must behave like unknown ids. Rules return their failures as values, so that a test can show that they fail.
 import express, { type Express } from 'express';
 import type { Knex } from 'knex';
+import { createDataFolder } from '../../packages/netsuite-simulator/test/test-account.ts';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createLog } from '../../src/core/log.ts';
@@ -9,14 +10,14 @@ import type { Settings } from '../../src/core/settings.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { errorHandler } from '../../src/http/errors.ts';
-import { createRouteRouter } from '../../src/http/express.ts';
 import { pendingHeadersMiddleware } from '../../src/http/pending-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
-import type { AnyRoute, Route } from '../../src/http/route.ts';
+import type { AnyRoute, Route } from '../../src/http/route/route.ts';
+import { createRouteRouter } from '../../src/http/router.ts';
 import { platformBase } from '../../src/http/served.ts';
-import { waitForAgentWork } from '../../src/platform/agents/agent-work.ts';
-import { waitForPublications } from '../../src/platform/api-schemas/publication.ts';
+import { waitForAgentWork } from '../../src/platform/conversations/agent-work.ts';
 import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
+import { withReads } from '../public/fixture.ts';
 import { testDatabase, testSettings } from '../setup/database.ts';
 import { startDns } from '../setup/dns.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
@@ -68,7 +69,7 @@ function plainApp(ctx: Ctx, routes: readonly AnyRoute[]): Express {
   app.use(requestLog(ctx.log, ctx.clock), pendingHeadersMiddleware);
   app.use(
     platformBase,
-    createRouteRouter(ctx, routes, async () => undefined),
+    createRouteRouter(withReads(ctx), routes, async () => undefined),
   );
   app.use(errorHandler(ctx.log));
   return app;
@@ -138,6 +139,8 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
   let erp: Promise<Erp> | undefined;
   const allowedHosts: string[] = [];
   const dns = await startDns();
+  // A few records: each of many requests connects to the account and samples all of them.
+  const data = await createDataFolder();
   const database = await testDatabase({
     settings: {
       allowSignup,
@@ -155,7 +158,7 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
   const groups = instead?.groups ?? builderGroups;
 
   const openErp = (): Promise<Erp> =>
-    (erp ??= startErp().then((started) => {
+    (erp ??= startErp(data.folder).then((started) => {
       allowedHosts.push(started.host);
       return started;
     }));
@@ -195,13 +198,14 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
     auditRows: (requestId) => readAuditRows(admin, requestId),
     storedText: () => readEverything(admin),
     close: async () => {
-      await waitForPublications(ctx);
+      await ctx.work.waitUntilIdle('publications');
       await waitForAgentWork(ctx);
       await server.stop();
       await dns.stop();
       await admin.destroy();
       await database.close();
       await (await erp)?.stop();
+      await data.remove();
     },
   };
 }

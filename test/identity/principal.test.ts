@@ -6,7 +6,7 @@ import { createApp } from '../../src/app.ts';
 import type { Caller, Principal } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import type { RouteGroup } from '../../src/http/route.ts';
+import type { RouteGroup } from '../../src/http/route/route.ts';
 import { createTokenVerifier } from '../../src/identity/access-token.ts';
 import { identify } from '../../src/identity/principal.ts';
 import { platformRoutes } from '../../src/platform/index.ts';

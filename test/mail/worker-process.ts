@@ -1,9 +1,11 @@
 // A mail sender in its own process, so that a test can kill it without any cleanup.
 import { readFileSync } from 'node:fs';
+import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
 import { createKeyring } from '../../src/core/keyring.ts';
 import { createLog } from '../../src/core/log.ts';
+import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { openDb } from '../../src/db/connect.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 
@@ -15,6 +17,8 @@ startMailSender(
     log: createLog('silent'),
     fetch: createGuardedFetch({ allowPrivateHosts: true }),
     keyring: createKeyring([{ id: 'test', bytes: Buffer.from(given.key, 'base64') }]),
+    work: createTrackedWork(),
+    erpLimits: createAccountLimits(),
     settings: given.settings,
   },
   given.options,

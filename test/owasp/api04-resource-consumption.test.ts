@@ -2,8 +2,8 @@
 // pages: test/contract/every-route; overload of the public interface: test/public/overload; rate limits: test/http/rate-limit. Here:
 // everything that can be created has a quota, and everything that a caller sends has a bound in its schema.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defaultQuotas, type QuotaKind } from '../../src/core/settings.ts';
-import type { Route } from '../../src/http/route.ts';
+import { defaultQuotas, type QuotaKind } from '../../src/core/settings/quotas.ts';
+import type { Route } from '../../src/http/route/route.ts';
 import { describePlatform } from '../../src/platform/index.ts';
 import { authorizedCaller, guardedRoutes, openWalk, type Walk } from '../contract/walk.ts';
 

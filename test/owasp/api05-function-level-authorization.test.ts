@@ -2,7 +2,7 @@
 // leaves out: read-only tokens, in every operation and in the MCP tools, and method overrides.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isReadPermission } from '../../src/core/permissions.ts';
-import type { Route } from '../../src/http/route.ts';
+import type { Route } from '../../src/http/route/route.ts';
 import { platformBase } from '../../src/http/served.ts';
 import { addressOf, guardedRoutes } from '../contract/walk.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';

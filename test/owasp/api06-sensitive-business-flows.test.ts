@@ -4,7 +4,7 @@
 // when it uses many small ways at once.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { defaultQuotas } from '../../src/core/settings.ts';
+import { defaultQuotas } from '../../src/core/settings/quotas.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { listen, type Server } from '../contract/http.ts';
 import { type Api, apiOf, base, codesOf } from '../setup/api.ts';

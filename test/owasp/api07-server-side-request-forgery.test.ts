@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createGuardedFetch, type GuardedFetch, GuardedFetchError, type Resolve } from '../../src/core/guarded-fetch.ts';
-import type { Route } from '../../src/http/route.ts';
+import type { Route } from '../../src/http/route/route.ts';
 import { describePlatform } from '../../src/platform/index.ts';
 import { authorizedCaller, guardedRoutes, keyCredential, openWalk, type Walk } from '../contract/walk.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';

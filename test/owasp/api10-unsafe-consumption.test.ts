@@ -9,8 +9,8 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { createVersionTools } from '../../src/public/index.ts';
-import { loadInvoices, publishVersion } from '../public/fixture.ts';
+import { createVersionTools, recordToolsOf } from '../../src/public/index.ts';
+import { loadInvoices, publishVersion, withReads } from '../public/fixture.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -156,8 +156,7 @@ describe('the contents of records', () => {
 
 describe('a filter from a model', () => {
   it('of any name is rejected or applied, never skipped', async () => {
-    const tools = createVersionTools(database.ctx)(
-      { ...database.ctx, organizationId: organization.id },
+    const tools = createVersionTools(recordToolsOf(withReads(database.ctx)), { ...database.ctx, organizationId: organization.id },
       { version: 'v1', resources: [], maxCharacters: 60_000 },
     );
     const query = tools.find(({ name }) => name === 'query');

@@ -2,9 +2,10 @@
 // the ERP is abridged: the connection itself is created through the management interface.
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from 'netsuite-simulator';
 import { inject } from 'vitest';
+import { createLoadedDatabase } from '../../packages/netsuite-simulator/test/loaded-account.ts';
 import { openKnex } from '../../src/db/connect.ts';
-import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../../packages/netsuite-simulator/src/account.ts';
 import type { Answer, Method } from './api.ts';
 
 export const dataFolder = fileURLToPath(new URL('../../demo/data', import.meta.url));
@@ -30,10 +31,11 @@ export type Erp = {
 /** Uses the shipped sample of data unless another folder in that format is given. */
 export async function startErp(
   folder = dataFolder,
-  options: Pick<NetsuiteAccountOptions, 'port' | 'replayFrom' | 'switches'> = {},
+  options: Pick<NetsuiteAccountOptions, 'port' | 'replayFrom' | 'switches' | 'control'> = {},
 ): Promise<Erp> {
   const admin = inject('pg');
   const database = `erp_${randomBytes(6).toString('hex')}`;
+  if (folder === dataFolder && options.replayFrom === undefined) await createLoadedDatabase(database, folder);
   const account = await startNetsuiteAccount({ admin, database, dataFolder: folder, accountId, ...options });
   return {
     account,

@@ -1,12 +1,12 @@
 // Starts one PostgreSQL for the whole run and migrates a template database once; every test file clones it.
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openKnex } from '../../src/db/connect.ts';
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { startCleanupWatcher } from './cleanup-watcher.ts';
+import { createScratchFolder } from './scratch-folder.ts';
 
 export type TestServer = { host: string; port: number; user: string; database: string };
 declare module 'vitest' {
@@ -21,7 +21,7 @@ export const templateName = 'portal_template';
 const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '300' };
 
 export default async function setup(project: TestProject) {
-  const folder = await mkdtemp(path.join(tmpdir(), 'portal-test-'));
+  const folder = await createScratchFolder('portal-test-');
   const stopWatcher = startCleanupWatcher(folder);
   const server = await startEmbedded(path.join(folder, 'data'), { settings });
   try {

@@ -3,11 +3,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
+import { type DemoPerson, type IdentityProviderServer, startIdentityProvider } from '../../demo/identity-provider/identity-provider.ts';
+import { createIdentityProviderSecrets } from '../../demo/identity-provider/secrets.ts';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { type DemoPerson, type IdentityProviderServer, startIdentityProvider } from '../../demo/identity-provider/identity-provider.ts';
-import { createIdentityProviderSecrets } from '../../demo/identity-provider/secrets.ts';
 import { startUsageCounter, type UsageCounter } from '../../src/public/index.ts';
 
 export type SignInSite = {

@@ -4,13 +4,20 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const slow = [
   'test/contract/inputs.test.ts',
-  'test/sync/replay.test.ts',
   'test/contract/roles.test.ts',
+  'test/sync/replay.test.ts',
   'test/contract/every-route.test.ts',
-  'test/contract/openapi.test.ts',
   'test/sync/bad-input.test.ts',
-  'test/sync/slots.test.ts',
+  'test/contract/openapi.test.ts',
+  'test/db/embedded.test.ts',
   'packages/netsuite-simulator/test/replay.test.ts',
+  'test/sync/slots.test.ts',
+  'test/story/sync-to-public.test.ts',
+  'test/public/export/cuts.test.ts',
+  'test/http/event-stream.test.ts',
+  'test/platform/api-schemas/publication.test.ts',
+  'test/sync/account.test.ts',
+  'test/sync/adversity.test.ts',
 ];
 const rank = ({ moduleId }: TestSpecification): number => {
   const place = slow.findIndex((file) => moduleId.endsWith(`/${file}`));

@@ -8,6 +8,7 @@ import type { QueueWorker } from '../../src/db/queue-worker.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 import { type SubscriptionRunner, startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/index.ts';
+import { withReads } from '../public/fixture.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
@@ -35,7 +36,7 @@ beforeAll(async () => {
   app = createApp(ctx);
   // The ERP uses the machine's time, and checks when an assertion was signed.
   scheduler = startScheduler(database.ctx);
-  runner = startSubscriptions(ctx);
+  runner = startSubscriptions(withReads(ctx));
   sender = startMailSender(ctx);
   const { id } = await makeOrganization(ctx, { name: 'Wholesale & Co', ownerEmail: 'owner@example.test' });
   api = apiOf(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);

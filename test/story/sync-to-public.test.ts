@@ -6,16 +6,16 @@ import path from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { parse } from 'csv-parse';
 import type { Express } from 'express';
+import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import { Client } from 'pg';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Background, createApp, startBackground } from '../../src/app.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from '../../packages/netsuite-simulator/src/account.ts';
 import { demoEndpoints } from '../../demo/schema.ts';
-import { createVersionTools } from '../../src/public/index.ts';
+import { type Background, createApp, startBackground } from '../../src/app.ts';
+import { createVersionTools, recordToolsOf } from '../../src/public/index.ts';
 import { ask, createReference } from '../gateways/model/ask.ts';
 import { answered, declined } from '../gateways/model/questions.ts';
-import { publishVersion } from '../public/fixture.ts';
+import { publishVersion, withReads } from '../public/fixture.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { accountId, dataFolder, type Erp, startErp } from '../setup/erp.ts';
@@ -195,7 +195,8 @@ describe('a company publishes its ERP data', () => {
 describe('the built-in model, asked about all four record types', () => {
   beforeAll(() => publishVersion(database.ctx, company.id, { version: 'v2', endpoints: demoEndpoints }));
   const toolsOf = () =>
-    createVersionTools(database.ctx)(
+    createVersionTools(
+      recordToolsOf(withReads(database.ctx)),
       { ...database.ctx, organizationId: company.id },
       { version: 'v2', resources: [], maxCharacters: 60_000 },
     );

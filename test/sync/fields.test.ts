@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { waitForPublications } from '../../src/platform/api-schemas/publication.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
@@ -50,7 +49,7 @@ async function published() {
     ],
   });
   expect((await api('post', `/api-schema/${made.body.id}/publish`, { revision: made.body.revision })).status).toBe(202);
-  await waitForPublications(ctx);
+  await ctx.work.waitUntilIdle('publications');
   const read = async (address = '/things?sort=name'): Promise<Record<string, unknown>[]> => {
     const { status, body } = await supertest(app)
       .get(`/api/public/v1${address}`)

@@ -2,6 +2,7 @@
 // lease may still write, which is nothing.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
+import { poolStats } from '../../src/db/pool-stats.ts';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
 import { claimRun, insertRun, type Lease, moveRun, renewRunLease, saveProgress } from '../../src/sync/runs.store.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
@@ -491,13 +492,10 @@ it('releases every database connection', async () => {
   await world.sync();
   world.erp.put(31);
   await world.sync();
-  const pool: { numUsed(): number; numPendingAcquires(): number } = ctx.db.control.client.pool;
-  const inUse = (): number[] => [
-    pool.numUsed(),
-    pool.numPendingAcquires(),
-    ctx.db.data.totalCount - ctx.db.data.idleCount,
-    ctx.db.data.waitingCount,
-  ];
+  const inUse = (): number[] => {
+    const { control, data } = poolStats(ctx.db);
+    return [control, data].flatMap(({ used, waiting }) => [used, waiting]);
+  };
   // The run has ended; its worker may still be cleaning up.
   await until(async () => (inUse().every((count) => count === 0) ? true : undefined));
   expect(inUse()).toEqual([0, 0, 0, 0]);

@@ -1,7 +1,6 @@
 // Slots create runs: once, whatever the number of processes and whatever the clock does. And connections that break.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { subscribeToChannel } from '../../src/db/notifications.ts';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
 import { enqueueDueRuns, startScheduler } from '../../src/sync/scheduler.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
@@ -138,9 +137,9 @@ describe('connections that break', () => {
       (payload = 'look'): unknown =>
         heard.push(`${channel}: ${payload}`);
     const isHeard = (words: string[]) => until(async () => words.every((word) => heard.includes(word)) && heard.splice(0).length);
-    const deafToOne = subscribeToChannel(ctx, 'one_channel', note('one'));
+    const deafToOne = ctx.db.notifications.subscribe('one_channel', note('one'));
     await isHeard(['one: look']); // once when listening starts
-    const deafToOther = subscribeToChannel(ctx, 'other_channel', note('other'));
+    const deafToOther = ctx.db.notifications.subscribe('other_channel', note('other'));
     await isHeard(['other: look']);
     expect(await terminate(listening)).toBe(1);
     expect(await isHeard(['one: look', 'other: look'])).toBe(2);
@@ -154,7 +153,7 @@ describe('connections that break', () => {
   });
 
   it('listening can be stopped before it started', async () => {
-    const deaf = subscribeToChannel(ctx, 'other_channel', () => undefined);
+    const deaf = ctx.db.notifications.subscribe('other_channel', () => undefined);
     await deaf();
     expect(await terminate(listening)).toBe(0);
   });

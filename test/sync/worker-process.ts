@@ -1,10 +1,12 @@
 // A worker in a process of its own, for tests that kill it. Reports its position on standard output and stops there.
 
+import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createKeyring } from '../../src/core/keyring.ts';
 import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
+import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { startScheduler } from '../../src/sync/scheduler.ts';
 import { memoryErp } from './fixture.ts';
@@ -26,5 +28,7 @@ const ctx: Ctx = {
   log: createLog('silent'),
   fetch: () => Promise.reject(new Error('not here')),
   keyring: createKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
+  work: createTrackedWork(),
+  erpLimits: createAccountLimits(),
 };
 startScheduler(ctx, { createConnector: async () => erp.connector });

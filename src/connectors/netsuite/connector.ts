@@ -1,6 +1,5 @@
 // Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions are in their files.
-import type { Ctx } from '../../core/ctx.ts';
-import type { Connector, ConnectorKind } from '../connector.ts';
+import type { Connector, ConnectorCtx, ConnectorKind } from '../connector.ts';
 import { type Authorizer, createOauth2Authorizer } from './auth.ts';
 import { monitorClockSkew } from './clock-skew.ts';
 import { accountRealm, type NetsuiteSecrets, type NetsuiteSettings, serviceOrigin } from './connection.ts';
@@ -8,7 +7,6 @@ import { testNetsuiteConnection } from './connection-test.ts';
 import { readDeletions } from './deletions.ts';
 import { erpError, inconsistentResponse } from './errors.ts';
 import { createNetsuiteHttp, type NetsuiteHttp } from './http.ts';
-import { sharedLimiter } from './limiter.ts';
 import { describeRecordTypes } from './metadata.ts';
 import { createPaymentWriter } from './payments.ts';
 import { countQuery, recordsQuery } from './queries.ts';
@@ -17,8 +15,6 @@ import { type LinesPerRecord, readRecords, scanRecords } from './records.ts';
 import { assertIdOrder } from './rows.ts';
 import { createSuiteql, maxRowsPerQuery, type Suiteql } from './suiteql.ts';
 import { createTbaAuthorizer } from './tba.ts';
-
-type ConnectorCtx = Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>;
 
 /** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before it calls `create`. */
 export const netsuite: ConnectorKind<NetsuiteSettings, NetsuiteSecrets> = { create: createNetsuiteConnector };
@@ -29,7 +25,7 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
   const origin = serviceOrigin(settings);
   const account = accountRealm(settings.accountId);
   const authorizer = createAuthorizer(ctx, origin, settings, secrets);
-  const limiter = sharedLimiter(outer.fetch, `${origin} ${account}`, ctx.settings.erp.concurrency);
+  const limiter = ctx.erpLimits.of(`${origin} ${account}`, ctx.settings.erp.concurrency);
   const http = createNetsuiteHttp({ ctx, origin, authorizer, limiter });
   const suiteql = createSuiteql(http);
   const linesPerRecord: LinesPerRecord = new Map();

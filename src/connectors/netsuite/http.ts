@@ -1,11 +1,12 @@
 // The one path of every request to NetSuite: the account's concurrency limit, a fresh Authorization header, limits of time and size, and
 // an ErpError for everything that goes wrong. After a 401 it logs in again once; it retries nothing else, because backing off is up to
 // the caller.
+
+import type { Limiter } from '../../core/account-limits.ts';
 import type { Ctx } from '../../core/ctx.ts';
 import { GuardedFetchError, type GuardedResponse } from '../../core/guarded-fetch.ts';
 import type { Authorizer } from './auth.ts';
 import { erpError, networkError, responseError } from './errors.ts';
-import type { Limiter } from './limiter.ts';
 import { writeError } from './write-errors.ts';
 
 export type NetsuiteRequest = {

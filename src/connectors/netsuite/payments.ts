@@ -12,11 +12,8 @@ import { isIdText, parseValue } from './values.ts';
 /** Without this header NetSuite silently ignores misspelt or unknown field names, and the money in them. */
 const writeHeaders = { 'content-type': 'application/json', 'x-netsuite-propertynamevalidation': 'Error' };
 
-/**
- * The errors are those that PaymentWriter describes. Throws a RangeError for an external id with anything but letters, digits, `_` and
- * `-`, because it is put into a query unquoted.
- */
-export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): PaymentWriter {
+/** The calls of the record service for one kind of document each. */
+function createDocuments(http: NetsuiteHttp, suiteql: Suiteql) {
   const find = async (type: 'CustPymt' | 'CustRfnd', externalId: string, signal: AbortSignal): Promise<string | null> => {
     const query = `SELECT t.id FROM transaction t WHERE t.type = '${type}' AND t.externalid = '${assertExternalId(externalId)}' ORDER BY t.id ASC`;
     const { rows } = await suiteql.query(query, 2, signal);
@@ -41,6 +38,15 @@ export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): Payme
     });
     return idOf(/\/(-?\d+)$/.exec(location)?.[1]);
   };
+  return { find, read, create };
+}
+
+/**
+ * The errors are those that PaymentWriter describes. Throws a RangeError for an external id with anything but letters, digits, `_` and
+ * `-`, because it is put into a query unquoted.
+ */
+export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): PaymentWriter {
+  const { find, read, create } = createDocuments(http, suiteql);
   const currencies = createCurrencyCache(suiteql);
   const currencyOf = async (currency: string, signal: AbortSignal): Promise<string | null> =>
     (await currencies(signal)).find(({ symbol }) => symbol === currency)?.id ?? null;

@@ -2,14 +2,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import { Client } from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Connector, RecordPage, RecordTypeMetadata, SourceRecord } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
+import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
 import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from '../../../packages/netsuite-simulator/src/account.ts';
 import { saveTable } from './data-folder.ts';
 import { realClock, settingsWith } from './wire.ts';
 
@@ -89,6 +90,7 @@ function open(login: { certificateId: string; privateKeyPem: string }): Connecto
     clock: realClock,
     log: pino({ level: 'silent' }),
     settings: settingsWith({ requestTimeoutMs: 10_000 }),
+    erpLimits: createAccountLimits(),
   };
   const authentication = { method: 'oauth2', clientId, certificateId: login.certificateId } as const;
   return netsuite.create(

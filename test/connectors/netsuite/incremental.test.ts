@@ -2,15 +2,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import { Client } from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Connector, type RecordTypeMetadata, scannedFields } from '../../../src/connectors/connector.ts';
 import { signAssertion } from '../../../src/connectors/netsuite/auth.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
+import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
 import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
-import { type NetsuiteAccount, startNetsuiteAccount } from '../../../packages/netsuite-simulator/src/account.ts';
 import { saveTable } from './data-folder.ts';
 import { realClock, settingsWith } from './wire.ts';
 
@@ -68,6 +69,7 @@ async function startSite(timeZone: string, dateFormat: string): Promise<Site> {
     clock: realClock,
     log: pino({ level: 'silent' }),
     settings: settingsWith(),
+    erpLimits: createAccountLimits(),
   };
   const authentication = { method: 'oauth2', clientId, certificateId } as const;
   const connector = netsuite.create(ctx, { accountId: account.accountId, baseUrl: account.url, authentication }, { privateKeyPem });

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { sharedLimiter } from '../../../src/connectors/netsuite/limiter.ts';
+import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { concurrencyProbe, createConnectors, json, metadataOf, rowsResponse, startWire } from './wire.ts';
 
 const recordType = metadataOf('customer');
 const signal = new AbortController().signal;
-const createLimiter = (maxConcurrent: number) => sharedLimiter({}, 'account', maxConcurrent);
+const createLimiter = (maxConcurrent: number) => createAccountLimits().of('account', maxConcurrent);
 
 /** Work that the test ends. */
 function controlledWork<T = void>(value?: T) {
@@ -13,7 +13,7 @@ function controlledWork<T = void>(value?: T) {
   return { work: () => promise, end: () => resolve(value), fail: reject };
 }
 
-describe('sharedLimiter', () => {
+describe('createAccountLimits', () => {
   it('runs work up to the limit at once, and the rest in order of arrival', async () => {
     const limiter = createLimiter(2);
     const started: number[] = [];
@@ -95,11 +95,11 @@ describe('sharedLimiter', () => {
     expect(alternating.join('')).toMatch(/^(?:ab|ba){5}$/);
   });
 
-  it('returns one limiter per account and owner', () => {
-    const owner = {};
-    expect(sharedLimiter(owner, 'a', 2)).toBe(sharedLimiter(owner, 'a', 2));
-    expect(sharedLimiter(owner, 'a', 2)).not.toBe(sharedLimiter(owner, 'b', 2));
-    expect(sharedLimiter(owner, 'a', 2)).not.toBe(sharedLimiter({}, 'a', 2));
+  it('returns one limiter per account', () => {
+    const [limits, others] = [createAccountLimits(), createAccountLimits()];
+    expect(limits.of('a', 2)).toBe(limits.of('a', 2));
+    expect(limits.of('a', 2)).not.toBe(limits.of('b', 2));
+    expect(limits.of('a', 2)).not.toBe(others.of('a', 2));
   });
 });
 

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ErpError } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
+import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
 import { until } from '../../setup/until.ts';
 import {
@@ -87,6 +88,7 @@ describe('requests', () => {
       clock: realClock,
       log: pino({ level: 'silent' }),
       settings: settingsWith(),
+      erpLimits: createAccountLimits(),
     };
     const settings = {
       accountId: '1',
@@ -105,6 +107,7 @@ describe('requests', () => {
       clock: realClock,
       log: pino({ level: 'silent' }),
       settings: settingsWith(),
+      erpLimits: createAccountLimits(),
     };
     const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti' } as const;
     const connector = netsuite.create(

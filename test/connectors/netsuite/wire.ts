@@ -7,6 +7,7 @@ import type { Connector, FieldMetadata, RecordTypeMetadata } from '../../../src/
 import type { NetsuiteSecrets } from '../../../src/connectors/netsuite/connection.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
+import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import { createGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.ts';
 import type { Settings } from '../../../src/core/settings.ts';
@@ -113,7 +114,7 @@ export const { privateKey: testKey } = generateKeyPairSync('ec', {
 
 export const settingsWith = (erp: Partial<Settings['erp']> = {}): Settings => ({
   ...testSettings,
-  erp: { allowedHosts: [], concurrency: 2, requestTimeoutMs: 60_000, maxResponseBytes: 5_000_000, ...erp },
+  erp: { ...testSettings.erp, requestTimeoutMs: 60_000, maxResponseBytes: 5_000_000, ...erp },
 });
 
 /** Advances only when the test calls `advance`. */
@@ -144,7 +145,7 @@ export function createConnectorAt(
     resolve,
   } = options;
   const fetch = createGuardedFetch({ allowPrivateHosts: true, ...(resolve !== undefined && { resolve }) });
-  const ctx = { fetch, clock, log: pino({ level: 'silent' }), settings: settingsWith(erp) };
+  const ctx = { fetch, clock, log: pino({ level: 'silent' }), settings: settingsWith(erp), erpLimits: createAccountLimits() };
   const authentication = { method: 'oauth2', clientId: 'client-1', certificateId } as const;
   return netsuite.create(ctx, { accountId: '1234567_SB1', baseUrl: url, authentication }, secrets);
 }
@@ -156,6 +157,7 @@ export function createConnectors(accounts: readonly { url: string; accountId: st
     clock: realClock,
     log: pino({ level: 'silent' }),
     settings: settingsWith(),
+    erpLimits: createAccountLimits(),
   };
   const authentication = { method: 'oauth2', clientId: 'client-1', certificateId: 'certificate-1' } as const;
   return accounts.map(({ url, accountId }) =>

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
-import { checkPayment } from '../../../src/platform/pay/check-payment.ts';
+import { checkPayment } from '../../../src/platform/pay/provider/check-payment.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 

@@ -1,7 +1,7 @@
 // Inputs generated from each operation's own schemas. Valid inputs succeed, inputs that the schema or the OpenAPI document forbids are
 // rejected, and no input makes the service fail.
 import fc from 'fast-check';
-import type { Route } from '../../../src/http/route.ts';
+import type { Route } from '../../../src/http/route/route.ts';
 import { fillAsBuilt, type Json, spoiled, spoiledQuery, valuesOf, wireSchemaOf } from '../arbitrary.ts';
 import type { Builder, Fields, Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';

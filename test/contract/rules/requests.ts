@@ -1,6 +1,6 @@
 // What every operation rejects before it does anything: missing credentials, unknown names, malformed bodies, other methods, invalid ids.
 import { createId } from '../../../src/core/id.ts';
-import type { Route } from '../../../src/http/route.ts';
+import type { Route } from '../../../src/http/route/route.ts';
 import { wireSchemaOf } from '../arbitrary.ts';
 import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
-import { type Route, successStatus } from '../../../src/http/route.ts';
+import { type Route, successStatus } from '../../../src/http/route/route.ts';
 import { valuesOf, wireSchemaOf } from '../arbitrary.ts';
 import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';

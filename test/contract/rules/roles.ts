@@ -7,7 +7,7 @@ import {
   isRolePermission,
   type Permission,
 } from '../../../src/core/permissions.ts';
-import { type Route, successStatus } from '../../../src/http/route.ts';
+import { type Route, successStatus } from '../../../src/http/route/route.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
 import type { Answer } from '../http.ts';
 import { type Credential, keyCredential, missingBuilder, type Site, sessionCredential, type Walk } from '../walk.ts';
