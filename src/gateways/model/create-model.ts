@@ -1,17 +1,26 @@
-// Creates a model by the name that agents store: `offline`, or `<provider>/<model>` from the operator's list.
+// Creates a model by the name that agents store: `offline`, or `<provider>/<model>` from the operator's list. Each is loaded when an agent
+// uses it.
 import type { Ctx } from '../../core/ctx.ts';
 import type { Settings } from '../../core/settings.ts';
 import { type Model, ModelError } from './model.ts';
-import { createOfflineModel } from './offline/offline-model.ts';
 
 export const offlineModelName = 'offline';
 
 /** The model names that an agent may use, the default first. The offline model is always available. */
 export const modelNames = ({ models }: Pick<Settings, 'models'>): readonly string[] => [...models.names, offlineModelName];
 
-/** Rejects with a ModelError of kind `rejected` for a name that is not, or no longer, configured. */
+/**
+ * Rejects with a ModelError: of kind `rejected` for a name that is not, or no longer, configured, and `unavailable` for the built-in model
+ * where it is left out.
+ */
 export async function createModel(ctx: Pick<Ctx, 'clock' | 'settings'>, name: string): Promise<Model> {
-  if (name === offlineModelName) return createOfflineModel(ctx);
+  if (name === offlineModelName) {
+    // An installation may leave its folder out.
+    const { createOfflineModel } = await import('./offline/offline-model.ts').catch((cause: unknown) => {
+      throw new ModelError('unavailable', 'This installation does not include the built-in model', { cause });
+    });
+    return createOfflineModel(ctx);
+  }
   const { anthropic, openAiCompatible, names } = ctx.settings.models;
   const [provider = '', ...rest] = name.split('/');
   const model = rest.join('/');

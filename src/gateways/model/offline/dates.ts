@@ -2,82 +2,65 @@
 
 /** Inclusive, as YYYY-MM-DD. */
 export type DaySpan = { readonly from: string; readonly to: string };
+type Groups = Readonly<Record<string, string | undefined>>;
+type Day = { readonly year: number; readonly month: number; readonly day: number };
 
 const months = ['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'];
-const month = `(?<month>${months.map((name) => (name.length > 3 ? `${name}|${name.slice(0, 3)}` : name)).join('|')}|sept)`;
+const month = `(?<month>${months.map((name) => `${name}|${name.slice(0, 3)}`).join('|')}|sept)`;
+const isoMonth = '(?<isoMonth>0[1-9]|1[0-2])';
 const day = '(?<day>\\d{1,2})(?:st|nd|rd|th)?';
 const year = '(?<year>(?:19|20)\\d{2})';
+/** A year alone could be any number, so it must follow one of these words. */
+const yearAlone = `(?<=\\b(?:in|during|since|before|after|until|through) )(?:the year |year )?${year}`;
+const shifts: Readonly<Record<string, number>> = { this: 0, next: 1, last: -1, previous: -1 };
 
-const dayMs = 86_400_000;
 const isoDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-const atUtc = (yearNumber: number, monthIndex: number, dayNumber: number): number => Date.UTC(yearNumber, monthIndex, dayNumber);
-const monthIndexOf = (name: string): number => months.findIndex((known) => known.startsWith(name.slice(0, 3)));
-
-export const addDays = (text: string, days: number): string => isoDay(Date.parse(`${text}T00:00:00Z`) + days * dayMs);
-
-function oneDay(yearNumber: number, monthIndex: number, dayNumber: number): DaySpan | undefined {
-  const at = new Date(atUtc(yearNumber, monthIndex, dayNumber));
-  if (at.getUTCMonth() !== monthIndex || at.getUTCDate() !== dayNumber) return undefined;
-  const text = isoDay(at.getTime());
-  return { from: text, to: text };
-}
-
-/** `count` months from the first of a month. */
-const monthsFrom = (yearNumber: number, monthIndex: number, count: number): DaySpan | undefined =>
-  monthIndex < 0 || monthIndex > 11
-    ? undefined
-    : { from: isoDay(atUtc(yearNumber, monthIndex, 1)), to: isoDay(atUtc(yearNumber, monthIndex + count, 1) - dayMs) };
-
-function relative(words: string, today: string): DaySpan | undefined {
-  const [yearNumber = 0, monthNumber = 0] = today.split('-').map(Number);
-  const back = words.startsWith('this') ? 0 : words.startsWith('next') ? -1 : 1;
-  if (words === 'today') return { from: today, to: today };
-  if (words === 'yesterday') return { from: addDays(today, -1), to: addDays(today, -1) };
-  if (words.endsWith('week')) {
-    const sinceMonday = (new Date(`${today}T00:00:00Z`).getUTCDay() + 6) % 7;
-    const monday = addDays(today, -sinceMonday - 7 * back);
-    return { from: monday, to: addDays(monday, 6) };
-  }
-  if (words.endsWith('year')) return monthsFrom(yearNumber - back, 0, 12);
-  const span = words.endsWith('quarter') ? 3 : 1;
-  const first = new Date(atUtc(yearNumber, Math.floor((monthNumber - 1) / span) * span - back * span, 1));
-  return monthsFrom(first.getUTCFullYear(), first.getUTCMonth(), span);
-}
-
-type Groups = Readonly<Record<string, string | undefined>>;
-type Form = { readonly pattern: RegExp; span(groups: Groups, today: string): DaySpan | undefined };
-const form = (pattern: string, span: Form['span']): Form => ({
-  pattern: new RegExp(`(?<![\\w./-])${pattern}(?![\\w/]|[.-]\\d)`, 'g'),
-  span,
+/** That many months and days. Months count from 0; months and days outside of the calendar run on, as in January 32. */
+const spanOf = (first: Day, monthCount: number, dayCount: number): DaySpan => ({
+  from: isoDay(Date.UTC(first.year, first.month, first.day)),
+  to: isoDay(Date.UTC(first.year, first.month + monthCount, first.day + dayCount - 1)),
 });
 
-/** A year alone could be any number, so it must follow one of these words. */
-const beforeYear = '(?<=\\b(?:in|during|since|before|after|until|till|through|year) )';
+function firstDayOf(g: Groups): Day {
+  const named = months.findIndex((name) => name.startsWith((g['month'] ?? 'january').slice(0, 3).toLowerCase()));
+  return { year: Number(g['year']), month: g['isoMonth'] === undefined ? named : Number(g['isoMonth']) - 1, day: Number(g['day'] ?? 1) };
+}
+/** Undefined for a day that doesn't exist, such as February 30. */
+function readDay(g: Groups): DaySpan | undefined {
+  const span = spanOf(firstDayOf(g), 0, 1);
+  return Number(span.from.slice(8)) === Number(g['day']) ? span : undefined;
+}
+const readMonth = (g: Groups): DaySpan => spanOf(firstDayOf(g), 1, 0);
+function readRelative({ which = '', unit = '' }: Groups, now: Day): DaySpan {
+  const shift = shifts[which.toLowerCase()] ?? 0;
+  const size = { month: 1, quarter: 3, year: 12 }[unit.toLowerCase()];
+  const daysSinceMonday = (new Date(Date.UTC(now.year, now.month, now.day)).getUTCDay() + 6) % 7;
+  if (size === undefined) return spanOf({ ...now, day: now.day - daysSinceMonday + 7 * shift }, 0, 7);
+  return spanOf({ ...now, month: now.month - (now.month % size) + size * shift, day: 1 }, size, 0);
+}
 
-const forms: readonly Form[] = [
-  form('(?<year>\\d{4})-(?<month>\\d{2})-(?<day>\\d{2})', (g) => oneDay(Number(g['year']), Number(g['month']) - 1, Number(g['day']))),
-  form(`${day} (?:of )?${month},? ${year}`, (g) => oneDay(Number(g['year']), monthIndexOf(g['month'] ?? ''), Number(g['day']))),
-  form(`${month} ${day},? ${year}`, (g) => oneDay(Number(g['year']), monthIndexOf(g['month'] ?? ''), Number(g['day']))),
-  form(`(?<!\\d(?:st|nd|rd|th)? (?:of )?)${month},? (?:of )?${year}`, (g) =>
-    monthsFrom(Number(g['year']), monthIndexOf(g['month'] ?? ''), 1),
-  ),
-  form(`${year}-(?<month>\\d{2})`, (g) => monthsFrom(Number(g['year']), Number(g['month']) - 1, 1)),
-  form(`q(?<quarter>[1-4]),? (?:of )?${year}`, (g) => monthsFrom(Number(g['year']), Number(g['quarter']) * 3 - 3, 3)),
-  form('(?:the )?(?:last|past) (?<days>\\d{1,4}) days', (g, today) => ({ from: addDays(today, 1 - Number(g['days'])), to: today })),
-  form('(?<words>today|yesterday|(?:this|last|previous|next) (?:week|month|quarter|year))', (g, today) =>
-    relative(g['words'] ?? '', today),
-  ),
-  form(`${beforeYear}${year}`, (g) => monthsFrom(Number(g['year']), 0, 12)),
+const forms: readonly (readonly [pattern: string, read: (groups: Groups, now: Day) => DaySpan | undefined])[] = [
+  [`${year}-${isoMonth}-(?<day>\\d{2})`, readDay],
+  [`${day} (?:of )?${month},? ${year}`, readDay],
+  [`${month} ${day},? ${year}`, readDay],
+  [`(?<!\\d(?:st|nd|rd|th)? (?:of )?)${month},? (?:of )?${year}`, readMonth],
+  [`${year}-${isoMonth}`, readMonth],
+  [`q(?<quarter>[1-4]),? (?:of )?${year}`, (g) => spanOf({ ...firstDayOf(g), month: Number(g['quarter']) * 3 - 3 }, 3, 0)],
+  [yearAlone, (g) => spanOf(firstDayOf(g), 12, 0)],
+  ['(?:last|past) (?<days>\\d{1,4}) days', (g, now) => spanOf({ ...now, day: now.day - Number(g['days']) + 1 }, 0, Number(g['days']))],
+  ['today', (_g, now) => spanOf(now, 0, 1)],
+  ['yesterday', (_g, now) => spanOf({ ...now, day: now.day - 1 }, 0, 1)],
+  ['(?<which>this|last|previous|next) (?<unit>week|month|quarter|year)', readRelative],
 ];
 
-/** Replaces each day or span of days in a lower-case text by what `mark` returns. */
+/** Replaces each day or span of days in a text by what `mark` returns. */
 export function markDates(text: string, today: string, mark: (span: DaySpan) => string): string {
-  return forms.reduce(
-    (marked, { pattern, span }) =>
-      marked.replaceAll(pattern, (...parts: unknown[]) => {
-        const found = span(parts.at(-1) as Groups, today);
-        return found === undefined ? String(parts[0]) : mark(found);
-      }),
-    text,
-  );
+  const now = firstDayOf({ year: today.slice(0, 4), isoMonth: today.slice(5, 7), day: today.slice(8) });
+  return forms.reduce((marked, [pattern, read]) => {
+    const form = new RegExp(`(?<![\\w./-])${pattern}(?![\\w/]|[.-]\\d)`, 'gi');
+    return marked.replaceAll(form, (...parts: unknown[]) => {
+      const span = read(parts.at(-1) as Groups, now);
+      return span === undefined ? String(parts[0]) : mark(span);
+    });
+  }, text);
 }

@@ -1,0 +1,147 @@
+// The clauses that follow a resource's name in a question, such as `over 500`, `since 2011-08-15`, `with status open` and `per customer`.
+import { compile, type Field, type Resource } from './catalog.ts';
+import type { Value } from './text.ts';
+
+export type Filter = {
+  readonly field: Field;
+  /** By the names of the filters in the public interface. */
+  readonly parameters: Readonly<Record<string, string | readonly string[]>>;
+  /** The condition in words, for the answer. */
+  readonly text: string;
+};
+/** A value to look up in these fields, or in any if they are undefined; or a state such as `open`, by its words. */
+export type Lookup = Pick<Words, 'named' | 'isNot'> & { readonly value: string; readonly isState: boolean };
+export type Clause = Readonly<{ conditions?: readonly (Filter | Lookup)[]; by?: readonly Field[]; sort?: readonly Field[]; order?: Order }>;
+type Order = 'asc' | 'desc';
+type Words = Readonly<{ named: readonly Field[] | undefined; values: readonly Value[]; word: string; isNot: boolean }>;
+/** Undefined if the words don't fit together. */
+type Read = (words: Words, resource: Resource) => Clause | undefined;
+
+/** A filter with values by what follows the field's name; none if the version doesn't have it. */
+function filterBy(field: Field, values: Filter['parameters'], words: string): readonly Filter[] {
+  const parameters = Object.fromEntries(Object.entries(values).map(([suffix, value]) => [field.name + suffix, value]));
+  const hasAll = Object.keys(parameters).every((name) => field.filters.includes(name));
+  return hasAll ? [{ field, parameters, text: `${field.name} ${words}` }] : [];
+}
+
+export function equals(field: Field, values: readonly string[], isNot = false): readonly Filter[] {
+  if (field.kind === 'boolean') return filterBy(field, { '': String(!isNot) }, `is ${!isNot}`);
+  const words = `is ${isNot ? 'not ' : ''}${values.map((value) => `"${value}"`).join(' or ')}`;
+  return filterBy(field, { [isNot ? '_not' : '']: values.length === 1 ? values.join('') : values }, words);
+}
+
+/** The field of a kind that is named, or else the main one; undefined if it isn't clear which. */
+export function fieldOf(named: readonly Field[] | undefined, kind: 'number' | 'day', { main }: Resource): Field | undefined {
+  const [first, other] = named === undefined ? [main[kind]] : named.filter((field) => field.kind === kind);
+  return other === undefined ? first : undefined;
+}
+
+/** Undefined unless the version has exactly one such filter. */
+const one = (filters: readonly Filter[]): Clause | undefined => (filters.length === 1 ? { conditions: filters } : undefined);
+const isYear = (text: string): boolean => /^(?:19|20)\d{2}$/.test(text);
+
+type Kind = 'number' | 'day';
+/** The filter and its name for one end of a range, and which end of a span of days it starts from. */
+type End = readonly [suffix: string, label: string, edge: 'from' | 'to'];
+const atLeast: End = ['_gte', 'at least', 'from'];
+const atMost: End = ['_lte', 'at most', 'to'];
+const since: End = ['_gte', 'from', 'from'];
+const through: End = ['_lte', 'to', 'to'];
+const comparisons: readonly (readonly [kind: Kind, words: string, end: End])[] = [
+  ['number', 'at least|no less than|minimum of', atLeast],
+  ['number', 'over|above|exceeding|(?:more|greater|larger|bigger|higher) than', ['_gt', 'over', 'from']],
+  ['number', 'at most|up to|no more than|maximum of', atMost],
+  ['number', 'under|below|(?:less|lower|smaller) than', ['_lt', 'under', 'to']],
+  ['day', 'since|starting|starting on|on or after|not before', since],
+  ['day', 'after|later than|newer than', ['_after', 'after', 'to']],
+  ['day', 'through|on or before|no later than|not after', through],
+  ['day', 'before|earlier than|older than|prior to', ['_before', 'before', 'from']],
+];
+
+/** One end, or both of a range of numbers or days. */
+const range =
+  (kind: Kind, start: End, end?: End): Read =>
+  ({ named, values: [first, last = first] }, resource) => {
+    const field = fieldOf(named, kind, resource);
+    if (field === undefined || first === undefined || last === undefined) return undefined;
+    // Years or amounts?
+    const isUnclear = named === undefined && first !== last && isYear(first.text) && isYear(last.text);
+    if (isUnclear || (kind === 'day' ? first.from > last.to : Number(first.from) > Number(last.to))) return undefined;
+    const [[suffix, label, edge], { from }, { to }] = [start, first, last];
+    if (end === undefined) return one(filterBy(field, { [suffix]: first[edge] }, `${label} ${first[edge]}`));
+    const exactly = from === to ? filterBy(field, { '': from }, `is ${from}`) : [];
+    return one([...exactly, ...filterBy(field, { [suffix]: from, [end[0]]: to }, `${label} ${from} ${end[1]} ${to}`)].slice(0, 1));
+  };
+
+/** What a field contains, or whether it is empty. */
+const having =
+  (suffix: string, words: string, fixed?: string): Read =>
+  ({ named = [], values: [value], word }) => {
+    const text = fixed ?? value?.text ?? word;
+    const found = named.flatMap((field) => filterBy(field, { [suffix]: text }, fixed === undefined ? `${words} "${text}"` : words));
+    // The interface searches for three letters or more.
+    return suffix === '_contains' && [...text].length < 3 ? undefined : one(found);
+  };
+
+const lookUp: Read = ({ named: meant, values: [value], isNot }) => {
+  const named = meant?.filter(({ kind, name, filters }) => kind !== 'day' && filters.includes(isNot ? `${name}_not` : name));
+  // A number alone may be a year.
+  if (value === undefined || named?.length === 0 || (named === undefined && isYear(value.text))) return undefined;
+  return { conditions: [{ named, value: value.text, isNot, isState: false }] };
+};
+/** A state, or the name of a boolean field such as `paid`. */
+export const readState: Read = ({ named, word, isNot }, { phrases }) => {
+  const flags = named === undefined ? phrases.get(word)?.filter(({ kind }) => kind === 'boolean') : undefined;
+  if (flags?.[0] !== undefined) return one(flags.flatMap((flag) => equals(flag, [], isNot)));
+  return { conditions: [{ named, value: word, isNot, isState: true }] };
+};
+
+const F = '(?<f>{fields})';
+const link = '(?: (?:is|are|was|were|of|equals|called|named))*';
+const glue = '(?:(?:that|which|whose|who|where|and|with|having|have|has|is|are|was|were|do|does|did|there|dated) )*';
+/** Up to four words after all other conditions: in "open in August" the day would be that of the state, in "not open in EUR" the negation that of both. */
+const state = '(?<word>[^ <>]+(?: [^ <>]+){0,3}?)(?=$| (?:per|by|sorted|ordered) )';
+const text = '(?:<[vn]\\d+>|(?<word>[^ <>]+)(?= and |$))';
+const named = `(?:${F}${link} )?`;
+const of = '(?:of|for|from|by|to|in)';
+
+const table: readonly (readonly [pattern: string, read: Read])[] = [
+  ...comparisons.map(([kind, words, end]): readonly [string, Read] => [`${named}(?:${words}) <${kind[0]}\\d+>`, range(kind, end)]),
+  [`${named}between <n\\d+> and <n\\d+>`, range('number', atLeast, atMost)],
+  [`${named}<n\\d+> or (?:more|higher|above)`, range('number', atLeast)],
+  [`${named}<n\\d+> or (?:less|lower|below)`, range('number', atMost)],
+  [`${named}(?:between <d\\d+> and|from <d\\d+> (?:to|until|through)) <d\\d+>`, range('day', since, through)],
+  [`${named}(?:(?:in|on|during|within|for|of|at) )?<d\\d+>`, range('day', since, through)],
+  [`(?:without|no|lacking|missing) ${F}`, having('_null', 'is empty', 'true')],
+  [`(?:with|have|has|having) ${F}(?= and |$)`, having('_null', 'is not empty', 'false')],
+  [`${F}${link} (?:contain(?:s|ing)?|includ(?:es?|ing)) ${text}`, having('_contains', 'contains')],
+  [`${F}${link} (?:start|begin)(?:s|ning|ing)? with ${text}`, having('_starts_with', 'starts with')],
+  [`(?:${of} )?${F}${link} (?<not>not )?<[vn]\\d+>`, lookUp],
+  [`${of} <[vn]\\d+>`, lookUp],
+  [`(?:${of} )?${F}${link} (?<not>not )?${state}`, readState],
+  [`(?:${of} |(?<not>not ))?${state}`, readState],
+  [`(?:per|by|each|every|grouped by|for each|for every) ${F}`, ({ named }) => ({ by: named ?? [] })],
+  [`(?:sort|order)(?:ed)? by ${F}(?: asc(?:ending)?)?`, ({ named }) => ({ sort: named ?? [], order: 'asc' })],
+  [`(?:sort|order)(?:ed)? by ${F} desc(?:ending)?`, ({ named }) => ({ sort: named ?? [], order: 'desc' })],
+  ['(?:are|were|there|have|has|exist|in total|altogether|overall)', () => ({})],
+];
+
+/** The clauses of a text, in each way in which all of it can be understood. */
+export function readClauses(text: string, values: readonly Value[], resource: Resource, hasState = false): readonly (readonly Clause[])[] {
+  if (text === '') return [[]];
+  const found = table.flatMap(([pattern, read]) => {
+    const match = compile(`^ ${glue}${pattern}(?= |$)`, resource).exec(text);
+    if (match === null) return [];
+    const { f, word = '', not } = match.groups ?? {};
+    const named = f === undefined ? undefined : resource.phrases.get(f);
+    const marks = [...match[0].matchAll(/<[ndv](\d+)>/g)].flatMap(([, index]) => values[Number(index)] ?? []);
+    const clause = read({ named, values: marks, word, isNot: not !== undefined }, resource);
+    return clause === undefined ? [] : [{ clause, length: match[0].length, isState: read === readState }];
+  });
+  const longest = found.filter(({ isState }) => !isState).sort((a, b) => b.length - a.length)[0];
+  // A state may be any words: only what is no other clause, and only once.
+  const ways = longest === undefined && !hasState ? found : [longest].filter((way) => way !== undefined);
+  return ways.flatMap(({ clause, length, isState }) =>
+    readClauses(text.slice(length), values, resource, hasState || isState).map((rest) => [clause, ...rest]),
+  );
+}

@@ -1,0 +1,112 @@
+// The forms of whole questions: what is asked about which records. The records' conditions are the clauses after the resource's name.
+import { compile, type Field, type Resource } from './catalog.ts';
+import { type Clause, fieldOf, readClauses, readState } from './clauses.ts';
+import type { Question } from './text.ts';
+
+type Kind = 'count' | 'exists' | 'is' | 'list' | 'record' | 'describe' | 'sum' | 'average' | 'min' | 'max';
+type Asked = {
+  readonly kind: Kind;
+  /** What the field that is named is for. */
+  readonly f?: 'field' | 'show' | 'by';
+  /** What kind of field is computed over or sorted by, or shown. */
+  readonly needs?: 'number' | 'day';
+  readonly shows?: 'day' | 'text' | 'lines';
+  readonly order?: 'asc' | 'desc';
+};
+/** What is asked for: `field` is computed over or sorted by. */
+export type Intent = NonNullable<ReturnType<typeof intentOf>> & { readonly limit: number | undefined };
+type Groups = Readonly<Record<string, string | undefined>>;
+type Form = readonly [pattern: string, asked: Asked];
+
+const F = '(?<f>(?:{fields})(?: and (?:{fields}))*)';
+const before = '(?: all)?(?: (?<not>not )?(?<before>[^<>]+?))?';
+const many = `${before} (?:{many})(?<after>(?: .*)?)`;
+const any = `${before} (?:(?<one>{one})|{many})(?<after>(?: .*)?)`;
+const record = ' (?:{one})(?: (?:no|id|number|code|called|named))? <[vn](?<id>\\d+)>';
+const ask = ' (?:what (?:is|are|was|were)|how much (?:is|are)|show|give|calculate)';
+const list = ' (?:show|list|display|give|find|get|print|see)';
+const which = `(?:${list}| (?:which|what)(?: (?:is|are))?)?`;
+const limit = '(?: <n(?<limit>\\d+)>)?';
+
+const aggregates: readonly (readonly [Kind, string])[] = [
+  ['sum', 'sum|total'],
+  ['average', 'average|mean'],
+  ['max', 'largest|highest|biggest|greatest|maximum|max'],
+  ['min', 'smallest|lowest|minimum|min'],
+];
+const superlatives: readonly (readonly [words: string, needs: 'number' | 'day', order: 'asc' | 'desc'])[] = [
+  ['largest|highest|biggest|greatest|top', 'number', 'desc'],
+  ['smallest|lowest', 'number', 'asc'],
+  ['newest|latest|most recent|last', 'day', 'desc'],
+  ['oldest|earliest', 'day', 'asc'],
+];
+
+const stats: ReadonlySet<Kind> = new Set(['count', 'sum', 'average', 'min', 'max']);
+
+const forms: readonly Form[] = [
+  [` how many${many}`, { kind: 'count' }],
+  [`(?:${ask})?(?: (?:number|count) of| count)${many}`, { kind: 'count' }],
+  [` (?:is|are|was|were) there(?: some)?${any}`, { kind: 'exists' }],
+  [` (?:do|does) have(?: some)?${any}`, { kind: 'exists' }],
+  [` (?:is|does|has)${record}(?<after> .+)`, { kind: 'is' }],
+  ...aggregates.flatMap(([kind, words]): readonly Form[] => [
+    [`(?:${ask})? (?:${words})(?: of)? ${F} (?:of|for|in)${many}`, { kind, f: 'field', needs: 'number' }],
+    [`(?:${ask})? (?:${words})(?: value| amount)? (?:of|for)${many}`, { kind, needs: 'number' }],
+  ]),
+  [` (?:which|what) ${F} (?:has|have|do|does)(?: most)?${many}`, { kind: 'count', f: 'by' }],
+  [`${which}${limit}${many}`, { kind: 'list' }],
+  [`${list} ${F} (?:of|for|from)${many}`, { kind: 'list', f: 'show' }],
+  ...superlatives.flatMap(([words, needs, order]): readonly Form[] => [
+    [`${which}${limit} (?:${words})${any}`, { kind: 'list', needs, order }],
+    [`${which} (?:${words})${limit}${many}`, { kind: 'list', needs, order }],
+    [`${which} (?:(?<one>{one})|{many}) (?:with|has|have) (?:${words}) ${F}(?<after>(?: .*)?)`, { kind: 'list', f: 'field', needs, order }],
+  ]),
+  [`(?:${list}|${ask}) ${F} (?:of|for)${record}`, { kind: 'record', f: 'show' }],
+  [` when (?:is|was|were)${record} ${F}`, { kind: 'record', f: 'show', shows: 'day' }],
+  [` who (?:is|was|are) ${F} of${record}`, { kind: 'record', f: 'show', shows: 'text' }],
+  [` how many ${F} (?:do|does|has)${record}(?: have)?`, { kind: 'record', f: 'show', shows: 'lines' }],
+  [`(?:${list})?${record}`, { kind: 'record' }],
+  [' (?:describe|(?:tell|what can tell|what do know) about) (?:{one}|{many})', { kind: 'describe' }],
+  [' (?:which|what|show|list) (?:fields|columns|filters) (?:(?:do|of|for|are in) )?(?:{one}|{many})(?: have)?', { kind: 'describe' }],
+];
+
+/** The only field that is meant; of `customerName` and `customerId` the one that people can read. Undefined if it isn't clear which. */
+function readable(fields: readonly Field[]): Field | undefined {
+  const [first, other] = fields.length > 1 ? fields.filter(({ name }) => /name$/i.test(name)) : fields;
+  return other === undefined ? first : undefined;
+}
+
+/** Undefined if the parts of the question don't fit together. */
+function intentOf({ kind, f, needs, shows, order }: Asked, groups: Groups, clauses: readonly Clause[], resource: Resource) {
+  const columns = groups['f']?.split(' and ').map((phrase) => resource.phrases.get(phrase) ?? []) ?? [];
+  const [by, otherBy] = [...(f === 'by' ? columns : []), ...clauses.flatMap((clause) => (clause.by === undefined ? [] : [clause.by]))];
+  const sorts = [...(order === undefined ? [] : [{ order, sort: by }]), ...clauses.filter(({ sort }) => sort !== undefined)];
+  const named = f === 'field' ? columns[0] : sorts[0]?.sort;
+  const field = needs === undefined ? readable(named ?? []) : fieldOf(named, needs, resource);
+  const groupBy = by === undefined || order !== undefined ? undefined : readable(by);
+  const isShown = (one: Field): boolean => f === 'show' && (shows === undefined ? one.kind !== 'lines' : one.kind === shows);
+  const show = columns.map((fields) => readable(fields.filter(isShown)));
+  const isGrouped = by !== undefined && order === undefined;
+  const isMisplaced = (isGrouped && !(groupBy && stats.has(kind))) || (sorts.length > 0 && !(kind === 'list' && field?.sortable));
+  const isMissing = (needs !== undefined && field === undefined) || (f === 'show' ? show.includes(undefined) : columns.length > 1);
+  if (otherBy !== undefined || sorts.length > 1 || isMisplaced || isMissing) return undefined;
+  const conditions = clauses.flatMap((clause) => clause.conditions ?? []);
+  return { kind, field, groupBy, order: sorts[0]?.order, show: show.filter((one) => one !== undefined), conditions };
+}
+
+/** Everything that the question may ask of the resource. */
+export const readQuestion = ({ text, values }: Question, resource: Resource): readonly Intent[] =>
+  forms.flatMap(([pattern, asked]) => {
+    const match = compile(`^${pattern}$`, resource).exec(` ${text}`);
+    const { after = '', before, not, id, limit: mark, one, ...groups } = match?.groups ?? {};
+    const state = before === undefined ? {} : readState({ named: undefined, values: [], word: before, isNot: not !== undefined }, resource);
+    if (match === null || state === undefined) return [];
+    const called = resource.fields.filter((field) => field.name === 'id' || resource.identity.includes(field));
+    const record =
+      id === undefined ? {} : { conditions: [{ named: called, value: values[Number(id)]?.text ?? '', isNot: false, isState: false }] };
+    const limit = mark === undefined ? (one === undefined ? undefined : 1) : Number(values[Number(mark)]?.text);
+    return readClauses(after, values, resource).flatMap((clauses) => {
+      const intent = intentOf(asked, groups, [record, state, ...clauses], resource);
+      return intent === undefined || limit === 0 ? [] : [{ ...intent, limit }];
+    });
+  });
