@@ -2,10 +2,10 @@
 import type { Knex } from 'knex';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { DemoPerson } from '../../demo/identity-provider/identity-provider.ts';
 import { createApp } from '../../src/app.ts';
 import { createLog } from '../../src/core/log.ts';
 import { openKnex } from '../../src/db/connect.ts';
-import type { DemoPerson } from '../../demo/identity-provider/identity-provider.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';

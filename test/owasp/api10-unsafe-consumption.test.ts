@@ -156,7 +156,9 @@ describe('the contents of records', () => {
 
 describe('a filter from a model', () => {
   it('of any name is rejected or applied, never skipped', async () => {
-    const tools = createVersionTools(recordToolsOf(withReads(database.ctx)), { ...database.ctx, organizationId: organization.id },
+    const tools = createVersionTools(
+      recordToolsOf(withReads(database.ctx)),
+      { ...database.ctx, organizationId: organization.id },
       { version: 'v1', resources: [], maxCharacters: 60_000 },
     );
     const query = tools.find(({ name }) => name === 'query');
