@@ -9,7 +9,6 @@ const maxFields = 7;
 const maxCharacters = 120;
 const names: Readonly<Record<string, string>> = { sum: 'sum of', average: 'average of', min: 'smallest', max: 'largest' };
 
-/** A value as one line of limited length. */
 function shown(value: unknown): string {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return `${value.length} lines`;
@@ -83,8 +82,7 @@ async function answerList(tools: Tools, reading: Reading): Promise<string> {
 
 /** Resolves to the answer's text. Rejects with ToolFailed when a tool fails. */
 export function answerReading(tools: Tools, reading: Reading): Promise<string> {
-  const { kind, groupBy } = reading;
+  const { kind, field, groupBy } = reading;
   if (kind === 'list' || kind === 'record') return answerList(tools, reading);
-  const isCount = kind === 'count' || kind === 'exists' || kind === 'is';
-  return isCount && groupBy === undefined ? answerCount(tools, reading) : answerStats(tools, reading);
+  return field === undefined && groupBy === undefined ? answerCount(tools, reading) : answerStats(tools, reading);
 }

@@ -1,6 +1,6 @@
 // The clauses that follow a resource's name in a question, such as `over 500`, `since 2011-08-15`, `with status open` and `per customer`.
-import { compile, type Field, type Resource } from './catalog.ts';
 import type { Value } from './text.ts';
+import { compile, type Field, only, type Resource } from './tools.ts';
 
 export type Filter = {
   readonly field: Field;
@@ -11,9 +11,11 @@ export type Filter = {
 };
 /** A value to look up in these fields, or in any if they are undefined; or a state such as `open`, by its words. */
 export type Lookup = Pick<Words, 'named' | 'isNot'> & { readonly value: string; readonly isState: boolean };
-export type Clause = Readonly<{ conditions?: readonly (Filter | Lookup)[]; by?: readonly Field[]; sort?: readonly Field[]; order?: Order }>;
-type Order = 'asc' | 'desc';
-type Words = Readonly<{ named: readonly Field[] | undefined; values: readonly Value[]; word: string; isNot: boolean }>;
+export type Clause = Readonly<{ conditions?: readonly (Filter | Lookup)[]; by?: readonly Fields[]; sort?: Fields; order?: 'asc' | 'desc' }>;
+/** The fields that a name may mean. */
+type Fields = readonly Field[];
+type Words = Readonly<{ named: Fields | undefined; values: readonly Value[]; word: string; isNot: boolean }>;
+type Kind = 'number' | 'day';
 /** Undefined if the words don't fit together. */
 type Read = (words: Words, resource: Resource) => Clause | undefined;
 
@@ -31,16 +33,13 @@ export function equals(field: Field, values: readonly string[], isNot = false): 
 }
 
 /** The field of a kind that is named, or else the main one; undefined if it isn't clear which. */
-export function fieldOf(named: readonly Field[] | undefined, kind: 'number' | 'day', { main }: Resource): Field | undefined {
-  const [first, other] = named === undefined ? [main[kind]] : named.filter((field) => field.kind === kind);
-  return other === undefined ? first : undefined;
-}
+export const fieldOf = (named: Fields | undefined, kind: Kind, { main }: Resource): Field | undefined =>
+  named === undefined ? main[kind] : only(named.filter((field) => field.kind === kind));
 
 /** Undefined unless the version has exactly one such filter. */
 const one = (filters: readonly Filter[]): Clause | undefined => (filters.length === 1 ? { conditions: filters } : undefined);
 const isYear = (text: string): boolean => /^(?:19|20)\d{2}$/.test(text);
 
-type Kind = 'number' | 'day';
 /** The filter and its name for one end of a range, and which end of a span of days it starts from. */
 type End = readonly [suffix: string, label: string, edge: 'from' | 'to'];
 const atLeast: End = ['_gte', 'at least', 'from'];
@@ -83,7 +82,7 @@ const having =
     return suffix === '_contains' && [...text].length < 3 ? undefined : one(found);
   };
 
-const lookUp: Read = ({ named: meant, values: [value], isNot }) => {
+export const lookUp: Read = ({ named: meant, values: [value], isNot }) => {
   const named = meant?.filter(({ kind, name, filters }) => kind !== 'day' && filters.includes(isNot ? `${name}_not` : name));
   // A number alone may be a year.
   if (value === undefined || named?.length === 0 || (named === undefined && isYear(value.text))) return undefined;
@@ -120,9 +119,9 @@ const table: readonly (readonly [pattern: string, read: Read])[] = [
   [`${of} <[vn]\\d+>`, lookUp],
   [`(?:${of} )?${F}${link} (?<not>not )?${state}`, readState],
   [`(?:${of} |(?<not>not ))?${state}`, readState],
-  [`(?:per|by|each|every|grouped by|for each|for every) ${F}`, ({ named }) => ({ by: named ?? [] })],
-  [`(?:sort|order)(?:ed)? by ${F}(?: asc(?:ending)?)?`, ({ named }) => ({ sort: named ?? [], order: 'asc' })],
-  [`(?:sort|order)(?:ed)? by ${F} desc(?:ending)?`, ({ named }) => ({ sort: named ?? [], order: 'desc' })],
+  [`(?:per|by|each|every|grouped by|for each|for every) ${F}`, ({ named = [] }) => ({ by: [named] })],
+  [`(?:sort|order)(?:ed)? by ${F}(?: asc(?:ending)?)?`, ({ named = [] }) => ({ sort: named, order: 'asc' })],
+  [`(?:sort|order)(?:ed)? by ${F} desc(?:ending)?`, ({ named = [] }) => ({ sort: named, order: 'desc' })],
   ['(?:are|were|there|have|has|exist|in total|altogether|overall)', () => ({})],
 ];
 

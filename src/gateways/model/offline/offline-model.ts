@@ -34,16 +34,14 @@ function toolsOf({ tools, limits }: ModelRequest, signal: AbortSignal, report: (
 /** `answer` throws only ModelErrors; `check` always succeeds. */
 export function createOfflineModel({ clock }: Pick<Ctx, 'clock'>): Model {
   async function* answer(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
-    const timeout = AbortSignal.timeout(request.limits.timeMs);
-    const signal = AbortSignal.any([request.signal, timeout]);
-    const stopped = (): ModelError => (request.signal.aborted ? answerAborted() : answerTimedOut(request.limits));
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(request.limits.timeMs)]);
     const { promise: aborted, reject } = Promise.withResolvers<never>();
-    signal.addEventListener('abort', () => reject(stopped()));
+    signal.addEventListener('abort', reject);
     const events: ModelEvent[] = [];
     const tools = toolsOf(request, signal, (event) => events.push(event));
     const declined = (error: unknown): OfflineReply => {
+      if (signal.aborted) throw request.signal.aborted ? answerAborted() : answerTimedOut(request.limits);
       if (error instanceof ToolFailed) return { text: `The data could not be read: ${error.message}`, isAnswer: false };
-      if (signal.aborted) throw stopped();
       throw error instanceof ModelError ? error : new ModelError('unavailable', 'The built-in model failed to answer', { cause: error });
     };
     const question = request.messages.at(-1)?.content ?? '';

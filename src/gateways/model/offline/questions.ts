@@ -1,7 +1,7 @@
 // The forms of whole questions: what is asked about which records. The records' conditions are the clauses after the resource's name.
-import { compile, type Field, type Resource } from './catalog.ts';
-import { type Clause, fieldOf, readClauses, readState } from './clauses.ts';
+import { type Clause, fieldOf, lookUp, readClauses, readState } from './clauses.ts';
 import type { Question } from './text.ts';
+import { compile, type Field, only, type Resource } from './tools.ts';
 
 type Kind = 'count' | 'exists' | 'is' | 'list' | 'record' | 'describe' | 'sum' | 'average' | 'min' | 'max';
 type Asked = {
@@ -15,7 +15,6 @@ type Asked = {
 };
 /** What is asked for: `field` is computed over or sorted by. */
 export type Intent = NonNullable<ReturnType<typeof intentOf>> & { readonly limit: number | undefined };
-type Groups = Readonly<Record<string, string | undefined>>;
 type Form = readonly [pattern: string, asked: Asked];
 
 const F = '(?<f>(?:{fields})(?: and (?:{fields}))*)';
@@ -46,8 +45,7 @@ const stats: ReadonlySet<Kind> = new Set(['count', 'sum', 'average', 'min', 'max
 const forms: readonly Form[] = [
   [` how many${many}`, { kind: 'count' }],
   [`(?:${ask})?(?: (?:number|count) of| count)${many}`, { kind: 'count' }],
-  [` (?:is|are|was|were) there(?: some)?${any}`, { kind: 'exists' }],
-  [` (?:do|does) have(?: some)?${any}`, { kind: 'exists' }],
+  [` (?:(?:is|are|was|were) there|(?:do|does) have)(?: some)?${any}`, { kind: 'exists' }],
   [` (?:is|does|has)${record}(?<after> .+)`, { kind: 'is' }],
   ...aggregates.flatMap(([kind, words]): readonly Form[] => [
     [`(?:${ask})? (?:${words})(?: of)? ${F} (?:of|for|in)${many}`, { kind, f: 'field', needs: 'number' }],
@@ -71,42 +69,38 @@ const forms: readonly Form[] = [
 ];
 
 /** The only field that is meant; of `customerName` and `customerId` the one that people can read. Undefined if it isn't clear which. */
-function readable(fields: readonly Field[]): Field | undefined {
-  const [first, other] = fields.length > 1 ? fields.filter(({ name }) => /name$/i.test(name)) : fields;
-  return other === undefined ? first : undefined;
-}
+const readable = (fields: readonly Field[]): Field | undefined => only(fields) ?? only(fields.filter(({ name }) => /name$/i.test(name)));
 
 /** Undefined if the parts of the question don't fit together. */
-function intentOf({ kind, f, needs, shows, order }: Asked, groups: Groups, clauses: readonly Clause[], resource: Resource) {
-  const columns = groups['f']?.split(' and ').map((phrase) => resource.phrases.get(phrase) ?? []) ?? [];
-  const [by, otherBy] = [...(f === 'by' ? columns : []), ...clauses.flatMap((clause) => (clause.by === undefined ? [] : [clause.by]))];
-  const sorts = [...(order === undefined ? [] : [{ order, sort: by }]), ...clauses.filter(({ sort }) => sort !== undefined)];
+function intentOf({ kind, f, needs, shows, order }: Asked, names: string | undefined, clauses: readonly Clause[], resource: Resource) {
+  const columns = names?.split(' and ').map((phrase) => resource.phrases.get(phrase) ?? []) ?? [];
+  const [by, otherBy] = [...(f === 'by' ? columns : []), ...clauses.flatMap((clause) => clause.by ?? [])];
+  const sorts = [...(order === undefined ? [] : [{ order, sort: by }]), ...clauses.filter((clause) => clause.order !== undefined)];
   const named = f === 'field' ? columns[0] : sorts[0]?.sort;
   const field = needs === undefined ? readable(named ?? []) : fieldOf(named, needs, resource);
-  const groupBy = by === undefined || order !== undefined ? undefined : readable(by);
+  const isGrouped = by !== undefined && order === undefined;
+  const groupBy = isGrouped && stats.has(kind) ? readable(by) : undefined;
   const isShown = (one: Field): boolean => f === 'show' && (shows === undefined ? one.kind !== 'lines' : one.kind === shows);
   const show = columns.map((fields) => readable(fields.filter(isShown)));
-  const isGrouped = by !== undefined && order === undefined;
-  const isMisplaced = (isGrouped && !(groupBy && stats.has(kind))) || (sorts.length > 0 && !(kind === 'list' && field?.sortable));
+  const isMisplaced = (isGrouped && groupBy === undefined) || (sorts.length > 0 && !(kind === 'list' && field?.sortable));
   const isMissing = (needs !== undefined && field === undefined) || (f === 'show' ? show.includes(undefined) : columns.length > 1);
   if (otherBy !== undefined || sorts.length > 1 || isMisplaced || isMissing) return undefined;
   const conditions = clauses.flatMap((clause) => clause.conditions ?? []);
   return { kind, field, groupBy, order: sorts[0]?.order, show: show.filter((one) => one !== undefined), conditions };
 }
 
-/** Everything that the question may ask of the resource. */
 export const readQuestion = ({ text, values }: Question, resource: Resource): readonly Intent[] =>
   forms.flatMap(([pattern, asked]) => {
     const match = compile(`^${pattern}$`, resource).exec(` ${text}`);
-    const { after = '', before, not, id, limit: mark, one, ...groups } = match?.groups ?? {};
+    const { f, after = '', before, not, id, limit: mark, one } = match?.groups ?? {};
     const state = before === undefined ? {} : readState({ named: undefined, values: [], word: before, isNot: not !== undefined }, resource);
-    if (match === null || state === undefined) return [];
-    const called = resource.fields.filter((field) => field.name === 'id' || resource.identity.includes(field));
-    const record =
-      id === undefined ? {} : { conditions: [{ named: called, value: values[Number(id)]?.text ?? '', isNot: false, isState: false }] };
+    const named = resource.fields.filter((field) => field.name === 'id' || resource.identity.includes(field));
+    const value = values[Number(id)];
+    const record = value === undefined ? {} : lookUp({ named, values: [value], word: '', isNot: false }, resource);
+    if (match === null || state === undefined || record === undefined) return [];
     const limit = mark === undefined ? (one === undefined ? undefined : 1) : Number(values[Number(mark)]?.text);
     return readClauses(after, values, resource).flatMap((clauses) => {
-      const intent = intentOf(asked, groups, [record, state, ...clauses], resource);
+      const intent = intentOf(asked, f, [record, state, ...clauses], resource);
       return intent === undefined || limit === 0 ? [] : [{ ...intent, limit }];
     });
   });

@@ -1,28 +1,25 @@
 // Completes what a question may mean: looks its values up in the data, and refuses what contradicts itself.
-import type { Field, Resource } from './catalog.ts';
 import { equals, type Filter, type Lookup } from './clauses.ts';
 import { type Intent, readQuestion } from './questions.ts';
 import type { Question } from './text.ts';
-import type { Tools } from './tools.ts';
+import type { Field, Resource, Tools } from './tools.ts';
 
 export type Reading = Intent & { readonly resource: Resource; readonly filters: readonly Filter[] };
 type Context = { readonly tools: Tools; readonly resource: Resource };
 
 /** The words are understood, but not what they ask for. The message is for the user. */
-export class Unclear extends Error {
-  override readonly name = 'Unclear';
-}
+export class Unclear extends Error {}
 
 /** A field with at most this many values is a state or category, whose values may occur as words in questions. */
 const maxStates = 50;
 const maxConditions = 8;
 
-/** `Invoice : Paid In Full` is asked for as `paid in full`. */
+/** `invoice : paid in full` is asked for as `paid in full`. */
 const stateWords = (value: string): string =>
-  (value.split(' : ').at(-1) ?? '')
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\d]+/gu, ' ')
-    .trim();
+  value
+    .replace(/^.* : /s, '')
+    .match(/[\p{L}\d]+/gu)
+    ?.join(' ') ?? '';
 
 /** The values of the field that are meant, ignoring case; undefined if it has too many values to find all. */
 async function findValues({ tools, resource }: Context, field: Field, { value, isState }: Lookup): Promise<readonly string[] | undefined> {
@@ -37,7 +34,7 @@ async function findValues({ tools, resource }: Context, field: Field, { value, i
   if (!isState && (await tools.aggregate(exactly)).count > 0) return [value];
   if (isNumber) return [];
   const { totalGroups, groups } = await tools.groups({ resource: resource.name, filters: {}, groupBy: field.name, limit: maxStates });
-  const isMeant = (known: string): boolean => [known.toLowerCase(), stateWords(known)].includes(value.toLowerCase());
+  const isMeant = (known: string): boolean => [known.toLowerCase(), stateWords(known.toLowerCase())].includes(value.toLowerCase());
   return totalGroups > maxStates ? undefined : groups.map((group) => String(group.value ?? '')).filter(isMeant);
 }
 
@@ -70,16 +67,16 @@ async function assertClear({ tools, resource }: Context, { kind, field, order }:
   }
 }
 
+type Combinations = readonly (readonly Filter[])[];
 /** One condition more, in each of its meanings; none if its field has a condition already. */
-const addTo = (filters: readonly Filter[], meanings: readonly Filter[]): readonly (readonly Filter[])[] =>
+const addTo = (filters: readonly Filter[], meanings: readonly Filter[]): Combinations =>
   meanings.filter(({ field }) => filters.every((one) => one.field !== field)).map((next) => [...filters, next]);
 
 async function readingsOf(context: Context, intent: Intent): Promise<readonly (Reading | Unclear)[]> {
   try {
     if (intent.conditions.length > maxConditions) throw new Unclear(`I understand at most ${maxConditions} conditions.`);
     const meanings = await Promise.all(intent.conditions.map((one) => ('isState' in one ? lookUp(context, one) : [one])));
-    const start: readonly (readonly Filter[])[] = [[]];
-    const combined = meanings.reduce((all, list) => all.flatMap((first) => addTo(first, list)), start);
+    const combined = meanings.reduce<Combinations>((all, meant) => all.flatMap((filters) => addTo(filters, meant)), [[]]);
     if (combined.length === 0) throw new Unclear('You gave two conditions for the same field.');
     for (const filters of combined) await assertClear(context, intent, filters);
     return combined.map((filters) => ({ ...intent, resource: context.resource, filters }));

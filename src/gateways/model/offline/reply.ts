@@ -1,10 +1,9 @@
 // Replies to a question: answers it if it has exactly one reading, asks back if it has several, and declines if it has none. Says what can be
 // asked, with this version's own names.
 import { answerReading, where } from './answers.ts';
-import { type Resource, resourceOf } from './catalog.ts';
 import { interpret, type Reading, Unclear } from './readings.ts';
 import { bothNumbers, normalize, wordsOf } from './text.ts';
-import type { Tools } from './tools.ts';
+import type { Resource, Tools } from './tools.ts';
 
 /** `isAnswer` is false if it declines or asks back. */
 export type OfflineReply = { readonly text: string; readonly isAnswer: boolean };
@@ -30,16 +29,15 @@ function examplesFor({ one, many, main: { day, number }, identity: [called], phr
 
 async function describe(tools: Tools, resource: Resource): Promise<string> {
   const { count } = await tools.aggregate({ resource: resource.name, filters: {} });
-  const fields = resource.fields.map(({ name, type, filters, sortable }) => {
-    const uses = [...(filters.length > 0 ? [', filter'] : []), ...(sortable ? [', sort'] : [])];
-    return `- ${name} (${type})${uses.join('')}`;
-  });
+  const fields = resource.fields.map(
+    ({ name, type, filters, sortable }) => `- ${name} (${type})${filters.length > 0 ? ', filter' : ''}${sortable ? ', sort' : ''}`,
+  );
   return [`${resource.name}: ${resource.description}`, `There are ${count}. Their fields:`, ...fields, ...examplesFor(resource)].join('\n');
 }
 
-const readingText = ({ kind, field, groupBy, show, resource, filters }: Reading): string => {
-  const names = [field, groupBy, ...show].flatMap((one) => one?.name ?? []);
-  return `- ${[kind, ...names].join(' ')}: ${resource.many}${where(filters)}`;
+const readingText = ({ kind, limit, order, field, groupBy, show, resource, filters }: Reading): string => {
+  const words = [kind, limit, order, ...[field, groupBy, ...show].map((one) => one?.name)].filter((word) => word !== undefined);
+  return `- ${words.join(' ')}: ${resource.many}${where(filters)}`;
 };
 
 /** `today` is YYYY-MM-DD. Rejects with ToolFailed when a tool fails. */
@@ -50,16 +48,15 @@ export async function replyTo(tools: Tools, text: string, today: string): Promis
     [name.toLowerCase(), ...Object.values(bothNumbers(wordsOf(name)))].some((noun) => ` ${question.text} `.includes(` ${noun} `));
   const mentioned = names.filter(isMentioned).slice(0, maxResources);
   const shown = mentioned.length > 0 ? mentioned : names.slice(0, 1);
-  const resources = await Promise.all(shown.map(async (name) => resourceOf(await tools.describe(name))));
+  const resources = await Promise.all(shown.map(tools.describe));
   const about = [`I can answer questions about: ${names.join(', ')}.`, ...resources.slice(0, 1).flatMap(examplesFor)].join('\n');
   if (overview.test(question.text)) return { text: about, isAnswer: true };
   const decline = (reason: string): OfflineReply => ({ text: reason, isAnswer: false });
   if (text.length > maxCharacters) return decline(`Questions of more than ${maxCharacters} characters are too long for me.\n${about}`);
   const found = (await Promise.all(resources.map((resource) => interpret({ tools, resource }, question)))).flat();
-  const keyOf = (reading: Reading): string => JSON.stringify({ ...reading, resource: reading.resource.name, conditions: [] });
-  const readings = new Map(found.flatMap((one) => (one instanceof Unclear ? [] : [[keyOf(one), one] as const])));
+  const readings = new Map(found.flatMap((one) => (one instanceof Unclear ? [] : [[readingText(one), one] as const])));
   const [reading] = readings.values();
-  if (readings.size > 1) return decline(['Which one do you mean?', ...[...readings.values()].map(readingText)].join('\n'));
+  if (readings.size > 1) return decline(['Which one do you mean?', ...readings.keys()].join('\n'));
   if (reading?.kind === 'describe') return { text: await describe(tools, reading.resource), isAnswer: true };
   if (reading !== undefined) return { text: await answerReading(tools, reading), isAnswer: true };
   const reason = found.find((one) => one instanceof Unclear)?.message;

@@ -27,18 +27,11 @@ export function normalize(question: string, today: string): Question {
   const mark = (kind: 'd' | 'n' | 'v', text: string, span = { from: text, to: text }): string =>
     ` <${kind}${values.push({ text, ...span }) - 1}> `;
   // Normalization would turn superscript digits and fractions into digits of another number.
-  const plain = question
-    .replaceAll(/[\p{No}{}]/gu, ' ^ ')
-    .normalize('NFKC')
-    .replaceAll('’', "'");
+  const plain = question.replaceAll(/[\p{No}{}]/gu, ' ^ ').normalize('NFKC');
   const quotes: string[] = [];
-  const unquoted = plain.replaceAll(quoted, (_all, a, b, c) => ` {${quotes.push(a ?? b ?? c) - 1}} `);
-  const dated = markDates(
-    rewrites.reduce((text, [pattern, words]) => text.replace(pattern, words), unquoted),
-    today,
-    (days) => mark('d', '', days),
-  );
-  const marked = dated
+  const unquoted = plain.replaceAll('’', "'").replaceAll(quoted, (_all, a, b, c) => ` {${quotes.push(a ?? b ?? c) - 1}} `);
+  const rewritten = rewrites.reduce((text, [pattern, words]) => text.replace(pattern, words), unquoted);
+  const marked = markDates(rewritten, today, (days) => mark('d', '', days))
     .replaceAll(/\{(\d+)\}/g, (_all, index) => mark('v', quotes[Number(index)] ?? ''))
     .replaceAll(number, (text) => mark('n', text.replaceAll(',', '')))
     .replaceAll(code, (text) => mark('v', text));
