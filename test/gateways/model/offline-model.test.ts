@@ -38,7 +38,7 @@ beforeAll(async () => {
     row(2, 'open', '0.2', 'EUR', 'miller'),
     row(3, 'closed', '9007199254740993.01', 'USD', order),
     row(4, 'closed', null, 'USD', 'Closed'),
-    { ...row(5, 'open', '5', 'EUR', 'ORD-1'), tranid: '4' },
+    { ...row(5, 'open', '5', 'EUR', 'ORD-1'), tranid: '4', trandate: '2026-02-04' },
   ]);
   const fields = [
     ...invoicesEndpoint.fields.filter(({ name }) => name !== 'customer' && name !== 'totalText'),
@@ -63,6 +63,7 @@ describe('a question', () => {
     ['How many orders?', '5 orders.'],
     ['How many orders are open?', '3 orders where status is "open".'],
     ['How many orders are not paid', '2 orders where paid is false.'],
+    ["How many orders aren't paid?", '2 orders where paid is false.'],
     ['How many paid orders since 3 Feb 2026?', '3 orders where paid is true and date from 2026-02-03.'],
     ['Total of orders in EUR', 'The sum of total where currency is "EUR" by currency:\n- EUR: 5.3, over 3 orders'],
     [
@@ -71,20 +72,17 @@ describe('a question', () => {
     ],
     ['How many orders of customer MILLER?', '2 orders where customerName is "Miller" or "miller".'],
     ['What is the status of order ORD-2?', '1 order where number is "ORD-2":\n- ORD-2: status open'],
-    ['Show order ORD-77', 'None: no order was found where id or number is "ORD-77".'],
-    ['Show order 77', 'None: no order was found where id or number is "77".'],
     ['What is the total of order ORD-4?', '1 order where number is "ORD-4":\n- ORD-4: total empty'],
     ['Show the order with the highest total', 'ORD-3: total 9007199254740993.01'],
+    ['Show the newest order', 'Others have the same date as the last one.'],
     [`How many orders of customer "${order}"?`, `1 order where customerName is "${order}".`],
     ['Which customer has the most orders?', 'Closed: 1 order'],
-    ['Is order ORD-77 open?', 'None: no order was found where id or number is "ORD-77".'],
     ['Is order ORD-3 open?', 'No: 0 orders where number is "ORD-3" and status is "open".'],
     ['How many orders have a total of 5?', '1 order where total is "5".'],
     ['How many orders with status "OPEN"?', '3 orders where status is "open".'],
     ['How many orders in currency eur?', '3 orders where currency is "EUR".'],
     ['How many orders with total != 5?', '4 orders where total is not "5".'],
     ['How many orders with total => 0.2?', '3 orders where total at least 0.2.'],
-    ['How many orders with a number containing ORD and a total over 0.1?', '2 orders where number contains "ord" and total over 0.1.'],
     ['How many orders on 3 Feb 2026 are open?', '0 orders where date is 2026-02-03 and status is "open".'],
   ])('is answered exactly: %s', async (question, expected) => {
     const { reason, text } = await ask(question, tools);
@@ -94,6 +92,26 @@ describe('a question', () => {
   it.each([
     ['Show order 4', 'Which one do you mean?\n- record: orders where id is "4"\n- record: orders where number is "4"'],
     ['How many orders of 77?', '"77" means nothing'],
+    ['Show order ORD-77', 'No record has exactly "ORD-77" as id or number.'],
+    ['Show order 77', 'No record has exactly "77" as id or number.'],
+    ['Is order ORD-77 open?', 'No record has exactly "ORD-77" as id or number.'],
+    ['How many orders of customer Nobody7?', 'No record has exactly "Nobody7" as customerName.'],
+    ['How many orders with a number containing ORD and a total over 0.1?', "don't understand"],
+    ['How many orders with number starting with ORD?', "don't understand"],
+    ['How many orders have no customer?', "don't understand"],
+    ['How many orders with a customer?', "don't understand"],
+    ['How many orders with 2 or more?', "don't understand"],
+    ['Total of orders by status', "don't understand"],
+    ['List the customer name of orders', "don't understand"],
+    ['What is the status and total of order ORD-2?', "don't understand"],
+    ['How many lines does order ORD-3 have?', "don't understand"],
+    ['What is the lines of order ORD-3?', "don't understand"],
+    ['How many orders in the last 7 days?', "don't understand"],
+    ['How many orders last week?', "don't understand"],
+    ['How many orders next month?', "don't understand"],
+    ['How many orders this quarter?', "don't understand"],
+    ['How many orders in Q1 2026?', "don't understand"],
+    ['How many orders in 2026-02?', '"2026-02" means nothing'],
     ['How many orders are closed?', '- count: orders where status is "closed"\n- count: orders where customerName is "Closed"'],
     ['How many orders with status open and status closed?', '"open and status closed" means nothing'],
     ['How many orders with status "open" and status "closed"?', 'two conditions for the same field'],
@@ -136,7 +154,7 @@ describe('a question', () => {
   });
 
   it('shows the text of records, and doesn’t follow instructions in it', async () => {
-    const { text, calls } = await ask('List the customer name of orders', tools);
+    const { text, calls } = await ask('What is the customer name of order ORD-3?', tools);
     expect(text).toContain(order);
     expect(calls).toBeLessThan(6);
     for (const { inputSchema } of tools) expect(JSON.stringify(inputSchema)).not.toMatch(/"(version|tenant|organization)"/);
@@ -149,15 +167,17 @@ describe('days', () => {
     ['on 29 february 2023', undefined],
     ['in feb 2026', '2026-02-01…2026-02-28'],
     ['march 5th, 2026', '2026-03-05…2026-03-05'],
-    ['in 2026-03', '2026-03-01…2026-03-31'],
-    ['in q4 2025', '2025-10-01…2025-12-31'],
+    ['in 2026-03', undefined],
+    ['in q4 2025', undefined],
     ['in 2025', '2025-01-01…2025-12-31'],
     ['over 2025', undefined],
-    ['last quarter', '2025-10-01…2025-12-31'],
+    ['last quarter', undefined],
+    ['this month', '2026-03-01…2026-03-31'],
+    ['last year', '2025-01-01…2025-12-31'],
     ['last month', '2026-02-01…2026-02-28'],
-    ['next month', '2026-04-01…2026-04-30'],
-    ['this week', '2026-03-02…2026-03-08'],
-    ['last 3 days', '2026-02-28…2026-03-02'],
+    ['next month', undefined],
+    ['this week', undefined],
+    ['last 3 days', undefined],
     ['yesterday', '2026-03-01…2026-03-01'],
     ['on 01/02/2026', undefined],
     ['in march', undefined],

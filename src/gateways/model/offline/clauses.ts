@@ -33,7 +33,7 @@ export function equals(field: Field, values: readonly string[], isNot = false): 
 }
 
 /** The field of a kind that is named, or else the main one; undefined if it isn't clear which. */
-export const fieldOf = (named: Fields | undefined, kind: Kind, { main }: Resource): Field | undefined =>
+const fieldOf = (named: Fields | undefined, kind: Kind, { main }: Resource): Field | undefined =>
   named === undefined ? main[kind] : only(named.filter((field) => field.kind === kind));
 
 /** Undefined unless the version has exactly one such filter. */
@@ -63,23 +63,12 @@ const range =
   ({ named, values: [first, last = first] }, resource) => {
     const field = fieldOf(named, kind, resource);
     if (field === undefined || first === undefined || last === undefined) return undefined;
-    // Years or amounts?
-    const isUnclear = named === undefined && first !== last && isYear(first.text) && isYear(last.text);
-    if (isUnclear || (kind === 'day' ? first.from > last.to : Number(first.from) > Number(last.to))) return undefined;
+    const mayBeYears = named === undefined && first !== last && isYear(first.text) && isYear(last.text);
+    if (mayBeYears || (kind === 'day' ? first.from > last.to : Number(first.from) > Number(last.to))) return undefined;
     const [[suffix, label, edge], { from }, { to }] = [start, first, last];
     if (end === undefined) return one(filterBy(field, { [suffix]: first[edge] }, `${label} ${first[edge]}`));
     const exactly = from === to ? filterBy(field, { '': from }, `is ${from}`) : [];
     return one([...exactly, ...filterBy(field, { [suffix]: from, [end[0]]: to }, `${label} ${from} ${end[1]} ${to}`)].slice(0, 1));
-  };
-
-/** What a field contains, or whether it is empty. */
-const having =
-  (suffix: string, words: string, fixed?: string): Read =>
-  ({ named = [], values: [value], word }) => {
-    const text = fixed ?? value?.text ?? word;
-    const found = named.flatMap((field) => filterBy(field, { [suffix]: text }, fixed === undefined ? `${words} "${text}"` : words));
-    // The interface searches for three letters or more.
-    return suffix === '_contains' && [...text].length < 3 ? undefined : one(found);
   };
 
 export const lookUp: Read = ({ named: meant, values: [value], isNot }) => {
@@ -100,23 +89,15 @@ const link = '(?: (?:is|are|was|were|of|equals|called|named))*';
 const glue = '(?:(?:that|which|whose|who|where|and|with|having|have|has|is|are|was|were|do|does|did|there|dated) )*';
 /** Up to four words after all other conditions: in "open in August" the day would be that of the state, in "not open in EUR" the negation that of both. */
 const state = '(?<word>[^ <>]+(?: [^ <>]+){0,3}?)(?=$| (?:per|by|sorted|ordered) )';
-const text = '(?:<[vn]\\d+>|(?<word>[^ <>]+)(?= and |$))';
 const named = `(?:${F}${link} )?`;
 const of = '(?:of|for|from|by|to|in)';
 
 const table: readonly (readonly [pattern: string, read: Read])[] = [
   ...comparisons.map(([kind, words, end]): readonly [string, Read] => [`${named}(?:${words}) <${kind[0]}\\d+>`, range(kind, end)]),
   [`${named}between <n\\d+> and <n\\d+>`, range('number', atLeast, atMost)],
-  [`${named}<n\\d+> or (?:more|higher|above)`, range('number', atLeast)],
-  [`${named}<n\\d+> or (?:less|lower|below)`, range('number', atMost)],
   [`${named}(?:between <d\\d+> and|from <d\\d+> (?:to|until|through)) <d\\d+>`, range('day', since, through)],
   [`${named}(?:(?:in|on|during|within|for|of|at) )?<d\\d+>`, range('day', since, through)],
-  [`(?:without|no|lacking|missing) ${F}`, having('_null', 'is empty', 'true')],
-  [`(?:with|have|has|having) ${F}(?= and |$)`, having('_null', 'is not empty', 'false')],
-  [`${F}${link} (?:contain(?:s|ing)?|includ(?:es?|ing)) ${text}`, having('_contains', 'contains')],
-  [`${F}${link} (?:start|begin)(?:s|ning|ing)? with ${text}`, having('_starts_with', 'starts with')],
-  [`(?:${of} )?${F}${link} (?<not>not )?<[vn]\\d+>`, lookUp],
-  [`${of} <[vn]\\d+>`, lookUp],
+  [`(?:(?:${of} )?${F}${link} (?<not>not )?|${of} )<[vn]\\d+>`, lookUp],
   [`(?:${of} )?${F}${link} (?<not>not )?${state}`, readState],
   [`(?:${of} |(?<not>not ))?${state}`, readState],
   [`(?:per|by|each|every|grouped by|for each|for every) ${F}`, ({ named = [] }) => ({ by: [named] })],

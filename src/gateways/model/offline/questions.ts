@@ -1,23 +1,22 @@
 // The forms of whole questions: what is asked about which records. The records' conditions are the clauses after the resource's name.
-import { type Clause, fieldOf, lookUp, readClauses, readState } from './clauses.ts';
+import { type Clause, lookUp, readClauses, readState } from './clauses.ts';
 import type { Question } from './text.ts';
 import { compile, type Field, only, type Resource } from './tools.ts';
 
-type Kind = 'count' | 'exists' | 'is' | 'list' | 'record' | 'describe' | 'sum' | 'average' | 'min' | 'max';
+type Kind = 'count' | 'exists' | 'list' | 'record' | 'describe' | 'sum' | 'average' | 'min' | 'max';
 type Asked = {
   readonly kind: Kind;
   /** What the field that is named is for. */
-  readonly f?: 'field' | 'show' | 'by';
-  /** What kind of field is computed over or sorted by, or shown. */
-  readonly needs?: 'number' | 'day';
-  readonly shows?: 'day' | 'text' | 'lines';
+  readonly f?: 'field' | 'by';
+  /** What kind of field that is. */
+  readonly needs?: 'number' | 'day' | 'text';
   readonly order?: 'asc' | 'desc';
 };
-/** What is asked for: `field` is computed over or sorted by. */
+/** What is asked for: `field` is computed over, sorted by, or all that is asked of a record. */
 export type Intent = NonNullable<ReturnType<typeof intentOf>> & { readonly limit: number | undefined };
 type Form = readonly [pattern: string, asked: Asked];
 
-const F = '(?<f>(?:{fields})(?: and (?:{fields}))*)';
+const F = '(?<f>{fields})';
 const before = '(?: all)?(?: (?<not>not )?(?<before>[^<>]+?))?';
 const many = `${before} (?:{many})(?<after>(?: .*)?)`;
 const any = `${before} (?:(?<one>{one})|{many})(?<after>(?: .*)?)`;
@@ -40,29 +39,24 @@ const superlatives: readonly (readonly [words: string, needs: 'number' | 'day', 
   ['oldest|earliest', 'day', 'asc'],
 ];
 
-const stats: ReadonlySet<Kind> = new Set(['count', 'sum', 'average', 'min', 'max']);
-
 const forms: readonly Form[] = [
-  [` how many${many}`, { kind: 'count' }],
-  [`(?:${ask})?(?: (?:number|count) of| count)${many}`, { kind: 'count' }],
+  [`(?: how many|(?:${ask})?(?: (?:number|count) of| count))${many}`, { kind: 'count' }],
   [` (?:(?:is|are|was|were) there|(?:do|does) have)(?: some)?${any}`, { kind: 'exists' }],
-  [` (?:is|does|has)${record}(?<after> .+)`, { kind: 'is' }],
+  [` (?:is|does|has)${record}(?<after> .+)`, { kind: 'exists' }],
   ...aggregates.flatMap(([kind, words]): readonly Form[] => [
     [`(?:${ask})? (?:${words})(?: of)? ${F} (?:of|for|in)${many}`, { kind, f: 'field', needs: 'number' }],
     [`(?:${ask})? (?:${words})(?: value| amount)? (?:of|for)${many}`, { kind, needs: 'number' }],
   ]),
   [` (?:which|what) ${F} (?:has|have|do|does)(?: most)?${many}`, { kind: 'count', f: 'by' }],
   [`${which}${limit}${many}`, { kind: 'list' }],
-  [`${list} ${F} (?:of|for|from)${many}`, { kind: 'list', f: 'show' }],
   ...superlatives.flatMap(([words, needs, order]): readonly Form[] => [
     [`${which}${limit} (?:${words})${any}`, { kind: 'list', needs, order }],
     [`${which} (?:${words})${limit}${many}`, { kind: 'list', needs, order }],
     [`${which} (?:(?<one>{one})|{many}) (?:with|has|have) (?:${words}) ${F}(?<after>(?: .*)?)`, { kind: 'list', f: 'field', needs, order }],
   ]),
-  [`(?:${list}|${ask}) ${F} (?:of|for)${record}`, { kind: 'record', f: 'show' }],
-  [` when (?:is|was|were)${record} ${F}`, { kind: 'record', f: 'show', shows: 'day' }],
-  [` who (?:is|was|are) ${F} of${record}`, { kind: 'record', f: 'show', shows: 'text' }],
-  [` how many ${F} (?:do|does|has)${record}(?: have)?`, { kind: 'record', f: 'show', shows: 'lines' }],
+  [`(?:${list}|${ask}) ${F} (?:of|for)${record}`, { kind: 'record', f: 'field' }],
+  [` when (?:is|was|were)${record} ${F}`, { kind: 'record', f: 'field', needs: 'day' }],
+  [` who (?:is|was|are) ${F} of${record}`, { kind: 'record', f: 'field', needs: 'text' }],
   [`(?:${list})?${record}`, { kind: 'record' }],
   [' (?:describe|(?:tell|what can tell|what do know) about) (?:{one}|{many})', { kind: 'describe' }],
   [' (?:which|what|show|list) (?:fields|columns|filters) (?:(?:do|of|for|are in) )?(?:{one}|{many})(?: have)?', { kind: 'describe' }],
@@ -72,21 +66,19 @@ const forms: readonly Form[] = [
 const readable = (fields: readonly Field[]): Field | undefined => only(fields) ?? only(fields.filter(({ name }) => /name$/i.test(name)));
 
 /** Undefined if the parts of the question don't fit together. */
-function intentOf({ kind, f, needs, shows, order }: Asked, names: string | undefined, clauses: readonly Clause[], resource: Resource) {
-  const columns = names?.split(' and ').map((phrase) => resource.phrases.get(phrase) ?? []) ?? [];
-  const [by, otherBy] = [...(f === 'by' ? columns : []), ...clauses.flatMap((clause) => clause.by ?? [])];
+function intentOf({ kind, f, needs, order }: Asked, named: readonly Field[], clauses: readonly Clause[], resource: Resource) {
+  const [by, otherBy] = [...(f === 'by' ? [named] : []), ...clauses.flatMap((clause) => clause.by ?? [])];
   const sorts = [...(order === undefined ? [] : [{ order, sort: by }]), ...clauses.filter((clause) => clause.order !== undefined)];
-  const named = f === 'field' ? columns[0] : sorts[0]?.sort;
-  const field = needs === undefined ? readable(named ?? []) : fieldOf(named, needs, resource);
+  const meant = f === 'field' ? named : sorts[0]?.sort;
+  const main = needs === 'number' || needs === 'day' ? resource.main[needs] : undefined;
+  const field = meant === undefined ? main : readable(meant.filter((one) => needs === undefined || one.kind === needs));
   const isGrouped = by !== undefined && order === undefined;
-  const groupBy = isGrouped && stats.has(kind) ? readable(by) : undefined;
-  const isShown = (one: Field): boolean => f === 'show' && (shows === undefined ? one.kind !== 'lines' : one.kind === shows);
-  const show = columns.map((fields) => readable(fields.filter(isShown)));
+  const groupBy = isGrouped && kind === 'count' ? readable(by) : undefined;
   const isMisplaced = (isGrouped && groupBy === undefined) || (sorts.length > 0 && !(kind === 'list' && field?.sortable));
-  const isMissing = (needs !== undefined && field === undefined) || (f === 'show' ? show.includes(undefined) : columns.length > 1);
+  const isMissing = (needs !== undefined || f === 'field') && field === undefined;
   if (otherBy !== undefined || sorts.length > 1 || isMisplaced || isMissing) return undefined;
   const conditions = clauses.flatMap((clause) => clause.conditions ?? []);
-  return { kind, field, groupBy, order: sorts[0]?.order, show: show.filter((one) => one !== undefined), conditions };
+  return { kind, field, groupBy, order: sorts[0]?.order, conditions };
 }
 
 export const readQuestion = ({ text, values }: Question, resource: Resource): readonly Intent[] =>
@@ -100,7 +92,7 @@ export const readQuestion = ({ text, values }: Question, resource: Resource): re
     if (match === null || state === undefined || record === undefined) return [];
     const limit = mark === undefined ? (one === undefined ? undefined : 1) : Number(values[Number(mark)]?.text);
     return readClauses(after, values, resource).flatMap((clauses) => {
-      const intent = intentOf(asked, f, [record, state, ...clauses], resource);
+      const intent = intentOf(asked, resource.phrases.get(f ?? '') ?? [], [record, state, ...clauses], resource);
       return intent === undefined || limit === 0 ? [] : [{ ...intent, limit }];
     });
   });

@@ -15,14 +15,10 @@ const maxStates = 50;
 const maxConditions = 8;
 
 /** `invoice : paid in full` is asked for as `paid in full`. */
-const stateWords = (value: string): string =>
-  value
-    .replace(/^.* : /s, '')
-    .match(/[\p{L}\d]+/gu)
-    ?.join(' ') ?? '';
+const stateWords = (value: string): string => value.replace(/^.* : /s, '').replaceAll(/[^\p{L}\d]+/gu, ' ');
 
-/** The values of the field that are meant, ignoring case; undefined if it has too many values to find all. */
-async function findValues({ tools, resource }: Context, field: Field, { value, isState }: Lookup): Promise<readonly string[] | undefined> {
+/** The values of the field that are meant, ignoring case unless it has too many values to find all. */
+async function findValues({ tools, resource }: Context, field: Field, { value, isState }: Lookup): Promise<readonly string[]> {
   const exactly = { resource: resource.name, filters: { [field.name]: value } };
   const isNumber = /^-?\d{1,18}(?:\.\d+)?$/.test(value);
   if (field.kind === 'boolean' || (field.kind === 'number' && !isNumber)) return [];
@@ -35,7 +31,7 @@ async function findValues({ tools, resource }: Context, field: Field, { value, i
   if (isNumber) return [];
   const { totalGroups, groups } = await tools.groups({ resource: resource.name, filters: {}, groupBy: field.name, limit: maxStates });
   const isMeant = (known: string): boolean => [known.toLowerCase(), stateWords(known.toLowerCase())].includes(value.toLowerCase());
-  return totalGroups > maxStates ? undefined : groups.map((group) => String(group.value ?? '')).filter(isMeant);
+  return totalGroups > maxStates ? [] : groups.map((group) => String(group.value ?? '')).filter(isMeant);
 }
 
 /** Each of the filters is one thing that the words may mean. Rejects with Unclear if they mean nothing. */
@@ -48,10 +44,7 @@ async function lookUp(context: Context, lookup: Lookup): Promise<readonly Filter
   const found = usable.flatMap((field, index) => (values[index]?.length ? equals(field, values[index], isNot) : []));
   if (found.length > 0) return found;
   if (named === undefined || isState) throw new Unclear(`I don't understand this question: "${value}" means nothing to me here.`);
-  const names = usable.map(({ name }) => name).join(' or ');
-  const [none] = usable.filter(({ kind }) => kind === 'text' || /^-?\d/.test(value)).flatMap((field) => equals(field, [value]));
-  if (none === undefined || isNot || values.includes(undefined)) throw new Unclear(`No record has exactly "${value}" as ${names}.`);
-  return [{ ...none, text: `${names} is "${value}"` }];
+  throw new Unclear(`No record has exactly "${value}" as ${usable.map(({ name }) => name).join(' or ')}.`);
 }
 
 /** Rejects with Unclear for what may be meant differently. */

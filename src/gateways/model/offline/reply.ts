@@ -1,5 +1,4 @@
-// Replies to a question: answers it if it has exactly one reading, asks back if it has several, and declines if it has none. Says what can be
-// asked, with this version's own names.
+// Replies to a question: answers its only reading, asks back if it has several, declines if it has none, or says what can be asked.
 import { answerReading, where } from './answers.ts';
 import { interpret, type Reading, Unclear } from './readings.ts';
 import { bothNumbers, normalize, wordsOf } from './text.ts';
@@ -10,18 +9,15 @@ export type OfflineReply = { readonly text: string; readonly isAnswer: boolean }
 
 const maxCharacters = 400;
 const maxResources = 5;
-const overview =
-  /^(?:help|hi|hello|what (?:can|do) (?:do|ask|know)|(?:which|what|show|list) (?:all )?(?:resources|data)(?: (?:are|is|do) (?:there|have))?)$/;
+const overview = /^(?:help|what (?:can|do) (?:do|ask|know)|(?:which|what) (?:resources|data) (?:are there|do have))$/;
 
-function examplesFor({ one, many, main: { day, number }, identity: [called], phrases }: Resource): readonly string[] {
+function examplesFor({ many, main: { number }, phrases }: Resource): readonly string[] {
   const examples = [
     `How many ${many} are there?`,
-    day?.filters.includes(`${day.name}_gte`) && `How many ${many} since 2026-01-01?`,
     number && `What is the average ${wordsOf(number.name)} of ${many}?`,
-    number?.filters.includes(`${number.name}_gt`) && `Show ${many} over 500`,
+    `Show ${many}`,
     number?.sortable && `Show the 5 largest ${many}`,
     phrases.has('status') && `How many ${many} per status?`,
-    called?.filters.includes(called.name) && `Show ${one} <${called.name}>`,
     `Which fields do ${many} have?`,
   ];
   return ['For example:', ...examples.filter((example) => typeof example === 'string').map((example) => `- ${example}`)];
@@ -29,16 +25,12 @@ function examplesFor({ one, many, main: { day, number }, identity: [called], phr
 
 async function describe(tools: Tools, resource: Resource): Promise<string> {
   const { count } = await tools.aggregate({ resource: resource.name, filters: {} });
-  const fields = resource.fields.map(
-    ({ name, type, filters, sortable }) => `- ${name} (${type})${filters.length > 0 ? ', filter' : ''}${sortable ? ', sort' : ''}`,
-  );
+  const fields = resource.fields.map(({ name, type, filters }) => `- ${name} (${type})${filters.length > 0 ? ', filter' : ''}`);
   return [`${resource.name}: ${resource.description}`, `There are ${count}. Their fields:`, ...fields, ...examplesFor(resource)].join('\n');
 }
 
-const readingText = ({ kind, limit, order, field, groupBy, show, resource, filters }: Reading): string => {
-  const words = [kind, limit, order, ...[field, groupBy, ...show].map((one) => one?.name)].filter((word) => word !== undefined);
-  return `- ${words.join(' ')}: ${resource.many}${where(filters)}`;
-};
+const readingText = ({ kind, limit, order, field, groupBy, resource, filters }: Reading): string =>
+  `- ${[kind, limit, order, field?.name, groupBy?.name].filter(Boolean).join(' ')}: ${resource.many}${where(filters)}`;
 
 /** `today` is YYYY-MM-DD. Rejects with ToolFailed when a tool fails. */
 export async function replyTo(tools: Tools, text: string, today: string): Promise<OfflineReply> {

@@ -39,12 +39,8 @@ export function normalize(question: string, today: string): Question {
   return { text: text.replaceAll(/ +/g, ' ').trim(), values };
 }
 
-const singular = (noun: string): string =>
-  /[^aeiou]ies$/.test(noun) ? `${noun.slice(0, -3)}y` : noun.replace(/(?<=s|x|z|ch|sh)es$|(?<=[^sui])s$/, '');
-const plural = (noun: string): string => {
-  if (/[^aeiou]y$/.test(noun)) return `${noun.slice(0, -1)}ies`;
-  return /(?:s|x|z|ch|sh)$/.test(noun) ? `${noun}es` : `${noun}s`;
-};
+const singular = (noun: string): string => noun.replace(/(?<=[^aeiou])ies$/, 'y').replace(/(?<=s|x|z|ch|sh)es$|(?<=[^sui])s$/, '');
+const plural = (noun: string): string => `${noun.replace(/(?<=[^aeiou])y$/, 'ie').replace(/(?<=s|x|z|ch|sh)$/, 'e')}s`;
 /** A phrase in singular and in plural: `credit memo` and `credit memos`. */
 export function bothNumbers(phrase: string) {
   const one = phrase.replace(/[^ ]+$/, singular);

@@ -22,9 +22,8 @@ const Field = PlainField.transform((field) => {
 /** A truncated description is refused: what is missing could be what the question is about. */
 const cut = z.undefined().optional();
 const Resources = z.object({ resources: z.array(z.object({ resource: z.string() })), cut });
-const fields = z.array(Field);
 const defaultSort = z.object({ field: text });
-const Described = z.object({ resource: z.string(), description: text, fields, defaultSort, cut });
+const Described = z.object({ resource: z.string(), description: text, fields: z.array(Field), defaultSort, cut });
 export type Stats = z.infer<typeof Stats>;
 export type Field = z.infer<typeof Field>;
 type Input = { readonly resource: string; readonly filters: Readonly<Record<string, unknown>>; readonly [option: string]: unknown };
@@ -58,8 +57,9 @@ function resourceOf({ resource: name, description, fields, defaultSort }: z.infe
   const day = choose(days, 'date', defaultSort.field);
   const decimals = fields.filter(({ type }) => type === 'number');
   const texts = fields.filter(({ kind }) => kind === 'text');
+  const named = fields.filter((field) => field.name !== 'id' && field.kind !== 'lines');
   return {
-    ...{ name, description, fields, ...bothNumbers(wordsOf(name)), phrases: phrasesOf(fields.filter((field) => field.name !== 'id')) },
+    ...{ name, description, fields, ...bothNumbers(wordsOf(name)), phrases: phrasesOf(named) },
     /** The fields by which people refer to a record, the most common first. */
     identity: called(texts, identityNames),
     /** The fields of a record's date and amount; undefined if that isn't clear. The time of the last change is not its date. */
