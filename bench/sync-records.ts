@@ -7,6 +7,8 @@ import {
   type FieldMetadata,
   type FieldType,
   hasLabel,
+  type LineReader,
+  type LineTotals,
   type RecordPage,
   type RecordTypeMetadata,
   type SourceLine,
@@ -54,6 +56,8 @@ export const recordType: RecordTypeMetadata = {
   fields: [field('id', 'integer'), ...fields],
   openWhen: null,
   modifiedField: 'lastmodifieddate',
+  linesModifiedField: null,
+  shownAs: { number: null, name: null, date: null, amount: null },
 };
 
 /** The ERP's clock is fixed. Records changed for the benchmark were changed a minute before, all others long ago. */
@@ -111,6 +115,19 @@ const createLine = (n: number, line: number): SourceLine => ({
   netamount: `-${money(n, 640 + line)}`,
 });
 
+const linesPerRecord = [1, 2, 3];
+
+/** The ERP's totals of a record's lines, which are the same in each of its versions. */
+function createLineTotals(n: number): LineTotals {
+  let [quantity, cents] = [0, 0];
+  for (const line of linesPerRecord) {
+    quantity -= 1 + scatter(n, 620 + line, 48);
+    cents += Number(money(n, 640 + line).replace('.', ''));
+  }
+  const netamount = `-${Math.floor(cents / 100)}.${two(cents % 100)}`;
+  return { id: String(n), lines: linesPerRecord.length, sums: { quantity: String(quantity), netamount }, modifiedAt: null };
+}
+
 /** `version` 0 is the original record. In any other, total and memo changed recently, and in one of four records status and customer. */
 export function createRecord(n: number, version: number): SourceRecord {
   // Start with all keys: V8 gives records with the same shape one hidden class; growing key by key would end in dictionary mode.
@@ -123,7 +140,7 @@ export function createRecord(n: number, version: number): SourceRecord {
   }
   values['memo'] = `${phrase(n, 500, 8)} ${version}`;
   values['seq'] = String(n);
-  const lines = [1, 2, 3].map((line) => createLine(n, line));
+  const lines = linesPerRecord.map((line) => createLine(n, line));
   if (version > 0) {
     values['total'] = money(n, 700 + version);
     values['lastmodifieddate'] = recently;
@@ -191,6 +208,13 @@ function idsAfter({ count }: RecordSource, afterId: string | null, limit: number
   return { ids, hasMore: false };
 }
 
+const createLineReader = (existingIds: (ids: readonly string[]) => number[]): LineReader => ({
+  totals: async ({ ids }) => existingIds(ids).map(createLineTotals),
+  listChanged: async () => {
+    throw new RangeError('lines have no modification time of their own');
+  },
+});
+
 export function createBenchConnector(current: () => RecordSource, { onPage, onCount }: Hooks = {}): Connector {
   const pageOf = async (ids: readonly number[], hasMore: boolean): Promise<RecordPage> => {
     const rows = current();
@@ -214,6 +238,7 @@ export function createBenchConnector(current: () => RecordSource, { onPage, onCo
   return {
     test: async () => ({ ok: true, latencyMs: 0, account: 'bench', problems: [] }),
     now: async () => erpNow,
+    today: async () => erpNow.toISOString().slice(0, 10),
     metadata: async () => [recordType],
     count: async () => {
       onCount?.();
@@ -228,7 +253,7 @@ export function createBenchConnector(current: () => RecordSource, { onPage, onCo
     listIds: async ({ afterId, changedSince, limit }) => {
       const rows = current();
       const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => (changedSince ?? null) === null || rows.changedRecently(n));
-      return { ids: ids.map(String), hasMore };
+      return { listed: ids.map((n) => ({ id: String(n), modifiedAt: (changedSince ?? null) === null ? null : recently })), hasMore };
     },
     scan: async (request) => {
       if (request.ids !== undefined) return pageOf(existingIds(request.ids), false);
@@ -236,5 +261,6 @@ export function createBenchConnector(current: () => RecordSource, { onPage, onCo
       return pageOf(ids, hasMore);
     },
     deletedSince: async () => ({ available: true, deleted: [] }),
+    lines: createLineReader(existingIds),
   };
 }

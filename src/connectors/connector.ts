@@ -24,6 +24,8 @@ export type FieldMetadata = {
   /** The value changes in the ERP without the record's modification time moving. Volatile `lines` are not part of a scan: see `scan`. */
   readonly volatile: boolean;
   readonly reason: string | null;
+  /** Only for a reference: the record type whose records it names, where that is known. */
+  readonly target?: string;
   /** Only for `lines`: the fields of one line, in reading order. */
   readonly fields?: readonly FieldMetadata[];
 };
@@ -41,6 +43,17 @@ export type RecordTypeMetadata = {
   readonly openWhen: OpenWhen;
   /** The `time` field with the record's last modification; null where there is none, so that only full runs find changes. */
   readonly modifiedField: string | null;
+  /** The `time` field of a line with that line's own last modification; null without lines, or where lines have none. */
+  readonly linesModifiedField: string | null;
+  /** The header fields by which a person recognizes a record; of a field with a label, the label. Null where there is none. */
+  readonly shownAs: ShownAs;
+};
+
+export type ShownAs = {
+  readonly number: string | null;
+  readonly name: string | null;
+  readonly date: string | null;
+  readonly amount: string | null;
 };
 
 /**
@@ -51,10 +64,11 @@ export type RecordTypeMetadata = {
  * - otherwise: records whose `field` has none of the values in `isNoneOf`. An empty value is none of them. Number fields are compared
  *   as numbers, all others as text.
  *
- * A closed record may be reopened without the service noticing, and labels also change on closed records: a scan of all records finds
- * both.
+ * `closedOn` is the `date` field with the day on which a record was closed, null where there is none. Volatile fields of a record that was
+ * closed recently may still change, so it is compared like an open one. Changes of records that were closed earlier, and of labels, are
+ * found by a scan of all records.
  */
-export type OpenWhen = null | 'always' | { readonly field: string; readonly isNoneOf: readonly string[] };
+export type OpenWhen = null | 'always' | { readonly field: string; readonly isNoneOf: readonly string[]; readonly closedOn: string | null };
 
 /**
  * One value as exact text:
@@ -136,10 +150,50 @@ export type Deletions =
   | { readonly available: true; readonly deleted: readonly DeletedRecord[] }
   | { readonly available: false; readonly reason: string; readonly fix: string };
 
+/** A record in a list of ids. `modifiedAt` is as in `SourceRecord`, and null unless the list was narrowed by `changedSince`. */
+export type ListedRecord = { readonly id: string; readonly modifiedAt: string | null };
+
+/**
+ * The ERP's own aggregates over the lines of one record, by which lines that were read are proved complete. `sums` are exact decimals by line
+ * field; the connector chooses number fields that can be read, such as quantity and amount. A field that is empty in all lines sums to "0".
+ */
+export type LineTotals = {
+  readonly id: string;
+  readonly lines: number;
+  readonly sums: Readonly<Record<string, string>>;
+  /** The latest `linesModifiedField`, a `time`; null where lines have none. */
+  readonly modifiedAt: string | null;
+};
+
+/** Questions about lines that the ERP answers without sending the lines. Record types without lines reject with a RangeError. */
+export type LineReader = {
+  /**
+   * One request to the ERP for at most 1,000 ids; throws a RangeError for more. Records without lines are absent from the result. Which
+   * lines belong to a record is decided as by `readPage`.
+   */
+  totals(request: LineRequest & { readonly ids: readonly string[] }): Promise<readonly LineTotals[]>;
+  /**
+   * Ids, ascending and each once, of records with a line that changed at or after `since`, by the line's own modification time. One
+   * request per page. Rejects with kind `query` and `FIELD_NOT_SYNCABLE` where `linesModifiedField` is null.
+   */
+  listChanged(
+    request: LineRequest & { readonly since: Date; readonly afterId: string | null; readonly limit: number },
+  ): Promise<{ readonly ids: readonly string[]; readonly hasMore: boolean }>;
+};
+type LineRequest = Pick<PageRequest, 'recordType' | 'signal'>;
+
 /** `code` is stable and upper case; `fix` is one sentence for the person who set up the connection. */
-export type ConnectionProblem = { readonly code: string; readonly message: string; readonly fix: string };
+export type ConnectionProblem = {
+  readonly code: string;
+  readonly message: string;
+  readonly fix: string;
+  /** The record types that can't be read because of it; absent where the problem concerns the whole connection. */
+  readonly recordTypes?: readonly string[];
+  /** Only these fields of the record types can't be read, such as `lines`; absent where the whole record types can't be read. */
+  readonly fields?: readonly string[];
+};
 export type ConnectionReport = {
-  /** Records can be synced; `problems` may still name tables that this role can't see. */
+  /** Signed in, and at least one record type can be read; `problems` may still name record types that this role can't see. */
   readonly ok: boolean;
   readonly latencyMs: number;
   readonly account: string;
@@ -224,11 +278,14 @@ export type Connector = {
   test(signal: AbortSignal): Promise<ConnectionReport>;
   /** The ERP's own clock. High-water marks follow it, not this machine's. */
   now(signal: AbortSignal): Promise<Date>;
+  /** The ERP's calendar day now, YYYY-MM-DD in the account's time zone. */
+  today(signal: AbortSignal): Promise<string>;
   /**
    * Every record type that the account has, with every field. Fields that this role can't read are listed with `syncable: false` and the
-   * reason, so that a missing permission is visible.
+   * reason, so that a missing permission is visible. `only` names the record types to describe, to save requests; others may be returned
+   * as well.
    */
-  metadata(signal: AbortSignal): Promise<readonly RecordTypeMetadata[]>;
+  metadata(signal: AbortSignal, only?: readonly string[]): Promise<readonly RecordTypeMetadata[]>;
   /** How many records there are, by the ERP's own count. Proofs rest on it: never count what was read. */
   count(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<number>;
   /**
@@ -243,12 +300,12 @@ export type Connector = {
    */
   readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<RecordPage>;
   /**
-   * Ids alone, ascending, each as often as `count` counts it. The cheap listing behind proofs and deletions; complete unless
+   * Ids without records, ascending, each as often as `count` counts it. The cheap listing behind proofs and deletions; complete unless
    * `changedSince` narrows it.
    */
   listIds(
     request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'> & Partial<Pick<PageRequest, 'changedSince'>>,
-  ): Promise<{ ids: readonly string[]; hasMore: boolean }>;
+  ): Promise<{ readonly listed: readonly ListedRecord[]; readonly hasMore: boolean }>;
   /**
    * Header fields without lines, one request to the ERP per page: by key, or for at most 1,000 ids, of which those that don't exist are
    * absent from the result. For `scannedFields`; where lines are volatile, read the open records with `readByIds` instead. Rejects with
@@ -261,6 +318,8 @@ export type Connector = {
    * `available: false`, and doesn't reject, where the ERP has no such list or hides it from this role.
    */
   deletedSince(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date }): Promise<Deletions>;
+  /** Absent where no record type has lines. */
+  readonly lines?: LineReader;
   /** Absent where the ERP accepts no payments from outside. */
   readonly payments?: PaymentWriter;
 };

@@ -52,6 +52,7 @@ beforeAll(async () => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://erp');
     if (request.headers.authorization !== `Bearer ${token}`) response.writeHead(401).end();
     else if (pathname === '/clock') response.end('2026-05-01T12:00:00Z');
+    else if (pathname === '/today') response.end('2026-05-01');
     else if (pathname === '/count') response.end(String(orders.size));
     else response.end(serveOrders(searchParams));
   });
@@ -169,10 +170,14 @@ describe('the connector contract', () => {
     expect(blocks.filter((block) => !code.includes(block))).toEqual([]);
     const [, members = ''] = /export type Connector = \{([\s\S]*?)\n\};/.exec(text) ?? [];
     const names = [...members.matchAll(/^ {2}(\w+)\(/gm)].map(([, name = '']) => name);
-    expect(names).toHaveLength(9);
-    const [, optional = ''] = /export type PaymentWriter = \{([\s\S]*?)\n\};/.exec(text) ?? [];
-    const payments = [...optional.matchAll(/^ {2}(\w+)\(/gm)].map(([, name = '']) => name);
-    expect(payments).toHaveLength(7);
-    expect(['payments', ...names, ...payments].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+    expect(names).toHaveLength(10);
+    const [payments, lines] = ['PaymentWriter', 'LineReader'].map((type) => {
+      const [, optional = ''] = new RegExp(`export type ${type} = \\{([\\s\\S]*?)\\n\\};`).exec(text) ?? [];
+      return [...optional.matchAll(/^ {2}(\w+)\(/gm)].map(([, name = '']) => name);
+    });
+    expect([payments?.length, lines?.length]).toEqual([7, 2]);
+    expect(['payments', 'lines', ...names, ...(payments ?? []), ...(lines ?? [])].filter((name) => !page.includes(`\`${name}\``))).toEqual(
+      [],
+    );
   });
 });

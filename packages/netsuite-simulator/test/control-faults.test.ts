@@ -51,6 +51,24 @@ describe('which answers a fault meets', () => {
     expect(await world.rows('SELECT COUNT(*) AS n FROM (SELECT id FROM transaction) x')).toEqual([{ links: [], n: '8' }]);
   });
 
+  it('a query that groups is a count if it selects COUNT: what faults do to rows leaves its sums true', async () => {
+    const grouped =
+      'SELECT l.transaction AS id, COUNT(*) AS n, SUM(l.foreignamount) AS amount FROM transactionline l GROUP BY l.transaction ORDER BY l.transaction ASC';
+    const truth = ALL.map((id) => ({ links: [], id, n: '3', amount: '-3' }));
+    await put(
+      { on: { table: 'transactionline' }, dropRows: { where: { linesequencenumber: 2 } } },
+      { on: { table: 'transactionline' }, dropRows: { every: 2 } },
+      { on: { table: 'transactionline' }, nullColumn: 'foreignamount' },
+      { on: { table: 'transactionline' }, duplicateRow: true },
+      { on: { table: 'transactionline' }, hasMore: false },
+    );
+    expect(await world.rows(grouped)).toEqual(truth);
+    expect((await world.query(grouped, { limit: 2 })).body).toMatchObject({ count: 2, hasMore: true, totalResults: 7 });
+    expect((await world.done('GET', '/state')).hits).toEqual([0, 0, 0, 0, 0]);
+    await put({ on: { table: 'transactionline', kind: 'count' }, dropRows: { where: { linesequencenumber: 2, transaction: 101 } } });
+    expect(await world.rows(grouped)).toEqual([{ links: [], id: '101', n: '2', amount: '-2' }, ...truth.slice(1)]);
+  });
+
   it('times is how many answers it meets; state has what was put and the hits', async () => {
     const fault = { on: { kind: 'rows' }, times: 2, status: 500 };
     await put(fault);

@@ -81,6 +81,29 @@ describe('dates', () => {
     expect(rows.every((row) => (row['cursor_ts'] ?? '') >= '2011-08-31 12:00:00')).toBe(true);
   });
 
+  it('the latest of a group is found after conversion to text, and today in the users’ zone', async () => {
+    const utc = `TO_CHAR(SYS_EXTRACT_UTC(l.linelastmodifieddate), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+    const from = 'FROM transactionline l INNER JOIN transaction t ON t.id = l.transaction';
+    const where = `WHERE t.${LAST}`;
+    const [group, ...more] = await caller.rows(
+      `SELECT l.transaction AS id, COUNT(*) AS n, SUM(l.quantity) AS quantity, SUM(l.rateamount) AS paid, MAX(${utc}) AS latest ${from} ${where} GROUP BY l.transaction ORDER BY l.transaction ASC`,
+    );
+    const lines = await caller.rows(`SELECT l.quantity, ${utc} AS latest ${from} ${where} ORDER BY l.id ASC`);
+    expect(more).toEqual([]);
+    expect(group).toMatchObject({
+      n: String(lines.length),
+      quantity: String(lines.reduce((sum, line) => sum + Number(line['quantity']), 0)),
+      latest: lines
+        .map((line) => line['latest'] ?? '')
+        .toSorted()
+        .at(-1),
+    });
+    expect(await caller.rows(`SELECT DISTINCT l.transaction AS id ${from} ${where} ORDER BY l.transaction ASC`)).toEqual([
+      { links: [], id: group?.['id'] },
+    ]);
+    for (const now of ['CURRENT_DATE', 'SYSDATE']) expect(await one(`TO_CHAR(${now}, 'YYYY-MM-DD HH24')`)).toBe('2011-09-10 12');
+  });
+
   it('can be compared with text in the users’ format', async () => {
     const [text] = await caller.rows("SELECT COUNT(*) AS n FROM transaction WHERE createddate >= '08/31/2011'");
     const [date] = await caller.rows("SELECT COUNT(*) AS n FROM transaction WHERE createddate >= TO_DATE('2011-08-31', 'YYYY-MM-DD')");

@@ -1,4 +1,4 @@
-// Tests a connection for the person who sets it up: login, clock, one row of each table. Every ERP error becomes a problem with a way to
+// Tests a connection for the person who sets it up: login, clock, one row of each table, of lines as well. Every ERP error becomes a problem with a way to
 // fix it, never an exception.
 import type { Clock } from '../../core/clock.ts';
 import { type ConnectionProblem, type ConnectionReport, ErpError } from '../connector.ts';
@@ -52,32 +52,57 @@ function skewProblem(skewMs: number): ConnectionProblem {
   return { code, message, fix };
 }
 
+type Table = { readonly name: string; readonly column: string; readonly recordTypes: readonly string[] };
+
+/** Tables, each once, with the record types that need it. */
+function groupTables(needed: readonly { readonly name: string; readonly column: string; readonly recordType: string }[]): Table[] {
+  const tables = new Map<string, Table>();
+  for (const { name, column, recordType } of needed)
+    tables.set(name, { name, column, recordTypes: [...(tables.get(name)?.recordTypes ?? []), recordType] });
+  return [...tables.values()];
+}
+const recordTables = groupTables(recordTypeDefinitions.map(({ name, table }) => ({ name: table, column: 'id', recordType: name })));
+const lineTables = groupTables(
+  recordTypeDefinitions.flatMap(({ name, lines }) =>
+    lines === null ? [] : [{ name: lines.table, column: lines.parent, recordType: name }],
+  ),
+);
+
 /**
  * Reads one row of each table. A table that the role can't see is reported, but the connection still works: the role may be meant to see
- * only invoices. Throws `PERMISSION_MISSING` for a role that can see none of them.
+ * only invoices. Lines are reported where their records can be seen. Throws `PERMISSION_MISSING` for a role that can see no records at all.
  */
 async function probeTables(suiteql: Suiteql, signal: AbortSignal): Promise<ConnectionProblem[]> {
-  const tables = [...new Set(recordTypeDefinitions.map(({ table }) => table))];
-  const hidden = await Promise.all(tables.map((table) => findHidden(suiteql, table, signal)));
-  const problems = hidden.filter((problem) => problem !== null);
+  const probe = (tables: readonly Table[], part: 'records' | 'lines') =>
+    Promise.all(tables.map((table) => findHidden(suiteql, table, part, signal)));
+  const [ofRecords, ofLines] = await Promise.all([probe(recordTables, 'records'), probe(lineTables, 'lines')]);
+  const problems = ofRecords.filter((problem) => problem !== null);
   const [first] = problems;
-  if (first === undefined || problems.length < tables.length) return problems;
-  throw erpError('forbidden', 'PERMISSION_MISSING', `The role can see none of the record types: ${first.message}`);
+  if (first !== undefined && problems.length === recordTables.length)
+    throw erpError('forbidden', 'PERMISSION_MISSING', `The role can see none of the record types: ${first.message}`);
+  const hidden = new Set(problems.flatMap(({ recordTypes }) => recordTypes));
+  const lineProblems = ofLines.filter((problem) => problem !== null);
+  return [...problems, ...lineProblems.filter(({ recordTypes }) => recordTypes.some((name) => !hidden.has(name)))];
 }
 
-async function findHidden(suiteql: Suiteql, table: string, signal: AbortSignal): Promise<ConnectionProblem | null> {
-  const definitions = recordTypeDefinitions.filter((candidate) => candidate.table === table);
-  const [definition] = definitions;
-  if (definition === undefined) return null;
+type Hidden = ConnectionProblem & Required<Pick<ConnectionProblem, 'recordTypes'>>;
+async function findHidden(
+  suiteql: Suiteql,
+  { name, column, recordTypes }: Table,
+  part: 'records' | 'lines',
+  signal: AbortSignal,
+): Promise<Hidden | null> {
   try {
-    await suiteql.query(probeQuery({ ...definition, filter: null }, [{ name: 'id', type: 'integer' }]), 1, signal);
+    await suiteql.query(probeQuery({ table: name, filter: null }, [{ name: column, type: 'integer' }]), 1, signal);
     return null;
   } catch (error) {
     if (!(error instanceof ErpError) || error.code !== 'RECORD_TYPE_HIDDEN') throw error;
     return {
       code: error.code,
-      message: `The role can't see ${definitions.map(({ name }) => name).join(', ')}: ${error.message}`,
+      message: `The role can't see ${part === 'lines' ? 'the lines of ' : ''}${recordTypes.join(', ')}: ${error.message}`,
       fix: error.fix,
+      recordTypes,
+      ...(part === 'lines' && { fields: ['lines'] }),
     };
   }
 }

@@ -1,5 +1,5 @@
 // Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions are in their files.
-import type { Connector, ConnectorCtx, ConnectorKind } from '../connector.ts';
+import { type Connector, type ConnectorCtx, type ConnectorKind, ErpError, type ListedRecord } from '../connector.ts';
 import { type Authorizer, createOauth2Authorizer } from './auth.ts';
 import { monitorClockSkew } from './clock-skew.ts';
 import { accountRealm, type NetsuiteSecrets, type NetsuiteSettings, serviceOrigin } from './connection.ts';
@@ -7,14 +7,16 @@ import { testNetsuiteConnection } from './connection-test.ts';
 import { readDeletions } from './deletions.ts';
 import { erpError, inconsistentResponse } from './errors.ts';
 import { createNetsuiteHttp, type NetsuiteHttp } from './http.ts';
+import { createLineReader } from './line-reader.ts';
 import { describeRecordTypes } from './metadata.ts';
 import { createPaymentWriter } from './payments.ts';
-import { countQuery, recordsQuery } from './queries.ts';
-import { getDefinition, planRead } from './read-plan.ts';
+import { countQuery, modifiedColumn, recordsQuery, todayQuery } from './queries.ts';
+import { distinctIds, getDefinition, pageLimit, planRead } from './read-plan.ts';
 import { type LinesPerRecord, readRecords, scanRecords } from './records.ts';
 import { assertIdOrder } from './rows.ts';
 import { createSuiteql, maxRowsPerQuery, type Suiteql } from './suiteql.ts';
 import { createTbaAuthorizer } from './tba.ts';
+import { parseValue } from './values.ts';
 
 /** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before it calls `create`. */
 export const netsuite: ConnectorKind<NetsuiteSettings, NetsuiteSecrets> = { create: createNetsuiteConnector };
@@ -33,7 +35,8 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
     test: (signal) =>
       testNetsuiteConnection({ clock: ctx.clock, clockSkew, suiteql, account, now: () => readServerTime(http, signal) }, signal),
     now: (signal) => readServerTime(http, signal),
-    metadata: (signal) => describeRecordTypes({ http, suiteql }, signal),
+    today: (signal) => readToday(suiteql, signal),
+    metadata: (signal, only) => describeRecordTypes({ http, suiteql }, signal, only),
     count: (recordType, signal) => countRecords(suiteql, recordType, signal),
     async readPage({ recordType, fields, afterId, changedSince, limit, signal }) {
       const plan = planRead(recordType, fields);
@@ -57,19 +60,12 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
     },
     deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, getDefinition(recordType), since, signal),
     listIds: (request) => listIds(suiteql, request),
+    lines: createLineReader(suiteql),
     payments: createPaymentWriter(http, suiteql),
   };
 }
 
 const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
-
-function distinctIds(ids: readonly string[]): string[] {
-  const distinct = [...new Set(ids)];
-  if (distinct.length > maxRowsPerQuery) throw new RangeError(`at most ${maxRowsPerQuery} ids per call, got ${distinct.length}`);
-  return distinct;
-}
-
-const pageLimit = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxRowsPerQuery);
 
 /** Secrets that don't match the settings' authentication method can't sign in: an ErpError with each request, not a programming error. */
 function createAuthorizer(ctx: ConnectorCtx, origin: string, settings: NetsuiteSettings, secrets: NetsuiteSecrets): Authorizer {
@@ -91,6 +87,19 @@ async function readServerTime(http: NetsuiteHttp, signal: AbortSignal): Promise<
   return time;
 }
 
+/** An account may refuse CURRENT_DATE, which isn't known; SYSDATE may then be off by the difference between the two time zones. */
+async function readToday(suiteql: Suiteql, signal: AbortSignal): Promise<string> {
+  const query = (now: 'CURRENT_DATE' | 'SYSDATE') => suiteql.query(todayQuery(now), 1, signal);
+  const { rows } = await query('CURRENT_DATE').catch((error: unknown) => {
+    if (!(error instanceof ErpError) || error.kind !== 'query') throw error;
+    return query('SYSDATE');
+  });
+  const today = parseValue(rows[0]?.['today'], 'date');
+  if (rows.length !== 1 || typeof today !== 'string')
+    throw inconsistentResponse('The response to the query for the current day is not a date');
+  return today;
+}
+
 async function countRecords(suiteql: Suiteql, recordType: Parameters<Connector['count']>[0], signal: AbortSignal): Promise<number> {
   const { rows } = await suiteql.query(countQuery(getDefinition(recordType)), 1, signal);
   const count = rows[0]?.['n'];
@@ -102,14 +111,14 @@ async function countRecords(suiteql: Suiteql, recordType: Parameters<Connector['
 type IdsRequest = Parameters<Connector['listIds']>[0];
 
 async function listIds(suiteql: Suiteql, { recordType, afterId, changedSince = null, limit, signal }: IdsRequest) {
-  const query = recordsQuery(getDefinition(recordType), [{ name: 'id', type: 'integer' }], { afterId, changedSince });
+  const time = changedSince === null ? [] : [{ name: modifiedColumn, type: 'time' as const }];
+  const query = recordsQuery(getDefinition(recordType), [{ name: 'id', type: 'integer' }, ...time], { afterId, changedSince });
   const { rows, hasMore } = await suiteql.query(query, pageLimit(limit), signal);
   assertIdOrder(rows, { afterId });
-  const ids = rows
-    .map((row) => row['id'])
-    .map((id) => {
-      if (typeof id !== 'string' || id === '') throw inconsistentResponse('A row of ids has an id that is not a string');
-      return id; // the engine knows an id that is not an integer as rejected
-    });
-  return { ids, hasMore };
+  const listed = rows.map(({ id, [modifiedColumn]: modified }): ListedRecord => {
+    if (typeof id !== 'string' || id === '') throw inconsistentResponse('A row of ids has an id that is not a string');
+    // The engine knows a record as rejected whose id isn't an integer or whose time can't be read.
+    return { id, modifiedAt: parseValue(modified, 'time') ?? null };
+  });
+  return { listed, hasMore };
 }

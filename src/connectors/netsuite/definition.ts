@@ -1,6 +1,6 @@
 // How this service describes a NetSuite record type: its table, the columns to request, its lines, and which records are open. Whether an
 // account really has a column is found out by a probe (metadata.ts).
-import type { FieldType, OpenWhen } from '../connector.ts';
+import type { FieldType, OpenWhen, ShownAs } from '../connector.ts';
 
 export type ColumnDefinition = {
   readonly name: string;
@@ -9,6 +9,8 @@ export type ColumnDefinition = {
   readonly volatile: boolean;
   /** Why it must never be read; null for columns that may be read. */
   readonly excluded: string | null;
+  /** Only for a reference: the record type of ours whose records it names, where every value is certain to name one of these. */
+  readonly target?: string;
 };
 
 export type LinesDefinition = {
@@ -22,6 +24,10 @@ export type LinesDefinition = {
   /** SQL condition on alias `l`: which rows are lines of the record. */
   readonly filter: string;
   readonly columns: readonly ColumnDefinition[];
+  /** Number columns whose sums prove that all lines of a record were read. */
+  readonly sums: readonly string[];
+  /** Column with the time of the line's own last modification. */
+  readonly modified: string;
   /** Prefix of its custom columns' names; null where there can be none. */
   readonly customPrefix: string | null;
 };
@@ -36,6 +42,8 @@ export type RecordTypeDefinition = {
   readonly lines: LinesDefinition | null;
   /** The first one whose field can be read applies. If none can and there are volatile fields, every record is open. */
   readonly openWhen: readonly Exclude<OpenWhen, null | 'always'>[];
+  /** Columns by which a person recognizes a record, the preferred ones first. */
+  readonly shownAs: Readonly<Record<keyof ShownAs, readonly string[]>>;
   /** Entries of the metadata catalogue that describe it, and the prefix of its custom fields' names. */
   readonly catalogue: readonly string[];
   readonly customPrefix: string;
@@ -46,6 +54,13 @@ export type RecordTypeDefinition = {
 type Row = readonly [name: string, label: string, type?: ColumnDefinition['type'], volatile?: 'volatile'];
 export const defineColumns = (...rows: readonly Row[]): ColumnDefinition[] =>
   rows.map(([name, label, type = 'text', volatile]) => ({ name, label, type, volatile: volatile === 'volatile', excluded: null }));
+
+/** `targets`: record types by the name of the reference column that names their records. */
+export const withTargets = (columns: readonly ColumnDefinition[], targets: Readonly<Record<string, string>>): ColumnDefinition[] =>
+  columns.map((column) => {
+    const target = targets[column.name];
+    return target === undefined ? column : { ...column, target };
+  });
 
 export const calculatedColumn = (name: string, label: string): ColumnDefinition => ({
   name,

@@ -1,6 +1,6 @@
 // Customers, vendors, employees and contacts: their names and the columns to request. An employee's private data (pay, birth date, bank
 // account, home address) is never requested.
-import { defineColumns, type RecordTypeDefinition } from './definition.ts';
+import { defineColumns, type RecordTypeDefinition, withTargets } from './definition.ts';
 
 const customerColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
@@ -115,13 +115,17 @@ const contactColumns = defineColumns(
   ['lastmodifieddate', 'Last modified', 'time'],
 );
 
-type EntityTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'columns'> & { readonly deletedAs?: readonly string[] };
-const entityType = ({ deletedAs = [], ...parts }: EntityTypeParts): RecordTypeDefinition => ({
+type EntityTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'columns'> & {
+  readonly shownBy: readonly string[];
+  readonly deletedAs?: readonly string[];
+};
+const entityType = ({ shownBy, deletedAs = [], ...parts }: EntityTypeParts): RecordTypeDefinition => ({
   ...parts,
   table: parts.name,
   filter: null,
   lines: null,
   openWhen: [],
+  shownAs: { number: ['entityid'], name: shownBy, date: [], amount: [] },
   catalogue: [parts.name],
   customPrefix: 'custentity',
   deletedAs: [parts.name, ...deletedAs],
@@ -130,9 +134,20 @@ const entityType = ({ deletedAs = [], ...parts }: EntityTypeParts): RecordTypeDe
 export const customerDefinition = entityType({
   name: 'customer',
   label: 'Customer',
-  columns: customerColumns,
+  columns: withTargets(customerColumns, { parent: 'customer', salesrep: 'employee' }),
+  shownBy: ['companyname', 'altname'],
   deletedAs: ['custjob', 'lead', 'prospect'],
 });
-export const vendorDefinition = entityType({ name: 'vendor', label: 'Vendor', columns: vendorColumns });
-export const employeeDefinition = entityType({ name: 'employee', label: 'Employee', columns: employeeColumns });
-export const contactDefinition = entityType({ name: 'contact', label: 'Contact', columns: contactColumns });
+export const vendorDefinition = entityType({
+  name: 'vendor',
+  label: 'Vendor',
+  columns: vendorColumns,
+  shownBy: ['companyname', 'altname'],
+});
+export const employeeDefinition = entityType({
+  name: 'employee',
+  label: 'Employee',
+  columns: withTargets(employeeColumns, { supervisor: 'employee' }),
+  shownBy: ['lastname'],
+});
+export const contactDefinition = entityType({ name: 'contact', label: 'Contact', columns: contactColumns, shownBy: ['company'] });

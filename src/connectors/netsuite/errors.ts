@@ -8,11 +8,11 @@ const fixes = {
   CLIENT_UNKNOWN:
     'Enter the client id (consumer key) of the integration record in NetSuite, and check that the record is enabled and belongs to the account with this account id.',
   CERTIFICATE_EXPIRED:
-    'Create a new certificate with POST /netsuite/connection/certificate, upload it in NetSuite, and enter the certificate id that NetSuite shows.',
+    'Create a new certificate with POST /netsuite/connection/certificate, upload it in NetSuite, and save the certificate id that NetSuite shows with PUT /netsuite/connection.',
   CERTIFICATE_UNKNOWN:
-    'Upload the certificate of this connection under Setup > Integration > OAuth 2.0 Client Credentials (M2M) Setup, and enter the certificate id that NetSuite shows.',
+    'If the certificate was revoked, or never uploaded: take it from GET /netsuite/connection, upload it in NetSuite under Setup > Integration > OAuth 2.0 Client Credentials (M2M) Setup, and save the certificate id that NetSuite shows with PUT /netsuite/connection. If it is active there, correct the certificate id in the same way, and check that its role and user are active.',
   PRIVATE_KEY_UNUSABLE:
-    'Create a new certificate for this connection with POST /netsuite/connection/certificate and upload it in NetSuite.',
+    'Create a new certificate with POST /netsuite/connection/certificate, upload it in NetSuite, and save the certificate id that NetSuite shows with PUT /netsuite/connection.',
   PERMISSION_MISSING:
     'Give the role of this connection "REST Web Services", "SuiteAnalytics Workbook" and "View" on the records concerned.',
   HOST_UNREACHABLE:
@@ -26,7 +26,7 @@ const fixes = {
   CONCURRENCY_LIMIT_EXCEEDED:
     "Other integrations use up the concurrent requests of this NetSuite account. Lower their concurrency or this service's.",
   CLOCK_SKEW: 'Synchronize the clock of the machine that this service runs on; NetSuite accepts a difference of at most five minutes.',
-  ANSWER_TOO_LARGE: 'Select fewer fields, or ask the operator of this service to raise the maximum size of an ERP response.',
+  ANSWER_TOO_LARGE: 'Select fewer fields: a response of the ERP may have at most 64 MB.',
   ANSWER_UNREADABLE: 'Check that the base URL leads to NetSuite itself and not to a proxy or a maintenance page.',
   ANSWER_MALFORMED: 'Run the sync again. If it happens again, look for broken text in the affected records and correct it in NetSuite.',
   ANSWER_INCONSISTENT: 'Run the sync again. If it happens again, report the message to the operator of this service.',
@@ -105,6 +105,15 @@ function queryError(code: string, detail: string): ErpError {
   if (refusedColumn(detail) !== null) return erpError('query', 'COLUMN_UNKNOWN', detail);
   if (/Record '[^']*' was not found|Invalid search type/i.test(detail)) return erpError('forbidden', 'RECORD_TYPE_HIDDEN', detail);
   return new ErpError('query', code, detail, { fix: fixes.QUERY_REFUSED });
+}
+
+/**
+ * For queries of lines: a table that the role can no longer see makes the field `lines` unreadable, not the record type. Throws every other
+ * error again.
+ */
+export function rethrowHiddenLines(error: unknown): never {
+  if (!(error instanceof ErpError) || error.code !== 'RECORD_TYPE_HIDDEN') throw error;
+  throw erpError('query', 'FIELD_NOT_SYNCABLE', `The lines can't be read: ${error.message}`, { cause: error });
 }
 
 /** The column that NetSuite's message about a refused query names, in lower case and without its table; null when it names none. */

@@ -1,7 +1,7 @@
 // Reads all lines of a page of records, in as many queries as necessary, and sorts them into line order. A record's lines are returned
 // only when all of them were read. While NetSuite works on one query, the rows of the previous one are processed.
 import type { SourceLine } from '../connector.ts';
-import { inconsistentResponse } from './errors.ts';
+import { inconsistentResponse, rethrowHiddenLines } from './errors.ts';
 import { type LineCursor, linesQuery, parentKey, parentModifiedKey } from './queries.ts';
 import type { LinesPlan, ReadPlan } from './read-plan.ts';
 import { createLineParser } from './rows.ts';
@@ -49,11 +49,13 @@ export async function readLinesOfRecords(
   const query = ({ begin, end, after }: Chunk): Promise<SuiteqlResult> => {
     const remaining = ids.slice(begin, end);
     const parents = after === null ? remaining : remaining.filter((id) => compareIds(id, after.parent) >= 0);
-    return suiteql.query(
-      linesQuery(definition, lines.definition, lines.columns, { parents, after, withModified: hasModified }),
-      maxRowsPerQuery,
-      signal,
-    );
+    return suiteql
+      .query(
+        linesQuery(definition, lines.definition, lines.columns, { parents, after, withModified: hasModified }),
+        maxRowsPerQuery,
+        signal,
+      )
+      .catch(rethrowHiddenLines);
   };
   let pending = ids.length === 0 ? null : query(chunk);
   let done = 0;

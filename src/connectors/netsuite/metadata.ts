@@ -1,7 +1,7 @@
 // Describes the record types of an account: our definitions and its custom fields, with each column probed on the account itself. A field
 // that can't be read stays in the description with the reason, so that nothing disappears silently; a record type that the role can't
 // see at all is described without a readable field.
-import { type FieldMetadata, hasLabel, type OpenWhen, type RecordTypeMetadata } from '../connector.ts';
+import { type FieldMetadata, hasLabel, type OpenWhen, type RecordTypeMetadata, type ShownAs } from '../connector.ts';
 import { bodyFields, type CustomFields, findCustomFields, lineFields } from './custom-fields.ts';
 import type { ColumnDefinition, LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import type { NetsuiteHttp } from './http.ts';
@@ -12,9 +12,17 @@ import type { Suiteql } from './suiteql.ts';
 
 type Parts = { readonly http: NetsuiteHttp; readonly suiteql: Suiteql };
 
-/** Rejects with `ErpError` for an outage or a refused login, or with the signal's reason. A refused record type or column is no error. */
-export async function describeRecordTypes(parts: Parts, signal: AbortSignal): Promise<readonly RecordTypeMetadata[]> {
-  return Promise.all(recordTypeDefinitions.map((definition) => describeRecordType(parts, definition, signal)));
+/**
+ * All record types, or those that `only` names. Rejects with `ErpError` for an outage or a refused login, or with the signal's reason. A
+ * refused record type or column is no error.
+ */
+export async function describeRecordTypes(
+  parts: Parts,
+  signal: AbortSignal,
+  only?: readonly string[],
+): Promise<readonly RecordTypeMetadata[]> {
+  const described = recordTypeDefinitions.filter(({ name }) => only === undefined || only.includes(name));
+  return Promise.all(described.map((definition) => describeRecordType(parts, definition, signal)));
 }
 
 async function describeRecordType(
@@ -32,6 +40,8 @@ async function describeRecordType(
       source: 'probe',
       openWhen: null,
       modifiedField: null,
+      linesModifiedField: null,
+      shownAs: { number: null, name: null, date: null, amount: null },
       fields: definition.columns.map((column) => toField(column, reason)),
     };
   }
@@ -42,14 +52,36 @@ async function describeRecordType(
   const fields = await probeAll(runProbe, [...definition.columns, ...own], isCustom);
   const lines = definition.lines === null ? [] : [await describeLines(suiteql, definition, definition.lines, custom, signal)];
   const source = custom.source === null ? 'probe' : `${custom.source}+probe`;
-  const modifiedField = fields.some(({ name, syncable }) => syncable && name === modifiedColumn) ? modifiedColumn : null;
-  return { ...described, source, openWhen: openWhen(definition, [...fields, ...lines]), modifiedField, fields: [...fields, ...lines] };
+  return {
+    ...described,
+    source,
+    openWhen: openWhen(definition, [...fields, ...lines]),
+    modifiedField: firstReadable(fields, [modifiedColumn]),
+    linesModifiedField: linesModifiedField(definition.lines, lines[0]),
+    shownAs: shownAs(definition, fields),
+    fields: [...fields, ...lines],
+  };
 }
+
+const firstReadable = (fields: readonly FieldMetadata[], names: readonly string[]): string | null =>
+  names.find((name) => fields.some((field) => field.name === name && field.syncable)) ?? null;
+
+const linesModifiedField = (definition: LinesDefinition | null, lines: FieldMetadata | undefined): string | null =>
+  definition === null || lines?.syncable !== true ? null : firstReadable(lines.fields ?? [], [definition.modified]);
+
+const shownAs = (definition: RecordTypeDefinition, fields: readonly FieldMetadata[]): ShownAs => ({
+  number: firstReadable(fields, definition.shownAs.number),
+  name: firstReadable(fields, definition.shownAs.name),
+  date: firstReadable(fields, definition.shownAs.date),
+  amount: firstReadable(fields, definition.shownAs.amount),
+});
 
 function openWhen(definition: RecordTypeDefinition, fields: readonly FieldMetadata[]): OpenWhen {
   const readable = fields.filter(({ syncable }) => syncable);
   if (!readable.some(({ volatile }) => volatile)) return null;
-  return definition.openWhen.find(({ field }) => readable.some(({ name }) => name === field)) ?? 'always';
+  const found = definition.openWhen.find(({ field }) => firstReadable(fields, [field]) !== null);
+  if (found === undefined) return 'always';
+  return { ...found, closedOn: found.closedOn === null ? null : firstReadable(fields, [found.closedOn]) };
 }
 
 const idColumn = [{ name: 'id', type: 'integer' }] as const;
@@ -68,7 +100,7 @@ async function probeAll(
   const plain = await findUnlabelled(runProbe, columns, reasons);
   return columns.map((column) => {
     const isCustom = custom.has(column.name);
-    if (plain.has(column.name)) return toField({ ...column, type: 'text' }, null, isCustom);
+    if (plain.has(column.name)) return toField(asText(column), null, isCustom);
     return toField(column, column.excluded ?? reasons.get(column.name) ?? null, isCustom);
   });
 }
@@ -81,15 +113,17 @@ async function findUnlabelled(
 ): Promise<ReadonlySet<string>> {
   const candidates = columns
     .filter((column) => hasLabel(column) && reasons.has(column.name) && !isUnknown(reasons.get(column.name)))
-    .map((column) => ({ ...column, type: 'text' as const }));
+    .map(asText);
   if (candidates.length === 0) return new Set();
   const refused = await probeColumns(runProbe, candidates);
   return new Set(candidates.map(({ name }) => name).filter((name) => !refused.has(name)));
 }
 
+const asText = ({ target: _, ...column }: ColumnDefinition): ColumnDefinition => ({ ...column, type: 'text' });
+
 const isUnknown = (reason: string | undefined): boolean => /Unknown identifier/i.test(reason ?? '');
 
-const toField = ({ name, label, type, volatile }: ColumnDefinition, reason: string | null, custom = false): FieldMetadata => ({
+const toField = ({ name, label, type, volatile, target }: ColumnDefinition, reason: string | null, custom = false): FieldMetadata => ({
   name,
   label,
   type,
@@ -97,6 +131,7 @@ const toField = ({ name, label, type, volatile }: ColumnDefinition, reason: stri
   syncable: reason === null,
   volatile,
   reason,
+  ...(target !== undefined && { target }),
 });
 
 async function describeLines(

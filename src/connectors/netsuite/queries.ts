@@ -54,7 +54,7 @@ export function recordsQuery(definition: RecordTypeDefinition, columns: readonly
   const conditions = [
     definition.filter,
     ids === undefined ? null : `t.id IN (${idList(ids)})`,
-    changedSince === null ? null : changedCondition(changedSince),
+    changedSince === null ? null : changedCondition(`t.${modifiedColumn}`, changedSince),
     afterId === null ? null : `t.id > ${assertId(afterId)}`,
   ];
   return `SELECT ${select('t', columns)} FROM ${definition.table} t${where(conditions)} ORDER BY t.id ASC`;
@@ -78,8 +78,7 @@ const sinceCondition = (column: string, instant: Date, hours: number): string =>
   `${column} >= TO_DATE('${noonBefore(instant, hours)}', 'YYYY-MM-DD HH24:MI:SS')`;
 
 /** The bound only narrows the search; the comparison in UTC decides, to the second and inclusive. */
-function changedCondition(instant: Date): string {
-  const column = `t.${modifiedColumn}`;
+function changedCondition(column: string, instant: Date): string {
   return `${sinceCondition(column, instant, 24)} AND SYS_EXTRACT_UTC(${column}) >= TO_TIMESTAMP('${sqlTime(instant)}', 'YYYY-MM-DD HH24:MI:SS')`;
 }
 
@@ -87,7 +86,7 @@ export const countQuery = (definition: RecordTypeDefinition): string =>
   `SELECT COUNT(*) AS n FROM ${definition.table} t${where([definition.filter])}`;
 
 /** Reads one row to see whether the columns can be read, so it has no ORDER BY, which would cost a sort. */
-export const probeQuery = (definition: RecordTypeDefinition, columns: readonly SuiteqlColumn[]): string =>
+export const probeQuery = (definition: Pick<RecordTypeDefinition, 'table' | 'filter'>, columns: readonly SuiteqlColumn[]): string =>
   `SELECT ${select('t', columns)} FROM ${definition.table} t${where([definition.filter])}`;
 
 /** `key` is the value of the definition's key column. */
@@ -110,6 +109,51 @@ export function linesQuery(
   return `${linesFrom(definition, lines, columns, withModified)}${where(conditions)} ORDER BY ${parent} ASC, ${key} ASC`;
 }
 
+/** The keys of the number of lines and of their latest modification time in a row of totals; sums have the names of their columns. */
+export const countKey = 'n';
+export const latestKey = 'latest';
+
+/** One row per record: how many lines `linesQuery` finds, what they sum to, and the latest of their own modification times in UTC. */
+export function lineTotalsQuery(
+  definition: RecordTypeDefinition,
+  lines: LinesDefinition,
+  {
+    sums,
+    withModified,
+    parents,
+  }: { readonly sums: readonly string[]; readonly withModified: boolean; readonly parents: readonly string[] },
+): string {
+  const parent = `l.${lines.parent}`;
+  const totals = [
+    `COUNT(*) AS ${countKey}`,
+    ...sums.map((name) => `SUM(l.${name}) AS ${name}`),
+    ...(withModified ? [`MAX(${inUtc(`l.${lines.modified}`)}) AS ${latestKey}`] : []),
+  ];
+  const conditions = where([`${parent} IN (${idList(parents)})`, lines.filter]);
+  return `SELECT ${parent} AS ${parentKey}, ${totals.join(', ')} FROM ${linesSource(definition, lines)}${conditions} GROUP BY ${parent} ORDER BY ${parent} ASC`;
+}
+
+/** Records of the type with a line that changed at or after the instant, by the line's own modification time, each once, by id. */
+export function changedLinesQuery(definition: RecordTypeDefinition, lines: LinesDefinition, since: Date, afterId: string | null): string {
+  const parent = `l.${lines.parent}`;
+  const conditions = [
+    lines.filter,
+    definition.filter,
+    changedCondition(`l.${lines.modified}`, since),
+    afterId === null ? null : `${parent} > ${assertId(afterId)}`,
+  ];
+  return `SELECT DISTINCT ${parent} AS ${parentKey} FROM ${linesSource(definition, lines)}${where(conditions)} ORDER BY ${parent} ASC`;
+}
+
+const linesSource = (definition: RecordTypeDefinition, lines: LinesDefinition): string =>
+  `${lines.table} l INNER JOIN ${definition.table} t ON t.id = l.${lines.parent}`;
+
+/**
+ * The calendar day now. To Oracle CURRENT_DATE is in the session's time zone, which is that of the integration's user, as are dates and
+ * times in the responses; SYSDATE is in the zone of the database's machine.
+ */
+export const todayQuery = (now: 'CURRENT_DATE' | 'SYSDATE'): string => `SELECT TO_CHAR(${now}, 'YYYY-MM-DD') AS today FROM dual`;
+
 export const linesProbeQuery = (definition: RecordTypeDefinition, lines: LinesDefinition, columns: readonly SuiteqlColumn[]): string =>
   `${linesFrom(definition, lines, columns, false)}${where([lines.filter, definition.filter])}`;
 
@@ -121,9 +165,8 @@ function linesFrom(
 ): string {
   const parent = `l.${lines.parent}`;
   const modified = withModified ? `, ${inUtc(`t.${modifiedColumn}`)} AS ${parentModifiedKey}` : '';
-  const source = `${lines.table} l INNER JOIN ${definition.table} t ON t.id = ${parent}`;
   const withKey = columns.some(({ name }) => name === lines.key) ? columns : [{ name: lines.key, type: 'integer' as const }, ...columns];
-  return `SELECT ${parent} AS ${parentKey}${modified}, ${select('l', withKey)} FROM ${source}`;
+  return `SELECT ${parent} AS ${parentKey}${modified}, ${select('l', withKey)} FROM ${linesSource(definition, lines)}`;
 }
 
 /** Columns of `deletedrecord` that identify the record type; an account may lack any of them. */

@@ -4,6 +4,7 @@ import type { LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import { erpError } from './errors.ts';
 import { modifiedColumn, type SuiteqlColumn } from './queries.ts';
 import { recordTypeDefinitions } from './record-types.ts';
+import { maxRowsPerQuery } from './suiteql.ts';
 
 export type LinesPlan = { readonly definition: LinesDefinition; readonly columns: readonly SuiteqlColumn[] };
 /** `lines` is null for a read without lines. `hasModified`: the record type's modification time can be read. */
@@ -20,6 +21,15 @@ export function getDefinition(recordType: Pick<RecordTypeMetadata, 'name'>): Rec
   if (definition === undefined) throw erpError('query', 'FIELD_NOT_SYNCABLE', `Unknown record type: ${recordType.name}`);
   return definition;
 }
+
+/** Throws a RangeError for more ids than one query takes. */
+export function distinctIds(ids: readonly string[]): string[] {
+  const distinct = [...new Set(ids)];
+  if (distinct.length > maxRowsPerQuery) throw new RangeError(`at most ${maxRowsPerQuery} ids per call, got ${distinct.length}`);
+  return distinct;
+}
+
+export const pageLimit = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxRowsPerQuery);
 
 /**
  * Adds the id and the modification time to the requested fields. Throws `ErpError` of kind `query`, code `FIELD_NOT_SYNCABLE`, for an

@@ -1,5 +1,5 @@
 // All record types that can be synced, in display order, and the definition of items, which are neither entities nor transactions.
-import { defineColumns, type RecordTypeDefinition } from './definition.ts';
+import { defineColumns, type RecordTypeDefinition, withTargets } from './definition.ts';
 import { contactDefinition, customerDefinition, employeeDefinition, vendorDefinition } from './entity-types.ts';
 import { creditMemoDefinition, customerPaymentDefinition, invoiceDefinition, salesOrderDefinition } from './transaction-types.ts';
 
@@ -35,9 +35,10 @@ const itemDefinition: RecordTypeDefinition = {
   label: 'Item',
   table: 'item',
   filter: null,
-  columns: itemColumns,
+  columns: withTargets(itemColumns, { parent: 'item' }),
   lines: null,
   openWhen: [],
+  shownAs: { number: ['itemid'], name: ['displayname'], date: [], amount: [] },
   // SuiteQL has one table for the many item types of the record service.
   catalogue: ['inventoryItem', 'nonInventorySaleItem', 'serviceSaleItem', 'assemblyItem', 'kitItem'],
   customPrefix: 'custitem',

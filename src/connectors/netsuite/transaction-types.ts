@@ -1,5 +1,12 @@
 // The transaction types. NetSuite keeps all of them in one table, so each has its type code, its columns, and a filter for its lines.
-import { type ColumnDefinition, calculatedColumn, defineColumns, type LinesDefinition, type RecordTypeDefinition } from './definition.ts';
+import {
+  type ColumnDefinition,
+  calculatedColumn,
+  defineColumns,
+  type LinesDefinition,
+  type RecordTypeDefinition,
+  withTargets,
+} from './definition.ts';
 
 const headerColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
@@ -68,25 +75,28 @@ const customerPaymentColumns = [
   ...timeColumns,
 ];
 
-const itemLineColumns = defineColumns(
-  ['id', 'Line ID within the transaction', 'integer'],
-  ['linesequencenumber', 'Line number', 'integer'],
-  ['uniquekey', 'Line ID within the account', 'integer'],
-  ['item', 'Item', 'reference'],
-  ['itemtype', 'Item type'],
-  ['memo', 'Description'],
-  ['quantity', 'Quantity (sales are negative, as in NetSuite)', 'number'],
-  ['units', 'Units', 'reference'],
-  ['rate', 'Rate', 'number'],
-  ['price', 'Price level', 'reference'],
-  ['netamount', 'Amount in the base currency (income is negative, as in NetSuite)', 'number'],
-  ['foreignamount', 'Amount in the transaction currency (income is negative, as in NetSuite)', 'number'],
-  ['department', 'Department', 'reference'],
-  ['class', 'Class', 'reference'],
-  ['location', 'Location', 'reference'],
-  ['createdfrom', 'Created from', 'reference'],
-  ['kitmemberof', 'Member of kit line', 'integer'],
-  ['isclosed', 'Closed', 'boolean'],
+const itemLineColumns = withTargets(
+  defineColumns(
+    ['id', 'Line ID within the transaction', 'integer'],
+    ['linesequencenumber', 'Line number', 'integer'],
+    ['uniquekey', 'Line ID within the account', 'integer'],
+    ['item', 'Item', 'reference'],
+    ['itemtype', 'Item type'],
+    ['memo', 'Description'],
+    ['quantity', 'Quantity (sales are negative, as in NetSuite)', 'number'],
+    ['units', 'Units', 'reference'],
+    ['rate', 'Rate', 'number'],
+    ['price', 'Price level', 'reference'],
+    ['netamount', 'Amount in the base currency (income is negative, as in NetSuite)', 'number'],
+    ['foreignamount', 'Amount in the transaction currency (income is negative, as in NetSuite)', 'number'],
+    ['department', 'Department', 'reference'],
+    ['class', 'Class', 'reference'],
+    ['location', 'Location', 'reference'],
+    ['createdfrom', 'Created from', 'reference'],
+    ['kitmemberof', 'Member of kit line', 'integer'],
+    ['isclosed', 'Closed', 'boolean'],
+  ),
+  { item: 'item' },
 );
 const lineTimeColumns = defineColumns(['linelastmodifieddate', 'Last modified', 'time']);
 
@@ -103,6 +113,8 @@ const itemLines: LinesDefinition = {
   keyIsUnique: true,
   filter: "COALESCE(l.mainline, 'F') = 'F' AND COALESCE(l.taxline, 'F') = 'F' AND COALESCE(l.iscogs, 'F') = 'F'",
   columns: [...itemLineColumns, ...lineTimeColumns],
+  sums: ['quantity', 'foreignamount'],
+  modified: 'linelastmodifieddate',
   customPrefix: 'custcol',
 };
 
@@ -140,6 +152,8 @@ const applications: LinesDefinition = {
     ['foreignamount', 'Amount in the transaction currency', 'number'],
     ['lastmodifieddate', 'Last modified', 'time'],
   ),
+  sums: ['foreignamount'],
+  modified: 'lastmodifieddate',
   customPrefix: null,
 };
 
@@ -148,8 +162,10 @@ type TransactionTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'lines
   readonly columns: readonly ColumnDefinition[];
   readonly deletedAs?: readonly string[];
 };
-const transactionType = ({ code, deletedAs = [], ...parts }: TransactionTypeParts): RecordTypeDefinition => ({
+const transactionType = ({ code, columns, deletedAs = [], ...parts }: TransactionTypeParts): RecordTypeDefinition => ({
   ...parts,
+  columns: withTargets(columns, { entity: 'customer', employee: 'employee' }),
+  shownAs: { number: ['tranid'], name: ['entity'], date: ['trandate'], amount: ['foreigntotal'] },
   table: 'transaction',
   filter: `t.type = '${code}'`,
   catalogue: [parts.name],
@@ -157,9 +173,10 @@ const transactionType = ({ code, deletedAs = [], ...parts }: TransactionTypePart
   deletedAs: [parts.name.toLowerCase(), code.toLowerCase(), ...deletedAs],
 });
 
+const closedOn = 'closedate';
 const untilPaid = [
-  { field: 'foreignamountunpaid', isNoneOf: ['0'] },
-  { field: 'status', isNoneOf: ['B'] },
+  { field: 'foreignamountunpaid', isNoneOf: ['0'], closedOn },
+  { field: 'status', isNoneOf: ['B'], closedOn },
 ];
 
 export const invoiceDefinition = transactionType({
@@ -184,7 +201,7 @@ export const customerPaymentDefinition = transactionType({
   code: 'CustPymt',
   columns: customerPaymentColumns,
   lines: applications,
-  openWhen: [{ field: 'status', isNoneOf: ['C', 'R'] }], // deposited, rejected
+  openWhen: [{ field: 'status', isNoneOf: ['C', 'R'], closedOn }], // deposited, rejected
   deletedAs: ['payment'],
 });
 export const salesOrderDefinition = transactionType({
@@ -193,5 +210,5 @@ export const salesOrderDefinition = transactionType({
   code: 'SalesOrd',
   columns: salesOrderColumns,
   lines: orderLines,
-  openWhen: [{ field: 'status', isNoneOf: ['C', 'G', 'H'] }], // cancelled, billed, closed
+  openWhen: [{ field: 'status', isNoneOf: ['C', 'G', 'H'], closedOn }], // cancelled, billed, closed
 });

@@ -46,6 +46,8 @@ const order: RecordTypeMetadata = {
   ],
   openWhen: null,
   modifiedField: 'changed',
+  linesModifiedField: null,
+  shownAs: { number: 'id', name: 'customer', date: null, amount: 'total' },
 };
 
 // One request, and its errors.
@@ -112,6 +114,7 @@ export const csvErp: ConnectorKind<CsvSettings, CsvSecrets> = {
     const now = async (signal: AbortSignal): Promise<Date> => new Date(await request('clock', {}, signal));
     return {
       now,
+      today: (signal) => request('today', {}, signal),
       metadata: async () => [order],
       count: async (_recordType, signal) => Number(await request('count', {}, signal)),
       readPage: ({ afterId, changedSince, limit, signal }) => list({ ...after(afterId), ...since(changedSince) }, limit, signal),
@@ -120,8 +123,9 @@ export const csvErp: ConnectorKind<CsvSettings, CsvSecrets> = {
         ids === undefined ? list(after(afterId ?? null), 'limit' in rest ? (rest.limit ?? 1_000) : 1_000, signal) : byIds(ids, signal),
       async listIds({ afterId, changedSince = null, limit, signal }) {
         const { records, rejected, hasMore } = await list({ ...after(afterId), ...since(changedSince) }, limit, signal);
-        const ids = [...records, ...rejected].map(({ id }) => id);
-        return { ids: ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))), hasMore };
+        const modifiedAt = new Map(changedSince === null ? [] : records.map((record) => [record.id, record.modifiedAt]));
+        const listed = [...records, ...rejected].map(({ id }) => ({ id, modifiedAt: modifiedAt.get(id) ?? null }));
+        return { listed: listed.toSorted((a, b) => Buffer.compare(Buffer.from(a.id), Buffer.from(b.id))), hasMore };
       },
       deletedSince: async () => ({
         available: false,

@@ -229,8 +229,13 @@ describe('a NetSuite account', () => {
 
   it('lists ids without records', async () => {
     const first = await connector.listIds({ recordType: typeOf('invoice'), afterId: null, limit: 1000, signal });
-    const second = await connector.listIds({ recordType: typeOf('invoice'), afterId: first.ids.at(-1) ?? null, limit: 1000, signal });
-    expect([first.ids.length, first.hasMore, second.ids.length, second.hasMore]).toEqual([1000, true, invoices - 1000, false]);
+    const second = await connector.listIds({
+      recordType: typeOf('invoice'),
+      afterId: first.listed.at(-1)?.id ?? null,
+      limit: 1000,
+      signal,
+    });
+    expect([first.listed.length, first.hasMore, second.listed.length, second.hasMore]).toEqual([1000, true, invoices - 1000, false]);
   });
 
   it('reads by id, and leaves out ids that do not exist or are of another type', async () => {

@@ -35,7 +35,8 @@ describe('connector.test', () => {
     expect(report.latencyMs).toBeGreaterThanOrEqual(0);
     const [time, ...rows] = wire.seen.map(({ path, query }) => path.replace('/services/rest/', '') + query.replace(/^SELECT.* FROM/, ' '));
     expect(time).toBe('system/v1/serverTime');
-    const tables = [...new Set(recordTypeDefinitions.map(({ table }) => table))];
+    const tables = [...new Set(recordTypeDefinitions.flatMap(({ table, lines }) => (lines === null ? table : [table, lines.table])))];
+    expect(tables).toEqual(expect.arrayContaining(['transaction', 'transactionline', 'customer']));
     expect(rows.toSorted()).toEqual(tables.map((table) => `query/v1/suiteql?limit=1&offset=0  ${table} t`).toSorted());
   });
 
@@ -48,7 +49,7 @@ describe('connector.test', () => {
         {
           code: 'CERTIFICATE_UNKNOWN',
           message: expect.stringContaining('invalid_grant'),
-          fix: expect.stringContaining('Upload the certificate'),
+          fix: expect.stringContaining('upload it in NetSuite'),
         },
       ],
     });
@@ -152,9 +153,36 @@ describe('connector.test', () => {
           code: 'RECORD_TYPE_HIDDEN',
           message: expect.stringMatching(/invoice, creditMemo.*'transaction'/),
           fix: expect.stringContaining('View'),
+          recordTypes: ['invoice', 'creditMemo', 'salesOrder', 'customerPayment'],
         },
       ],
     });
+  });
+
+  it('RECORD_TYPE_HIDDEN for lines that the role does not see, with the record types that have them', async () => {
+    const hiding =
+      (...hidden: string[]): typeof wire.answer =>
+      ({ path, query }, response) => {
+        if (path.endsWith('serverTime')) return { serverTime: '2026-05-01T12:00:00.000Z' };
+        const table = /FROM (\w+)/.exec(query)?.[1] ?? '';
+        return hidden.includes(table)
+          ? json(response, 400, invalidQuery(`Search error occurred: Record '${table}' was not found.`))
+          : rowsResponse([]);
+      };
+    wire.answer = hiding('transactionline');
+    expect(await createConnectorAt(wire.url).test(signal)).toMatchObject({
+      ok: true,
+      problems: [
+        {
+          code: 'RECORD_TYPE_HIDDEN',
+          message: expect.stringMatching(/lines of invoice, creditMemo, salesOrder: /),
+          recordTypes: ['invoice', 'creditMemo', 'salesOrder'],
+          fields: ['lines'],
+        },
+      ],
+    });
+    wire.answer = hiding(...new Set(recordTypeDefinitions.map(({ table }) => table)));
+    expect(await codes()).toEqual(['PERMISSION_MISSING']);
   });
 
   it('INVALID_LOGIN when the secrets belong to another authentication method', async () => {

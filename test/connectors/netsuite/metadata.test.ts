@@ -142,10 +142,10 @@ describe('metadata', () => {
     expect(openWhen).toEqual({
       customer: 'always',
       item: 'always',
-      invoice: { field: 'foreignamountunpaid', isNoneOf: ['0'] },
-      creditMemo: { field: 'foreignamountunpaid', isNoneOf: ['0'] },
-      salesOrder: { field: 'status', isNoneOf: ['C', 'G', 'H'] },
-      customerPayment: { field: 'status', isNoneOf: ['C', 'R'] },
+      invoice: { field: 'foreignamountunpaid', isNoneOf: ['0'], closedOn: 'closedate' },
+      creditMemo: { field: 'foreignamountunpaid', isNoneOf: ['0'], closedOn: 'closedate' },
+      salesOrder: { field: 'status', isNoneOf: ['C', 'G', 'H'], closedOn: 'closedate' },
+      customerPayment: { field: 'status', isNoneOf: ['C', 'R'], closedOn: 'closedate' },
       vendor: null,
       employee: null,
       contact: null,
@@ -162,12 +162,72 @@ describe('metadata', () => {
 
   it('defines open records by the next field where the first is hidden, and as all records where none is left', async () => {
     account.missing = ['t.foreignamountunpaid'];
-    expect((await read()).get('invoice')?.openWhen).toEqual({ field: 'status', isNoneOf: ['B'] });
+    expect((await read()).get('invoice')?.openWhen).toEqual({ field: 'status', isNoneOf: ['B'], closedOn: 'closedate' });
     account.missing = ['t.foreignamountunpaid', 't.status'];
     const types = await read();
     expect([types.get('invoice')?.openWhen, types.get('salesOrder')?.openWhen]).toEqual(['always', 'always']);
     account.missing = ['t.balancesearch', 't.overduebalancesearch', 't.unbilledorderssearch', 't.consolbalancesearch'];
     expect((await read()).get('customer')?.openWhen).toBeNull();
+  });
+
+  it('names the fields that show a record, and the time of its lines, as far as they can be read', async () => {
+    const types = await read();
+    const shown = (name: string) => Object.values(types.get(name)?.shownAs ?? {});
+    const document = ['tranid', 'entity', 'trandate', 'foreigntotal'];
+    expect(['invoice', 'creditMemo', 'salesOrder', 'customerPayment'].map(shown)).toEqual([document, document, document, document]);
+    expect(['customer', 'vendor', 'item', 'employee', 'contact'].map(shown)).toEqual([
+      ['entityid', 'companyname', null, null],
+      ['entityid', 'companyname', null, null],
+      ['itemid', 'displayname', null, null],
+      ['entityid', 'lastname', null, null],
+      ['entityid', 'company', null, null],
+    ]);
+    expect([...types].map(([name, { linesModifiedField }]) => [name, linesModifiedField]).filter(([, field]) => field !== null)).toEqual([
+      ['invoice', 'linelastmodifieddate'],
+      ['creditMemo', 'linelastmodifieddate'],
+      ['salesOrder', 'linelastmodifieddate'],
+      ['customerPayment', 'lastmodifieddate'],
+    ]);
+    account.missing = ['t.companyname', 't.trandate', 't.closedate', 'l.linelastmodifieddate', 'l.previousdoc'];
+    const less = await read();
+    expect(less.get('customer')?.shownAs).toEqual({ number: 'entityid', name: 'altname', date: null, amount: null });
+    expect(less.get('invoice')).toMatchObject({
+      shownAs: { number: 'tranid', name: 'entity', date: null, amount: 'foreigntotal' },
+      openWhen: { field: 'foreignamountunpaid', closedOn: null },
+      linesModifiedField: null,
+    });
+    expect(less.get('customerPayment')?.linesModifiedField).toBeNull();
+    account.hidden = ['transaction'];
+    expect((await read()).get('invoice')).toMatchObject({
+      shownAs: { number: null, name: null, date: null, amount: null },
+      linesModifiedField: null,
+    });
+  });
+
+  it('names the record type of a reference only where every value is certain to be of that type', async () => {
+    const types = await read();
+    const targets = [...types].flatMap(([name, { fields }]) =>
+      fields
+        .flatMap((field) => [field, ...(field.fields ?? []).map((line) => ({ ...line, name: `lines.${line.name}` }))])
+        .flatMap((field) => (field.target === undefined ? [] : [`${name}.${field.name} ${field.target}`])),
+    );
+    expect(targets).toEqual([
+      'customer.salesrep employee',
+      'customer.parent customer',
+      'item.parent item',
+      'invoice.entity customer',
+      'invoice.employee employee',
+      'invoice.lines.item item',
+      'creditMemo.entity customer',
+      'creditMemo.employee employee',
+      'creditMemo.lines.item item',
+      'salesOrder.entity customer',
+      'salesOrder.employee employee',
+      'salesOrder.lines.item item',
+      'customerPayment.entity customer',
+      'employee.supervisor employee',
+    ]);
+    expect([...types.keys()]).toEqual(expect.arrayContaining(targets.map((target) => target.split(' ')[1])));
   });
 
   it('describes payments with their applications, which are not syncable where the links are hidden', async () => {

@@ -47,7 +47,7 @@ async function failureOf(work: Promise<unknown>): Promise<ErpError> {
 describe('requests', () => {
   it('carry the token, request transient results and start at offset 0', async () => {
     wire.answer = oneRow;
-    expect(await list()).toEqual({ ids: ['1'], hasMore: false });
+    expect(await list()).toEqual({ listed: [{ id: '1', modifiedAt: null }], hasMore: false });
     const [seen] = wire.seen;
     expect(seen).toMatchObject({ method: 'POST', path: '/services/rest/query/v1/suiteql?limit=1000&offset=0' });
     expect(seen?.headers).toMatchObject({
@@ -127,7 +127,7 @@ describe('requests', () => {
 describe('401', () => {
   it('once: logs in again and continues', async () => {
     wire.answer = (seen, response) => (wire.logins === 1 ? json(response, 401, loginError) : oneRow(seen, response));
-    expect((await list()).ids).toEqual(['1']);
+    expect((await list()).listed).toEqual([{ id: '1', modifiedAt: null }]);
     expect(wire.logins).toBe(2);
     const [first, second] = wire.seen;
     expect(first?.headers.authorization).not.toBe(second?.headers.authorization);
@@ -165,7 +165,7 @@ describe('the login', () => {
   it('accepts the lifetime as a string and the token type in any case', async () => {
     wire.answer = oneRow;
     wire.login = (_seen, response) => json(response, 200, { access_token: 'x', expires_in: '3600', token_type: 'bearer' });
-    expect((await list()).ids).toEqual(['1']);
+    expect((await list()).listed).toEqual([{ id: '1', modifiedAt: null }]);
   });
 
   it('is tried again after it failed', async () => {
@@ -175,7 +175,7 @@ describe('the login', () => {
     wire.login = (_seen, response) => json(response, 503, {});
     await failureOf(list(connector));
     wire.login = login;
-    expect((await list(connector)).ids).toEqual(['1']);
+    expect((await list(connector)).listed).toEqual([{ id: '1', modifiedAt: null }]);
   });
 });
 
@@ -324,19 +324,22 @@ describe('responses that contradict themselves', () => {
   it('returns an id that is not an integer unchanged: the engine knows it as rejected', async () => {
     wire.answer = () => rowsResponse([row('1'), row('C-5')]);
     const listed = await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
-    expect(listed.ids).toEqual(['1', 'C-5']);
+    expect(listed.listed.map(({ id }) => id)).toEqual(['1', 'C-5']);
   });
 
   it('returns an id that is listed twice twice, as it is counted twice', async () => {
     wire.answer = () => rowsResponse([row('1'), row('1')]);
     const listed = await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
-    expect(listed.ids).toEqual(['1', '1']);
+    expect(listed.listed.map(({ id }) => id)).toEqual(['1', '1']);
   });
 
   it('has more when the total is larger than the page, whatever hasMore is', async () => {
     wire.answer = () => rowsResponse([row('1'), row('2')], false, { totalResults: 9 });
     expect(await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: null, limit: 2, signal })).toEqual({
-      ids: ['1', '2'],
+      listed: [
+        { id: '1', modifiedAt: null },
+        { id: '2', modifiedAt: null },
+      ],
       hasMore: true,
     });
   });

@@ -207,6 +207,8 @@ export function metadataOf(name: string): RecordTypeMetadata {
     idType: 'integer',
     openWhen: definition.openWhen[0] ?? null,
     modifiedField: 'lastmodifieddate',
+    linesModifiedField: definition.lines?.modified ?? null,
+    shownAs: { number: null, name: null, date: null, amount: null },
     fields: [...definition.columns.map(field), ...lines],
   };
 }

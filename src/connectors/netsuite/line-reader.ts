@@ -1,0 +1,87 @@
+// What NetSuite itself says about the lines of records, by aggregate queries: how many there are, what they sum to, and which changed. The
+// engine proves with it that no line was lost. So an answer is either exact or an error; nothing in it is skipped or repaired.
+import type { LineReader, LineTotals, RecordTypeMetadata } from '../connector.ts';
+import type { LinesDefinition, RecordTypeDefinition } from './definition.ts';
+import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
+import { changedLinesQuery, countKey, latestKey, lineTotalsQuery, parentKey } from './queries.ts';
+import { distinctIds, getDefinition, pageLimit } from './read-plan.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
+import { compareIds, describeValueProblem, isIdText, parseValue } from './values.ts';
+
+/** Doesn't throw itself; its methods reject as `LineReader` says, and with `ErpError` of kind `answer` for an answer that isn't exact. */
+export function createLineReader(suiteql: Suiteql): LineReader {
+  return {
+    async totals({ recordType, ids, signal }) {
+      const { definition, lines, sums, hasModified } = planTotals(recordType);
+      const parents = distinctIds(ids);
+      if (parents.length === 0) return [];
+      const query = lineTotalsQuery(definition, lines, { sums, withModified: hasModified, parents });
+      const { rows, hasMore } = await suiteql.query(query, maxRowsPerQuery, signal).catch(rethrowHiddenLines);
+      if (hasMore) throw inconsistentResponse('The response has totals of more records than were requested');
+      assertParents(rows, { afterId: null, requested: new Set(parents) });
+      return rows.map((row) => readTotals(row, sums, hasModified));
+    },
+    async listChanged({ recordType, since, afterId, limit, signal }) {
+      const { definition, lines, hasModified } = planTotals(recordType);
+      if (!hasModified) throw erpError('query', 'FIELD_NOT_SYNCABLE', `Lines of ${recordType.name} have no modification time of their own`);
+      const query = changedLinesQuery(definition, lines, since, afterId);
+      const { rows, hasMore } = await suiteql.query(query, pageLimit(limit), signal).catch(rethrowHiddenLines);
+      return { ids: assertParents(rows, { afterId, requested: null }), hasMore };
+    },
+  };
+}
+
+type TotalsPlan = {
+  readonly definition: RecordTypeDefinition;
+  readonly lines: LinesDefinition;
+  readonly sums: readonly string[];
+  readonly hasModified: boolean;
+};
+
+/** Throws a RangeError for a record type without lines, and `ErpError` `FIELD_NOT_SYNCABLE` where the role can't read them. */
+function planTotals(recordType: RecordTypeMetadata): TotalsPlan {
+  const definition = getDefinition(recordType);
+  const { lines } = definition;
+  if (lines === null) throw new RangeError(`${recordType.name} has no lines`);
+  const field = recordType.fields.find(({ type }) => type === 'lines');
+  if (field?.syncable !== true) throw erpError('query', 'FIELD_NOT_SYNCABLE', `The lines of ${recordType.name} are not syncable`);
+  const readable = new Set((field.fields ?? []).filter(({ syncable }) => syncable).map(({ name }) => name));
+  const sums = lines.sums.filter((name) => readable.has(name));
+  return { definition, lines, sums, hasModified: recordType.linesModifiedField !== null };
+}
+
+/**
+ * The record ids of the rows. Throws `ErpError` unless each is an id that was requested and they ascend from behind `afterId`, none of
+ * them twice.
+ */
+function assertParents(
+  rows: readonly SuiteqlRow[],
+  { afterId, requested }: { readonly afterId: string | null; readonly requested: ReadonlySet<string> | null },
+): string[] {
+  let previous = afterId;
+  return rows.map((row) => {
+    const id = row[parentKey];
+    if (typeof id !== 'string' || !isIdText(id)) throw inconsistentResponse('A row about the lines of a record has no record id');
+    if (requested?.has(id) === false) throw inconsistentResponse(`The lines of the record ${id} were not requested`);
+    if (previous !== null && compareIds(id, previous) <= 0)
+      throw inconsistentResponse(`The lines of ${id} come after those of ${previous}`);
+    previous = id;
+    return id;
+  });
+}
+
+function readTotals(row: SuiteqlRow, sums: readonly string[], hasModified: boolean): LineTotals {
+  const id = String(row[parentKey]);
+  const count = row[countKey];
+  if (typeof count !== 'string' || !/^[1-9]\d{0,8}$/.test(count)) throw inconsistentResponse(`The number of lines of ${id} is not a count`);
+  const problemOf = (name: string, type: 'number' | 'time') =>
+    inconsistentResponse(`${name} of the lines of ${id} ${describeValueProblem(row[name], type)}`);
+  const sumOf = (name: string): string => {
+    const sum = parseValue(row[name], 'number');
+    if (sum === undefined) throw problemOf(name, 'number');
+    return sum ?? '0'; // the sum of no values
+  };
+  const modifiedAt = hasModified ? parseValue(row[latestKey], 'time') : null;
+  if (modifiedAt === undefined) throw problemOf(latestKey, 'time');
+  return { id, lines: Number(count), sums: Object.fromEntries(sums.map((name) => [name, sumOf(name)])), modifiedAt };
+}
