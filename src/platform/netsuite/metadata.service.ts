@@ -5,7 +5,7 @@ import { invalid, notFound, unavailable } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { listLoadingFields, readStoredMetadata, refreshMetadata } from '../../sync/index.ts';
+import { listLoadingFields, readConnectionRevision, readStoredMetadata, refreshMetadata } from '../../sync/index.ts';
 import { getConnector } from './netsuite.service.ts';
 
 const metadataTimeoutMs = 300_000;
@@ -68,9 +68,10 @@ function metadataFailure(error: unknown, timedOut: boolean): unknown {
 
 /** Throws 404 without a connection, 422 when the ERP refuses it, 503 when the ERP is unavailable or does not respond within 5 minutes. */
 export async function refreshErpMetadata(ctx: RequestCtx) {
+  const revision = await readConnectionRevision(ctx);
   const connector = await getConnector(ctx);
   const signal = AbortSignal.timeout(metadataTimeoutMs);
-  const stored = await refreshMetadata(ctx, connector, signal).catch((error: unknown) => {
+  const stored = await refreshMetadata(ctx, connector, revision, signal).catch((error: unknown) => {
     throw metadataFailure(error, signal.aborted);
   });
   await inTransaction(ctx, (tx) =>

@@ -14,7 +14,9 @@ export const netsuiteRoutes = [
     path: '/netsuite/connection',
     permission: 'netsuite:read',
     summary: 'Retrieve the ERP connection',
-    description: 'Secrets are never returned, only whether they are set and their last four characters.',
+    description:
+      'Secrets are never returned, only whether they are set and their last four characters. Certificates are public and returned, so that one ' +
+      'can be uploaded in NetSuite again after it was revoked there.',
     additionalErrors: [404],
     response: ErpConnection,
     handler: (ctx) => service.getErpConnection(ctx),
@@ -27,8 +29,11 @@ export const netsuiteRoutes = [
     permission: 'netsuite:update',
     summary: 'Set up or replace the ERP connection',
     description:
-      'Resets the connection status to `untested`. Omitted secrets stay as they are. The account cannot change while synced records of ' +
-      'the current one are stored.',
+      'Resets the connection status to `untested` and resumes paused syncs. Omitted secrets stay as they are. The account cannot change while ' +
+      'synced records of the current one are stored.\n\n' +
+      'A certificate id activates the certificate that has it. A new id belongs to the certificate that waits for one, otherwise to the active ' +
+      'certificate, for example after it was uploaded in NetSuite again or to correct a typing error. `certificateSlot` names another one. ' +
+      'Key pairs are never replaced by this operation.',
     body: ErpConnectionInput,
     example: { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'client id of the integration', certificateId: null } },
     response: ErpConnection,
@@ -54,8 +59,8 @@ export const netsuiteRoutes = [
     permission: 'netsuite:update',
     summary: 'Create a certificate for the ERP connection',
     description:
-      'Generates a key pair; the private key never leaves the service. Two slots allow rotation: the new certificate becomes active once ' +
-      'its NetSuite id is set in the connection.',
+      'Generates a key pair; the private key never leaves the service. Two slots allow rotation: the new certificate takes the slot that is ' +
+      'not active, and becomes active once its NetSuite id is set in the connection.',
     response: ErpCertificate,
     status: 201,
     handler: (ctx) => service.createErpCertificate(ctx),
@@ -68,7 +73,9 @@ export const netsuiteRoutes = [
     permission: 'netsuite:update',
     summary: 'Test the ERP connection',
     additionalErrors: [404],
-    description: 'Signs in, requests the time and reads one row. Each problem names a fix.',
+    description:
+      'Signs in, requests the time and reads one row of each table. Each problem names a fix. Not `ok` when a record type cannot be read for ' +
+      'which a sync is enabled.',
     response: ConnectionTest,
     handler: (ctx) => service.testErpConnection(ctx),
   }),

@@ -23,7 +23,16 @@ export const ErpConnectionInput = z.strictObject({
       certificateId: named
         .nullable()
         .default(null)
-        .describe('The id that NetSuite assigns to the uploaded certificate; null until it is uploaded'),
+        .describe('The id that NetSuite assigns to the uploaded certificate. Null or omitted: the active certificate keeps its id'),
+      certificateSlot: z
+        .int()
+        .min(1)
+        .max(2)
+        .optional()
+        .describe(
+          'The slot of the certificate that NetSuite shows under this id. Needed only to give a new id to another certificate than the one ' +
+            'that waits for an id or, when none waits, the active one',
+        ),
     }),
     z.strictObject({
       method: z.literal('tba'),
@@ -50,11 +59,23 @@ export const ErpConnection = z
     hasCredentials: z.boolean(),
     credentialHint: z.string().nullable().describe('The last 4 characters of the stored secret'),
     certificates: z.array(
-      z.object({ slot: z.int(), certificateId: z.string().nullable(), active: z.boolean(), notAfter: Instant, createdAt: Instant }),
+      z.object({
+        slot: z.int(),
+        certificateId: z.string().nullable().describe('Null while the certificate waits for its NetSuite id'),
+        active: z.boolean().describe('Signs in to NetSuite'),
+        certificatePem: z.string().describe('To upload in NetSuite, again if need be; NetSuite then shows a new certificate id'),
+        notAfter: Instant,
+        createdAt: Instant,
+      }),
     ),
-    status: z.enum(['untested', 'connected', 'failed']),
+    status: z
+      .enum(['untested', 'connected', 'failed'])
+      .describe(
+        'Set by the last test, and by runs and metadata refreshes: `failed` when NetSuite refuses the credentials, `connected` when it accepts ' +
+          'them. A failure of the test because of unreadable record types stays until the next test',
+      ),
     lastTestedAt: Instant.nullable(),
-    lastError: z.string().nullable(),
+    lastError: z.string().nullable().describe('Why `status` is `failed`. POST /netsuite/connection/test names a fix'),
   })
   .meta({ id: 'ErpConnection' });
 
@@ -68,12 +89,22 @@ export const ErpCertificate = z
 
 export const ConnectionTest = z
   .object({
-    ok: z.boolean(),
+    ok: z.boolean().describe('The service can sign in and read the record types of all enabled syncs'),
     latencyMs: z.number(),
     account: z.string(),
     problems: z
-      .array(z.object({ code: z.string(), message: z.string(), fix: z.string() }))
-      .describe('When `ok`, record types that the role cannot see; otherwise the reasons why the connection does not work'),
+      .array(
+        z.object({
+          code: z.string(),
+          message: z.string(),
+          fix: z.string(),
+          recordTypes: z
+            .array(z.string())
+            .optional()
+            .describe('The record types that cannot be read, or not completely; absent when the problem concerns the whole connection'),
+        }),
+      )
+      .describe('When `ok`, record types that the role cannot see and that no enabled sync needs; otherwise also what has to be fixed'),
   })
   .meta({ id: 'ConnectionTest' });
 
@@ -85,6 +116,7 @@ const Field = z.object({
   syncable: z.boolean(),
   volatile: z.boolean(),
   reason: z.string().nullable(),
+  target: z.string().optional().describe('The record type that a reference names; absent where that is not certain'),
   loading: z.boolean().describe('Synced, but not yet filled by a complete run'),
   fields: z
     .array(z.object({ name: z.string(), label: z.string(), type: z.string(), syncable: z.boolean(), reason: z.string().nullable() }))

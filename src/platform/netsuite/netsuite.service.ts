@@ -1,5 +1,5 @@
 // Manages the ERP connection: seals secrets, refuses another account while synced records exist, tests with a real round trip.
-import type { ConnectionReport } from '../../connectors/connector.ts';
+import type { ConnectionProblem, ConnectionReport } from '../../connectors/connector.ts';
 import { accountRealm, findBaseUrlProblem, restHost } from '../../connectors/netsuite/connection.ts';
 import { createCertificate } from '../../core/certificate.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
@@ -8,7 +8,18 @@ import { DecryptionError } from '../../core/keyring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { countSyncedRecords, createTenantConnector, purgeWarehouse, recordSyncHealth, secretBinding } from '../../sync/index.ts';
+import {
+  type ConnectionVerdict,
+  countSyncedRecords,
+  createTenantConnector,
+  purgeWarehouse,
+  readConnectionRevision,
+  recordSyncHealth,
+  resetConnectionStatus,
+  saveConnectionTest,
+  secretBinding,
+} from '../../sync/index.ts';
+import { activateCertificate } from './certificates.service.ts';
 import type { ErpConnectionInput } from './netsuite.schemas.ts';
 import * as store from './netsuite.store.ts';
 
@@ -34,6 +45,7 @@ function view(row: store.ConnectionRow, certificates: readonly store.Certificate
       slot: certificate.slot,
       certificateId: certificate.certificate_id,
       active: certificate.active,
+      certificatePem: certificate.certificate_pem,
       notAfter: instant(certificate.not_after),
       createdAt: instant(certificate.created_at),
     })),
@@ -69,10 +81,10 @@ function secretsToStore(
   ]);
 }
 
-function settingsOf({ accountId, baseUrl, authentication }: ErpConnectionInput) {
+function settingsOf({ accountId, baseUrl, authentication }: ErpConnectionInput, certificateId: string | null) {
   const plain =
     authentication.method === 'oauth2'
-      ? { method: authentication.method, clientId: authentication.clientId, certificateId: authentication.certificateId }
+      ? { method: authentication.method, clientId: authentication.clientId, certificateId }
       : { method: authentication.method, consumerKey: authentication.consumerKey, tokenId: authentication.tokenId };
   return { accountId, baseUrl, authentication: plain };
 }
@@ -114,35 +126,29 @@ async function assertSameAccount(tx: Tx, ctx: RequestCtx, accountId: string, rec
   }
 }
 
-async function activateCertificate(tx: Tx, ctx: RequestCtx, certificateId: string, mayRename: boolean): Promise<void> {
-  if (await store.activateCertificate(tx, ctx.organizationId, certificateId, mayRename)) return;
-  throw invalid('No certificate is waiting for this id', [
-    {
-      path: 'authentication.certificateId',
-      code: 'no_certificate',
-      message: 'Create one with POST /netsuite/connection/certificate and upload it to NetSuite first',
-    },
-  ]);
-}
-
-/** Throws 422 for a base URL that is not allowed, missing secrets, a changed account with stored records, or an unknown certificate id. */
+/**
+ * Throws 422 for a base URL that is not allowed, missing secrets, a changed account with stored records, or a certificate id that fits no
+ * certificate or several.
+ */
 export async function putErpConnection(ctx: RequestCtx, given: ErpConnectionInput) {
   const input = { ...given, baseUrl: parseBaseUrl(ctx, given) };
   const { authentication } = input;
   const records = await countSyncedRecords(ctx);
   return inTransaction(ctx, async (tx) => {
-    const before = await store.findConnection(tx, ctx.organizationId);
+    const before = await store.lockConnection(tx, ctx.organizationId);
     await assertSameAccount(tx, ctx, input.accountId, records);
+    const certificate = authentication.method === 'oauth2' ? await activateCertificate(tx, ctx, authentication) : null;
+    const settings = settingsOf(input, certificate?.certificateId ?? null);
     await store.upsertConnection(tx, ctx.organizationId, {
       account_id: input.accountId,
-      settings: settingsOf(input),
+      settings,
       ...pickSecrets(secretsToStore(ctx, input, before)),
     });
+    await resetConnectionStatus(tx, ctx.organizationId);
     await store.saveAccountOfRecords(tx, ctx.organizationId, input.accountId);
-    if (authentication.method === 'oauth2' && authentication.certificateId !== null)
-      await activateCertificate(tx, ctx, authentication.certificateId, before?.status !== 'connected');
     await store.resumeSyncs(tx, ctx.organizationId);
-    await writeAudit(tx, ctx, { action: 'erp-connection.put', target, changes: { settings: settingsOf(input) } });
+    const changes = { settings, ...(certificate !== null && { certificateSlot: certificate.slot }) };
+    await writeAudit(tx, ctx, { action: 'erp-connection.put', target, changes });
     return getConnectionIn(tx, ctx.organizationId);
   });
 }
@@ -185,7 +191,7 @@ export async function createErpCertificate(ctx: RequestCtx) {
     now: ctx.clock.now(),
   });
   return inTransaction(ctx, async (tx) => {
-    const active = (await store.listCertificates(tx, ctx.organizationId)).find((row) => row.active);
+    const active = (await store.lockCertificates(tx, ctx.organizationId)).find((row) => row.active);
     const slot = active?.slot === 1 ? 2 : 1;
     await store.upsertCertificate(tx, ctx.organizationId, {
       slot,
@@ -193,7 +199,11 @@ export async function createErpCertificate(ctx: RequestCtx) {
       private_key: ctx.keyring.encrypt(generated.privateKeyPem, secretBinding(ctx.organizationId, `erp-private-key-${slot}`)),
       not_after: generated.notAfter,
     });
-    await writeAudit(tx, ctx, { action: 'erp-connection.certificate', target, changes: { slot, notAfter: instant(generated.notAfter) } });
+    await writeAudit(tx, ctx, {
+      action: 'erp-connection.certificate',
+      target,
+      changes: { slot, notAfter: instant(generated.notAfter) },
+    });
     return { slot, certificatePem: generated.certificatePem, notAfter: instant(generated.notAfter) };
   });
 }
@@ -230,19 +240,35 @@ async function runTest(ctx: RequestCtx, account: string): Promise<ConnectionRepo
   }
 }
 
+/** A problem counts when a sync that is enabled reads a record type that it hides; of a hidden part, such as lines, when it reads that. */
+const concerns = ({ recordTypes, fields }: ConnectionProblem, sync: store.EnabledSync): boolean =>
+  recordTypes?.includes(sync.record_type) === true &&
+  (fields === undefined || sync.fields === null || fields.some((field) => sync.fields?.includes(field) === true));
+
+/** What the report means for this organization: hidden record types matter only where they are synced. */
+function verdictOf({ ok, problems }: ConnectionReport, syncs: readonly store.EnabledSync[]): ConnectionVerdict {
+  if (!ok) return { error: problems[0]?.message ?? 'The connection does not work', unreadable: [] };
+  const blocked = problems.filter((problem) => syncs.some((sync) => concerns(problem, sync)));
+  const unreadable = syncs.filter((sync) => blocked.some((problem) => concerns(problem, sync))).map(({ record_type: type }) => type);
+  return { error: blocked[0]?.message ?? null, unreadable };
+}
+
 /** Throws 404 without a connection, 422 `credentials_unreadable`. Other failures are reported in `problems`. */
 export async function testErpConnection(ctx: RequestCtx) {
   const { accountId } = await getErpConnection(ctx);
+  const revision = await readConnectionRevision(ctx);
   const report = await runTest(ctx, accountId);
-  await inTransaction(ctx, async (tx) => {
-    await store.saveTestResult(
-      tx,
-      ctx.organizationId,
-      report.ok ? 'connected' : 'failed',
-      report.ok ? null : (report.problems[0]?.message ?? null),
-    );
-    if (report.ok) await store.resumeSyncs(tx, ctx.organizationId);
-    await writeAudit(tx, ctx, { action: 'erp-connection.test', target, changes: { ok: report.ok } });
+  const ok = await inTransaction(ctx, async (tx) => {
+    const verdict = verdictOf(report, await store.listEnabledSyncs(tx, ctx.organizationId));
+    const isCurrent = await saveConnectionTest(tx, ctx.organizationId, revision, verdict);
+    // Syncs were paused because the ERP refused the credentials, which it has now accepted.
+    if (isCurrent && report.ok) await store.resumeSyncs(tx, ctx.organizationId);
+    await writeAudit(tx, ctx, { action: 'erp-connection.test', target, changes: { ok: verdict.error === null } });
+    return verdict.error === null;
   });
-  return { ...report, problems: [...report.problems] };
+  const problems = report.problems.map(({ code, message, fix, recordTypes }) => ({
+    ...{ code, message, fix },
+    ...(recordTypes !== undefined && { recordTypes: [...recordTypes] }),
+  }));
+  return { ...report, ok, problems };
 }

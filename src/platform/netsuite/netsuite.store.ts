@@ -1,4 +1,5 @@
-// Rows of the ERP connection and its certificates. Only this file writes these tables.
+// Rows of the ERP connection and its certificates. Only this file writes these tables, except for the columns that say what is known about
+// the connection: those are written by src/sync/connection-status.ts.
 import type { Tx } from '../../db/transaction.ts';
 
 export type ConnectionRow = {
@@ -20,10 +21,28 @@ export type CertificateRow = {
   created_at: Date;
 };
 
+const connectionColumns = [
+  'kind',
+  'account_id',
+  'settings',
+  'secrets',
+  'secret_hint',
+  'status',
+  'last_tested_at',
+  'last_error',
+] as const satisfies readonly (keyof ConnectionRow)[];
+
 export const findConnection = async (tx: Tx, organizationId: string): Promise<ConnectionRow | undefined> =>
   tx('erp_connections')
     .where({ organization_id: organizationId })
-    .first<ConnectionRow | undefined>('kind', 'account_id', 'settings', 'secrets', 'secret_hint', 'status', 'last_tested_at', 'last_error');
+    .first<ConnectionRow | undefined>(...connectionColumns);
+
+/** Locks the connection before its certificates, as deleting it does, so that the two can't block each other. */
+export const lockConnection = async (tx: Tx, organizationId: string): Promise<ConnectionRow | undefined> =>
+  tx('erp_connections')
+    .where({ organization_id: organizationId })
+    .forUpdate()
+    .first<ConnectionRow | undefined>(...connectionColumns);
 
 export const listCertificates = async (tx: Tx, organizationId: string): Promise<CertificateRow[]> =>
   tx('erp_certificates')
@@ -39,15 +58,10 @@ export const upsertConnection = (tx: Tx, organizationId: string, row: Written) =
       kind: 'netsuite',
       ...row,
       settings: JSON.stringify(row.settings),
-      status: 'untested',
-      last_error: null,
-      updated_at: tx.fn.now(),
+      updated_at: tx.raw('clock_timestamp()'),
     })
     .onConflict('organization_id')
     .merge();
-
-export const saveTestResult = (tx: Tx, organizationId: string, status: 'connected' | 'failed', error: string | null) =>
-  tx('erp_connections').where({ organization_id: organizationId }).update({ status, last_tested_at: tx.fn.now(), last_error: error });
 
 export const deleteConnection = async (tx: Tx, organizationId: string): Promise<void> => {
   await tx('erp_connections').where({ organization_id: organizationId }).delete();
@@ -62,22 +76,21 @@ export const upsertCertificate = (tx: Tx, organizationId: string, row: NewCertif
     .onConflict(['organization_id', 'slot'])
     .merge();
 
-/**
- * Activates the certificate with this id, or assigns the id to the newest certificate that has none and activates that one. With
- * `mayRename`, an unknown id replaces that of the newest certificate when none is waiting: this corrects a mistyped id. False when no
- * certificate qualifies.
- */
-export async function activateCertificate(tx: Tx, organizationId: string, certificateId: string, mayRename: boolean): Promise<boolean> {
-  const rows = (await listCertificates(tx, organizationId)).sort((a, b) => b.created_at.getTime() - a.created_at.getTime());
-  const known = rows.find((row) => row.certificate_id === certificateId);
-  const waiting = rows.find((row) => row.certificate_id === null);
-  const chosen = known ?? waiting ?? (mayRename ? rows[0] : undefined);
-  if (chosen === undefined) return false;
-  await tx('erp_certificates').where({ organization_id: organizationId }).update({ active: false });
+/** Locks the certificates, so that none is replaced or activated until the transaction ends. */
+export const lockCertificates = async (tx: Tx, organizationId: string): Promise<CertificateRow[]> =>
+  tx('erp_certificates')
+    .where({ organization_id: organizationId })
+    .orderBy('slot')
+    .forUpdate()
+    .select<CertificateRow[]>('slot', 'certificate_id', 'certificate_pem', 'not_after', 'active', 'created_at');
+
+/** Activates the certificate in this slot under this id. An id belongs to one certificate: the other one loses it. */
+export async function activateCertificate(tx: Tx, organizationId: string, slot: number, certificateId: string): Promise<void> {
   await tx('erp_certificates')
-    .where({ organization_id: organizationId, slot: chosen.slot })
-    .update({ active: true, certificate_id: certificateId });
-  return true;
+    .where({ organization_id: organizationId })
+    .whereNot({ slot })
+    .update({ active: false, certificate_id: tx.raw('nullif(certificate_id, ?)', [certificateId]) });
+  await tx('erp_certificates').where({ organization_id: organizationId, slot }).update({ active: true, certificate_id: certificateId });
 }
 
 /** The ERP account that the stored records come from; kept when the connection is deleted. */
@@ -97,6 +110,10 @@ export async function hasOpenRuns(tx: Tx, organizationId: string): Promise<boole
     .first<{ id: string } | undefined>('id');
   return open !== undefined;
 }
+
+export type EnabledSync = { record_type: string; fields: string[] | null };
+export const listEnabledSyncs = async (tx: Tx, organizationId: string): Promise<EnabledSync[]> =>
+  tx('sync_configs').where({ organization_id: organizationId, enabled: true }).select<EnabledSync[]>('record_type', 'fields');
 
 /** Pauses every sync that is not paused yet and returns those. Synced records stay available. */
 export const pauseSyncs = (tx: Tx, organizationId: string, reason: object): Promise<{ id: string }[]> =>

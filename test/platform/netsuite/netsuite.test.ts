@@ -192,11 +192,23 @@ describe('certificates', () => {
     const { certificateId } = await erp.account.uploadCertificate(clientId, certificatePem);
     expect((await put(connection('mistyped'))).status).toBe(200);
     const failed = await owner('post', '/netsuite/connection/test');
-    expect(failed.body).toMatchObject({ ok: false, problems: [{ code: 'CERTIFICATE_UNKNOWN', fix: expect.stringContaining('Upload') }] });
+    expect(failed.body).toMatchObject({
+      ok: false,
+      problems: [{ code: 'CERTIFICATE_UNKNOWN', fix: expect.stringContaining('correct the certificate id') }],
+    });
     expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'failed', lastError: expect.any(String) });
     expect((await put(connection(certificateId))).status).toBe(200);
     expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
-    expect(codesOf(await put(connection('mistyped-again')))).toEqual(['no_certificate']);
+    expect((await put(connection('mistyped-again'))).body).toMatchObject({
+      status: 'untested',
+      authentication: { certificateId: 'mistyped-again' },
+    });
+    expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({
+      ok: false,
+      problems: [{ code: 'CERTIFICATE_UNKNOWN' }],
+    });
+    expect((await put(connection(certificateId))).status).toBe(200);
+    expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
   });
 });
 
