@@ -1,144 +1,83 @@
 // Decides, as part of publishing, which absent records are deleted and which wait in a proposal for approval. Records that the ERP lists
-// as deleted, or whose deletion was approved, are deleted; merely absent ones only when there are few.
+// as deleted, or whose deletion was approved, are deleted; merely absent ones only when there are few and no stored record names them.
 import type { PoolClient } from 'pg';
-import { createId } from '../core/id.ts';
-import type { RunState } from './run-state-row.ts';
-import { quoteIdentifier, stagingTable } from './table.ts';
-
-/** Up to this many unconfirmed deletions are always carried out, however small the table. */
-const alwaysDeletable = 20;
+import { type RunState, usesFreshTable } from './run-state-row.ts';
+import type { Reference } from './staging.ts';
+import { quoteIdentifier } from './table.ts';
 
 export type DeletionRules = {
   readonly deletions: 'feed' | 'reconcile' | 'none';
   readonly maxDeleteShare: number;
 };
+export type FoundAbsent = {
+  readonly absent: readonly string[];
+  /** Ids that the ERP lists as deleted or whose deletion was approved. */
+  readonly confirmed: ReadonlySet<string>;
+  /** Ids that stored records name. */
+  readonly referenced: ReadonlySet<string>;
+  /** Ids whose deletion an administrator rejected. */
+  readonly rejected: ReadonlySet<string>;
+};
 export type DeletionDecision = {
   readonly remove: readonly string[];
-  /** Absent records that stay, listed by a proposal: `open` (waits for approval) or `kept` (the configuration deletes nothing). */
+  /** Absent records that stay, for a proposal: `open` (waits for approval) or `kept` (the configuration deletes nothing). */
   readonly stay: readonly string[];
+  /** Absent records that stay because their deletion was rejected. */
+  readonly rejected: readonly string[];
 };
 
-const maxDeletions = (rowCount: string, share: number): number => Math.max(alwaysDeletable, Math.floor(Number(rowCount) * share));
+/** How many unconfirmed deletions are carried out without approval: the configured share, or a tenth and at most twenty, or one. */
+export const maxDeletions = (rowCount: string, share: number): number => {
+  const rows = Number(rowCount);
+  // Rounded first: 100 × 0.29 is 28.999… in binary floating point.
+  return Math.max(Math.floor(Number((rows * share).toFixed(6))), Math.min(20, Math.floor(rows / 10)), 1);
+};
 
 /**
- * `confirmed`: ids that the ERP lists as deleted or whose deletion was approved. With `feed`, absence alone deletes nothing unless the ERP
- * hides its deletion feed. Pure.
+ * With `feed`, absence alone deletes nothing unless the ERP hides its deletion feed. Unconfirmed deletions never empty a table, and
+ * referenced records count towards the limit although they stay. Pure.
  */
 export function decideDeletions(
-  absent: readonly string[],
-  confirmed: ReadonlySet<string>,
+  { absent, confirmed, referenced, rejected }: FoundAbsent,
   rowCount: string,
   { deletions, maxDeleteShare }: DeletionRules,
   feed: RunState['plan']['feed'],
 ): DeletionDecision {
-  if (deletions === 'none') return { remove: [], stay: absent };
-  const unconfirmed = absent.filter((id) => !confirmed.has(id));
-  const mayDeleteUnconfirmed = deletions === 'reconcile' || feed === 'hidden';
-  if (mayDeleteUnconfirmed && unconfirmed.length <= maxDeletions(rowCount, maxDeleteShare)) return { remove: absent, stay: [] };
-  return { remove: absent.filter((id) => confirmed.has(id)), stay: unconfirmed };
+  const split = (remove: ReadonlySet<string>): DeletionDecision => {
+    const stay = absent.filter((id) => !remove.has(id));
+    return {
+      remove: absent.filter((id) => remove.has(id)),
+      stay: stay.filter((id) => !rejected.has(id)),
+      rejected: stay.filter((id) => rejected.has(id)),
+    };
+  };
+  if (deletions === 'none') return split(new Set());
+  const sure = absent.filter((id) => confirmed.has(id));
+  const unconfirmed = absent.filter((id) => !confirmed.has(id) && !rejected.has(id));
+  const mayDelete = (deletions === 'reconcile' || feed === 'hidden') && unconfirmed.length <= maxDeletions(rowCount, maxDeleteShare);
+  const going = mayDelete ? unconfirmed.filter((id) => !referenced.has(id)) : [];
+  const empties = sure.length + going.length >= Number(rowCount);
+  return split(new Set(empties ? sure : [...sure, ...going]));
 }
 
-type RunTarget = { readonly client: PoolClient; readonly schema: string; readonly state: RunState };
+export type RunTarget = { readonly client: PoolClient; readonly schema: string; readonly state: RunState };
 
-/** The run's absent ids that the ERP lists as deleted or whose deletion was approved. */
-export async function readConfirmedIds({ client, schema, state }: RunTarget): Promise<Set<string>> {
-  const { rows } = await client.query<{ id: string }>(`select id from ${schema}.staged_deletions where run_id = $1 and proof <> 'absent'`, [
-    state.runId,
-  ]);
-  return new Set(rows.map(({ id }) => id));
-}
+/** SQL that casts a text to the id type of the record type. */
+export const idCast = (expression: string, { plan }: RunState): string => `${expression}::${plan.idType === 'integer' ? 'bigint' : 'text'}`;
 
-/** Ids that the run found absent and that the table has. */
-export async function readAbsentIds({ client, schema, state }: RunTarget, table: string): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(
-    `select d.id from ${schema}.staged_deletions d where d.run_id = $1
-     and exists (select from ${schema}.${quoteIdentifier(table)} t where t.id = d.id::${state.plan.idType === 'integer' ? 'bigint' : 'text'}) order by d.id`,
+/** What the run found absent, of the rows that the table has and the run did not read. */
+export async function readAbsent({ client, schema, state }: RunTarget, table: string): Promise<Omit<FoundAbsent, 'rejected'>> {
+  const ofRun = usesFreshTable(state) ? '' : 'and s.run_id = $1';
+  const id = idCast('d.id', state);
+  const { rows } = await client.query<{ id: string; proof: string; referenced_by: readonly Reference[] | null }>(
+    `select d.id, d.proof, d.referenced_by from ${schema}.staged_deletions d where d.run_id = $1
+     and exists (select from ${schema}.${quoteIdentifier(table)} t where t.id = ${id})
+     and not exists (select from ${schema}.${quoteIdentifier(state.targetTable)} s where s.id = ${id} ${ofRun}) order by ${id}`,
     [state.runId],
   );
-  return rows.map(({ id }) => id);
-}
-
-type OpenProposal = { id: string; ids: string[]; status: 'open' | 'kept' };
-
-const haveSameIds = (a: readonly string[], b: readonly string[]): boolean => {
-  const ids = new Set(a);
-  return a.length === b.length && b.every((id) => ids.has(id));
-};
-
-async function closeProposal({ client, schema }: RunTarget, id: string, status: 'superseded' | 'applied'): Promise<void> {
-  await client.query(`update ${schema}.deletion_proposals set status = $2, closed_at = now() where id = $1`, [id, status]);
-}
-
-/** After a scan, which supersedes earlier ones. The same ids keep their proposal, so that an approval under way still finds it. */
-async function replaceProposal(
-  target: RunTarget,
-  before: OpenProposal | undefined,
-  ids: readonly string[],
-  rules: DeletionRules,
-  rows: string,
-) {
-  const { client, schema, state } = target;
-  const status = rules.deletions === 'none' ? 'kept' : 'open';
-  if (before !== undefined && before.status === status && haveSameIds(before.ids, ids)) return before.id;
-  if (before !== undefined) await closeProposal(target, before.id, 'superseded');
-  if (ids.length === 0) return null;
-  const id = createId();
-  const evidence = {
-    runId: state.runId,
-    mode: state.plan.mode,
-    erpStartedAt: state.counters.erpStartedAt,
-    rows: Number(rows),
-    allowed: rules.deletions === 'reconcile' ? maxDeletions(rows, rules.maxDeleteShare) : 0,
-    feed: state.plan.feed,
+  return {
+    absent: rows.map((row) => row.id),
+    confirmed: new Set(rows.filter(({ proof }) => proof !== 'absent').map((row) => row.id)),
+    referenced: new Set(rows.filter((row) => row.referenced_by !== null).map((row) => row.id)),
   };
-  await client.query(`insert into ${schema}.deletion_proposals (id, record_type, ids, evidence, status) values ($1, $2, $3, $4, $5)`, [
-    id,
-    state.recordType,
-    ids,
-    JSON.stringify(evidence),
-    status,
-  ]);
-  return id;
-}
-
-/** Without a scan the open proposal stays, and this counts what is left of it after the run's reads and deletions. */
-async function keepProposal(target: RunTarget, before: OpenProposal, table: string, removed: readonly string[]) {
-  const { client, schema, state } = target;
-  const { rows } = await client.query<{ count: string }>(
-    `select count(*) from unnest($1::text[]) p(id) where p.id <> all($3::text[])
-     and exists (select from ${schema}.${quoteIdentifier(table)} t where t.id = p.id::${state.plan.idType === 'integer' ? 'bigint' : 'text'})
-     and not exists (select from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} s where s.run_id = $2 and s.id::text = p.id)`,
-    [before.ids, state.runId, removed],
-  );
-  const held = Number(rows[0]?.count ?? 0);
-  if (held === 0) await closeProposal(target, before.id, 'superseded');
-  return held;
-}
-
-/** Closes, replaces or keeps the proposals of the record type. Returns how many records are held back, and the proposal that lists them. */
-export async function updateProposals(
-  target: RunTarget,
-  table: string,
-  { remove, stay }: DeletionDecision,
-  rules: DeletionRules,
-  rowCount: string,
-): Promise<{ held: number; proposalId: string | null }> {
-  const { client, schema, state } = target;
-  for (const id of state.plan.approved) await closeProposal(target, id, 'applied');
-  await client.query(`delete from ${schema}.deletion_proposals where record_type = $1 and closed_at < now() - interval '30 days'`, [
-    state.recordType,
-  ]);
-  const { rows } = await client.query<OpenProposal>(
-    `select id, ids, status from ${schema}.deletion_proposals where record_type = $1 and status in ('open', 'kept') for update`,
-    [state.recordType],
-  );
-  const before = rows[0];
-  const complete = state.plan.mode === 'full' || state.plan.scanned;
-  if (complete) {
-    const proposalId = await replaceProposal(target, before, stay, rules, rowCount);
-    return rules.deletions === 'none' ? { held: 0, proposalId: null } : { held: stay.length, proposalId };
-  }
-  if (before === undefined || before.status === 'kept') return { held: 0, proposalId: null };
-  const held = await keepProposal(target, before, table, remove);
-  return { held, proposalId: held === 0 ? null : before.id };
 }

@@ -61,10 +61,10 @@ describe('deletions of an incremental run', () => {
 
   it('a few merely absent records are deleted, after a scan, and the proof reports it', async () => {
     const world = await loaded(60);
-    vanish(world, range(1, 20));
+    vanish(world, range(1, 6));
     const run = await world.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 20 } });
-    expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({ facts: { listed: 40, absent: 20 } });
+    expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 6 } });
+    expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({ facts: { listed: 54, absent: 6 } });
   });
 
   it('a deletion feed that the role may not read is reported, and ids are compared instead', async () => {
@@ -97,7 +97,7 @@ describe('deletions of an incremental run', () => {
     expect(await stored(world)).toBe(30);
     world.erp.calls.length = 0;
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
-    expect(world.erp.calls.map(({ operation }) => operation)).toEqual(['now', 'readPage', 'listIds', 'count']);
+    expect(world.erp.calls.map(({ operation }) => operation)).toEqual(['now', 'today', 'readPage', 'listIds', 'count']);
     await world.changeConfig({ deletions: 'reconcile', max_delete_share: 1 });
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 25 } });
   });
@@ -148,6 +148,47 @@ describe('deletions of an incremental run', () => {
     wait(world, 24);
     expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
     expect(await stored(world)).toBe(30);
+  });
+});
+
+describe('absence in a full run', () => {
+  it('is confirmed by id, also by a run that stopped in between; a record that has come back meanwhile stays', async () => {
+    const world = await loaded(1_200);
+    const gone = range(1, 20);
+    const before = new Map(world.erp.records);
+    vanish(world, gone);
+    let scans = 0;
+    let feeds = 0;
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'scan') scans += 1;
+      if (operation === 'scan' && scans === 1) {
+        const back = before.get('7');
+        if (back !== undefined) world.erp.records.set('7', back);
+        throw erpError('down', 'GONE');
+      }
+      if (operation === 'deletedSince') feeds += 1;
+    };
+    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { deleted: 19, unchanged: 1_181 } });
+    expect({ scans, feeds }).toEqual({ scans: 2, feeds: 2 });
+    expect(await stored(world)).toBe(1_181);
+  });
+
+  it('of a record that was rejected before and that pages pass over is confirmed by id: it stays open', async () => {
+    const world = await loaded(60);
+    const rejected = { id: '61', code: 'X', message: 'no' };
+    world.erp.rejects.set('61', rejected);
+    expect(await world.sync('full')).toMatchObject({ status: 'partial', error: { code: 'RECORDS_REJECTED' } });
+    world.erp.bendPage = (page) => ({ ...page, rejected: [] });
+    let counts = 0;
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'count' && ++counts === 2) world.erp.records.delete('60');
+    };
+    expect(await world.sync('full')).toMatchObject({ status: 'partial', error: { code: 'RECORDS_REJECTED' }, counts: { rejected: 1 } });
+    world.erp.bendPage = null;
+    world.erp.onCall = () => undefined;
+    world.erp.rejects.clear();
+    world.erp.put(61);
+    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { inserted: 1, deleted: 1 } });
   });
 });
 
@@ -240,7 +281,84 @@ describe('held deletions', () => {
   });
 });
 
+describe('an approval while a run is under way', () => {
+  it('is carried out by the next run; what it left open keeps its proposal', async () => {
+    const world = await loaded(60);
+    const api = await publisher(world);
+    vanish(world, range(1, 30));
+    await world.sync('incremental');
+    const [held] = await proposals(world);
+    wait(world, 25);
+    const approvals: Awaited<ReturnType<Api>>[] = [];
+    world.erp.onCall = async ({ operation }) => {
+      if (operation !== 'scan' || approvals.length > 0) return;
+      const body = { proposalId: held?.id, ids: range(1, 10), revision: 1 };
+      approvals.push(await api('post', `/sync-configs/${world.configId}/approve-deletions`, body));
+    };
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { proposalId: held?.id }, counts: { deleted: 0 } });
+    expect(approvals).toMatchObject([{ status: 202 }]);
+    expect(await proposals(world)).toMatchObject([
+      { id: held?.id, status: 'open', n: 20 },
+      { status: 'approved', n: 10 },
+    ]);
+    expect(await world.drive(approvals[0]?.body.id)).toMatchObject({ status: 'partial', counts: { deleted: 10 } });
+    expect(await proposals(world)).toMatchObject([
+      { id: held?.id, status: 'open', n: 20 },
+      { status: 'applied', n: 10 },
+    ]);
+    expect(await stored(world)).toBe(50);
+  });
+
+  it('a rejection takes over what was rejected before', async () => {
+    const world = await loaded(60);
+    const api = await publisher(world);
+    const reject = async () => {
+      const open = (await proposals(world)).find(({ status }) => status === 'open');
+      return api('post', `/sync-configs/${world.configId}/deletion-proposals/${open?.id}/reject`, {});
+    };
+    vanish(world, range(1, 10));
+    await world.sync('incremental');
+    expect(await reject()).toMatchObject({ status: 200, body: { status: 'rejected', count: 10, revision: 1 } });
+    vanish(world, range(11, 20));
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial' });
+    expect(await reject()).toMatchObject({ status: 200, body: { status: 'rejected', count: 20, revision: 2 } });
+    expect(await proposals(world)).toMatchObject([{ status: 'superseded' }, { status: 'rejected', n: 20 }]);
+    world.erp.calls.length = 0;
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
+    expect(world.erp.calls.map(({ operation }) => operation)).not.toContain('scan');
+    const audit = await asAdmin(database, (admin) =>
+      admin('audit_log').where({ target_id: world.configId, action: 'sync-config.reject-deletions' }).count(),
+    );
+    expect(audit).toEqual([{ count: '2' }]);
+  });
+});
+
 describe('a schema that an older version of this service created', () => {
+  it('has proposals without a revision: they can be looked at and rejected', async () => {
+    const world = await loaded(60);
+    const api = await publisher(world);
+    vanish(world, range(1, 30));
+    await world.sync('incremental');
+    const [held] = await proposals(world);
+    await world.query(`drop table ${world.schema}.absent_records, ${world.schema}.rolling_reads`);
+    await world.query(`alter table ${world.schema}.deletion_proposals drop column revision, drop constraint deletion_proposals_status_check,
+      add constraint deletion_proposals_status_check check (status in ('open', 'kept', 'superseded', 'approved', 'applied'))`);
+    await world.query(`alter table ${world.schema}.staged_deletions drop column referenced_by`);
+    await world.query(`alter table ${world.schema}.record_state drop column compared_at`);
+    const path = `/sync-configs/${world.configId}/deletion-proposals/${held?.id}`;
+    const { body } = await api('get', `${path}?limit=2`);
+    expect(body).toMatchObject({ status: 'open', revision: 1, count: 30, nextAfter: '2', evidence: { rows: 60, allowed: 6 } });
+    expect(body.records).toEqual(
+      [1, 2].map((n) => ({ id: `${n}`, number: null, name: `name ${n}`, date: null, amount: null, lastSeenAt: null, referencedBy: [] })),
+    );
+    expect(await api('get', `${path}?after=x`)).toMatchObject({
+      status: 400,
+      body: { error: { details: [{ path: 'after', code: 'bad_id' }] } },
+    });
+    expect(await api('post', `${path}/reject`, {})).toMatchObject({ status: 200, body: { status: 'rejected' } });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
+  });
+
   it('is upgraded by the next run, and a run that was started before continues', async () => {
     const world = await loaded(10);
     await world.query(

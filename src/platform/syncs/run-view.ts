@@ -17,6 +17,7 @@ export const runView = (row: RunRow) => ({
   progress: row.progress,
   counts: row.counts,
   generation: row.generation,
+  requests: row.requests,
   error: row.error,
   retryOf: row.retry_of,
 });

@@ -3,13 +3,14 @@ import { Id, IdParams, queryInstant } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { runStatuses } from '../../sync/index.ts';
-import { approveDeletions } from './approve-deletions.ts';
+import { deletionProposalRoutes } from './deletion-proposals.routes.ts';
 import { listDrift } from './drift.ts';
 import { followRun } from './follow-run.ts';
+import { acceptFields } from './missing-fields.ts';
 import { listRejectedRecords, listSyncRunRejections, retryRejections } from './rejections.ts';
 import * as runs from './runs.service.ts';
 import {
-  DeletionApproval,
+  MissingFields,
   NewSyncConfig,
   RejectionRetry,
   SyncConfig,
@@ -36,7 +37,7 @@ export const syncRoutes = [
     path: '/sync-configs',
     permission: 'sync:read',
     summary: 'List sync configurations',
-    description: 'Newest first, each with its last run, its next run and deletions that wait for approval.',
+    description: 'Newest first, each with its last run, its next run, deletions that wait for approval and stale fields.',
     query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() }),
     response: pageOf(SyncConfig),
     handler: (ctx, { query: { q, ...page } }) => service.listSyncConfigs(ctx, page, q),
@@ -62,7 +63,7 @@ export const syncRoutes = [
     path: '/sync-configs/{id}',
     permission: 'sync:read',
     summary: 'Retrieve a sync configuration',
-    description: 'Includes its last run, its next run and deletions that wait for approval.',
+    description: 'Includes its last run, its next run, deletions that wait for approval and stale fields.',
     params: IdParams,
     response: SyncConfig,
     handler: (ctx, { params }) => service.getSyncConfig(ctx, params.id),
@@ -109,20 +110,24 @@ export const syncRoutes = [
     status: 202,
     handler: (ctx, { params, body }) => runs.triggerSync(ctx, params.id, body.mode),
   }),
+  ...deletionProposalRoutes,
   defineRoute({
-    id: 'approveDeletions',
+    id: 'acceptMissingFields',
     group,
     method: 'POST',
-    path: '/sync-configs/{id}/approve-deletions',
-    permission: 'sync:approve-deletions',
-    summary: 'Approve held-back deletions',
-    description: 'Starts a run that looks up each record in the ERP again and deletes only those that are still absent.',
+    path: '/sync-configs/{id}/accept-missing-fields',
+    permission: 'sync:update',
+    summary: 'Accept missing fields',
+    description:
+      'Accepts that stale fields are missing in the ERP for good, and queues a run. An unreadable field keeps its values and is null for ' +
+      'new records; an empty field becomes empty in all records. The acceptance ends when the field is there again. Returns 422 for a ' +
+      'field that is not stale.',
     params: IdParams,
-    body: DeletionApproval,
-    example: { proposalId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' },
+    body: MissingFields,
+    example: { fields: ['duedate'] },
     response: SyncRun,
     status: 202,
-    handler: (ctx, { params, body }) => approveDeletions(ctx, params.id, body.proposalId),
+    handler: (ctx, { params, body }) => acceptFields(ctx, params.id, body.fields),
   }),
   defineRoute({
     id: 'listRunsOfSyncConfig',

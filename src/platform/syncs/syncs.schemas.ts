@@ -18,7 +18,10 @@ const shape = {
     .number()
     .min(0)
     .max(1)
-    .describe('Deletions wait for approval when more than this share of the records, and more than 20, are absent in the ERP'),
+    .describe(
+      'Records that are absent in the ERP without an explanation are deleted without approval up to this share of all records, or up to a ' +
+        'tenth of them and at most 20, or one. Never all records of a type, and none that other records name',
+    ),
   alertRecipients: z.array(Email).max(20),
 };
 
@@ -50,7 +53,7 @@ export type SyncConfigPatch = z.output<typeof SyncConfigPatch>;
 
 export const TriggerInput = z.strictObject({ mode: z.enum(['incremental', 'full']).optional() });
 
-export const DeletionApproval = z.strictObject({ proposalId: Id });
+export const MissingFields = z.strictObject({ fields: z.array(fieldName).min(1).max(1000) });
 
 const problem = z.object({
   code: z.string(),
@@ -79,6 +82,7 @@ export const SyncRun = z
       .object({ fetched: z.int(), inserted: z.int(), updated: z.int(), unchanged: z.int(), deleted: z.int(), rejected: z.int() })
       .nullable(),
     generation: z.string().nullable().describe('Generation of the data after this run; unchanged when nothing changed'),
+    requests: z.int().nullable().describe('HTTP requests to the ERP so far, over all attempts; null for runs of older versions'),
     error: problem.nullable(),
     retryOf: Id.nullable(),
   })
@@ -87,6 +91,10 @@ export const SyncRun = z
 export const TriggeredSyncRun = SyncRun.extend({ coalesced: z.boolean().describe('True when this run was already open') }).meta({
   id: 'TriggeredSyncRun',
 });
+
+const gapReason = z
+  .enum(['unreadable', 'empty'])
+  .describe("`unreadable`: the ERP doesn't offer the field to the integration role; `empty`: it came empty in records that had a value");
 
 export const SyncConfig = z
   .object({
@@ -108,6 +116,26 @@ export const SyncConfig = z
       .object({ proposalId: Id, count: z.int(), createdAt: Instant })
       .nullable()
       .describe('Deletions of records absent in the ERP that wait for approval'),
+    staleFields: z
+      .array(z.object({ field: z.string(), since: Instant, reason: gapReason, message: z.string() }))
+      .describe('Fields that are not updated: their last values stay, new records have none, and runs are partial'),
+    acceptedFields: z
+      .array(z.object({ field: z.string(), at: Instant, reason: gapReason }))
+      .describe('Fields that were accepted as missing; an acceptance ends when the field is there again'),
+    fullRead: z
+      .object({
+        periodDays: z.int().describe('Every record is to be read in full again within this many days'),
+        expectedDays: z
+          .number()
+          .nullable()
+          .describe('Days that this takes at the pace of the current pass, at least `periodDays`; null while no pass has a pace yet'),
+        passStartedAt: Instant.nullable().describe("The ERP's clock when the current pass began; null between two passes"),
+        records: z.int().describe('Records that the current pass has read'),
+        completeSince: Instant.nullable().describe(
+          "Every record was read in full at or after this time of the ERP's clock; null while unknown",
+        ),
+      })
+      .describe('The rolling full read: incremental runs read all records again, a part in each run'),
     nextRunAt: Instant.nullable(),
     createdAt: Instant,
     updatedAt: Instant,

@@ -8,12 +8,16 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
+  type FieldGaps,
+  type FullRead,
   findNextSlot,
   findScheduleProblem,
   findSyncConfig,
   type HeldDeletions,
   listHeldDeletions,
   type RunRow,
+  readFieldGaps,
+  readFullReads,
   readStoredMetadata,
   type SyncConfigRow,
 } from '../../sync/index.ts';
@@ -24,7 +28,28 @@ import { runView } from './run-view.ts';
 import type { NewSyncConfig, SyncConfigPatch } from './syncs.schemas.ts';
 import * as store from './syncs.store.ts';
 
-function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undefined, held: ReadonlyMap<string, HeldDeletions>) {
+type Warehouse = {
+  readonly held: ReadonlyMap<string, HeldDeletions>;
+  readonly gaps: ReadonlyMap<string, FieldGaps>;
+  readonly fullReadOf: (recordType: string) => FullRead;
+};
+const readWarehouse = async (ctx: RequestCtx): Promise<Warehouse> => ({
+  held: await listHeldDeletions(ctx),
+  gaps: await readFieldGaps(ctx),
+  fullReadOf: await readFullReads(ctx),
+});
+
+/** Sorted by field. */
+const gapsView = ({ stale, accepted }: FieldGaps = { stale: {}, accepted: {} }) => ({
+  staleFields: Object.entries(stale)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([field, { since, reason, message }]) => ({ field, since, reason, message })),
+  acceptedFields: Object.entries(accepted)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([field, { at, reason }]) => ({ field, at, reason })),
+});
+
+function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undefined, { held, gaps, fullReadOf }: Warehouse) {
   const idle = !row.enabled || row.schedule === null || row.paused_reason !== null;
   return {
     id: row.id,
@@ -42,6 +67,8 @@ function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undef
     pausedReason: row.paused_reason,
     lastRun: lastRun === undefined ? null : runView(lastRun),
     heldDeletions: held.get(row.record_type) ?? null,
+    ...gapsView(gaps.get(row.record_type)),
+    fullRead: fullReadOf(row.record_type),
     nextRunAt: idle ? null : instantOrNull(findNextSlot(row.schedule ?? '', row.timezone, ctx.clock.now())),
     createdAt: instant(row.created_at),
     updatedAt: instant(row.updated_at),
@@ -55,7 +82,7 @@ export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise
   return row;
 }
 const viewOf = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
-  configView(ctx, row, (await store.findLastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await listHeldDeletions(ctx));
+  configView(ctx, row, (await store.findLastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await readWarehouse(ctx));
 
 function assertSchedule(schedule: string | null, timezone: string): void {
   const problem = findScheduleProblem(schedule ?? '0 0 * * *', timezone);
@@ -128,9 +155,9 @@ export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, q: string | un
       ctx.organizationId,
       rows.map(({ id }) => id),
     );
-    const held = await listHeldDeletions(ctx);
+    const warehouse = await readWarehouse(ctx);
     return toPage(
-      rows.map((row) => configView(ctx, row, runs.get(row.id), held)),
+      rows.map((row) => configView(ctx, row, runs.get(row.id), warehouse)),
       total,
       page,
     );

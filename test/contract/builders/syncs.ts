@@ -54,6 +54,22 @@ async function heldDeletions(fixture: Fixture) {
   return { params: { id: config.id }, body: { proposalId } };
 }
 
+async function ownProposal(fixture: Fixture) {
+  const { params, body } = await heldDeletions(fixture);
+  return { params: { ...params, ...body } };
+}
+
+/** A field that a run could not read. */
+async function staleField(fixture: Fixture) {
+  const config = await insertConfig(fixture);
+  const stale = { alpha: { since: '2026-03-02T10:00:00Z', syncedAt: null, reason: 'unreadable', message: 'hidden' } };
+  await fixture.ctx.db.data.query(
+    `insert into ${tenantSchema(fixture.organization.id)}.record_state (record_type, id_type, stale_fields) values ($1, 'integer', $2)`,
+    [config.recordType, JSON.stringify(stale)],
+  );
+  return { params: { id: config.id }, body: { fields: ['alpha'] } };
+}
+
 async function rejectedRecord(fixture: Fixture) {
   const config = await insertConfig(fixture);
   await fixture.ctx.db.data.query(
@@ -98,7 +114,17 @@ export const syncBuilders: BuilderGroup = {
     },
     deleteSyncConfig: { build: ownConfig },
     triggerSync: { build: async (fixture) => ({ ...(await ownConfig(fixture)), body: { mode: 'full' } }) },
-    approveDeletions: { build: heldDeletions, fields: { 'body.proposalId': asBuilt } },
+    approveDeletions: {
+      build: heldDeletions,
+      fields: { 'body.proposalId': asBuilt, 'body.ids': fc.constant(['1']), 'body.revision': fc.constant(1) },
+    },
+    listDeletionProposals: { build: async (fixture) => ({ params: { id: (await ownProposal(fixture)).params.id } }) },
+    getDeletionProposal: { build: ownProposal, fields: { 'query.after': fc.nat().map(String) } },
+    rejectDeletions: {
+      build: async (fixture) => ({ ...(await ownProposal(fixture)), body: {} }),
+      fields: { 'body.revision': fc.constant(1) },
+    },
+    acceptMissingFields: { build: staleField, fields: { 'body.fields': asBuilt } },
     listDriftOfSyncConfig: { build: drifted },
     listRejectionsOfSyncConfig: { build: async (fixture) => ({ params: (await rejectedRecord(fixture)).params }) },
     retryRejections: { build: rejectedRecord, fields: { 'body.recordIds': asBuilt } },
