@@ -4,9 +4,11 @@ import { createCache } from '../core/cache.ts';
 import type { Ctx, ReadEngine, ReadingCtx } from '../core/ctx.ts';
 import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
 import type { Semaphore } from '../core/semaphore.ts';
+import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { createExportState } from './export/export-state.ts';
 import { createReadQueue, createSavedQueryQueue } from './load/admission.ts';
 import { createAnchorCache } from './read/anchors.ts';
+import { beingUpgraded } from './read/failures.ts';
 import { scanLimitWithoutTotal } from './read/ranges.ts';
 import type { Reader } from './read/reader.ts';
 import { createStatementRunner } from './read/statements.ts';
@@ -38,6 +40,22 @@ const cacheNames = [
   'anchors',
   'bodies',
 ] as const;
+/** Upgrades the tables of an organization that an older version of this service made; one attempt at a time. */
+function createSchemaUpdates({ db }: Pick<Ctx, 'db'>): Reader['updateSchema'] {
+  const running = new Map<string, Promise<void>>();
+  return (organizationId) => {
+    const joined = running.get(organizationId);
+    if (joined !== undefined) return joined;
+    const updating = updateTenantSchema({ db }, organizationId)
+      .catch((error: unknown) => {
+        throw beingUpgraded(error);
+      })
+      .finally(() => running.delete(organizationId));
+    running.set(organizationId, updating);
+    return updating;
+  };
+}
+
 type CacheCounters = Readonly<Record<(typeof cacheNames)[number], HitCounter>>;
 
 export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settings'>): Engine {
@@ -55,6 +73,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     anchors: createAnchorCache(cacheBytes.anchors, settings.anchorEvery, cacheCounters.anchors),
     scanLimit: scanLimitWithoutTotal(settings),
     queue: reads,
+    updateSchema: createSchemaUpdates(ctx),
     statements: createStatementRunner(ctx.db.data, reads, cacheBytes.statements, undefined, cacheCounters.statements),
   };
   const sources: RecordSources & ToolSources = {

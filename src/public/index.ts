@@ -22,6 +22,7 @@ export { readAvailable } from './version/available.ts';
 export { type Available, bindDocument, sourceOf } from './version/bind.ts';
 export { compareVersions, type VersionChange } from './version/compare.ts';
 export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './version/schema-document.ts';
+export { shownColumnsOf } from './version/shown-columns.ts';
 export { type DefinitionProblem, validateDocument } from './version/validate.ts';
 export { findPredecessor } from './version/versions.store.ts';
 

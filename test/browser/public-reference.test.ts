@@ -4,7 +4,9 @@ import express from 'express';
 import type { Download } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { listen, readTraces } from './chromium.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { until } from '../setup/until.ts';
+import { graveViolations, listen, readTraces } from './chromium.ts';
 import { exactDigits, longName, openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
 
 let reference: ReferenceSite;
@@ -129,6 +131,36 @@ describe('the public reference', () => {
     expect(await made.context.storageState({ indexedDB: true })).toEqual({ cookies: [], origins: [] });
     expect(made.complaints).toEqual([]);
     expect(reference.staysHere(made)).toBe(true);
+  });
+
+  it('names the fields that the ERP cannot deliver and since when, as soon as there is a key to ask with', async () => {
+    const { data } = reference.database.ctx.db;
+    const state = `${tenantSchema(tenant)}.record_state`;
+    const since = '2026-02-20T08:30:00Z';
+    const entry = { since, syncedAt: '2026-02-20T07:00:00Z', reason: 'unreadable', message: 'The ERP does not offer it' };
+    await data.query(`update ${state} set stale_fields = $1`, [JSON.stringify({ trandate: entry, secretcost: entry })]);
+    try {
+      const made = await reference.openAt('listInvoices');
+      const notice = made.page.getByRole('status').filter({ hasText: 'out of date' });
+      await notice.waitFor();
+      expect(await notice.getByRole('listitem').allInnerTexts()).toEqual(['date, since February 20, 2026 at 08:30 UTC']);
+      expect(await notice.innerText()).toContain('keep the values of February 20, 2026 at 07:00 UTC');
+      expect(await graveViolations(made.page)).toEqual([]);
+      expect(made.complaints).toEqual([]);
+    } finally {
+      await data.query(`update ${state} set stale_fields = '{}'`);
+    }
+    // The service trusts what it remembers of a record type for one second.
+    await until(async () => {
+      const read = await fetch(`${reference.site.origin}/api/public/v1/invoices`, {
+        method: 'HEAD',
+        headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant },
+      });
+      return read.headers.has('x-data-stale-fields') ? undefined : true;
+    });
+    const healed = await reference.openAt('listInvoices');
+    await send(healed, 'listInvoices');
+    expect(await healed.page.getByRole('status').filter({ hasText: 'out of date' }).count()).toBe(0);
   });
 
   it('reports an empty result, an invalid parameter and a missing required value', async () => {

@@ -71,8 +71,10 @@ export type ReferenceSite = {
 export const operation = ({ page }: Visit, id: string): Locator => page.locator(`#at-${id}`);
 
 export async function send(visit: Visit, id: string): Promise<Response> {
-  // Ignores assets and documents that the page is still fetching.
-  const answered = visit.page.waitForResponse((response) => /\/api\/public\/(?!openapi\/v\d+$)/.test(response.url()));
+  // Ignores assets and documents that the page is still fetching, and its own question about stale fields.
+  const answered = visit.page.waitForResponse(
+    (response) => /\/api\/public\/(?!openapi\/v\d+$)/.test(response.url()) && response.request().method() === 'GET',
+  );
   await operation(visit, id).getByRole('button', { name: 'Send' }).click();
   return answered;
 }

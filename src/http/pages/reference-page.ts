@@ -23,6 +23,7 @@ const publicFiles = [
   'json-text.js',
   'model.js',
   'prose.js',
+  'stale-fields.js',
   'dom.js',
   'layout.css',
   'operation.css',

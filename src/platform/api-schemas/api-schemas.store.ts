@@ -147,6 +147,17 @@ export const listVersionsNeedingIndexes = (tx: Tx, organizationId: string): Prom
     )
     .select<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]>('endpoints', 'bindings');
 
+/** Every version that was ever published, with the columns that its sources are bound to. */
+export const listBoundVersions = (
+  tx: Tx,
+  organizationId: string,
+): Promise<(Pick<ApiSchemaRow, 'version' | 'endpoints'> & { bindings: Bindings })[]> =>
+  tx('api_schemas')
+    .where('organization_id', organizationId)
+    .whereNot('status', 'draft')
+    .whereNotNull('bindings')
+    .select<(Pick<ApiSchemaRow, 'version' | 'endpoints'> & { bindings: Bindings })[]>('version', 'endpoints', 'bindings');
+
 /** Endpoints over this record type in draft, published and deprecated versions, newest version first. */
 export async function listEndpointsOfRecordType(
   tx: Tx,

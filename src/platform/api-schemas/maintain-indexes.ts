@@ -5,6 +5,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type Available, bindDocument, indexesOf, readAvailable, validateDocument } from '../../public/index.ts';
 import { discardOtherIndexes, reconcileIndexes } from '../../sync/index.ts';
 import * as store from './api-schemas.store.ts';
+import { enterVersions } from './shown-columns.ts';
 
 type Needed = ReturnType<typeof indexesOf>;
 
@@ -22,10 +23,15 @@ async function readNeeded(tx: Tx, organizationId: string, available: Available):
   return new Map([...found].map(([recordType, specs]) => [recordType, [...specs.values()]]));
 }
 
-/** Maintains the indexes of one organization. Throws while a version that is being published has problems. */
+/**
+ * Maintains the indexes of one organization, and the columns that its versions show. Throws while a version that is being published has
+ * problems.
+ */
 export async function maintainIndexes(ctx: TenantCtx, signal: AbortSignal): Promise<void> {
   const available = await readAvailable(ctx);
   if (Object.keys(available).length === 0) return;
+  // Publishing enters them; an older version of this service did not.
+  await enterVersions(ctx);
   const needed = await inTransaction(ctx, async (tx) => {
     let read: Needed = new Map();
     await discardOtherIndexes(tx, ctx.organizationId, async () => {

@@ -28,6 +28,7 @@ import { apiSchemaView, assertRevision, getApiSchemaRow, getDraft, notReady } fr
 import * as store from './api-schemas.store.ts';
 import { maintainIndexes } from './maintain-indexes.ts';
 import { findTooSlowReads, sortSlowestFirst, summarizeProof } from './proof-report.ts';
+import { enterVersions } from './shown-columns.ts';
 
 const leaseMs = 15_000;
 const pollIntervalMs = 5_000;
@@ -107,14 +108,16 @@ const isRunning = ({ status, publication }: store.ApiSchemaRow): boolean => stat
 async function publishDraft(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: string | null, proof: Proof): Promise<void> {
   const { id, revision } = row;
   const available = await readAvailable(ctx);
+  const document = documentOf(row);
+  const bindings = bindDocument(document, available);
+  // Before it goes live, so that no change of what it shows goes without a number. Harmless when it is not published after all.
+  await enterVersions(ctx, [{ version: row.version, endpoints: document.endpoints, bindings }]);
   await inTransaction(ctx, async (tx) => {
     const current = await getApiSchemaRow(tx, ctx, id, true);
     if (!isRunning(current) || current.revision !== revision) return;
-    const document = documentOf(row);
     const summary = summarizeProof(proof, row.endpoints, ctx.settings.proof.warnMs);
     const tooSlow = findTooSlowReads(proof, row.endpoints, ctx.settings.readTimeoutMs);
     const unready = validateDocument(document, available);
-    const bindings = bindDocument(document, available);
     const previous = (await findPredecessor(tx, ctx.organizationId, row.version)) ?? null;
     const changes = previous === null || unready.length > 0 ? [] : compareVersions(previous, { ...document, bindings });
     const { pairs, records } = proof;

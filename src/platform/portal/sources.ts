@@ -7,5 +7,7 @@ export type SourceType = Column['type'];
 /** Types by source, without fields that vanished from the ERP. Empty for a record type without synced fields. */
 export function sourceTypes(available: Available, recordType: string): ReadonlyMap<string, SourceType> {
   const columns = Object.hasOwn(available, recordType) ? (available[recordType]?.columns ?? []) : [];
-  return new Map(columns.filter(({ state }) => state === 'live' || state === 'loading').map((column) => [sourceOf(column), column.type]));
+  return new Map(
+    columns.filter(({ state }) => state !== 'vanished' && state !== 'replaced').map((column) => [sourceOf(column), column.type]),
+  );
 }

@@ -81,8 +81,12 @@ export const ViewRecords = z
           .describe('Null when the field does not exist at the moment'),
       }),
     ),
-    problems: z.array(Problem).describe('Parts of the view that do not work at the moment. A filter that does not work matches no records'),
-    syncedAt: Instant.nullable().describe('When the records were synced'),
+    problems: z
+      .array(Problem)
+      .describe(
+        'Parts of the view that do not work at the moment. A filter that does not work matches no records. `stale`: the ERP sends no values of the field at the moment; those shown may be out of date',
+      ),
+    syncedAt: Instant.nullable().describe('When the last sync that could read every field of the view was made'),
   })
   .meta({ id: 'ViewRecords' });
 

@@ -90,7 +90,7 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   const tag = tagOf(identity, isGzip ? 'gzip' : 'identity');
   const knownTag = knownTags(req.headers).includes('*') ? tag : matchingTag(req, identity);
   if (knownTag !== undefined) {
-    addFreshness(read.exchange, snapshot.freshness);
+    addFreshness(read.exchange, snapshot.freshness, read.endpoint);
     return sendNotModified(read.exchange, knownTag);
   }
   const total = await totalOf(snapshot, read.reader, plan);
@@ -104,7 +104,7 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
           createWriter: rowWriters[type],
           yieldToReads: job.exports.yieldToReads,
         });
-  addFreshness(read.exchange, snapshot.freshness);
+  addFreshness(read.exchange, snapshot.freshness, read.endpoint);
   headers.push('ETag', tag, 'X-Total-Count', String(total), 'Content-Type', contentTypes[type]);
   if (isGzip) headers.push('Content-Encoding', 'gzip');
   res.writeHead(200, headers);

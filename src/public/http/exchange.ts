@@ -64,10 +64,10 @@ export async function sendNotModifiedIfFresh(read: ReadContext, kind: Representa
   return sendIfNotModified(read, freshness, identityOf(read, kind, normalized, freshness));
 }
 
-function sendIfNotModified({ exchange }: ReadContext, freshness: Freshness, identity: Identity): boolean {
+function sendIfNotModified({ exchange, endpoint }: ReadContext, freshness: Freshness, identity: Identity): boolean {
   const tag = matchingTag(exchange.req, identity);
   if (tag === undefined) return false;
-  addFreshness(exchange, freshness);
+  addFreshness(exchange, freshness, endpoint);
   sendNotModified(exchange, tag);
   return true;
 }
@@ -91,15 +91,15 @@ export async function sendPageOrNotModified(
   const identity = identityOf(read, kind, normalized, current);
   if (sendIfNotModified(read, current, identity)) return;
   const cached = bodies.find(exchange.req, identity);
-  if (cached !== undefined) return sendPage(exchange, current, cached);
+  if (cached !== undefined) return sendPage(read, current, cached);
   const { text, records, links, freshness } = await render();
   const body = { ...(await writeBody(exchange.req, identityOf(read, kind, normalized, freshness), text, records)), links };
   bodies.put(body);
-  sendPage(exchange, freshness, body);
+  sendPage(read, freshness, body);
 }
 
-function sendPage(exchange: PublicExchange, freshness: Freshness, body: PageBody): void {
-  addFreshness(exchange, freshness);
+function sendPage({ exchange, endpoint }: ReadContext, freshness: Freshness, body: PageBody): void {
+  addFreshness(exchange, freshness, endpoint);
   if (body.links !== '') exchange.headers.push('Link', body.links);
   sendBody(exchange, body);
 }

@@ -6,6 +6,8 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { ListPlan } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
+import { freshnessOfFields } from '../read/stale-fields.ts';
+import type { CompiledEndpoint } from '../version/compile.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { acceptsGzip, knownTags } from './negotiate.ts';
 
@@ -18,7 +20,7 @@ const compress = promisify(gzip);
 
 export const vary = 'Authorization, x-tenant-id, Accept, Accept-Encoding';
 export const exposedHeaders =
-  'ETag, Link, X-Request-Id, X-Total-Count, X-Data-Generation, X-Data-Synced-At, Deprecation, Sunset, Retry-After';
+  'ETag, Link, X-Request-Id, X-Total-Count, X-Data-Generation, X-Data-Synced-At, X-Data-Stale-Fields, Deprecation, Sunset, Retry-After';
 
 /** Everything that decides the bytes of a response, except its coding. */
 export type Identity = readonly (string | number)[];
@@ -96,9 +98,13 @@ export function addCacheHeaders({ headers }: PendingResponse): void {
   headers.push('Cache-Control', 'private, no-cache');
 }
 
-export function addFreshness({ headers }: PendingResponse, freshness: Freshness): void {
+/** The freshness of the fields that the endpoint shows. None of it is part of the entity tag. */
+export function addFreshness({ headers }: PendingResponse, freshness: Freshness, { fields }: Pick<CompiledEndpoint, 'fields'>): void {
   headers.push('X-Data-Generation', freshness.generation);
-  if (freshness.syncedAt !== null) headers.push('X-Data-Synced-At', freshness.syncedAt);
+  const shown = freshness.stale === null ? undefined : freshnessOfFields(freshness, fields);
+  const { syncedAt } = shown ?? freshness;
+  if (syncedAt !== null) headers.push('X-Data-Synced-At', syncedAt);
+  if (shown !== undefined && shown.header !== '') headers.push('X-Data-Stale-Fields', shown.header);
 }
 
 /** Adds Deprecation (RFC 9745), Sunset (RFC 8594) and the link to the successor; nothing when the version is not deprecated. */

@@ -11,7 +11,14 @@ const text = (description: string, example?: string): oas31.HeaderObject => ({
 export const versionHeaders: Readonly<Record<string, oas31.HeaderObject>> = {
   ETag: text('Identifies this representation. Send it as `If-None-Match` to get 304 while nothing has changed.'),
   'X-Data-Generation': text('Number of syncs of this record type that changed data.', '17'),
-  'X-Data-Synced-At': { description: 'When the last published sync read the ERP.', schema: { type: 'string', format: 'date-time' } },
+  'X-Data-Synced-At': {
+    description: 'When the last sync started that could read every field of this resource. It does not move while a field is stale.',
+    schema: { type: 'string', format: 'date-time' },
+  },
+  'X-Data-Stale-Fields': text(
+    'Fields of this resource that the ERP cannot deliver at the moment, and since when: `name; since="<RFC 3339>"`, separated by commas; `*` means several fields whose names would not fit. Their values are those of `X-Data-Synced-At`, and `null` in newer records. Absent when every field is up to date.',
+    'dueDate; since="2026-11-02T10:00:00Z"',
+  ),
   'X-Request-Id': text('Identifies this request in the logs of the service.'),
   'Cache-Control': text(
     'Always `private, no-cache`: the response may be stored but must be revalidated before each use.',
@@ -36,6 +43,7 @@ export const recordHeaders = headerRefs(
   'ETag',
   'X-Data-Generation',
   'X-Data-Synced-At',
+  'X-Data-Stale-Fields',
   'X-Request-Id',
   'Cache-Control',
   'Deprecation',
@@ -174,7 +182,7 @@ export function introduction(notes: string, previousVersion: string | null, chan
     ...(notes === '' ? [] : [notes]),
     'Read-only access to records synced from the ERP. Responses come from the database of this service, so reading never loads the ERP.',
     '## Authentication\nEvery request needs two headers: `Authorization: Bearer <API key>` and `x-tenant-id: <organization id>`.',
-    '## Freshness and polling\nData is as fresh as the last sync; `X-Data-Synced-At` is the time of that sync. To poll, keep the `ETag` of a response and send it as `If-None-Match` with the next request: while nothing has changed, the response is a `304` without a body and costs almost nothing. Published changes become visible within 1 second.',
+    '## Freshness and polling\nData is as fresh as the last sync; `X-Data-Synced-At` is the time of that sync. When the ERP stops delivering some fields, `X-Data-Stale-Fields` names them and `X-Data-Synced-At` does not move; it is not part of the `ETag`, so read it from a `304` too. To poll, keep the `ETag` of a response and send it as `If-None-Match` with the next request: while nothing has changed, the response is a `304` without a body and costs almost nothing. Published changes become visible within 1 second.',
     '## Paging\n`page` starts at 1. Values outside the documented bounds are rejected, not truncated. Each page shows one state of the data; when `X-Data-Generation` changes between two pages, start again. `Link` contains the neighbouring pages.',
     '## Exports\nA list requested with `Accept: application/x-ndjson` or `text/csv` is returned as a whole, from one state of the data: `fields`, filters, `sort` and `order` apply, `page` and `pageSize` do not. `X-Total-Count` is sent before the first record. A response that ends without a connection error is complete. In CSV (RFC 4180, with a header row) an empty field is `null`, `""` is empty text, and lines are JSON text.',
     '## Following changes\n`/changes` of a resource lists what changed, in the order of the syncs, each record once at its latest change. Start without `since`, and pass the `next` of each response as `since` in the next request; while `hasMore` is true, request it at once. Deletions are kept for 30 days: a client that returns later gets 410, discards its copy and starts over.',

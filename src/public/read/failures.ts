@@ -11,6 +11,12 @@ export const queryCanceled = '57014';
 /** Whether PostgreSQL lacks a table, schema, column or function that the statement names. */
 export const isUndefinedObject = (error: unknown): boolean => undefinedObject.test(sqlState(error) ?? '');
 
+/** Whether a column is missing: the table was replaced, or an older version of this service made it. */
+export const isUndefinedColumn = (error: unknown): boolean => sqlState(error) === '42703';
+
+/** 503 with Retry-After: the tables of an older version of this service could not be upgraded, usually because they are locked. */
+export const beingUpgraded = (cause: unknown): AppError => unavailable('The data is being upgraded; try again', 10, cause);
+
 /** 503 with Retry-After: no sync of the resource has been published. */
 export const notSynced = (): AppError => unavailable('No sync of this resource has been published yet; try again later', 30);
 

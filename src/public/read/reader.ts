@@ -5,10 +5,11 @@ import type { Clock } from '../../core/clock.ts';
 import type { Db } from '../../core/ctx.ts';
 import type { Log } from '../../core/log.ts';
 import type { Semaphore } from '../../core/semaphore.ts';
-import { readRecordState } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
+import type { OutputField } from '../version/compile.ts';
 import type { AnchorCache } from './anchors.ts';
-import { asUnavailable, isUndefinedObject, notSynced, withOneRetry } from './failures.ts';
+import { asUnavailable, isUndefinedColumn, isUndefinedObject, notSynced, withOneRetry } from './failures.ts';
+import { stateColumns, stateOf } from './sql.ts';
 import type { StatementRunner } from './statements.ts';
 import type { TotalCache } from './totals.ts';
 
@@ -18,9 +19,25 @@ export type Freshness = {
   readonly epoch: string;
   readonly generation: string;
   readonly rowCount: number;
-  /** RFC 3339; null when the run's time is unknown. */
+  /** Of the last published run, RFC 3339; null when it is unknown. Callers are shown `freshnessOfFields` instead. */
   readonly syncedAt: string | null;
+  readonly stale: Stale | null;
 };
+
+/** `since`: RFC 3339 UTC. */
+export type ShownStaleField = { readonly name: string; readonly since: string };
+
+/** The freshness of the fields that one reader is shown. */
+export type ShownFreshness = {
+  /** RFC 3339; the time of the last sync that could read all of these fields; null when it is unknown. */
+  readonly syncedAt: string | null;
+  readonly stale: readonly ShownStaleField[];
+  /** The value of X-Data-Stale-Fields; empty when no field is stale. */
+  readonly header: string;
+};
+
+/** `text`: the stale fields as JSON, see `StaleFields`. `byFields`: what `freshnessOfFields` computed of it. */
+type Stale = { readonly text: string; readonly byFields: WeakMap<readonly OutputField[], ShownFreshness> };
 
 export type Reader = {
   readonly db: Pick<Db, 'data'>;
@@ -35,6 +52,8 @@ export type Reader = {
   readonly statements: StatementRunner;
   /** Queue for the data connections, by organization. */
   readonly queue: Semaphore;
+  /** Upgrades the organization's tables when an older version of this service made them. Rejects with 503 while they are locked. */
+  readonly updateSchema: (organizationId: string) => Promise<void>;
 };
 
 /** The reader of one organization. */
@@ -46,6 +65,7 @@ export type StateRow = {
   generation: string;
   row_count: string;
   synced_at: string | null;
+  stale_fields: string | null;
 };
 
 /** The state of a row; undefined before the first publish. */
@@ -57,6 +77,7 @@ export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
     generation: row.generation,
     rowCount: Number(row.row_count),
     syncedAt: row.synced_at,
+    stale: row.stale_fields === null ? null : { text: row.stale_fields, byFields: new WeakMap() },
   };
 }
 
@@ -77,16 +98,15 @@ export async function currentFreshness(reader: Reader, recordType: string): Prom
 async function readFreshness(reader: Reader, recordType: string): Promise<Freshness | undefined> {
   const { queue, organizationId } = reader;
   const releasePermit = queue.tryAcquire(organizationId) ?? (await queue.acquire(organizationId));
+  const text = `select ${stateColumns} ${stateOf({ schema: tenantSchema(organizationId) })} where s.record_type = $1`;
+  const read = () => withOneRetry(() => reader.db.data.query<StateRow>(text, [recordType]));
   try {
-    const state = await withOneRetry(() => readRecordState(reader.db.data, tenantSchema(organizationId), recordType));
-    if (state === undefined) return undefined;
-    return freshnessOf({
-      active_table: state.activeTable,
-      epoch: state.epoch,
-      generation: state.generation,
-      row_count: String(state.rowCount),
-      synced_at: state.syncedAt,
+    const { rows } = await read().catch(async (error: unknown) => {
+      if (!isUndefinedColumn(error)) throw error;
+      await reader.updateSchema(organizationId);
+      return read();
     });
+    return freshnessOf(rows[0]);
   } catch (error) {
     if (isUndefinedObject(error)) return undefined;
     throw asUnavailable(error);

@@ -16,6 +16,7 @@ const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
   a.epoch === b.epoch &&
   a.table === b.table &&
   a.syncedAt === b.syncedAt &&
+  a.stale?.text === b.stale?.text &&
   a.rowCount === b.rowCount;
 
 /**

@@ -18,8 +18,9 @@ export type Statement = { readonly key: string; readonly values: readonly unknow
 
 export type TableRef = { readonly schema: string; readonly table: string };
 
-export const stateColumns = `s.active_table, s.epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339Sql('s.synced_at')} as synced_at`;
-export const stateOf = ({ schema }: TableRef): string => `from ${schema}.record_state as s`;
+export const stateColumns = `s.active_table, s.epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339Sql('s.synced_at')} as synced_at,
+  nullif(s.stale_fields, '{}')::text as stale_fields`;
+export const stateOf = ({ schema }: Pick<TableRef, 'schema'>): string => `from ${schema}.record_state as s`;
 export const tableSql = ({ schema, table }: TableRef): string => `${schema}.${quoteIdentifier(table)} as t`;
 
 /** Key of the selected fields; the content of a version never changes. */

@@ -5,6 +5,8 @@ import { createHash } from 'node:crypto';
 import { didYouMean } from '../../core/nearest-name.ts';
 import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
 import { completePlan, type FilterCondition, type ListPlan, parseCondition, type SortKey } from '../read/plan.ts';
+import type { Freshness } from '../read/reader.ts';
+import { freshnessOfSources } from '../read/stale-fields.ts';
 import { type AvailableRecordType, columnOf, sourceOf } from '../version/bind.ts';
 import { type CompiledColumn, type CompiledEndpoint, idColumn, type OutputField } from '../version/compile.ts';
 import { operatorFits, operatorsOf, takesSeveral, type ValueType } from '../version/operators.ts';
@@ -33,6 +35,31 @@ export type BoundQuery = {
   /** A filter is invalid, so no record may be returned. */
   readonly matchesNothing: boolean;
 };
+
+/** Where the query uses each source: in its columns, filters and sort. */
+const usesOf = ({ columns, filters, sort }: RecordQuery) => [
+  ...columns.map(({ source }, index) => ({ name: `columns[${index}]`, source })),
+  ...filters.map(({ source }, index) => ({ name: `filters[${index}].source`, source })),
+  ...sort.map(({ source }, index) => ({ name: `sort[${index}].source`, source })),
+];
+
+/**
+ * The time of the last sync that could read every field that the query uses, and a problem for each use of a field that the ERP can't read
+ * at the moment.
+ */
+export function freshnessOfQuery(
+  query: RecordQuery,
+  freshness: Freshness,
+): { readonly syncedAt: string | null; readonly problems: readonly QueryProblem[] } {
+  const uses = usesOf(query);
+  const { syncedAt, stale } = freshnessOfSources(freshness, uses);
+  const problems = stale.map(({ name: path, since }): QueryProblem => {
+    const source = uses.find(({ name }) => name === path)?.source ?? '';
+    const message = `The ERP has sent no values of "${source}" since ${since}; those shown may be out of date`;
+    return { path, code: 'stale', message, passing: true };
+  });
+  return { syncedAt, problems };
+}
 
 type Report = (path: string, code: string, message: string, passing?: boolean) => void;
 type Page = { readonly page: number; readonly pageSize: number };
@@ -67,12 +94,12 @@ function findValue(type: AvailableRecordType, source: string, path: string, repo
   return undefined;
 }
 
-function outputOf(name: string, found: RecordColumn | undefined): OutputField {
+function outputOf({ name, source }: RecordQuery['columns'][number], found: RecordColumn | undefined): OutputField {
   if (found === undefined) return { kind: 'absent', name };
   const { column, type, lineFields } = found;
-  if (type !== 'lines') return { kind: 'value', name, column: { column, type }, asString: false };
+  if (type !== 'lines') return { kind: 'value', name, source, column: { column, type }, asString: false };
   const lines = (lineFields ?? []).map((line) => ({ name: line.name, key: line.name, type: line.type, asString: false }));
-  return { kind: 'lines', name, column, lines };
+  return { kind: 'lines', name, source, column, lines };
 }
 
 /** The value as text, to be parsed by the type of the column; undefined when it has another JSON type. */
@@ -132,7 +159,7 @@ const keyOf = (fields: readonly OutputField[]): string =>
 /** Represents the columns as an endpoint that belongs to no version. */
 export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, type: AvailableRecordType, report: Report) {
   const found = query.columns.map(({ source }, index) => findColumn(type, source, `columns[${index}]`, report));
-  const fields = query.columns.map(({ name }, index) => outputOf(name, found[index]));
+  const fields = query.columns.map((column, index) => outputOf(column, found[index]));
   const endpoint: CompiledEndpoint = {
     name: query.recordType,
     key: keyOf(fields),

@@ -13,6 +13,7 @@ import { readAvailableType } from '../version/available.ts';
 import {
   type BoundQuery,
   bindQuery,
+  freshnessOfQuery,
   type QueryColumn,
   type QueryProblem,
   type RecordQuery,
@@ -25,7 +26,7 @@ export type RecordsCsv = {
   /** No records are returned because of the problems. */
   readonly heldBack: boolean;
   readonly total: number;
-  /** RFC 3339; null when nothing is synced or the time is unknown. */
+  /** Of the last sync that could read every field that the query uses. RFC 3339; null when nothing is synced or the time is unknown. */
   readonly syncedAt: string | null;
   /** UTF-8: a header line, then the records, with CR LF line ends. Ends cleanly only when it is complete. Can be read once. */
   readonly bytes: AsyncIterable<Buffer>;
@@ -67,15 +68,23 @@ async function startOnce({ sources, ctx, query, signal }: CsvRequest, onDone: ()
   const reader = sources.readerOf(ctx.organizationId);
   const snapshot = await openSnapshot(ctx.db.exports, reader, query.recordType, ctx.settings.exports.maxDurationMs, signal);
   try {
-    const { syncedAt } = snapshot.freshness;
+    const { syncedAt, problems: stale } = freshnessOfQuery(query, snapshot.freshness);
+    const problems = [...bound.problems, ...stale];
     if (bound.matchesNothing) {
       snapshot.destroy();
       onDone();
-      return headerOnly(query, bound, syncedAt);
+      return headerOnly(query, { ...bound, problems }, syncedAt);
     }
     const total = await totalOf(snapshot, reader, plan);
     const rows = await startCopy(snapshot, { plan, total, signal, createWriter, yieldToReads: sources.exports.yieldToReads });
-    return { ...bound, heldBack: false, total, syncedAt, ...watchedBytes({ sources, ctx, query, signal }, snapshot, rows, onDone) };
+    return {
+      ...bound,
+      problems,
+      heldBack: false,
+      total,
+      syncedAt,
+      ...watchedBytes({ sources, ctx, query, signal }, snapshot, rows, onDone),
+    };
   } catch (error) {
     snapshot.destroy();
     throw error;

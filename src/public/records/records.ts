@@ -7,7 +7,15 @@ import { currentFreshness } from '../read/reader.ts';
 import { readSingleRecord } from '../read/rows.ts';
 import { isRecordId } from '../read/values.ts';
 import { readAvailableType } from '../version/available.ts';
-import { bindQuery, endpointOf, type QueryColumn, type QueryProblem, type RecordQuery, unknownRecordTypeProblem } from './record-query.ts';
+import {
+  bindQuery,
+  endpointOf,
+  freshnessOfQuery,
+  type QueryColumn,
+  type QueryProblem,
+  type RecordQuery,
+  unknownRecordTypeProblem,
+} from './record-query.ts';
 import { type CsvSources, type RecordsCsv, startRecordsCsv } from './records-csv.ts';
 
 /** What reads of records share with those of the public interface. */
@@ -23,7 +31,7 @@ export type FoundRecords = {
   /** The page as the text of a JSON array, written by PostgreSQL with exact digits: `id` first, then the columns by name. */
   readonly records: string;
   readonly total: number;
-  /** RFC 3339; null when nothing is synced or the time is unknown. */
+  /** Of the last sync that could read every field that the query uses. RFC 3339; null when nothing is synced or the time is unknown. */
   readonly syncedAt: string | null;
   readonly problems: readonly QueryProblem[];
   /** No records are returned because of the problems. */
@@ -44,7 +52,7 @@ export type RecordReader = {
    * run.
    */
   csv(tenant: TenantCtx, query: RecordQuery, signal: AbortSignal): Promise<RecordsCsv>;
-  /** The problems that `list` would report now, without reading records. */
+  /** The problems that `list` would report now, apart from fields that the ERP can't read at the moment, without reading records. */
   check(tenant: TenantCtx, query: RecordQuery): Promise<readonly QueryProblem[]>;
 };
 
@@ -63,11 +71,12 @@ async function list(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, 
   const reader = sources.readerOf(ctx.organizationId);
   const { plan, columns, problems, matchesNothing } = bindQuery(query, type, page);
   if (matchesNothing) {
-    const { syncedAt } = await currentFreshness(reader, query.recordType);
-    return { columns, problems, heldBack: true, records: '[]', total: 0, syncedAt };
+    const { syncedAt, problems: stale } = freshnessOfQuery(query, await currentFreshness(reader, query.recordType));
+    return { columns, problems: [...problems, ...stale], heldBack: true, records: '[]', total: 0, syncedAt };
   }
   const { records, total, freshness } = await readListPage(reader, plan);
-  return { columns, problems, heldBack: false, records: `[${records}]`, total, syncedAt: freshness.syncedAt };
+  const { syncedAt, problems: stale } = freshnessOfQuery(query, freshness);
+  return { columns, problems: [...problems, ...stale], heldBack: false, records: `[${records}]`, total, syncedAt };
 }
 
 async function get(

@@ -112,7 +112,7 @@ async function serveRecord(read: ReadContext, id: string): Promise<void> {
   if (await sendNotModifiedIfFresh(read, 'record', plan.normalized)) return;
   const { record, freshness } = await readSingleRecord(read.reader, plan);
   if (record === null) throw notFoundError();
-  addFreshness(read.exchange, freshness);
+  addFreshness(read.exchange, freshness, read.endpoint);
   await sendJsonText(read.exchange, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));
 }
 

@@ -3,8 +3,9 @@
 import type { TenantCtx } from '../../core/ctx.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { truncatedList } from '../../core/truncate-list.ts';
-import { currentFreshness, type ReaderOf } from '../read/reader.ts';
+import { currentFreshness, type Freshness, type ReaderOf } from '../read/reader.ts';
 import { parameterError, parameterProblem } from '../read/request.ts';
+import { freshnessOfFields } from '../read/stale-fields.ts';
 import type { CompiledEndpoint, OutputField } from '../version/compile.ts';
 import { notFoundError } from '../version/published.ts';
 import type { EndpointDefinition } from '../version/schema-document.ts';
@@ -113,6 +114,13 @@ function pick<F extends { readonly name: string }>(all: readonly F[], wanted: re
   return all.filter(({ name }) => wanted === undefined || wanted.includes(name));
 }
 
+/** `staleFields` only when the ERP can't read some of the endpoint's fields at the moment. */
+export function describeFreshness(freshness: Freshness, { fields }: Pick<CompiledEndpoint, 'fields'>) {
+  const { syncedAt, stale } = freshnessOfFields(freshness, fields);
+  const staleFields = stale.map(({ name, since }) => ({ field: name, since }));
+  return { generation: freshness.generation, syncedAt, ...(staleFields.length > 0 && { staleFields }) };
+}
+
 /**
  * JSON text of the fields of a resource, all or the `wanted` ones. Throws 400 for an unknown field or when not even one field fits, 404,
  * and 503 when the resource has not been synced.
@@ -129,7 +137,7 @@ export async function describeResource(
   const definition = endpoints.find(({ name }) => name === endpoint.name);
   const all = [idField(endpoint), ...endpoint.fields.map((field) => describeField(field, endpoint, definition))];
   const shown = pick(all, wanted);
-  const { rowCount, generation, syncedAt } = await currentFreshness(readerOf(tenant.organizationId), endpoint.recordType);
+  const freshness = await currentFreshness(readerOf(tenant.organizationId), endpoint.recordType);
   const rest = {
     version: state.version,
     status: state.status,
@@ -137,8 +145,8 @@ export async function describeResource(
     description: definition?.description ?? '',
     defaultSort: definition?.defaultSort ?? { field: 'id', order: 'asc' },
     maxPageSize: endpoint.maxPageSize,
-    records: rowCount,
-    freshness: { generation, syncedAt },
+    records: freshness.rowCount,
+    freshness: describeFreshness(freshness, endpoint),
   };
   const advice = 'pass only the `fields` to describe';
   return truncatedList({ name: 'fields', items: itemsOf(shown), of: shown.length, rest, maxChars: maxCharacters, advice, path: 'fields' });

@@ -16,7 +16,7 @@ import type { CompiledEndpoint } from '../version/compile.ts';
 import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError } from '../version/published.ts';
 import { type AccessScope, assertScopes } from '../version/scopes.ts';
 import type { VersionState } from '../version/versions.store.ts';
-import { describeResource, listResources, listVersions } from './describe.ts';
+import { describeFreshness, describeResource, listResources, listVersions } from './describe.ts';
 
 const version = z.string().max(20).describe('Version label, such as v1');
 const resource = z.string().max(100).describe('Name of a resource of the version');
@@ -82,7 +82,7 @@ export type ToolAccess = AccessScope & {
 export type RecordTools = {
   /** Without a version: the readable versions; with a version: its resources; with a resource: its fields, filters and sorts. */
   describe(tenant: TenantCtx, access: ToolAccess, input: DescribeInput): Promise<string>;
-  /** `{data, pagination, freshness}`, and `cut` when the page was truncated to `maxCharacters`. */
+  /** `{data, pagination, freshness}`, where `freshness` names the fields that are stale, and `cut` when the page was truncated to `maxCharacters`. */
   query(tenant: TenantCtx, access: ToolAccess, input: QueryInput): Promise<string>;
   /** `{data, freshness}`. */
   get(tenant: TenantCtx, access: ToolAccess, input: GetInput): Promise<string>;
@@ -126,15 +126,16 @@ function queryOf({ filters, sort, order, page, pageSize, fields: wanted }: Parti
 }
 
 /** Metadata of every response with records. */
-const metadataOf = ({ generation, syncedAt }: Freshness, { status, sunsetAt, successor }: VersionState) => ({
-  freshness: { generation, syncedAt },
+const metadataOf = (freshness: Freshness, { endpoint, state: { status, sunsetAt, successor } }: Target) => ({
+  freshness: describeFreshness(freshness, endpoint),
   ...(status === 'deprecated' && { deprecated: { sunsetAt: sunsetAt?.toISOString() ?? null, successor: successor?.version ?? null } }),
 });
 
 const advice = 'request only the `fields` that you need';
 
 async function query(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: QueryInput): Promise<string> {
-  const { state, endpoint } = await findTarget(sources, tenant, access, input);
+  const target = await findTarget(sources, tenant, access, input);
+  const { endpoint } = target;
   const plan = planList(endpoint, queryOf(input));
   const { page, pageSize } = plan;
   const { records, total, freshness } = await readListPage(sources.readerOf(tenant.organizationId), plan);
@@ -142,7 +143,7 @@ async function query(sources: ToolSources, tenant: TenantCtx, access: ToolAccess
     name: 'data',
     items: records,
     of: Math.max(0, Math.min(pageSize, total - (page - 1) * pageSize)),
-    rest: { pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) }, ...metadataOf(freshness, state) },
+    rest: { pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) }, ...metadataOf(freshness, target) },
     maxChars: access.maxCharacters,
     advice: `${advice}, or a smaller \`pageSize\``,
     path: 'fields',
@@ -150,22 +151,23 @@ async function query(sources: ToolSources, tenant: TenantCtx, access: ToolAccess
 }
 
 async function get(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: GetInput): Promise<string> {
-  const { state, endpoint } = await findTarget(sources, tenant, access, input);
+  const target = await findTarget(sources, tenant, access, input);
+  const { endpoint } = target;
   if (!isRecordId(endpoint.idType, input.id) || !input.id.isWellFormed()) throw notFoundError();
   const plan = planRecord(endpoint, input.id, queryOf({ fields: input.fields }));
   const { record, freshness } = await readSingleRecord(sources.readerOf(tenant.organizationId), plan);
   if (record === null) throw notFoundError();
   if (record.length > access.maxCharacters) throw responseTooLong('fields', advice);
-  return `{"data":${record},${JSON.stringify(metadataOf(freshness, state)).slice(1)}`;
+  return `{"data":${record},${JSON.stringify(metadataOf(freshness, target)).slice(1)}`;
 }
 
 /** The result is bounded by the number of groups and by the length of the group values. */
 async function aggregateRecords(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: AggregateInput): Promise<string> {
-  const { state, endpoint } = await findTarget(sources, tenant, access, input);
+  const target = await findTarget(sources, tenant, access, input);
   const query = queryOf({ filters: input.filters });
-  const { result, freshness } = await aggregate(sources.readerOf(tenant.organizationId), endpoint, query, input);
+  const { result, freshness } = await aggregate(sources.readerOf(tenant.organizationId), target.endpoint, query, input);
   if (result.length > access.maxCharacters) throw responseTooLong('limit', 'request fewer groups, or omit `groupBy`');
-  return `${result.slice(0, -1)},${JSON.stringify(metadataOf(freshness, state)).slice(1)}`;
+  return `${result.slice(0, -1)},${JSON.stringify(metadataOf(freshness, target)).slice(1)}`;
 }
 
 async function describe(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: DescribeInput): Promise<string> {

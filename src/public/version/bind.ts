@@ -22,7 +22,7 @@ export const availableType = (available: Available, recordType: string): Availab
 export const sourceOf = ({ field, part }: Pick<RecordColumn, 'field' | 'part'>): string =>
   part === 'lines' ? 'lines' : part === 'label' ? `${field}.name` : field;
 
-const preference: Readonly<Record<ColumnState, number>> = { live: 0, loading: 1, vanished: 2, replaced: 3 };
+const preference: Readonly<Record<ColumnState, number>> = { live: 0, returned: 1, stale: 1, loading: 2, vanished: 3, replaced: 4 };
 
 /** The column that currently holds the source; never one that a type change replaced. */
 export function columnOf(columns: readonly RecordColumn[], source: string): RecordColumn | undefined {

@@ -17,10 +17,13 @@ export type CompiledColumn = { readonly column: string; readonly type: ValueType
 export type LineOutput = { readonly name: string; readonly key: string; readonly type: ValueType; readonly asString: boolean };
 
 export type OutputField =
-  | { readonly kind: 'value'; readonly name: string; readonly column: CompiledColumn; readonly asString: boolean }
-  | { readonly kind: 'lines'; readonly name: string; readonly column: string; readonly lines: readonly LineOutput[] }
+  | (Sourced & { readonly kind: 'value'; readonly column: CompiledColumn; readonly asString: boolean })
+  | (Sourced & { readonly kind: 'lines'; readonly column: string; readonly lines: readonly LineOutput[] })
   /** Always null: the source has no column. Only saved queries have this, never a version. */
   | { readonly kind: 'absent'; readonly name: string };
+
+/** `source` is as in a definition: a field of the record type, `<field>.name` for its label, or `lines`. */
+type Sourced = { readonly name: string; readonly source: string };
 
 export type FilterParameter = {
   readonly name: string;
@@ -97,11 +100,17 @@ function valueColumn(bound: BoundColumn | undefined, name: string): CompiledColu
 
 function outputOf(field: FieldDefinition, bound: BoundColumn | undefined): OutputField {
   if (bound?.type !== 'lines')
-    return Object.freeze({ kind: 'value', name: field.name, column: valueColumn(bound, field.name), asString: field.as === 'string' });
+    return Object.freeze({
+      kind: 'value',
+      name: field.name,
+      source: field.source,
+      column: valueColumn(bound, field.name),
+      asString: field.as === 'string',
+    });
   const lines = (field.fields ?? []).map((line): LineOutput => {
     const type = bound.lineFields?.find(({ name }) => name === line.source)?.type;
     if (type === undefined) throw new Error(`a published schema lacks the line field "${line.source}"`);
     return Object.freeze({ name: line.name, key: line.source, type, asString: line.as === 'string' });
   });
-  return Object.freeze({ kind: 'lines', name: field.name, column: bound.column, lines: Object.freeze(lines) });
+  return Object.freeze({ kind: 'lines', name: field.name, source: field.source, column: bound.column, lines: Object.freeze(lines) });
 }

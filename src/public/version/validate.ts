@@ -112,9 +112,11 @@ function checkField(field: FieldDefinition, path: string, recordType: AvailableR
     );
     return;
   }
-  if (column.state === 'loading')
+  if (column.state === 'loading' || column.state === 'returned')
     report('publish', `${path}.source`, 'still_loading', 'This field is still loading. It can be published after the next complete run.');
   if (column.state === 'vanished') report('publish', `${path}.source`, 'vanished', 'This field no longer exists in the ERP');
+  if (column.state === 'stale')
+    report('publish', `${path}.source`, 'stale', "This field can't be read in the ERP at the moment. See the stale fields of its sync.");
   if (!isLines) checkWrittenAs(field.as, column.type, `${path}.as`, report);
   checkLineSources(field, path, column, report);
 }

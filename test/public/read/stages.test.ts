@@ -224,6 +224,7 @@ describe('the statement', () => {
         {
           kind: 'lines' as const,
           name: 'lines',
+          source: 'lines',
           column: 'f"x',
           lines: [{ name: 'a', key: "it's", type: 'text' as const, asString: false }],
         },

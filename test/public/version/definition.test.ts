@@ -18,6 +18,8 @@ const available: Available = {
       ...invoiceColumns,
       { column: 'f_memo', field: 'memo', part: 'value', type: 'text', state: 'loading', lineFields: null },
       { column: 'f_gone', field: 'gone', part: 'value', type: 'text', state: 'vanished', lineFields: null },
+      { column: 'f_hidden', field: 'hidden', part: 'value', type: 'text', state: 'stale', lineFields: null },
+      { column: 'f_back', field: 'back', part: 'value', type: 'text', state: 'returned', lineFields: null },
       { column: 'f_moved', field: 'moved', part: 'value', type: 'text', state: 'replaced', lineFields: null },
       { column: 'f_moved_2', field: 'moved', part: 'value', type: 'number', state: 'live', lineFields: null },
     ],
@@ -141,9 +143,20 @@ describe('validateDocument', () => {
       ],
     ],
     [
-      'unknown, loading and vanished fields',
+      'unknown, loading, vanished, stale and returned fields',
       document(
-        endpoint(fields(['a', 'tranidd'], ['b', 'memo'], ['c', 'gone'], ['d', 'tranid.name'], ['e', 'moved'], ['f', 'constructor'])),
+        endpoint(
+          fields(
+            ['a', 'tranidd'],
+            ['b', 'memo'],
+            ['c', 'gone'],
+            ['d', 'tranid.name'],
+            ['e', 'moved'],
+            ['f', 'constructor'],
+            ['g', 'hidden'],
+            ['h', 'back'],
+          ),
+        ),
       ),
       [
         'publish endpoints[0].fields[0].source unknown_source',
@@ -151,6 +164,8 @@ describe('validateDocument', () => {
         'publish endpoints[0].fields[2].source vanished',
         'publish endpoints[0].fields[3].source unknown_source',
         'publish endpoints[0].fields[5].source unknown_source',
+        'publish endpoints[0].fields[6].source stale',
+        'publish endpoints[0].fields[7].source still_loading',
       ],
     ],
     [

@@ -2,6 +2,7 @@
 import { freshId, make } from './dom.js';
 import { operationSection } from './operation.js';
 import { phrase, prose, sectionsOf } from './prose.js';
+import { staleFieldsNotice } from './stale-fields.js';
 
 const isAboutChanges = ({ title }) => /^Changes from /i.test(title);
 
@@ -124,6 +125,7 @@ export function resourceView(resource, access) {
     'article',
     { class: 'resource', 'aria-labelledby': titleId },
     make('h2', { id: titleId, tabindex: -1 }, resource.name),
+    staleFieldsNotice(resource, access),
     resource.description !== '' && prose(resource.description, 3),
     fieldsBlock('A record', resource.fields, main),
     resource.operations.map((operation) =>

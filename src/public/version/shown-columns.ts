@@ -1,0 +1,28 @@
+// What a version shows of each record type: the columns that its fields are bound to. Filters and sorts use fields that are shown. Pure.
+import type { ShownColumn } from '../../warehouse/record-state.ts';
+import type { Bindings, EndpointDefinition } from './schema-document.ts';
+
+type Shown = { readonly recordType: string; readonly column: string; readonly lineFields: readonly string[] | null };
+
+function shownBy({ recordType, fields }: EndpointDefinition, bindings: Bindings): Shown[] {
+  const columns = Object.hasOwn(bindings, recordType) ? bindings[recordType]?.columns : undefined;
+  return fields.flatMap(({ source, fields: lines }) => {
+    const bound = columns !== undefined && Object.hasOwn(columns, source) ? columns[source] : undefined;
+    if (bound === undefined) return [];
+    return [{ recordType, column: bound.column, lineFields: bound.type === 'lines' ? (lines ?? []).map((line) => line.source) : null }];
+  });
+}
+
+/** By record type. Columns are in the order of their names. */
+export function shownColumnsOf(endpoints: readonly EndpointDefinition[], bindings: Bindings): ReadonlyMap<string, readonly ShownColumn[]> {
+  const found = new Map<string, Map<string, Set<string> | null>>();
+  for (const { recordType, column, lineFields } of endpoints.flatMap((endpoint) => shownBy(endpoint, bindings))) {
+    const ofType = found.get(recordType) ?? new Map<string, Set<string> | null>();
+    found.set(recordType, ofType);
+    ofType.set(column, lineFields === null ? null : new Set([...(ofType.get(column) ?? []), ...lineFields]));
+  }
+  const entryOf = ([column, lineFields]: readonly [string, Set<string> | null]): ShownColumn =>
+    lineFields === null ? { column } : { column, lineFields: [...lineFields].sort() };
+  const byName = (a: ShownColumn, b: ShownColumn): number => (a.column < b.column ? -1 : 1);
+  return new Map([...found].map(([recordType, columns]) => [recordType, [...columns].map(entryOf).sort(byName)]));
+}
