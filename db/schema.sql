@@ -340,6 +340,7 @@ create table erp_connections (
   last_error text,
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone default now() not null,
+  unreadable_record_types text[] default '{}'::text[] not null,
   constraint erp_connections_pkey PRIMARY KEY (organization_id),
   constraint erp_connections_status_check CHECK (status = ANY (ARRAY['untested', 'connected', 'failed'])),
   constraint erp_connections_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -1302,7 +1303,7 @@ create table sync_alerts (
   unwell_since timestamp with time zone,
   run_id uuid,
   constraint sync_alerts_pkey PRIMARY KEY (sync_config_id),
-  constraint alert_state_is_known CHECK (state = ANY (ARRAY['green', 'unwell', 'held', 'paused'])),
+  constraint alert_state_is_known CHECK (state = ANY (ARRAY['green', 'unwell', 'held', 'stale', 'stale-held', 'paused'])),
   constraint only_green_is_well CHECK ((state = 'green') = (unwell_since IS NULL)),
   constraint alert_of_config FOREIGN KEY (organization_id, sync_config_id) REFERENCES sync_configs(organization_id, id) ON DELETE CASCADE,
   constraint sync_alerts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -1396,6 +1397,8 @@ create table sync_runs (
   generation bigint,
   error jsonb,
   retry_of uuid,
+  requests integer default 0,
+  rolling_requests integer default 0,
   constraint sync_runs_pkey PRIMARY KEY (id),
   constraint sync_runs_mode_check CHECK (mode = ANY (ARRAY['incremental', 'full'])),
   constraint sync_runs_status_check CHECK (status = ANY (ARRAY['queued', 'running', 'waiting', 'publishing', 'succeeded', 'partial', 'failed', 'cancelled'])),
@@ -1619,18 +1622,28 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- ===== Schema wh_<organization id in hex>: one organization's records (src/warehouse/tenant-schema.ts) =====
 -- Each record type adds a table of its own, with a column for each synced field (src/warehouse/table.ts).
 
+create table absent_records (
+  record_type text not null,
+  id text not null,
+  last_seen_at timestamp with time zone,
+  referenced_by jsonb,
+  constraint absent_records_pkey PRIMARY KEY (record_type, id)
+);
+
 create table deletion_proposals (
   id uuid not null,
   record_type text not null,
   ids text[] not null,
   evidence jsonb not null,
   status text default 'open' not null,
+  revision integer default 1 not null,
   created_at timestamp with time zone default now() not null,
   closed_at timestamp with time zone,
   constraint deletion_proposals_pkey PRIMARY KEY (id),
-  constraint deletion_proposals_status_check CHECK (status = ANY (ARRAY['open', 'kept', 'superseded', 'approved', 'applied']))
+  constraint deletion_proposals_status_check CHECK (status = ANY (ARRAY['open', 'kept', 'superseded', 'approved', 'applied', 'rejected']))
 );
 CREATE UNIQUE INDEX one_open_proposal ON deletion_proposals USING btree (record_type) WHERE status = ANY (ARRAY['open', 'kept']);
+CREATE UNIQUE INDEX one_rejected_proposal ON deletion_proposals USING btree (record_type) WHERE status = 'rejected';
 
 create table drift_outbox (
   id uuid not null,
@@ -1662,7 +1675,7 @@ create table record_columns (
   "position" integer not null,
   constraint record_columns_pkey PRIMARY KEY (record_type, column_name),
   constraint record_columns_part_check CHECK (part = ANY (ARRAY['value', 'label', 'lines'])),
-  constraint record_columns_state_check CHECK (state = ANY (ARRAY['loading', 'live', 'vanished', 'replaced']))
+  constraint record_columns_state_check CHECK (state = ANY (ARRAY['loading', 'live', 'stale', 'returned', 'vanished', 'replaced']))
 );
 
 create table record_indexes (
@@ -1685,7 +1698,12 @@ create table record_state (
   published_run uuid,
   synced_at timestamp with time zone,
   reconciled_at timestamp with time zone,
+  compared_at timestamp with time zone,
+  scanned_on date,
   erp_fields jsonb,
+  shown_columns jsonb,
+  stale_fields jsonb default '{}'::jsonb not null,
+  accepted_fields jsonb default '{}'::jsonb not null,
   constraint record_state_pkey PRIMARY KEY (record_type)
 );
 
@@ -1706,6 +1724,17 @@ create table retired_tables (
   table_name text not null,
   retired_at timestamp with time zone default now() not null,
   constraint retired_tables_pkey PRIMARY KEY (table_name)
+);
+
+create table rolling_reads (
+  record_type text not null,
+  pass_started_at timestamp with time zone,
+  cursor_id text,
+  records bigint default 0 not null,
+  pages integer default 0 not null,
+  complete_since timestamp with time zone,
+  last_read_at timestamp with time zone,
+  constraint rolling_reads_pkey PRIMARY KEY (record_type)
 );
 
 create table run_state (
@@ -1730,6 +1759,7 @@ create table staged_deletions (
   record_type text not null,
   id text not null,
   proof text not null,
+  referenced_by jsonb,
   constraint staged_deletions_pkey PRIMARY KEY (run_id, id),
   constraint staged_deletions_proof_check CHECK (proof = ANY (ARRAY['feed', 'approved', 'absent']))
 );

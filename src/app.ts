@@ -20,6 +20,7 @@ import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
 import { maintainAllIndexes } from './platform/api-schemas/maintain-indexes.ts';
 import { startPublicationWorker } from './platform/api-schemas/publication.ts';
+import { startWarehouseUpgrades } from './platform/api-schemas/upgrade-warehouses.ts';
 import { startAgentWork } from './platform/conversations/agent-work.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformRouter } from './platform/index.ts';
@@ -124,8 +125,8 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 
 /**
  * Starts the background workers: due syncs and subscriptions, queued mail, pending domains, expiring certificates, publications, agent
- * checks and messages that a stopped process left unfinished, polling of payment providers, write-back of payments to ERPs, and hourly
- * cleanup.
+ * checks and messages that a stopped process left unfinished, polling of payment providers, write-back of payments to ERPs, hourly
+ * cleanup, and upgrades of warehouses that an older version made.
  */
 export async function startBackground(base: Ctx, reads: ReadEngine = createReadEngine(base)): Promise<Background> {
   const ctx: ReadingCtx = { ...base, reads };
@@ -143,7 +144,8 @@ export async function startBackground(base: Ctx, reads: ReadEngine = createReadE
     (error) => ctx.log.warn({ err: error }, 'expired rows could not be deleted'),
   );
   void pruning.tick();
-  const all = [scheduler, publications, subscriptions, mailSender, domainChecks, certificates, agents, ...pay, pruning];
+  const upgrades = startWarehouseUpgrades(ctx);
+  const all = [scheduler, publications, subscriptions, mailSender, domainChecks, certificates, agents, ...pay, pruning, upgrades];
   return {
     scheduler,
     stop: async () => {

@@ -28,6 +28,7 @@ import { closeServer } from './http/server/shutdown.ts';
 import { createDatabaseStats } from './operate/database-stats.ts';
 import { createReadinessCheck } from './operate/readiness.ts';
 import { startShutdownDeadline } from './operate/shutdown-deadline.ts';
+import { upgradeWarehousesAtStart } from './platform/api-schemas/upgrade-warehouses.ts';
 import { closeQueues, createReadEngine, publicMetrics, startUsageCounter } from './public/index.ts';
 
 const database = 'portal';
@@ -252,6 +253,7 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
   try {
     monitored = await startMonitoring(config, ctx, operators.control, sinceTickMs);
     const { onServed } = monitored;
+    await upgradeWarehousesAtStart(ctx);
     // No await from here to `attachApp`: a request that arrived in between would have no handler.
     const { address, port, family } = await listen(http.server, config.HOST, config.PORT);
     const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);

@@ -2,7 +2,7 @@
 import type { MailContent } from '../mail/index.ts';
 import type { RunError } from './retry.ts';
 
-export type Health = 'green' | 'unwell' | 'held' | 'paused';
+export type Health = 'green' | 'unwell' | 'held' | 'stale' | 'stale-held' | 'paused';
 
 export type HealthChange = {
   readonly health: Health;
@@ -10,7 +10,11 @@ export type HealthChange = {
   readonly problem: RunError | null;
   /** The run that revealed it; null when a person caused the change. */
   readonly runId: string | null;
+  /** The proposal of the deletions that are held back. */
+  readonly held?: HeldRecords | null;
 };
+/** `shown`: the document numbers, or ids, of the first records; never names or amounts, because mail is not confidential. */
+export type HeldRecords = { readonly proposalId: string; readonly shown: readonly string[]; readonly count: number };
 export type AlertSubject = { readonly id: string; readonly name: string; readonly recordType: string };
 
 const instantText = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
@@ -19,22 +23,40 @@ const titles: Readonly<Record<Health, (name: string, problem: RunError | null) =
   green: (name) => `Sync ${name} has recovered`,
   unwell: (name, problem) => (problem?.code === 'RECORDS_REJECTED' ? `Sync ${name} could not store every record` : `Sync ${name} failed`),
   held: (name) => `Sync ${name} is holding back deletions`,
+  stale: (name) => `Sync ${name} can't update some fields`,
+  'stale-held': (name) => `Sync ${name} can't update some fields and is holding back deletions`,
   paused: (name) => `Sync ${name} is paused`,
 };
+
+const staleText =
+  'Everything else was published, and scheduled runs continue. The last values of these fields stay available, and API responses name the fields as stale.';
 
 const nextRuns: Readonly<Record<Health, string>> = {
   green: '',
   unwell: 'Scheduled runs continue, and data that was published earlier stays available.',
   held: 'Everything else was published, and scheduled runs continue. The affected records stay available until their deletion is approved.',
+  stale: staleText,
+  'stale-held': `${staleText} The absent records stay available until their deletion is approved.`,
   paused: 'No scheduled run starts until this is fixed. Data that was published earlier stays available.',
 };
 
 const reasonForMail = (name: string): string =>
   `You receive this mail because your address is on the alert list of the sync ${name}. One mail is sent for each change of its state.`;
 
+const heldText = ({ shown, count }: HeldRecords, proposal: string): string => {
+  const more = count - shown.length;
+  return `Records, by number or id: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}. The proposal: ${proposal}`;
+};
+
 /** `since` is when the sync stopped being healthy. */
-export function healthMail(config: AlertSubject, { health, problem, runId }: HealthChange, since: Date, publicUrl: string): MailContent {
+export function healthMail(
+  config: AlertSubject,
+  { health, problem, runId, held = null }: HealthChange,
+  since: Date,
+  publicUrl: string,
+): MailContent {
   const base = `${publicUrl}/api/platform/v1`;
+  const proposal = held === null ? null : `${base}/sync-configs/${config.id}/deletion-proposals/${held.proposalId}`;
   const about = `Sync: ${config.name}, record type ${config.recordType}.`;
   const fix = problem?.fix.replaceAll('{id}', config.id) ?? '';
   const paragraphs =
@@ -45,15 +67,18 @@ export function healthMail(config: AlertSubject, { health, problem, runId }: Hea
           `What happened: ${problem?.message ?? 'the run did not succeed'}${problem === null ? '' : ` (${problem.code})`}.`,
           `Since: ${instantText(since)}.`,
           `What to do: ${fix === '' ? "See the run's log." : fix}`,
+          ...(held === null || proposal === null ? [] : [heldText(held, proposal)]),
           nextRuns[health],
         ];
   return {
     title: titles[health](config.name, problem),
     paragraphs,
     action:
-      runId === null
-        ? { label: 'View the sync', url: `${base}/sync-configs/${config.id}` }
-        : { label: 'View the run', url: `${base}/sync-runs/${runId}` },
+      proposal !== null && health === 'held'
+        ? { label: 'View the proposal', url: proposal }
+        : runId === null
+          ? { label: 'View the sync', url: `${base}/sync-configs/${config.id}` }
+          : { label: 'View the run', url: `${base}/sync-runs/${runId}` },
     notes: [reasonForMail(config.name)],
   };
 }

@@ -4,6 +4,7 @@ import { type ConnectorKinds, connectorKinds, createStoredConnector } from '../c
 import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { inTransaction } from '../db/transaction.ts';
+import { type ConnectionRevision, recordSignIn, recordSignInError } from './connection-status.ts';
 
 /** The AAD that ties an encrypted secret to its organization and purpose: copied elsewhere, it does not decrypt. */
 export const secretBinding = (organizationId: string, purpose: 'erp-secrets' | 'erp-private-key-1' | 'erp-private-key-2'): string =>
@@ -110,13 +111,46 @@ export async function fetchAndStoreMetadata(ctx: TenantCtx, connector: Connector
 }
 
 /**
- * Like `fetchAndStoreMetadata`, but returns the last good metadata, with the error in `lastError`, when the ERP can't be read. Throws the
- * connector's error only when no metadata was ever stored.
+ * Reads the metadata of one record type again and stores it among those of the others, whose age stays. Throws the connector's error (an
+ * `ErpError`).
  */
-export async function refreshMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<StoredMetadata> {
+export async function fetchAndStoreRecordType(
+  ctx: TenantCtx,
+  connector: Connector,
+  name: string,
+  signal: AbortSignal,
+): Promise<StoredMetadata> {
+  const found = (await connector.metadata(signal, [name])).find((recordType) => recordType.name === name);
+  await inTransaction(ctx, async (tx) => {
+    const row = await tx('erp_metadata')
+      .where({ organization_id: ctx.organizationId })
+      .forUpdate()
+      .first<{ record_types: RecordTypeMetadata[] } | undefined>('record_types');
+    if (row === undefined) return;
+    const types = row.record_types.flatMap((type) => (type.name === name ? (found ?? []) : type));
+    await tx('erp_metadata')
+      .where({ organization_id: ctx.organizationId })
+      .update({ record_types: JSON.stringify(types) });
+  });
+  return getStoredMetadata(ctx);
+}
+
+/**
+ * Like `fetchAndStoreMetadata`, but returns the last good metadata, with the error in `lastError`, when the ERP can't be read, and stores
+ * in the connection's status whether the ERP accepted its credentials. Throws the connector's error only when no metadata was ever stored.
+ */
+export async function refreshMetadata(
+  ctx: TenantCtx,
+  connector: Connector,
+  revision: ConnectionRevision,
+  signal: AbortSignal,
+): Promise<StoredMetadata> {
   try {
-    return await fetchAndStoreMetadata(ctx, connector, signal);
+    const fetched = await fetchAndStoreMetadata(ctx, connector, signal);
+    await recordSignIn(ctx, revision);
+    return fetched;
   } catch (error) {
+    await recordSignInError(ctx, revision, error);
     const stored = await readStoredMetadata(ctx);
     if (stored === undefined) throw error;
     return stored;

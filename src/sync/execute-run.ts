@@ -8,8 +8,10 @@ import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { LostLease, type RunState, takeOverRunState, usesFreshTable } from '../warehouse/run-state-row.ts';
 import { flushStaged } from '../warehouse/staging.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
-import { fetchAndStoreMetadata, readStoredMetadata, type StoredMetadata } from './connection.ts';
+import { fetchAndStoreMetadata, fetchAndStoreRecordType, readStoredMetadata, type StoredMetadata } from './connection.ts';
+import { type ConnectionRevision, findConnectionRevision, recordSignIn, recordSignInError } from './connection-status.ts';
 import { reportDrift } from './drift.ts';
+import { readErpClock } from './erp-clock.ts';
 import { Cancelled } from './interruption.ts';
 import { cleanUpAfterRun, copyOutcome, publishStagedRun } from './outcome.ts';
 import { createPageReader } from './page-reader.ts';
@@ -17,10 +19,13 @@ import { type PreparedRun, prepareRun } from './prepare.ts';
 import { type RunReadContext, reportProgress } from './read-context.ts';
 import { readFull } from './read-full.ts';
 import { readIncremental } from './read-incremental.ts';
+import { createRequestCounter, type RequestCounter, saveRequests } from './request-count.ts';
 import { RunFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
 import { findRun, findSyncConfig, type Lease, moveRun, type RunRow, type SyncConfigRow, saveMode } from './runs.store.ts';
 import { logStep } from './steps.ts';
+import { askFilled } from './still-empty.ts';
+import { findSyncedColumns } from './warehouse-queries.ts';
 
 export type CreateConnector = (ctx: TenantCtx) => Promise<Connector>;
 
@@ -30,12 +35,17 @@ type Run = {
   readonly signal: AbortSignal;
   readonly row: RunRow;
   readonly config: SyncConfigRow;
+  readonly connection: ConnectionRevision;
 };
 
 async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promise<Run> {
-  const { row, config } = await inTransaction(ctx, async (tx) => {
+  const { row, config, connection } = await inTransaction(ctx, async (tx) => {
     const found = await findRun(tx, ctx.organizationId, lease.runId);
-    return { row: found, config: found === undefined ? undefined : await findSyncConfig(tx, ctx.organizationId, found.sync_config_id) };
+    return {
+      row: found,
+      config: found === undefined ? undefined : await findSyncConfig(tx, ctx.organizationId, found.sync_config_id),
+      connection: await findConnectionRevision(tx, ctx.organizationId),
+    };
   });
   if (row === undefined || config === undefined || row.lease_epoch !== lease.epoch)
     throw new LostLease('the run no longer exists or has a newer lease');
@@ -49,7 +59,7 @@ async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promi
   }
   const log = ctx.log.child({ syncConfigId: row.sync_config_id, attempt: row.attempt });
   logStep({ log }, 'claimed', { recordType: row.record_type, status: row.status, mode: row.mode });
-  return { ctx: { ...ctx, log }, lease, signal, row, config };
+  return { ctx: { ...ctx, log }, lease, signal, row, config, connection };
 }
 
 /** Reports a missing connection, or one without credentials, as an `ErpError` of kind `credentials`, like any other credential failure. */
@@ -68,34 +78,52 @@ async function createConnectorOrFail(ctx: TenantCtx, createConnector: CreateConn
 
 /** Metadata stored by an older version of this service lacks properties that a run needs. */
 const isComplete = ({ recordTypes }: StoredMetadata): boolean =>
-  recordTypes.every((type) => type.openWhen !== undefined && type.modifiedField !== undefined);
+  recordTypes.every((type) => type.openWhen !== undefined && type.modifiedField !== undefined && type.shownAs !== undefined);
 
 /** Whether the error concerns one request rather than the whole connection: then this run uses the stored metadata. */
 const concernsOneQuery = (error: unknown): boolean => error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
 
-/** Reads the metadata again when it is old, so that new fields are detected, or after an attempt whose query the ERP rejected. */
-async function loadMetadata({ ctx, row, signal }: Run, connector: Connector): Promise<StoredMetadata> {
+/** A record type that the stored metadata describes as unreadable, or as lacking fields that should be read, may be readable again. */
+async function mayHaveReturned({ ctx, row }: Run, { recordTypes }: StoredMetadata): Promise<boolean> {
+  const recordType = recordTypes.find(({ name }) => name === row.record_type);
+  if (recordType === undefined || !hasReadableFields(recordType)) return true;
+  const stale = (await findSyncedColumns(ctx, row.record_type))?.state.staleFields ?? {};
+  return Object.values(stale).some(({ reason }) => reason === 'unreadable');
+}
+
+/**
+ * Reads the metadata again when it is old, so that new fields are detected, or after an attempt whose query the ERP rejected; and that of
+ * the run's record type while it lacks fields that should be read.
+ */
+async function loadMetadata(run: Run, connector: Connector): Promise<StoredMetadata> {
+  const { ctx, row, signal } = run;
   const stored = row.error?.staleMetadata === true ? undefined : await readStoredMetadata(ctx);
   if (stored === undefined || !isComplete(stored)) return fetchAndStoreMetadata(ctx, connector, signal);
-  if (ctx.clock.now().getTime() - stored.refreshedAt.getTime() <= ctx.settings.sync.metadataMaxAgeMs) return stored;
-  return fetchAndStoreMetadata(ctx, connector, signal).catch((error: unknown) => {
+  const isOld = ctx.clock.now().getTime() - stored.refreshedAt.getTime() > ctx.settings.sync.metadataMaxAgeMs;
+  if (!isOld && !(await mayHaveReturned(run, stored))) return stored;
+  const refreshed = isOld
+    ? fetchAndStoreMetadata(ctx, connector, signal)
+    : fetchAndStoreRecordType(ctx, connector, row.record_type, signal);
+  return refreshed.catch((error: unknown) => {
     if (!concernsOneQuery(error)) throw error;
     ctx.log.warn({ err: error }, "could not refresh the ERP's metadata; using the stored metadata");
     return stored;
   });
 }
 
+const hasReadableFields = ({ fields }: RecordTypeMetadata): boolean => fields.some(({ name, syncable }) => syncable && name !== 'id');
+
 /** The record type as the current metadata describes it. Throws an `ErpError` `RECORD_TYPE_UNAVAILABLE` when the role can't read it. */
 async function getReadableRecordType(run: Run, connector: Connector): Promise<RecordTypeMetadata> {
   const { row } = run;
   const { recordTypes } = await loadMetadata(run, connector);
   const recordType = recordTypes.find(({ name }) => name === row.record_type);
-  if (recordType === undefined || !recordType.fields.some(({ name, syncable }) => syncable && name !== 'id')) {
+  if (recordType === undefined || !hasReadableFields(recordType)) {
     throw new ErpError(
       'forbidden',
       'RECORD_TYPE_UNAVAILABLE',
       `The ERP account has no record type ${row.record_type} that the integration role may read`,
-      { fix: 'Grant the integration role permission to view it, then refresh the metadata.' },
+      { fix: 'Grant the integration role permission to view it, or enable its feature in the ERP; the next run then reads it.' },
     );
   }
   return recordType;
@@ -108,6 +136,11 @@ async function reportStart({ ctx, lease, row }: Run, { state, unreadable, fields
       fields: unreadable,
     });
   const { page, recordType, plan } = state;
+  const stale = Object.entries(plan.stale);
+  if (stale.length > 0 && page === 0)
+    await writeRunEvent(ctx, lease.runId, 'warning', 'fields are not read; their stored values stay', {
+      fields: stale.map(([field, { reason, message }]) => ({ field, reason, message })),
+    });
   if (plan.mode !== row.mode && !(await saveMode(ctx, lease, plan.mode))) throw new LostLease('a newer lease holds the run');
   if (page === 0)
     await writeRunEvent(ctx, lease.runId, 'info', 'reading started', {
@@ -147,28 +180,47 @@ async function resumePublishing(run: Run): Promise<void> {
   await publishAndFinish(run, state);
 }
 
-/**
- * Runs until the run is in a final state. Throws `LostLease` when another worker holds the run, `Cancelled` when it was cancelled, the
- * signal's reason when `signal` aborts, and any failure of a step for `classifyFailure` to decide on.
- */
-export async function executeRun(tenant: TenantCtx, lease: Lease, signal: AbortSignal, createConnector: CreateConnector): Promise<void> {
-  const run = await loadRun(tenant, lease, signal);
-  const { ctx } = run;
-  if (run.row.status === 'publishing') return resumePublishing(run);
-  const connector = await createConnectorOrFail(ctx, createConnector);
-  const recordType = await getReadableRecordType(run, connector);
+async function readAndPublish(run: Run, requests: RequestCounter, createConnector: CreateConnector): Promise<void> {
+  const { ctx, lease, signal } = run;
+  const connector = await createConnectorOrFail(requests.ctx, createConnector);
   await updateTenantSchema(ctx, ctx.organizationId);
+  const recordType = await getReadableRecordType(run, connector);
   const request = { recordType, configuredFields: run.config.fields, requestedMode: run.row.mode };
-  const prepared = await prepareRun(ctx, lease, request, () => connector.now(signal));
+  const prepared = await prepareRun(ctx, lease, request, {
+    readClock: () => readErpClock(ctx, connector, signal),
+    askFilled: (empty) => askFilled({ connector, recordType, signal }, empty),
+  });
   await reportStart(run, prepared);
   const { fields, state: prior } = prepared;
   const readPage = createPageReader(connector, prior, { recordType, fields, limit: ctx.settings.sync.pageSize, signal });
-  const reading: RunReadContext = { ctx, lease, signal, connector, readPage, recordType, prepared, config: run.config };
+  const reading: RunReadContext = { ctx, lease, signal, connector, readPage, recordType, prepared, config: run.config, requests };
   const { mode } = prior.plan;
   const { state, proof } = mode === 'full' ? await readFull(reading) : await readIncremental(reading);
   signal.throwIfAborted();
+  await recordSignIn(ctx, run.connection);
   logStep(ctx, 'proof', { checks: proof.length, passed: proof.filter(({ passed }) => passed).length });
   await startPublishing(run, state, { proof, error: null });
   await reportProgress(reading, 'publishing', state, state.counters.fetched, true);
   await publishAndFinish(run, state);
+}
+
+/**
+ * Runs until the run is in a final state, and stores whether the ERP accepted the connection's credentials. Throws `LostLease` when
+ * another worker holds the run, `Cancelled` when it was cancelled, the signal's reason when `signal` aborts, and any failure of a step for
+ * `classifyFailure` to decide on.
+ */
+export async function executeRun(tenant: TenantCtx, lease: Lease, signal: AbortSignal, createConnector: CreateConnector): Promise<void> {
+  const run = await loadRun(tenant, lease, signal);
+  if (run.row.status === 'publishing') return resumePublishing(run);
+  const requests = createRequestCounter(run.ctx);
+  try {
+    await readAndPublish(run, requests, createConnector);
+  } catch (error) {
+    await recordSignInError(run.ctx, run.connection, error);
+    throw error;
+  } finally {
+    await saveRequests(run.ctx, lease.runId, requests).catch((error: unknown) =>
+      run.ctx.log.warn({ err: error }, "could not store the number of the run's requests"),
+    );
+  }
 }

@@ -10,11 +10,15 @@ import {
   listMissingIndexes,
   listWantedIndexes,
 } from '../warehouse/indexes.ts';
-import { readRecordState } from '../warehouse/record-state.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 
-const activeTable = async (ctx: TenantCtx, recordType: string): Promise<string | null> =>
-  (await readRecordState(ctx.db.data, tenantSchema(ctx.organizationId), recordType))?.activeTable ?? null;
+async function activeTable(ctx: TenantCtx, recordType: string): Promise<string | null> {
+  const { rows } = await ctx.db.data.query<{ table: string | null }>(
+    `select active_table as "table" from ${tenantSchema(ctx.organizationId)}.record_state where record_type = $1`,
+    [recordType],
+  );
+  return rows[0]?.table ?? null;
+}
 
 /** Those of `specs` that the active table lacks; all of them when there is no active table. */
 export async function findIndexesToBuild(ctx: TenantCtx, recordType: string, specs: readonly IndexSpec[]): Promise<readonly IndexSpec[]> {

@@ -3,7 +3,22 @@
 export { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from './after-restore.ts';
 export { startCertificateWatch } from './certificate-watch.ts';
 export { createTenantConnector, readStoredMetadata, refreshMetadata, secretBinding } from './connection.ts';
+export { type ConnectionVerdict, readConnectionRevision, resetConnectionStatus, saveConnectionTest } from './connection-status.ts';
+export {
+  approveProposal,
+  filterUnlistedIds,
+  findProposal,
+  type HeldDeletions,
+  listHeldDeletions,
+  listProposalRecords,
+  listProposals,
+  type ProposalRow,
+  type ProposalStatus,
+  proposalStatuses,
+  rejectProposal,
+} from './deletion-proposals.ts';
 export { findDueSlot, findNextSlot, findScheduleProblem } from './due.ts';
+export { type FullRead, readFullReads } from './full-reads.ts';
 export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './health.ts';
 export { buildWantedIndexes, discardOtherIndexes, findIndexesToBuild, reconcileIndexes, saveWantedIndexes } from './index-jobs.ts';
 export { failRun, releaseRun, secondsSinceLastPage } from './release.ts';
@@ -12,15 +27,13 @@ export { insertRunEvent } from './run-events.store.ts';
 export { isFinal, type RunStatus, runStatuses } from './run-state.ts';
 export { findOpenRun, findRun, findSyncConfig, insertRun, type RunRow, runColumns, type SyncConfigRow } from './runs.store.ts';
 export { type Scheduler, startScheduler } from './scheduler.ts';
+export { type EnteredColumns, enterShownColumns } from './shown-columns.ts';
+export { acceptMissingFields, type FieldGaps, readFieldGaps } from './stale-fields.ts';
 export {
-  approveProposal,
   type CountedTable,
   countSyncedRecords,
   countWarehouseRows,
   filterRejectedIds,
-  findProposal,
-  type HeldDeletions,
-  listHeldDeletions,
   listLoadingFields,
   listRunRejections,
   listTypeRejections,

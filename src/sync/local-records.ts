@@ -29,7 +29,7 @@ const tableNames = ({ prepared: { schema, activeTable } }: LocalView, state: Run
 export async function countLocal(local: LocalView, state: RunState): Promise<number> {
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
-  const known = local.config.deletions === 'none' ? 'kept' : 'open';
+  const known = ['rejected', local.config.deletions === 'none' ? 'kept' : 'open'];
   const inTable = (id: string) => `exists (select from ${table} t where t.id = ${asId(id, state)})`;
   const isStaged = (id: string) => `exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId(id, state)})`;
   const isGone = (id: string) => `exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = ${id})`;
@@ -39,7 +39,7 @@ export async function countLocal(local: LocalView, state: RunState): Promise<num
        + (select count(*) from ${staging} s where s.run_id = $2 and not exists (select from ${table} t where t.id = s.id))
        + (select count(*) from ${schema}.rejections r where r.record_type = $1 and not ${inTable('r.id')} and not ${isStaged('r.id')} and not ${isGone('r.id')})
        - (select count(*) from ${schema}.staged_deletions g where g.run_id = $2 and ${inTable('g.id')})
-       - (select count(*) from ${schema}.deletion_proposals p, unnest(p.ids) h(id) where p.record_type = $1 and p.status = $3
+       - (select count(distinct h.id) from ${schema}.deletion_proposals p, unnest(p.ids) h(id) where p.record_type = $1 and p.status = any($3::text[])
             and ${inTable('h.id')} and not ${isStaged('h.id')} and not ${isGone('h.id')}) as count`,
     [state.recordType, state.runId, known],
   );
@@ -104,6 +104,7 @@ export async function listUnreadRejectedIds(local: LocalView, state: RunState, l
 
 /** Ids in the active table that the run found absent, confirmed neither by the ERP's deletion feed nor by an approval. */
 export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState): Promise<string[]> {
+  if (local.prepared.activeTable === null) return [];
   const { schema } = local.prepared;
   const { table } = tableNames(local, state);
   const rows = await query<{ id: string }>(
@@ -115,7 +116,9 @@ export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState
   return rows.map(({ id }) => id);
 }
 
-/** Ids in the active table that a complete read did not return. */
+/**
+ * Ids in the active table, and of records rejected before, that a complete read did not return and that the run has not yet found absent.
+ */
 export async function listIdsNotRead(local: LocalView, state: RunState): Promise<string[]> {
   if (local.prepared.activeTable === null) return [];
   const { schema } = local.prepared;
@@ -123,10 +126,26 @@ export async function listIdsNotRead(local: LocalView, state: RunState): Promise
   const ofRun = state.targetTable === stagingTable(state.recordType) ? 'and s.run_id = $2' : '';
   const rows = await query<{ id: string }>(
     local,
-    `select t.id::text as id from ${table} t where not exists (select from ${target} s where s.id = t.id ${ofRun})
-     and not exists (select from ${unchangedIdsSql(schema, state, '$2')} u where u.id = t.id)
-     and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.run_id = $2 and r.id = t.id::text)`,
+    `select o.id::text as id from (select t.id from ${table} t union all
+       select ${asId('r.id', state)} from ${schema}.rejections r where r.record_type = $1 and ${asId('r.id', state)} is not null
+         and not exists (select from ${table} t where t.id = ${asId('r.id', state)})) o(id)
+     where not exists (select from ${target} s where s.id = o.id ${ofRun})
+     and not exists (select from ${unchangedIdsSql(schema, state, '$2')} u where u.id = o.id)
+     and not exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = o.id::text)
+     and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.run_id = $2 and r.id = o.id::text)`,
     [state.recordType, state.runId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Ids of the open deletion proposal that were held back because stored records named them. */
+export async function listReferencedIds(local: LocalView, state: RunState): Promise<string[]> {
+  const { schema } = local.prepared;
+  const rows = await query<{ id: string }>(
+    local,
+    `select a.id from ${schema}.absent_records a where a.record_type = $1 and a.referenced_by is not null
+     and a.id in (select unnest(p.ids) from ${schema}.deletion_proposals p where p.record_type = $1 and p.status = 'open')`,
+    [state.recordType],
   );
   return rows.map(({ id }) => id);
 }
@@ -146,15 +165,16 @@ export type LocalRecord = {
 };
 type LocalRow = { id: string; absent: boolean; rejected: boolean; cells: (string | null)[] };
 
-const cellText = ({ column, type }: RecordColumn): string => {
-  const name = quoteIdentifier(column);
+/** SQL for the column's value as canonical text; `table` is an alias. */
+export const cellText = ({ column, type }: Pick<RecordColumn, 'column' | 'type'>, table?: string): string => {
+  const name = `${table === undefined ? '' : `${table}.`}${quoteIdentifier(column)}`;
   if (type === 'time') return rfc3339Sql(name);
   return type === 'date' ? `to_char(${name}, 'YYYY-MM-DD')` : `${name}::text`;
 };
 
 /** The lowest ids of one source: the lowest ids of both sources together are among them. */
 const lowestRows = (source: string, columns: readonly RecordColumn[], where: string): string =>
-  `(select id, array[${columns.map(cellText).join(', ')}]::text[] as cells from ${source} where ${where} order by id limit $4)`;
+  `(select id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells from ${source} where ${where} order by id limit $4)`;
 
 /** Records after the checkpoint, in id order, up to and including `upTo` (null: to the end), with these columns as text. */
 export async function readLocalRange(
@@ -190,7 +210,7 @@ export async function readLocalByIds(
   const { table } = tableNames(local, state);
   return query<LocalRow>(
     local,
-    `select id::text as id, array[${columns.map(cellText).join(', ')}]::text[] as cells, false as absent, false as rejected
+    `select id::text as id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells, false as absent, false as rejected
      from ${table} where id = any($1::${typeOf(state)}[])`,
     [ids],
   );
@@ -211,33 +231,68 @@ export async function filterProposedIds(local: LocalView, state: RunState, ids: 
   const rows = await query<{ id: string }>(
     local,
     `select h.id from ${local.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
-     where p.record_type = $1 and p.status in ('open', 'kept', 'approved') and h.id = any($2::text[])`,
+     where p.record_type = $1 and p.status in ('open', 'kept', 'approved', 'rejected') and h.id = any($2::text[])`,
     [state.recordType, ids],
   );
   return new Set(rows.map(({ id }) => id));
 }
 
+/** SQL conditions over a row of the table as `t`, with `values` as $4 and `closedSince` (YYYY-MM-DD) as $6. */
+export type OpenCondition = {
+  readonly open: string;
+  readonly recentlyClosed: string;
+  readonly values: readonly string[];
+  readonly closedSince: string;
+};
+
+export type OpenRecord = { readonly id: string; readonly open: boolean };
+
 /**
- * Ids of open records after the checkpoint that this run has not read. `condition` is SQL over the table as `t`, with `values` as $4;
- * `$4 is not null` keeps that parameter used when the condition doesn't need it.
+ * Open and recently closed records after the checkpoint that this run has not read, by id. `is not null` keeps parameters used that the
+ * conditions don't need.
  */
-export async function listOpenIds(
-  local: LocalView,
-  state: RunState,
-  condition: string,
-  values: readonly string[],
-  limit: number,
-): Promise<string[]> {
+export async function listOpenIds(local: LocalView, state: RunState, condition: OpenCondition, limit: number): Promise<OpenRecord[]> {
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
+  const type = typeOf(state);
+  const { open, recentlyClosed, values, closedSince } = condition;
+  return query<OpenRecord>(
+    local,
+    `select t.id::text as id, ${open} as open from ${table} t where ($2::${type} is null or t.id > $2::${type})
+     and (${open} or ${recentlyClosed}) and $4::text[] is not null and $6::text is not null
+     and not exists (select from ${staging} s where s.run_id = $1 and s.id = t.id)
+     and not exists (select from ${schema}.rejections r where r.record_type = $5 and r.run_id = $1 and r.id = t.id::text)
+     order by t.id limit $3`,
+    [state.runId, state.checkpoint, limit, values, state.recordType, closedSince],
+  );
+}
+
+type IdRange = {
+  readonly afterId: string | null;
+  readonly upTo: string | null;
+  readonly except: readonly string[];
+  readonly limit: number;
+};
+
+/**
+ * Stored ids after `afterId`, up to and including `upTo` (null: to the end), that this run has neither read nor found absent, by id. Leaves
+ * out those that a deletion proposal lists.
+ */
+export async function listUnreadInRange(local: LocalView, state: RunState, { afterId, upTo, except, limit }: IdRange): Promise<string[]> {
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
   const type = typeOf(state);
   const rows = await query<{ id: string }>(
     local,
-    `select t.id::text as id from ${table} t where ($2::${type} is null or t.id > $2::${type}) and ${condition} and ($4::text[] is not null)
-     and not exists (select from ${staging} s where s.run_id = $1 and s.id = t.id)
-     and not exists (select from ${schema}.rejections r where r.record_type = $5 and r.run_id = $1 and r.id = t.id::text)
-     order by t.id limit $3`,
-    [state.runId, state.checkpoint, limit, values, state.recordType],
+    `select t.id::text as id from ${table} t where ($3::${type} is null or t.id > $3::${type}) and ($4::${type} is null or t.id <= $4::${type})
+     and t.id <> all($5::${type}[])
+     and not exists (select from ${staging} s where s.run_id = $2 and s.id = t.id)
+     and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.run_id = $2 and r.id = t.id::text)
+     and not exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = t.id::text)
+     and not exists (select from ${schema}.deletion_proposals p where p.record_type = $1
+       and p.status in ('open', 'kept', 'approved', 'rejected') and t.id::text = any(p.ids))
+     order by t.id limit $6`,
+    [state.recordType, state.runId, afterId, upTo, castableIds(except, state), limit],
   );
   return rows.map(({ id }) => id);
 }

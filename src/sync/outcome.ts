@@ -8,9 +8,12 @@ import { readRecordState } from '../warehouse/record-state.ts';
 import { LostLease, type PublishOutcome, type RunState, usesFreshTable } from '../warehouse/run-state-row.ts';
 import { dropRetiredTables, quoteIdentifier } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
+import type { HeldRecords } from './alert-mail.ts';
+import { listProposalRecords } from './deletion-proposals.ts';
 import { reportDrift } from './drift.ts';
 import { recordSyncHealth } from './health.ts';
 import { buildWantedIndexes } from './index-jobs.ts';
+import { healthAfter, partialReasonOf } from './partial-reasons.ts';
 import { ProofFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
 import { type Lease, moveRun, type RunRow, type SyncConfigRow, setPausedReason } from './runs.store.ts';
@@ -87,21 +90,18 @@ export async function publishStagedRun(ctx: TenantCtx, config: SyncConfigRow, st
   }
 }
 
-const heldError = (held: number, proposalId: string | null) => ({
-  code: 'DELETIONS_HELD',
-  message: `${held} records are absent in the ERP; they are kept until their deletion is approved`,
-  fix: 'Check in the ERP whether they were deleted or are hidden from the integration role. If they were deleted, approve the proposal with POST /sync-configs/{id}/approve-deletions.',
-  ...(proposalId !== null && { proposalId }),
-});
-const rejectedError = (count: number) => ({
-  code: 'RECORDS_REJECTED',
-  message: `${count} records could not be stored; their last good version stays available`,
-  fix: "See the run's rejections for the reasons, and correct the records in the ERP. Every run reads them again; a record without a usable id waits for a full run.",
-});
+const maxShownInMail = 20;
+/** A number that may be a name, because it has spaces or no digit, is replaced by the id. */
+const isPlainNumber = (number: string | null): number is string => number !== null && /^[^\s@]*\d[^\s@]*$/.test(number);
 
-function partialReasonOf({ heldDeletions, proposalId, counts }: PublishOutcome) {
-  if (heldDeletions > 0) return heldError(heldDeletions, proposalId ?? null);
-  return counts.rejected > 0 ? rejectedError(counts.rejected) : null;
+async function describeHeld(
+  ctx: TenantCtx,
+  recordType: string,
+  { heldDeletions, proposalId }: PublishOutcome,
+): Promise<HeldRecords | null> {
+  if (heldDeletions === 0 || proposalId === null || proposalId === undefined) return null;
+  const records = (await listProposalRecords(ctx, recordType, proposalId, { after: null, limit: maxShownInMail })) ?? [];
+  return { proposalId, count: heldDeletions, shown: records.map(({ id, number }) => (isPlainNumber(number) ? number : id)) };
 }
 
 /**
@@ -109,18 +109,25 @@ function partialReasonOf({ heldDeletions, proposalId, counts }: PublishOutcome) 
  * Throws `LostLease` when a newer lease holds the run.
  */
 export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, outcome: PublishOutcome): Promise<void> {
-  const { counts, generation, heldDeletions, proposalId } = outcome;
+  const { counts, generation, heldDeletions, proposalId, stale = {} } = outcome;
+  const staleFields = Object.keys(stale);
   const problem = partialReasonOf(outcome);
+  const held = await describeHeld(ctx, row.record_type, outcome);
   const event = {
     level: outcome.status === 'succeeded' ? 'info' : 'warning',
     message: problem === null ? `run ${outcome.status}` : `run ${outcome.status}: ${problem.message}`,
-    data: { ...counts, generation, ...(heldDeletions > 0 && { heldDeletions, proposalId }) },
+    data: {
+      ...counts,
+      generation,
+      ...(heldDeletions > 0 && { heldDeletions, proposalId }),
+      ...(staleFields.length > 0 && { staleFields }),
+    },
   } as const;
-  const health = outcome.status === 'succeeded' ? 'green' : heldDeletions > 0 ? 'held' : 'unwell';
+  const health = healthAfter(outcome);
   const change = { counts, generation, error: problem, staged: false, event };
   const moved = await moveRun(ctx, lease, outcome.status, change, async (tx) => {
     await setPausedReason(tx, ctx.organizationId, row.sync_config_id, null);
-    await recordSyncHealth(tx, ctx, row.sync_config_id, { health, problem, runId: lease.runId });
+    await recordSyncHealth(tx, ctx, row.sync_config_id, { health, problem, runId: lease.runId, held });
   });
   if (!moved) throw new LostLease('a newer lease holds the run');
   logStep(ctx, 'outcome', { status: outcome.status, ...(problem !== null && { code: problem.code }) });

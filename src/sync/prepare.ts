@@ -4,12 +4,17 @@ import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { planColumns, type RecordColumn, readRecordColumns } from '../warehouse/columns.ts';
-import { isNotSetUp, type RecordState, readRecordState } from '../warehouse/record-state.ts';
+import { isNotSetUp, type RecordState, readRecordState, type StalePlan } from '../warehouse/record-state.ts';
+import { type RollingRead, readRollingRead } from '../warehouse/rolling-reads.ts';
 import { createRunPlan, initRunState, type RunPlan, type RunState, takeOverRunState } from '../warehouse/run-state-row.ts';
+import { endAcceptances } from '../warehouse/stale-fields.ts';
 import { applyColumnChanges, createFreshTable, createStagingTable, stagingTable } from '../warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../warehouse/tenant-schema.ts';
 import { recordDrift } from './drift.ts';
+import { type ErpClock, lowerHighWaterToErpClock } from './erp-clock.ts';
 import type { Lease } from './runs.store.ts';
+import { type EmptyFields, type Found, findStillEmpty } from './still-empty.ts';
+import { findUnreadable } from './unreadable-fields.ts';
 
 /** A full run that fills a new column rewrites every row; from this many rows on, writing them into a fresh table is cheaper. */
 const rewriteThresholdRows = 10_000;
@@ -18,21 +23,26 @@ export type PreparedRun = {
   readonly schema: string;
   readonly state: RunState;
   readonly fields: readonly string[];
-  /** Fields that the configuration selects and the ERP no longer offers. */
+  /** Fields that the configuration selects and the ERP no longer offers; `state.plan.stale` has those that an API version shows. */
   readonly unreadable: readonly string[];
   /** The generation that this run's changes get when they are published. */
   readonly generation: string;
   /** The table that readers see; null before the first load. */
   readonly activeTable: string | null;
-  /** The ERP's clock at the last scan or full read; null before the first. */
-  readonly lastScanAt: Date | null;
+  /** The ERP's calendar day of the last scan or full read, YYYY-MM-DD; null before the first. */
+  readonly scannedOn: string | null;
+  /** When the last published run started, by the database's clock, RFC 3339 UTC; null before the first. */
+  readonly syncedAt: string | null;
+  /** The number of stored records before this run. */
+  readonly rowCount: number;
+  readonly rollingRead: RollingRead;
   /** The high-water mark before this run, RFC 3339 UTC; null before the first full run. */
   readonly highWater: string | null;
 };
 const wantedFields = (recordType: RecordTypeMetadata, configured: readonly string[] | null): readonly FieldMetadata[] =>
   recordType.fields.filter(({ name, syncable }) => syncable && name !== 'id' && (configured === null || configured.includes(name)));
 
-const isCurrent = ({ state }: RecordColumn): boolean => state === 'live' || state === 'loading';
+const isCurrent = ({ state }: RecordColumn): boolean => state === 'live' || state === 'loading' || state === 'returned';
 
 /** The columns that a run writes: the current ones, and those of a former type of a field that is still read. */
 const writtenColumns = (all: readonly RecordColumn[]): RecordColumn[] => {
@@ -40,19 +50,22 @@ const writtenColumns = (all: readonly RecordColumn[]): RecordColumn[] => {
   return all.filter((column) => isCurrent(column) || (column.state === 'replaced' && column.part === 'value' && read.has(column.field)));
 };
 
+type Columns = { readonly columns: readonly RecordColumn[]; readonly isFilledAgain: boolean };
+
 /**
- * A run reads everything when that was requested, on a first load, when no complete read has filled one of the columns yet, and when the
- * ERP reports no modification times. Otherwise it reads what changed since the high-water mark minus the overlap.
+ * A run reads everything when that was requested, on a first load, when no complete read has filled one of the columns since it was added
+ * or returned, when a field that came empty is filled again, and when the ERP reports no modification times. Otherwise it reads what
+ * changed since the high-water mark minus the overlap.
  */
 function planRun(
   ctx: TenantCtx,
-  { requestedMode, recordType, columns }: Pick<RunRequest, 'requestedMode' | 'recordType'> & { columns: readonly RecordColumn[] },
+  { requestedMode, recordType, columns, isFilledAgain }: Pick<RunRequest, 'requestedMode' | 'recordType'> & Columns,
   before: RecordState,
 ): RunPlan {
   const { idType, modifiedField } = recordType;
   const { highWater, activeTable } = before;
-  const complete =
-    requestedMode === 'full' || activeTable === null || modifiedField === null || columns.some(({ state }) => state === 'loading');
+  const isUnfilled = columns.some(({ state }) => state === 'loading' || state === 'returned');
+  const complete = requestedMode === 'full' || activeTable === null || modifiedField === null || isUnfilled || isFilledAgain;
   if (complete || highWater === null) return createRunPlan({ mode: 'full', idType, since: null });
   const since = new Date(new Date(highWater).getTime() - ctx.settings.sync.overlapMs).toISOString();
   return createRunPlan({ mode: 'incremental', idType, since });
@@ -70,6 +83,7 @@ async function ensureRecordState(ctx: TenantCtx, schema: string, { name, idType 
   if (found !== undefined) return found;
   await createTenantSchema(ctx, ctx.organizationId);
   await createStagingTable(ctx.db.control, schema, name, idType);
+  // Its shown_columns stay null, so that every column counts as shown, until versions are entered: some may have outlived a former schema.
   await ctx.db.control.raw(`insert into ${schema}.record_state (record_type, id_type) values (?, ?) on conflict do nothing`, [
     name,
     idType,
@@ -85,10 +99,11 @@ async function updateColumns(
   schema: string,
   before: RecordState,
   fields: readonly FieldMetadata[],
+  stale: StalePlan,
 ): Promise<RecordColumn[]> {
   const { recordType, activeTable } = before;
   const existing = await readRecordColumns(ctx.db.data, schema, recordType);
-  const changes = planColumns(existing, fields);
+  const changes = planColumns(existing, fields, new Set(Object.keys(stale)));
   if (changes.added.length + changes.changed.length === 0) return existing;
   const tables = [stagingTable(recordType), ...(activeTable === null ? [] : [activeTable])];
   await applyColumnChanges(ctx.db.control, schema, recordType, tables, changes, existing.length);
@@ -99,34 +114,19 @@ const haveSameColumns = (a: readonly RecordColumn[], b: readonly RecordColumn[])
   JSON.stringify(a.map(({ column, lineFields }) => [column, lineFields])) ===
   JSON.stringify(b.map(({ column, lineFields }) => [column, lineFields]));
 
+/** What preparing a run asks the ERP. */
+export type ErpQuestions = {
+  readonly readClock: () => Promise<ErpClock>;
+  /** Whether fields that came empty in an earlier run are filled again. */
+  readonly askFilled: (empty: EmptyFields) => Promise<ReadonlyMap<string, Found>>;
+};
+
 export type RunRequest = {
   readonly recordType: RecordTypeMetadata;
   /** The fields that the configuration selects; null for all. */
   readonly configuredFields: readonly string[] | null;
   readonly requestedMode: 'incremental' | 'full';
 };
-
-/**
- * When the ERP's clock went back behind the high-water mark, lowers the mark with it and makes a scan due: records that change now
- * may get a modification time before the range that would be read. Written at once, because the run that notices it may fail and the
- * clock may move forward again. Reading more than needed does no harm.
- */
-async function lowerHighWaterToErpClock(
-  ctx: TenantCtx,
-  schema: string,
-  { recordType, highWater }: RecordState,
-  erpStartedAt: string,
-): Promise<string | null> {
-  if (highWater === null || Date.parse(erpStartedAt) >= Date.parse(highWater)) return highWater;
-  const lowered = new Date(Date.parse(erpStartedAt) - ctx.settings.sync.settleMs).toISOString();
-  await inDataTransaction(ctx.db.data, (client) =>
-    client.query(
-      `update ${schema}.record_state set high_water = least(high_water, $2::timestamptz), reconciled_at = null where record_type = $1`,
-      [recordType, lowered],
-    ),
-  );
-  return lowered;
-}
 
 /** A complete read of a table that stays in place is compared with that table page by page. */
 function withComparedTable(plan: RunPlan, rewrites: boolean, { activeTable, generation }: RecordState): RunPlan {
@@ -142,14 +142,18 @@ async function startRun(
   request: RunRequest,
   before: RecordState,
   all: readonly RecordColumn[],
-  erpNow: () => Promise<Date>,
+  unreadable: StalePlan,
+  { readClock, askFilled }: ErpQuestions,
 ): Promise<RunState> {
   const { name, idType } = request.recordType;
   const schema = tenantSchema(ctx.organizationId);
   const columns = writtenColumns(all);
-  const rewrites =
-    before.activeTable === null || (before.rowCount >= rewriteThresholdRows && columns.some(({ state }) => state === 'loading'));
-  const erpStartedAt = (await erpNow()).toISOString();
+  // A fresh table ends the change tokens of all callers, so a field that returned is updated in place.
+  const isReturning = columns.some(({ state }) => state === 'returned');
+  const isLarge = before.rowCount >= rewriteThresholdRows;
+  const rewrites = before.activeTable === null || (isLarge && !isReturning && columns.some(({ state }) => state === 'loading'));
+  const { stale: empty, isFilledAgain } = await findStillEmpty(before, columns, askFilled);
+  const { now: erpStartedAt, today } = await readClock();
   const highWater = await lowerHighWaterToErpClock(ctx, schema, before, erpStartedAt);
   const state: RunState = {
     runId: lease.runId,
@@ -161,7 +165,11 @@ async function startRun(
     page: 0,
     checkpoint: null,
     complete: false,
-    plan: withComparedTable(planRun(ctx, { ...request, columns }, { ...before, highWater }), rewrites, before),
+    plan: {
+      ...withComparedTable(planRun(ctx, { ...request, columns, isFilledAgain }, { ...before, highWater }), rewrites, before),
+      today,
+      stale: { ...empty, ...unreadable },
+    },
     outcome: null,
     counters: { fetched: 0, rejected: 0, pages: 0, erpStartedAt },
   };
@@ -172,35 +180,39 @@ async function startRun(
 /**
  * Resumes at the checkpoint when the run was started before and neither its columns nor the table it is compared with changed; otherwise
  * starts it from the first page. Throws `LostLease` when a newer lease holds the run, `OrganizationGone` when the organization was deleted,
- * and what `erpNow` throws.
+ * and what `questions` throw.
  */
-export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunRequest, erpNow: () => Promise<Date>): Promise<PreparedRun> {
+export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunRequest, questions: ErpQuestions): Promise<PreparedRun> {
   const { recordType, configuredFields } = request;
   const schema = tenantSchema(ctx.organizationId);
   const before = await ensureRecordState(ctx, schema, recordType);
   const resumable = await inDataTransaction(ctx.db.data, (client) => takeOverRunState(client, schema, lease.runId, lease.epoch));
-  const fields = wantedFields(recordType, configuredFields);
+  const existing = await readRecordColumns(ctx.db.data, schema, recordType.name);
+  const { stale, readable } = findUnreadable(recordType, configuredFields, existing, before);
+  if (readable.length > 0) await inDataTransaction(ctx.db.data, (client) => endAcceptances(client, schema, recordType.name, readable));
+  const fields = wantedFields(recordType, configuredFields).filter(({ name }) => !Object.hasOwn(stale, name));
   await recordDrift(ctx, schema, lease.runId, recordType);
-  const all = await updateColumns(ctx, schema, before, fields);
+  const all = await updateColumns(ctx, schema, before, fields, stale);
   const resumes =
     resumable !== undefined && haveSameColumns(resumable.columns, writtenColumns(all)) && isComparedTableCurrent(resumable, before);
   return {
     schema,
-    state: resumes ? resumable : await startRun(ctx, lease, request, before, all, erpNow),
+    state: resumes ? resumable : await startRun(ctx, lease, request, before, all, stale, questions),
     fields: fields.map(({ name }) => name),
-    unreadable: (configuredFields ?? []).filter((name) => name !== 'id' && !fields.some((field) => field.name === name)),
+    unreadable: (configuredFields ?? []).filter(
+      (name) => name !== 'id' && !Object.hasOwn(stale, name) && !fields.some((field) => field.name === name),
+    ),
     generation: (BigInt(before.generation) + 1n).toString(),
     activeTable: before.activeTable,
     highWater: before.highWater,
-    lastScanAt: await readLastScanAt(ctx, schema, recordType.name),
+    scannedOn: await readScannedOn(ctx, schema, recordType.name),
+    syncedAt: before.syncedAt,
+    rowCount: before.rowCount,
+    rollingRead: await readRollingRead(ctx.db.data, schema, recordType.name),
   };
 }
 
-/** The ERP's clock at the last scan or full read; null before the first. */
-async function readLastScanAt(ctx: TenantCtx, schema: string, recordType: string): Promise<Date | null> {
-  const { rows } = await ctx.db.data.query<{ at: Date | null }>(
-    `select reconciled_at as at from ${schema}.record_state where record_type = $1`,
-    [recordType],
-  );
-  return rows[0]?.at ?? null;
+/** Read after the run started, which may have found the ERP's clock set back: see `lowerHighWaterToErpClock`. */
+async function readScannedOn(ctx: TenantCtx, schema: string, recordType: string): Promise<string | null> {
+  return (await readRecordState(ctx.db.data, schema, recordType))?.scannedOn ?? null;
 }

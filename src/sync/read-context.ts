@@ -8,6 +8,7 @@ import { isValidId, toStorableText } from '../warehouse/validate-values.ts';
 import { Cancelled } from './interruption.ts';
 import { type PageReader, toStagedPage } from './page-reader.ts';
 import type { PreparedRun } from './prepare.ts';
+import type { RequestCounter } from './request-count.ts';
 import { type Lease, type RunProgress, type SyncConfigRow, saveProgress } from './runs.store.ts';
 import { logStep } from './steps.ts';
 
@@ -20,6 +21,7 @@ export type RunReadContext = {
   readonly recordType: RecordTypeMetadata;
   readonly prepared: PreparedRun;
   readonly config: SyncConfigRow;
+  readonly requests: RequestCounter;
 };
 
 /** Bounded because the response contains all lines of these records. */
@@ -28,20 +30,23 @@ export const idsPerRequest = 200;
 const percentOf = (fetched: number, expected: number | null): number | null =>
   expected === null ? null : expected === 0 ? 100 : Math.min(100, Math.floor((fetched / expected) * 100));
 
-/** Saves the progress. Throws `LostLease` when a newer lease holds the run, and `Cancelled` when its cancellation was requested. */
+/** Saves the progress and the number of requests. Throws `LostLease` when a newer lease holds the run, and `Cancelled` when its cancellation was requested. */
 export async function reportProgress(
-  { ctx, lease }: Pick<RunReadContext, 'ctx' | 'lease'>,
+  { ctx, lease, requests }: Pick<RunReadContext, 'ctx' | 'lease' | 'requests'>,
   phase: RunProgress['phase'],
   { counters: { fetched, pages } }: RunState,
   expected: number | null,
   moved: boolean,
 ): Promise<void> {
-  const { held, cancelRequested } = await saveProgress(
-    ctx,
-    lease,
-    { phase, fetched, expected, pages, percent: percentOf(fetched, expected) },
-    moved,
-  );
+  const sent = requests.take();
+  let held = false;
+  let cancelRequested = false;
+  try {
+    const progress = { phase, fetched, expected, pages, percent: percentOf(fetched, expected) };
+    ({ held, cancelRequested } = await saveProgress(ctx, lease, progress, moved, sent));
+  } finally {
+    if (!held) requests.giveBack(sent);
+  }
   if (!held) throw new LostLease('a newer lease holds the run');
   if (cancelRequested) throw new Cancelled('the run was cancelled');
 }

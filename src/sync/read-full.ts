@@ -1,10 +1,12 @@
 // The reading half of a full run: stages every page, then proves that all records were read. Stops at the next page when the lease is
 // lost or the run is cancelled.
 import type { RunState } from '../warehouse/run-state-row.ts';
-import { readApprovedDeletions, readDeletionFeed } from './find-deletions.ts';
-import { listIdsNotRead } from './local-records.ts';
+import { confirmAbsences, proveAbsences } from './confirm-absences.ts';
+import { withholdEmptied } from './empty-fields.ts';
+import { markReferenced } from './find-references.ts';
 import { type ReadyPage, toStagedPage } from './page-reader.ts';
 import { compareWithErp, proveFields, provePages, proveStaged, proveVolume, recordsUnreadable } from './proof.ts';
+import { describeLineProof, proveAllLines } from './prove-lines.ts';
 import {
   assertAscendingPage,
   assertPageAdvances,
@@ -56,20 +58,14 @@ async function fetchMissing(
     const page = await connector.readByIds({ recordType, fields: prepared.fields, ids, signal });
     signal.throwIfAborted();
     for (const { id } of [...page.records, ...page.rejected]) unread.delete(id);
-    current = await stageRunPage(reading, current, { ...(await toStagedPage(page, current)), lastId: current.checkpoint, hasMore: false });
+    current = await stageRunPage(reading, current, {
+      ...(await toStagedPage(page, current)),
+      rereads: true, // an attempt that was interrupted may have found it absent
+      lastId: current.checkpoint,
+      hasMore: false,
+    });
   }
   return { state: current, unread: [...unread] };
-}
-
-/** Local records that a complete read did not return are absent; those confirmed by the ERP's deletion feed or an approval are staged. */
-async function explainAbsent(reading: RunReadContext, state: RunState): Promise<RunState> {
-  const { ctx, config, prepared } = reading;
-  const approved = await readApprovedDeletions(reading, state);
-  if (config.deletions === 'none') return approved;
-  const absent = new Set(await listIdsNotRead(reading, approved));
-  if (absent.size === 0 || prepared.highWater === null) return approved;
-  const since = new Date(new Date(prepared.highWater).getTime() - ctx.settings.sync.overlapMs);
-  return readDeletionFeed(reading, approved, since, absent);
 }
 
 /**
@@ -89,7 +85,14 @@ export async function readFull(reading: RunReadContext): Promise<{ state: RunSta
     ({ state, unread } = await fetchMissing(reading, state, compared.missing));
   }
   if (unread.length > 0) throw recordsUnreadable(unread);
-  state = await explainAbsent(reading, state);
+  state = await withholdEmptied(reading, await confirmAbsences(reading, state));
+  state = await proveAllLines(reading, prepared.state, state);
+  state = await markReferenced(reading, state);
   const volume = await proveVolume(reading, state);
-  return { state, proof: [pages, compared.check, await proveStaged(ctx, prepared.schema, state), ...volume, proveFields(prepared)] };
+  const lines = describeLineProof(reading, state);
+  const staged = await proveStaged(ctx, prepared.schema, state);
+  return {
+    state,
+    proof: [pages, compared.check, ...proveAbsences(reading, state), ...lines, staged, ...volume, proveFields(prepared, state)],
+  };
 }

@@ -72,6 +72,15 @@ export function backoffMs(attempt: number, retry: Pick<Settings['sync'], 'retryB
   return Math.round(plain * (0.8 + 0.4 * random));
 }
 
+/** Once no attempt follows, the advice to wait for the next one is wrong. */
+const afterLastAttempt = (error: RunError): RunError =>
+  error.staleMetadata === true
+    ? {
+        ...error,
+        fix: 'The ERP refuses a query that its metadata allows. Check that the integration role may view the records and fields that the message names, then run the sync again.',
+      }
+    : error;
+
 /** The longest `Retry-After` of the ERP that is honoured. */
 const maxRetryAfterMs = 60 * 60_000;
 
@@ -80,7 +89,7 @@ export function classifyFailure(error: unknown, attemptsWithoutProgress: number,
   const described = describeFailure(error);
   const isPermanent = error instanceof RunFailed || (error instanceof ErpError && !retriedKinds.has(error.kind) && !isStaleMetadata(error));
   if (isPermanent || attemptsWithoutProgress >= retry.maxAttemptsWithoutProgress) {
-    return { kind: 'fail', error: described, pause: error instanceof ErpError && error.kind === 'credentials' };
+    return { kind: 'fail', error: afterLastAttempt(described), pause: error instanceof ErpError && error.kind === 'credentials' };
   }
   const retryAfterMs = error instanceof ErpError ? Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs) : 0;
   return { kind: 'wait', error: described, delayMs: Math.max(retryAfterMs, backoffMs(attemptsWithoutProgress, retry, random)) };

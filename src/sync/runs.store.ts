@@ -4,6 +4,7 @@ import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import type { PublishOutcome } from '../warehouse/run-state-row.ts';
+import { addedRequests, type RequestCount } from './request-count.ts';
 import type { RunError } from './retry.ts';
 import { insertRunEvent, type NewRunEvent } from './run-events.store.ts';
 import { isFinal, movesTo, type RunStatus } from './run-state.ts';
@@ -28,6 +29,8 @@ export type RunRow = {
   counts: PublishOutcome['counts'] | null;
   proof: RunProofCheck[];
   generation: string | null;
+  /** HTTP requests to the ERP over all attempts; null for runs of older versions. */
+  requests: number | null;
   error: RunError | null;
   retry_of: string | null;
   wake_at: Date | null;
@@ -86,6 +89,7 @@ export const runColumns = [
   'counts',
   'proof',
   'generation',
+  'requests',
   'error',
   'retry_of',
   'wake_at',
@@ -204,8 +208,14 @@ export const releaseRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: num
     if (delayMs === 0) await tx.raw("select pg_notify('sync_runs', '')");
   });
 
-/** Saves the progress that callers see. With `moved`, resets the count of attempts without progress and clears the last attempt's error. */
-export const saveProgress = (ctx: Pick<Ctx, 'db'>, lease: Lease, progress: RunProgress, moved: boolean): Promise<LeaseStatus> =>
+/** Saves the progress that callers see, and adds the requests that were sent. With `moved`, resets the count of attempts without progress and clears the last attempt's error. */
+export const saveProgress = (
+  ctx: Pick<Ctx, 'db'>,
+  lease: Lease,
+  progress: RunProgress,
+  moved: boolean,
+  sent: RequestCount = { total: 0, rolling: 0 },
+): Promise<LeaseStatus> =>
   inTransaction(
     { db: ctx.db, organizationId: lease.organizationId },
     async (tx) =>
@@ -213,13 +223,17 @@ export const saveProgress = (ctx: Pick<Ctx, 'db'>, lease: Lease, progress: RunPr
         await tx('sync_runs')
           .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
           .whereIn('status', ['running', 'publishing'])
-          .update({ progress: JSON.stringify(progress), ...(moved && { attempts_without_progress: 0, error: null }) })
+          .update({
+            progress: JSON.stringify(progress),
+            ...addedRequests(tx, sent),
+            ...(moved && { attempts_without_progress: 0, error: null }),
+          })
           .returning<LeaseStatusRow[]>(['status', 'cancel_requested']),
       ),
     'ordered',
   );
 
-/** The number of records that each of the last published runs of this mode read, newest first. */
+/** The number of records that each of the last published runs of this mode read, newest first, without the part of the rolling full read. */
 export const listRecentVolumes = (
   ctx: TenantCtx,
   configId: string,
@@ -234,8 +248,13 @@ export const listRecentVolumes = (
       .whereNot('id', except)
       .orderBy('queued_at', 'desc')
       .limit(limit)
-      .select<{ counts: { fetched: number } | null }[]>('counts');
-    return rows.flatMap(({ counts }) => (counts === null ? [] : [counts.fetched]));
+      .select<{ counts: { fetched: number } | null; rolling: string | null }[]>(
+        'counts',
+        tx.raw(
+          `(select c -> 'facts' ->> 'onlyHere' from jsonb_array_elements(proof) c where c ->> 'check' = 'rolling' limit 1) as rolling`,
+        ),
+      );
+    return rows.flatMap(({ counts, rolling }) => (counts === null ? [] : [counts.fetched - Number(rolling ?? 0)]));
   });
 
 /** Saves the mode that the run really has: `full` where only `incremental` was requested. False when a newer lease holds the run. */

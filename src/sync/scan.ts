@@ -3,8 +3,10 @@
 // more than one page of either side is in memory.
 import type { ScannedRecord, ScanPage } from '../connectors/connector.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
+import { publishedColumns } from '../warehouse/merge-rows.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { columnsToCompare, differsFromErp, fieldsToScan } from './compare.ts';
+import { filterConfirmedAbsent } from './confirm-absences.ts';
 import { readDeletionFeed } from './find-deletions.ts';
 import {
   filterProposedIds,
@@ -15,6 +17,7 @@ import {
   readLocalRange,
 } from './local-records.ts';
 import { countMismatch, recordsUnreadable } from './proof.ts';
+import { findWrongLines, stepAfterCount } from './prove-lines.ts';
 import {
   addFacts,
   assertAscendingPage,
@@ -85,14 +88,6 @@ function compareRange(
   return { fetch, absent: [...present.keys()].filter((id) => !listed.has(id)), listed: erpRecords.length + unreadable.length + invalidIds };
 }
 
-/** Requests the records by id: a record that the scan skipped may exist all the same. */
-async function filterConfirmedAbsent({ connector, recordType, signal }: RunReadContext, ids: readonly string[]): Promise<string[]> {
-  if (ids.length === 0) return [];
-  const { records, rejected } = await connector.scan({ recordType, fields: [], ids, signal });
-  const found = new Set([...records, ...rejected].map(({ id }) => id));
-  return ids.filter((id) => !found.has(id));
-}
-
 /**
  * Compares the next range, or evaluates the scan after the last range. Throws `ProofFailed` `COUNT_MISMATCH` when a second scan is also
  * inconsistent or lists records that can't be read, and what the connector and `stageRunPage` throw.
@@ -101,7 +96,7 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   if (state.plan.ended) return endScan(reading, state);
   const { connector, recordType, prepared, signal } = reading;
   const fields = fieldsToScan(recordType, prepared.fields);
-  const columns = columnsToCompare(state.columns, fields);
+  const columns = columnsToCompare(publishedColumns(state), fields);
   const page = await connector.scan({ recordType, fields, afterId: state.checkpoint, limit: recordsPerScanPage, signal });
   signal.throwIfAborted();
   assertPageAdvances(page, state.checkpoint);
@@ -112,9 +107,22 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   const returned = await filterUnreadIds(reading, state, [...(await filterProposedIds(reading, state, ids))]);
   const known: Known = { rejected: await filterRejectedInRun(reading, state, ids), returned: new Set(returned) };
   const found = compareRange(range, columns, known);
-  const { state: read, absent: unread } = await rereadByIds(reading, state, found.fetch, null);
+  const differing = new Set(found.fetch);
+  const lines = await findWrongLines(
+    reading,
+    state,
+    range.erpRecords.map(({ id }) => id).filter((id) => !differing.has(id) && !known.rejected.has(id)),
+  );
+  const fetch = [...found.fetch, ...lines.wrong];
+  const { state: read, absent: unread } = await rereadByIds(reading, state, fetch, null);
+  // A record that the scan skipped may exist all the same.
   const absent = await filterConfirmedAbsent(reading, found.absent);
-  const facts = addFacts(read, 'scan', { listed: found.listed, fetched: found.fetch.length, absent: absent.length });
+  const compared = [...new Set(columns.map(({ field }) => field))];
+  const scanFacts = addFacts(read, 'scan', { listed: found.listed, fetched: fetch.length, absent: absent.length, fields: compared });
+  const facts = addFacts({ ...read, plan: { ...read.plan, ...scanFacts } }, 'lines', {
+    scanned: lines.compared,
+    scanRead: lines.wrong.length,
+  });
   return saveStep(reading, read, {
     lastId: range.upTo,
     absent: absent.map((id) => ({ id, proof: 'absent' as const })),
@@ -148,6 +156,6 @@ async function completeScan(reading: RunReadContext, state: RunState, counted: n
       ? state
       : await readDeletionFeed(reading, state, new Date(plan.since), new Set(unconfirmed));
   return saveStep(reading, read, {
-    plan: { step: 'done', scanned: true, ...addFacts(read, 'scan', { scans: 1, erp: String(counted) }) },
+    plan: { step: stepAfterCount(reading, read), scanned: true, ...addFacts(read, 'scan', { scans: 1, erp: String(counted) }) },
   });
 }

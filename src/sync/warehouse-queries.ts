@@ -36,7 +36,8 @@ export async function findSyncedColumns(
 
 export async function listLoadingFields(ctx: TenantCtx, recordType: string): Promise<ReadonlySet<string>> {
   const synced = await findSyncedColumns(ctx, recordType);
-  return new Set(synced?.columns.filter(({ state }) => state === 'loading').map(({ field }) => field));
+  const isLoading = ({ state }: RecordColumn): boolean => state === 'loading' || state === 'returned';
+  return new Set(synced?.columns.filter(isLoading).map(({ field }) => field));
 }
 
 export type CountedTable = {
@@ -139,47 +140,4 @@ export async function filterRejectedIds(ctx: TenantCtx, recordType: string, ids:
     if (isNotSetUp(error)) return new Set();
     throw error;
   }
-}
-
-export type HeldDeletions = { readonly proposalId: string; readonly count: number; readonly createdAt: string };
-
-/** Deletions that wait for approval, by record type. Rejects with database errors. */
-export async function listHeldDeletions(ctx: TenantCtx): Promise<ReadonlyMap<string, HeldDeletions>> {
-  try {
-    const { rows } = await ctx.db.data.query<HeldDeletions & { recordType: string }>(
-      `select record_type as "recordType", id as "proposalId", cardinality(ids) as count, ${rfc3339Sql('created_at')} as "createdAt"
-       from ${tenantSchema(ctx.organizationId)}.deletion_proposals where status = 'open'`,
-    );
-    return new Map(rows.map(({ recordType, ...held }) => [recordType, held]));
-  } catch (error) {
-    if (isNotSetUp(error)) return new Map();
-    throw error;
-  }
-}
-
-export type ProposalStatus = 'open' | 'kept' | 'superseded' | 'approved' | 'applied';
-export type Proposal = { readonly status: ProposalStatus; readonly count: number };
-
-/** The deletion proposal; undefined when it does not exist. Rejects with database errors. */
-export async function findProposal(ctx: TenantCtx, recordType: string, id: string): Promise<Proposal | undefined> {
-  try {
-    const { rows } = await ctx.db.data.query<Proposal>(
-      `select status, cardinality(ids) as count from ${tenantSchema(ctx.organizationId)}.deletion_proposals where record_type = $1 and id = $2`,
-      [recordType, id],
-    );
-    return rows[0];
-  } catch (error) {
-    if (isNotSetUp(error)) return undefined;
-    throw error;
-  }
-}
-
-/** Approves the proposal; false when it is no longer open. Idempotent: an approved proposal stays approved, so requests can be retried. */
-export async function approveProposal(ctx: TenantCtx, recordType: string, id: string): Promise<boolean> {
-  const { rowCount } = await ctx.db.data.query(
-    `update ${tenantSchema(ctx.organizationId)}.deletion_proposals set status = 'approved' where record_type = $1 and id = $2
-     and status in ('open', 'approved')`,
-    [recordType, id],
-  );
-  return rowCount === 1;
 }

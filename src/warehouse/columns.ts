@@ -4,7 +4,8 @@ import type { PoolClient } from 'pg';
 import type { FieldMetadata, FieldType, RecordTypeMetadata } from '../connectors/connector.ts';
 
 export type ColumnType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'lines';
-export type ColumnState = 'loading' | 'live' | 'vanished' | 'replaced';
+/** The states are described at the table record_columns, in state-tables.ts. */
+export type ColumnState = 'loading' | 'live' | 'stale' | 'returned' | 'vanished' | 'replaced';
 export type LineField = { readonly name: string; readonly type: Exclude<ColumnType, 'lines'> };
 
 export type RecordColumn = {
@@ -33,7 +34,7 @@ const sqlTypes: Readonly<Record<ColumnType, string>> = {
 export const sqlTypeOf = (type: ColumnType): string => sqlTypes[type];
 export const sqlIdType = (idType: RecordTypeMetadata['idType']): string => (idType === 'integer' ? 'bigint' : 'text collate "C"');
 
-const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
+export const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
   text: 'text',
   number: 'number',
   integer: 'integer',
@@ -56,7 +57,8 @@ function uniqueName(wanted: string, taken: ReadonlySet<string>): string {
   }
 }
 
-function lineFieldsOf(field: FieldMetadata): LineField[] {
+/** The fields of one line as they are stored, labels included; empty unless the field is `lines`. */
+export function lineFieldsOf(field: FieldMetadata): LineField[] {
   return (field.fields ?? [])
     .filter(({ syncable }) => syncable)
     .flatMap((line) => {
@@ -82,8 +84,21 @@ export type ColumnChanges = {
   readonly changed: readonly RecordColumn[];
 };
 
-/** The changes that make the tables match the fields that the ERP offers. Pure. */
-export function planColumns(existing: readonly RecordColumn[], fields: readonly FieldMetadata[]): ColumnChanges {
+/** A column that was filled once is updated in place when its field returns or the fields of its lines change. */
+const stateOfOffered = ({ state }: RecordColumn, lineFieldsDiffer: boolean): ColumnState => {
+  if (state === 'vanished' || state === 'stale') return 'returned';
+  return lineFieldsDiffer && state === 'live' ? 'returned' : state;
+};
+
+/**
+ * The changes that make the tables match the fields that the ERP offers. `stale` are the fields that it should offer and doesn't: their
+ * columns keep their values until it does. Pure.
+ */
+export function planColumns(
+  existing: readonly RecordColumn[],
+  fields: readonly FieldMetadata[],
+  stale: ReadonlySet<string> = new Set(),
+): ColumnChanges {
   const taken = new Set<string>([...systemColumns, ...existing.map(({ column }) => column)]);
   const added: RecordColumn[] = [];
   const changed: RecordColumn[] = [];
@@ -106,11 +121,13 @@ export function planColumns(existing: readonly RecordColumn[], fields: readonly 
     }
     kept.add(same.column);
     const lineFieldsDiffer = JSON.stringify(same.lineFields) !== JSON.stringify(wanted.lineFields);
-    if (same.state === 'vanished' || lineFieldsDiffer) changed.push({ ...same, lineFields: wanted.lineFields, state: 'loading' });
+    const state = stateOfOffered(same, lineFieldsDiffer);
+    if (state !== same.state || lineFieldsDiffer) changed.push({ ...same, lineFields: wanted.lineFields, state });
   }
   for (const column of existing) {
-    if (!kept.has(column.column) && column.state !== 'vanished' && column.state !== 'replaced')
-      changed.push({ ...column, state: 'vanished' });
+    if (kept.has(column.column) || column.state === 'replaced') continue;
+    const state = stale.has(column.field) ? 'stale' : 'vanished';
+    if (column.state !== state) changed.push({ ...column, state });
   }
   return { added, changed };
 }

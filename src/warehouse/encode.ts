@@ -62,6 +62,12 @@ function layoutOf(columns: readonly RecordColumn[]): Layout {
 /** The names of the columns whose cells make up a row, in their order. */
 export const rowColumns = (columns: readonly RecordColumn[]): string[] => layoutOf(columns).slots.map(({ column }) => column);
 
+/** Whether one of the columns `names` is empty in an encoded row. */
+export function hasEmptyCell({ row }: EncodedRecord, columns: readonly RecordColumn[], names: ReadonlySet<string>): boolean {
+  const cells = row.split('\t');
+  return layoutOf(columns).slots.some(({ column }, index) => names.has(column) && cells[index] === empty);
+}
+
 const maxCachedNames = 1_000;
 function filledNames({ slots, contentCount, names }: Layout, empties: string): string {
   const known = names.get(empties);

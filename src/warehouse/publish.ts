@@ -2,18 +2,22 @@
 // generation and the run's outcome change together, so a reader sees all of a run or none of it.
 import type { PoolClient } from 'pg';
 import { systemColumns } from './columns.ts';
-import { type DeletionRules, decideDeletions, readAbsentIds, readConfirmedIds, updateProposals } from './deletions.ts';
-import { createEpoch } from './record-state.ts';
+import { settleDeletions } from './deletion-proposals.ts';
+import type { DeletionRules } from './deletions.ts';
+import { insertNew, noContentHash, publishedColumns, updateChanged } from './merge-rows.ts';
+import { createEpoch, type ShownColumns } from './record-state.ts';
+import { writeRollingRead } from './rolling-reads.ts';
 import { LostLease, type PublishOutcome, type RunState, usesFreshTable } from './run-state-row.ts';
+import { writeStaleFields } from './stale-fields.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
-import { unchangedCountSql, unchangedIdsSql } from './unchanged.ts';
+import { unchangedCountSql } from './unchanged.ts';
 
 export type PublishRules = DeletionRules & {
   /** How far the high-water mark stays behind: changes made in the ERP shortly before the run started may not have been visible yet. */
   readonly settleMs: number;
 };
 
-type Current = { generation: string; row_count: string; active_table: string | null };
+type Current = { generation: string; row_count: string; active_table: string | null; shown_columns: ShownColumns | null };
 type Changed = { inserted: number; updated: number; unchanged: number; deleted: number; held: number; proposalId: string | null };
 type PublishContext = {
   readonly client: PoolClient;
@@ -25,7 +29,7 @@ type PublishContext = {
 
 async function lockRun(client: PoolClient, schema: string, state: RunState): Promise<Current> {
   const { rows } = await client.query<Current>(
-    `select generation, row_count, active_table from ${schema}.record_state where record_type = $1 for update`,
+    `select generation, row_count, active_table, shown_columns from ${schema}.record_state where record_type = $1 for update`,
     [state.recordType],
   );
   const owned = await client.query(
@@ -40,11 +44,6 @@ async function lockRun(client: PoolClient, schema: string, state: RunState): Pro
     throw new Error('the active table changed since the run was compared with it');
   return current;
 }
-
-/** SQL for the rows of `table` that the run's complete read did not return and that are not rejected. */
-const absentRowsSql = (schema: string, table: string, seen: string): string =>
-  `from ${schema}.${quoteIdentifier(table)} t where not exists (select from ${seen} s where s.id = t.id)
-   and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.id = t.id::text)`;
 
 async function writeTombstones({ client, schema, state, generation }: PublishContext, ids: readonly string[]): Promise<void> {
   await client.query(
@@ -65,33 +64,6 @@ async function countDifferences(client: PoolClient, read: string, table: string)
   return { inserted: Number(row?.inserted ?? 0), updated: Number(row?.updated ?? 0), unchanged: Number(row?.unchanged ?? 0) };
 }
 
-/** Inserts the new rows and returns their number. The lock on the row of record_state keeps out other writers of this table. */
-async function insertNew({ client, schema, state, generation }: PublishContext, staging: string, table: string): Promise<number> {
-  const names = state.columns.map(({ column }) => quoteIdentifier(column));
-  const { rowCount } = await client.query(
-    `insert into ${table} (${['id', 'generation', 'content_hash', ...names].join(', ')})
-     select s.id, $2, s.content_hash${names.map((name) => `, s.${name}`).join('')} from ${staging} s
-     where s.run_id = $1 and not exists (select from ${table} t where t.id = s.id)`,
-    [state.runId, generation],
-  );
-  await client.query(
-    `delete from ${schema}.tombstones d using ${staging} s where d.record_type = $1 and s.run_id = $2 and d.id = s.id::text`,
-    [state.recordType, state.runId],
-  );
-  return rowCount ?? 0;
-}
-
-/** Updates the rows whose content hash differs, and returns their number. */
-async function updateChanged({ client, state, generation }: PublishContext, staging: string, table: string): Promise<number> {
-  const names = ['content_hash', ...state.columns.map(({ column }) => quoteIdentifier(column))];
-  const { rowCount } = await client.query(
-    `update ${table} t set generation = $2, changed_at = now(), ${names.map((name) => `${name} = s.${name}`).join(', ')}
-     from ${staging} s where s.run_id = $1 and t.id = s.id and t.content_hash <> s.content_hash`,
-    [state.runId, generation],
-  );
-  return rowCount ?? 0;
-}
-
 async function mergeStaged(work: PublishContext, current: Current, active: string): Promise<Changed> {
   const { client, schema, state } = work;
   const staging = `${schema}.${quoteIdentifier(stagingTable(state.recordType))}`;
@@ -101,22 +73,11 @@ async function mergeStaged(work: PublishContext, current: Current, active: strin
     [state.runId],
   );
   const staged = Number(rows[0]?.staged ?? 0);
-  const inserted = staged === 0 ? 0 : await insertNew(work, staging, table);
-  const updated = inserted === staged ? 0 : await updateChanged(work, staging, table);
+  const merging = { ...work, staging, table, shown: current.shown_columns };
+  const inserted = staged === 0 ? 0 : await insertNew(merging);
+  const updated = await updateChanged(merging, staged - inserted);
   const unchanged = staged - inserted - updated + Number(rows[0]?.same ?? 0);
   return { inserted, updated, unchanged, ...(await removeAbsent(work, current, active)) };
-}
-
-/** Ids that the table has and the ERP lacks: those that a complete read did not return, or that an incremental run found absent. */
-async function findAbsent(work: PublishContext, table: string): Promise<string[]> {
-  const { client, schema, state } = work;
-  if (state.plan.mode === 'incremental') return readAbsentIds(work, table);
-  const seen = `(select id from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} where run_id = $2 union all ${unchangedIdsSql(schema, state, '$2')})`;
-  const { rows } = await client.query<{ id: string }>(`select t.id::text as id ${absentRowsSql(schema, table, seen)} order by t.id`, [
-    state.recordType,
-    state.runId,
-  ]);
-  return rows.map(({ id }) => id);
 }
 
 async function removeAbsent(
@@ -125,32 +86,25 @@ async function removeAbsent(
   active: string,
 ): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
   const { client, schema, state, rules } = work;
-  const absentIds = await findAbsent(work, active);
-  const decision = decideDeletions(absentIds, await readConfirmedIds(work), current.row_count, rules, state.plan.feed);
-  const proposals = await updateProposals(work, active, decision, rules, current.row_count);
-  if (decision.remove.length > 0) {
+  const { remove, ...proposals } = await settleDeletions(work, active, rules, current.row_count);
+  if (remove.length > 0) {
     const type = state.plan.idType === 'integer' ? 'bigint' : 'text';
-    const gone = await client.query(`delete from ${schema}.${quoteIdentifier(active)} where id = any($1::${type}[])`, [decision.remove]);
-    if (gone.rowCount !== decision.remove.length)
-      throw new Error(`${decision.remove.length} rows were to be deleted, but ${gone.rowCount} were`);
-    await writeTombstones(work, decision.remove);
+    const gone = await client.query(`delete from ${schema}.${quoteIdentifier(active)} where id = any($1::${type}[])`, [remove]);
+    if (gone.rowCount !== remove.length) throw new Error(`${remove.length} rows were to be deleted, but ${gone.rowCount} were`);
+    await writeTombstones(work, remove);
   }
-  return { deleted: decision.remove.length, ...proposals };
+  return { deleted: remove.length, ...proposals };
 }
 
 /** Copies the rows that a fresh table must keep from the old one, and writes tombstones for those that are deleted. */
 async function carryOver(work: PublishContext, current: Current, old: string): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
   const { client, schema, state, rules } = work;
   const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
-  const missing = await client.query<{ id: string; rejected: boolean }>(
-    `select t.id::text as id, exists (select from ${schema}.rejections r where r.record_type = $1 and r.id = t.id::text) as rejected
-     from ${schema}.${quoteIdentifier(old)} t where not exists (select from ${fresh} s where s.id = t.id)`,
-    [state.recordType],
+  const missing = await client.query<{ id: string }>(
+    `select t.id::text as id from ${schema}.${quoteIdentifier(old)} t where not exists (select from ${fresh} s where s.id = t.id)`,
   );
-  const absentIds = missing.rows.filter(({ rejected }) => !rejected).map(({ id }) => id);
-  const decision = decideDeletions(absentIds, await readConfirmedIds(work), current.row_count, rules, state.plan.feed);
-  const proposals = await updateProposals(work, old, decision, rules, current.row_count);
-  const removed = new Set(decision.remove);
+  const { remove, ...proposals } = await settleDeletions(work, old, rules, current.row_count);
+  const removed = new Set(remove);
   const kept = missing.rows.map(({ id }) => id).filter((id) => !removed.has(id));
   if (kept.length > 0) {
     const shared = await client.query<{ name: string }>(
@@ -163,23 +117,29 @@ async function carryOver(work: PublishContext, current: Current, old: string): P
       kept,
     ]);
   }
-  if (decision.remove.length > 0) await writeTombstones(work, decision.remove);
-  return { deleted: decision.remove.length, ...proposals };
+  if (remove.length > 0) await writeTombstones(work, remove);
+  return { deleted: remove.length, ...proposals };
 }
 
-/** Copies the values of columns that this run doesn't read: published versions may read them. */
+/**
+ * Copies the values of columns that this run doesn't read or doesn't publish: published versions may read them. A row that takes over a
+ * value instead of what was read loses its content hash, so that the next read compares it.
+ */
 async function carryOldColumns({ client, schema, state }: PublishContext, old: string): Promise<void> {
   const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
   const shared = await client.query<{ name: string }>(
     `select a.attname as name from pg_attribute a join pg_attribute b on b.attname = a.attname
      where a.attrelid = $1::regclass and b.attrelid = $2::regclass and a.attnum > 0 and b.attnum > 0 and not a.attisdropped and not b.attisdropped
        and a.attname <> all($3)`,
-    [`${schema}.${quoteIdentifier(old)}`, fresh, [...systemColumns, ...state.columns.map(({ column }) => column)]],
+    [`${schema}.${quoteIdentifier(old)}`, fresh, [...systemColumns, ...publishedColumns(state).map(({ column }) => column)]],
   );
   const names = shared.rows.map(({ name }) => quoteIdentifier(name));
   if (names.length === 0) return;
+  const withheld = state.columns.filter((column) => !publishedColumns(state).includes(column));
+  const keepsHash = withheld.map(({ column }) => `o.${quoteIdentifier(column)} is null`).join(' and ') || 'true';
+  const hash = `content_hash = case when ${keepsHash} then f.content_hash else ${noContentHash} end`;
   await client.query(
-    `update ${fresh} f set ${names.map((name) => `${name} = o.${name}`).join(', ')} from ${schema}.${quoteIdentifier(old)} o
+    `update ${fresh} f set ${hash}, ${names.map((name) => `${name} = o.${name}`).join(', ')} from ${schema}.${quoteIdentifier(old)} o
      where o.id = f.id and (${names.map((name) => `o.${name} is not null`).join(' or ')})`,
   );
 }
@@ -226,12 +186,14 @@ async function closeRejections({ client, schema, state }: PublishContext, table:
  * incremental run never moves it back. It always stays `settleMs` behind the ERP's clock, for changes that were not visible yet.
  */
 async function writeState({ client, schema, state, rules }: PublishContext, generation: string, rowCount: number): Promise<void> {
-  const { mode, maxModified, scanned } = state.plan;
+  const { mode, maxModified, scanned, today } = state.plan;
   await client.query(
     `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4,
        high_water = case when $6 then $5::timestamptz - make_interval(secs => $8)
          else greatest(high_water, least($7::timestamptz, $5::timestamptz - make_interval(secs => $8))) end,
        reconciled_at = case when $6 or $9 then $5::timestamptz else reconciled_at end,
+       scanned_on = case when $6 or $9 then $10::date else scanned_on end,
+       compared_at = case when $6 or $9 then (select started_at from ${schema}.run_state where run_id = $4) else compared_at end,
        synced_at = (select started_at from ${schema}.run_state where run_id = $4) where record_type = $1`,
     [
       state.recordType,
@@ -244,8 +206,10 @@ async function writeState({ client, schema, state, rules }: PublishContext, gene
       maxModified ?? '-infinity',
       rules.settleMs / 1000,
       scanned,
+      today,
     ],
   );
+  await writeRollingRead(client, schema, state);
 }
 
 /**
@@ -275,21 +239,23 @@ export async function publishRun(
   const { inserted, updated, unchanged, deleted, held, proposalId, rowCount } = changed;
   const hasChanges = fresh || inserted + updated + deleted > 0;
   const generation = hasChanges ? next : current.generation;
+  const stale = await writeStaleFields(client, schema, state, fresh ? state.targetTable : (current.active_table ?? ''));
   await writeState(work, generation, rowCount);
   if (state.plan.mode === 'full') {
     await client.query(
-      `update ${schema}.record_columns set state = 'live' where record_type = $1 and state = 'loading' and column_name = any($2)`,
-      [state.recordType, state.columns.map(({ column }) => column)],
+      `update ${schema}.record_columns set state = 'live' where record_type = $1 and state in ('loading', 'returned') and column_name = any($2)`,
+      [state.recordType, publishedColumns(state).map(({ column }) => column)],
     );
   }
   const counts = { fetched: state.counters.fetched, inserted, updated, unchanged, deleted, rejected: open };
   verify(counts, rowCount, held);
   const outcome: PublishOutcome = {
-    status: open > 0 || held > 0 ? 'partial' : 'succeeded',
+    status: open > 0 || held > 0 || Object.keys(stale).length > 0 ? 'partial' : 'succeeded',
     generation,
     counts,
     heldDeletions: held,
     proposalId,
+    stale,
   };
   await client.query(`update ${schema}.run_state set outcome = $2, updated_at = now() where run_id = $1`, [
     state.runId,

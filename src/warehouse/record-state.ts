@@ -3,6 +3,33 @@ import { randomBytes } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { sqlState } from '../db/pg-errors.ts';
 
+/** A field whose stored values may be out of date. */
+export type StaleField = {
+  /** Since when, by the database's clock, RFC 3339 UTC. */
+  readonly since: string;
+  /** `syncedAt` of the last published run that could read it; null when unknown. */
+  readonly syncedAt: string | null;
+  /** `unreadable`: the ERP doesn't offer it to the integration role · `empty`: it came empty in records that had values. */
+  readonly reason: 'unreadable' | 'empty';
+  /** What the ERP or the proof said, one sentence. */
+  readonly message: string;
+  /** Only for `lines`: the fields of lines that it concerns; absent when it concerns the lines as a whole. */
+  readonly lineFields?: readonly string[];
+  /** Only for `empty`: its display text came empty, and the field itself did not. */
+  readonly labelOnly?: true;
+  /** Only for `empty`: some of the records that came empty. */
+  readonly ids?: readonly string[];
+};
+/** The fields whose stored values a run leaves as they are, by name. `syncedAt` null: it isn't known when they could last be read. */
+export type StalePlan = Readonly<Record<string, Omit<StaleField, 'since' | 'syncedAt'> & { readonly syncedAt?: null }>>;
+/** By field name. `lines` means the lines with all of their fields. */
+export type StaleFields = Readonly<Record<string, StaleField>>;
+
+/** A column that an API version shows; `lineFields` names the fields of lines that it shows. */
+export type ShownColumn = { readonly column: string; readonly lineFields?: readonly string[] };
+/** By API version. */
+export type ShownColumns = Readonly<Record<string, readonly ShownColumn[]>>;
+
 export type RecordState = {
   readonly recordType: string;
   readonly idType: 'integer' | 'text';
@@ -16,7 +43,16 @@ export type RecordState = {
   readonly highWater: string | null;
   /** When the last published run started to read the ERP, by the database's clock, RFC 3339 UTC; null before the first. */
   readonly syncedAt: string | null;
+  /** The ERP's calendar day of the last scan or full read, YYYY-MM-DD; null before the first. */
+  readonly scannedOn: string | null;
+  /** Null in a database of an older version until it has been moved over: every column counts as shown. */
+  readonly shownColumns: ShownColumns | null;
+  readonly staleFields: StaleFields;
+  /** Fields that an administrator accepted as missing, by name. */
+  readonly acceptedFields: Readonly<Record<string, AcceptedField>>;
 };
+/** `at`: RFC 3339 UTC. The rest is as in the stale field that was accepted. */
+export type AcceptedField = { readonly at: string } & Pick<StaleField, 'reason' | 'lineFields' | 'labelOnly' | 'ids'>;
 
 type StateRow = {
   record_type: string;
@@ -27,6 +63,10 @@ type StateRow = {
   active_table: string | null;
   high_water: string | null;
   synced_at: string | null;
+  scanned_on: string | null;
+  shown_columns: ShownColumns | null;
+  stale_fields: StaleFields;
+  accepted_fields: RecordState['acceptedFields'];
 };
 
 /** SQL for an instant as text, truncated to seconds: the format in which this service shows times. */
@@ -42,7 +82,8 @@ export async function readRecordState(
   recordType: string,
 ): Promise<RecordState | undefined> {
   const { rows } = await client.query<StateRow>(
-    `select record_type, id_type, generation, row_count, epoch, active_table, ${rfc3339Sql('high_water')} as high_water, ${rfc3339Sql('synced_at')} as synced_at
+    `select record_type, id_type, generation, row_count, epoch, active_table, ${rfc3339Sql('high_water')} as high_water, ${rfc3339Sql('synced_at')} as synced_at,
+       scanned_on::text as scanned_on, shown_columns, stale_fields, accepted_fields
      from ${schema}.record_state where record_type = $1`,
     [recordType],
   );
@@ -57,7 +98,24 @@ export async function readRecordState(
     activeTable: row.active_table,
     highWater: row.high_water,
     syncedAt: row.synced_at,
+    scannedOn: row.scanned_on,
+    shownColumns: row.shown_columns,
+    staleFields: row.stale_fields,
+    acceptedFields: row.accepted_fields,
   };
+}
+
+/** Adds the entries to the columns that versions show of the record type, replacing those of the same version. */
+export async function mergeShownColumns(
+  client: Pick<PoolClient, 'query'>,
+  schema: string,
+  recordType: string,
+  added: ShownColumns,
+): Promise<void> {
+  await client.query(`update ${schema}.record_state set shown_columns = coalesce(shown_columns, '{}') || $2 where record_type = $1`, [
+    recordType,
+    JSON.stringify(added),
+  ]);
 }
 
 /** Random, so that it matches no other table, no other state of the same table, and can't be guessed. */
@@ -74,7 +132,8 @@ export async function replaceEpochs(client: Pick<PoolClient, 'query'>, schema: s
   // Created here rather than by an SQL function: Citus does not accept volatile functions in an UPDATE.
   for (const { record_type: recordType } of rows)
     await client.query(
-      `update ${schema}.record_state set epoch = case when epoch is not null then $2 end, reconciled_at = null where record_type = $1`,
+      `update ${schema}.record_state set epoch = case when epoch is not null then $2 end, reconciled_at = null, scanned_on = null
+       where record_type = $1`,
       [recordType, createEpoch()],
     );
   return rows.length;

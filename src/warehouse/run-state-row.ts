@@ -2,12 +2,26 @@
 // the newest lease may change it.
 import type { PoolClient } from 'pg';
 import type { RecordColumn } from './columns.ts';
+import type { StalePlan } from './record-state.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
 
 export type RunCounters = { readonly fetched: number; readonly rejected: number; readonly pages: number };
 
-/** The steps of a run, in order. A full run has only `pages`; `scan` and `rescan` happen only when they are needed. */
-export type RunStep = 'pages' | 'listed' | 'rejected' | 'open' | 'feed' | 'approved' | 'count' | 'scan' | 'rescan' | 'done';
+/** The steps of a run, in order. A full run has only `pages`, `lines` and `done`; `scan` and `rescan` happen only when they are needed. */
+export type RunStep =
+  | 'pages'
+  | 'listed'
+  | 'lineChanges'
+  | 'rejected'
+  | 'open'
+  | 'rolling'
+  | 'feed'
+  | 'approved'
+  | 'count'
+  | 'scan'
+  | 'rescan'
+  | 'lines'
+  | 'done';
 
 /** What a run is to do, and what it found in addition to rows: all that a resumed or re-published run needs to know without the ERP. */
 export type RunPlan = {
@@ -24,6 +38,12 @@ export type RunPlan = {
   readonly scanned: boolean;
   /** Approved proposals that this run carries out. */
   readonly approved: readonly string[];
+  /** The ERP's calendar day when the run started, YYYY-MM-DD; null while unknown. */
+  readonly today: string | null;
+  /** Fields whose stored values stay because they can't be read or came empty, by name: their columns are not published. */
+  readonly stale: StalePlan;
+  /** The run's part of the rolling full read; null when it read none. */
+  readonly rolling: RollingSlice | null;
   /** The table and its generation that a complete read compares its pages with; null when every row is staged. */
   readonly comparedWith?: ComparedWith | null;
   /** Of the current scan: the ERP's count before it, the number of rows listed, and the ids that could not be read. */
@@ -32,8 +52,21 @@ export type RunPlan = {
   readonly unread: readonly string[];
   /** The current scan listed its last range and is still to be evaluated. */
   readonly ended: boolean;
+  /** Of the step `lines` in a full run: the page up to which the lines of unchanged records were compared; -1 before the first. */
+  readonly provedPage: number;
   /** Facts for the proof, by check. */
-  readonly facts: Readonly<Record<string, Readonly<Record<string, number | string | boolean | null>>>>;
+  readonly facts: Readonly<Record<string, Readonly<Record<string, number | string | boolean | readonly string[] | null>>>>;
+};
+
+/** `startedAt`: the ERP's clock at the start of the pass. `from` and `to`: the ids between which records were read, null at either end. */
+export type RollingSlice = {
+  readonly startedAt: string;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly records: number;
+  readonly pages: number;
+  /** The slice reached the last record. */
+  readonly ended: boolean;
 };
 
 export type ComparedWith = { readonly table: string; readonly generation: string };
@@ -45,11 +78,16 @@ export const createRunPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): R
   feed: 'unknown',
   scanned: false,
   approved: [],
+  today: null,
+  stale: {},
+  rolling: null,
   counted: 0,
   listed: 0,
   unread: [],
   ended: false,
-  facts: {},
+  provedPage: -1,
+  // Marks runs that confirm absence by id: the older version of this service, which may have started the run, didn't.
+  facts: of.mode === 'full' ? { absent: { read: 0, absent: 0 } } : {},
 });
 
 export type RunState = {
@@ -77,6 +115,8 @@ export type PublishOutcome = {
   readonly heldDeletions: number;
   /** The proposal that lists them. */
   readonly proposalId?: string | null;
+  /** The fields whose stored values stay, without those that are accepted as missing; absent when an older version published. */
+  readonly stale?: StalePlan;
 };
 
 /** Another worker holds the run, or the page was already written: the worker must stop and write nothing more. */
@@ -110,8 +150,8 @@ const stateOf = (row: StateRow): RunState => ({
   page: row.page,
   checkpoint: row.checkpoint,
   complete: row.complete,
-  // A run that was started by an older version of this service has no plan; it reads everything.
-  plan: row.plan ?? createRunPlan({ mode: 'full', idType: 'integer', since: null }),
+  // A run that was started by an older version of this service has no plan and reads everything, or lacks some of the plan's fields.
+  plan: { ...createRunPlan({ mode: 'full', idType: 'integer', since: null }), facts: {}, ...row.plan },
   counters: row.counters,
   outcome: row.outcome,
 });

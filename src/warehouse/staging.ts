@@ -24,14 +24,22 @@ export type StagedPage = {
   readonly plan?: Partial<RunPlan>;
 };
 /** `feed`: the ERP lists it as deleted · `approved`: its deletion was approved · `absent`: the ERP does not return it, unconfirmed. */
-export type AbsentRecord = { readonly id: string; readonly proof: 'feed' | 'approved' | 'absent' };
+export type AbsentRecord = {
+  readonly id: string;
+  readonly proof: 'feed' | 'approved' | 'absent';
+  /** The stored records that name it, where that was looked up and there are some. */
+  readonly referencedBy?: readonly Reference[];
+};
+/** How many stored records of a type name a record in a field; a field of lines is `<field>.<field of the line>`. */
+export type Reference = { readonly recordType: string; readonly field: string; readonly count: number };
 
 type Removed = { readonly staged: number; readonly rejected: number };
 const advance = ({ counters }: RunState, page: StagedPage, removed: Removed): RunState['counters'] => ({
   ...counters,
   fetched: counters.fetched + page.records.length + page.rejected.length - removed.staged - removed.rejected,
   rejected: counters.rejected + page.rejected.length - removed.rejected,
-  pages: counters.pages + 1,
+  // Steps and records that are read by id are staged likewise, and are no pages of the list of records.
+  pages: counters.pages + (page.rereads === true ? 0 : 1),
 });
 
 const chunkLength = 131_072;
@@ -122,9 +130,9 @@ async function removeEarlierReads(client: PoolClient, schema: string, state: Run
 
 async function writeAbsent(client: PoolClient, schema: string, state: RunState, absent: readonly AbsentRecord[]): Promise<void> {
   await client.query(
-    `insert into ${schema}.staged_deletions as held (run_id, record_type, id, proof)
-     select $1, $2, d.id, d.proof from jsonb_to_recordset($3::jsonb) as d(id text, proof text)
-     on conflict (run_id, id) do update set proof = case when held.proof = 'absent' then excluded.proof else held.proof end`,
+    `insert into ${schema}.staged_deletions as held (run_id, record_type, id, proof, referenced_by)
+     select $1, $2, d.id, d.proof, d."referencedBy" from jsonb_to_recordset($3::jsonb) as d(id text, proof text, "referencedBy" jsonb)
+     on conflict (run_id, id) do update set referenced_by = excluded.referenced_by, proof = case when held.proof = 'absent' then excluded.proof else held.proof end`,
     [state.runId, state.recordType, JSON.stringify(absent)],
   );
 }

@@ -14,18 +14,45 @@ create table if not exists record_state (
   high_water timestamptz,
   published_run uuid,
   synced_at timestamptz,
+  -- The ERP's clock at the start of the last scan or full read, and the database's clock then.
   reconciled_at timestamptz,
+  compared_at timestamptz,
+  -- The ERP's calendar day of the last scan or full read.
+  scanned_on date,
   -- The fields that the ERP offered to the last run, by name, with their types.
-  erp_fields jsonb
+  erp_fields jsonb,
+  -- By API version: the columns that it shows, as [{"column", "lineFields"?}]. Null until an older database has been moved over: then every
+  -- column counts as shown. Versions are entered before they go live and stay.
+  shown_columns jsonb,
+  -- Fields whose stored values may be out of date, by name: {"since", "syncedAt", "reason": "unreadable" or "empty", "message"}.
+  stale_fields jsonb not null default '{}',
+  -- Fields that an administrator accepted as missing, by name: {"at", "reason"}.
+  accepted_fields jsonb not null default '{}'
 );
--- Which physical column holds which field. A column is 'loading' until a complete full run has filled it.
+-- The rolling full read of a record type: a pass over all records in slices, each within an incremental run.
+create table if not exists rolling_reads (
+  record_type text primary key,
+  -- The ERP's clock at the start of the pass; null between two passes.
+  pass_started_at timestamptz,
+  -- The id up to which the pass has read; null at its start.
+  cursor_id text,
+  records bigint not null default 0,
+  pages integer not null default 0,
+  -- The ERP's clock at the start of the last complete pass or full run: every record was read in full at or after it.
+  complete_since timestamptz,
+  -- The ERP's clock at the start of the last run that read a part of the pass; null between two passes.
+  last_read_at timestamptz
+);
+-- Which physical column holds which field. A column is 'loading' until a complete full run has filled it. 'stale': a version shows it and
+-- the ERP can't read it at the moment · 'vanished': the ERP no longer has it · 'returned': it can be read again, and the next full run
+-- updates its values in place · 'replaced': the field has another type now.
 create table if not exists record_columns (
   record_type text not null,
   column_name text not null,
   field text not null,
   part text not null check (part in ('value', 'label', 'lines')),
   type text not null,
-  state text not null check (state in ('loading', 'live', 'vanished', 'replaced')),
+  state text not null check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced')),
   line_fields jsonb,
   position integer not null,
   primary key (record_type, column_name)
@@ -85,6 +112,8 @@ create table if not exists staged_deletions (
   record_type text not null,
   id text not null,
   proof text not null check (proof in ('feed', 'approved', 'absent')),
+  -- The stored records that still name it, as [{"recordType", "field", "count"}]; null when none does or the absence is confirmed.
+  referenced_by jsonb,
   primary key (run_id, id)
 );
 -- Ids of the records that a complete read found equal to those that readers see, page by page.
@@ -95,17 +124,31 @@ create table if not exists staged_unchanged (
   ids text[] not null,
   primary key (run_id, page)
 );
--- Absent records that stay until their deletion is approved ('open'), or because the configuration deletes nothing ('kept').
+-- Absent records that stay until their deletion is approved ('open'), because the configuration deletes nothing ('kept'), or because an
+-- administrator rejected their deletion ('rejected', at most one per record type).
 create table if not exists deletion_proposals (
   id uuid primary key,
   record_type text not null,
   ids text[] not null,
   evidence jsonb not null,
-  status text not null default 'open' check (status in ('open', 'kept', 'superseded', 'approved', 'applied')),
+  status text not null default 'open' check (status in ('open', 'kept', 'superseded', 'approved', 'applied', 'rejected')),
+  -- Rises with every change of ids.
+  revision integer not null default 1,
   created_at timestamptz not null default now(),
   closed_at timestamptz
 );
 create unique index if not exists one_open_proposal on deletion_proposals (record_type) where status in ('open', 'kept');
+create unique index if not exists one_rejected_proposal on deletion_proposals (record_type) where status = 'rejected';
+-- What is known of the records that a proposal lists and that stay for now.
+create table if not exists absent_records (
+  record_type text not null,
+  id text not null,
+  -- The latest time at which the ERP is known to have had it, by the database's clock: the start of the last complete read or scan before
+  -- it was found absent, or the last change that was read, whichever is later.
+  last_seen_at timestamptz,
+  referenced_by jsonb,
+  primary key (record_type, id)
+);
 -- Changes of the ERP's fields that are not delivered to drift_events yet; rows are deleted on delivery.
 create table if not exists drift_outbox (
   id uuid primary key,

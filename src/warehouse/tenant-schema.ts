@@ -46,7 +46,7 @@ export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
 
 /** Tables added after the first version of this service; when one is missing, an older version created the schema.
  * A new column alone isn't noticed: add a table or another check. */
-const laterTables = ['staged_unchanged', 'pruned_tombstones'];
+const laterTables = ['staged_unchanged', 'pruned_tombstones', 'rolling_reads', 'absent_records'];
 
 /**
  * Upgrades a schema that an older version of this service created. Rejects with 55P03 when its tables stay locked for 5 s, and with
@@ -62,15 +62,38 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   await ctx.db.control.transaction(async (tx) => {
     await tx.raw("set local lock_timeout = '5s'");
     await tx.raw(
-      `alter table ${schema}.record_state add column if not exists reconciled_at timestamptz, add column if not exists erp_fields jsonb`,
+      `alter table ${schema}.record_state add column if not exists reconciled_at timestamptz, add column if not exists compared_at timestamptz, add column if not exists erp_fields jsonb,
+         add column if not exists scanned_on date, add column if not exists shown_columns jsonb,
+         add column if not exists stale_fields jsonb not null default '{}', add column if not exists accepted_fields jsonb not null default '{}'`,
+    );
+    await tx.raw(
+      `alter table ${schema}.record_columns drop constraint if exists record_columns_state_check,
+         add constraint record_columns_state_check check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced'))`,
+    );
+    await tx.raw(
+      `alter table if exists ${schema}.deletion_proposals add column if not exists revision integer not null default 1,
+         drop constraint if exists deletion_proposals_status_check,
+         add constraint deletion_proposals_status_check check (status in ('open', 'kept', 'superseded', 'approved', 'applied', 'rejected'))`,
     );
     await tx.raw(
       `alter table ${schema}.rejections add column if not exists last_seen_at timestamptz not null default now(),
          add column if not exists attempts integer not null default 1, add column if not exists last_run_id uuid`,
     );
+    await tx.raw(`alter table if exists ${schema}.staged_deletions add column if not exists referenced_by jsonb`);
     await tx.raw(`alter table ${schema}.run_state add column if not exists plan jsonb`);
   });
   await createTenantSchema(ctx, organizationId);
+}
+
+/** The organizations whose schema an older version of this service created. One query over the catalog, whatever their number. */
+export async function listOutdatedOrganizations(ctx: Pick<Ctx, 'db'>): Promise<string[]> {
+  const { rows } = await ctx.db.data.query<{ id: string }>(
+    `select substr(n.nspname, 4)::uuid::text as id from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p')
+     where n.nspname ~ '^wh_[0-9a-f]{32}$' and c.relname = any($1::text[]) group by n.nspname
+     having bool_or(c.relname = 'record_state') and count(*) < cardinality($1::text[]) order by 1`,
+    [['record_state', ...laterTables]],
+  );
+  return rows.map(({ id }) => id);
 }
 
 /**

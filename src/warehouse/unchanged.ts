@@ -1,7 +1,7 @@
 // A complete read of a table that stays in place stages only the records that differ from it. Of records with the same content hash it
 // stores only the ids, one row per page: enough to prove that all were read and to find absent ones, at a fraction of the writes.
 import type { PoolClient } from 'pg';
-import type { EncodedRecord } from './encode.ts';
+import { type EncodedRecord, hasEmptyCell } from './encode.ts';
 import type { RunState } from './run-state-row.ts';
 import { quoteIdentifier } from './table.ts';
 
@@ -14,6 +14,20 @@ const isComparable = ({ id }: EncodedRecord, { plan }: RunState): boolean => pla
 /** Builds the array literal directly: integers need no quoting, and a page has a thousand of them. */
 const idArray = (ids: readonly string[], { plan }: RunState): string | readonly string[] =>
   plan.idType === 'integer' ? `{${ids.join()}}` : ids;
+
+type Returned = { readonly sql: string; readonly emptied: readonly boolean[] };
+/**
+ * A content hash leaves out empty columns, and those that were not read when the row was written. So where a field returned and is empty
+ * in the ERP, a stored value differs although the hashes are the same. `sql` is true where there is no such value.
+ */
+function returnedColumns({ columns }: RunState, compared: readonly EncodedRecord[]): Returned | null {
+  const returned = new Set(columns.filter(({ state }) => state === 'returned').map(({ column }) => column));
+  if (returned.size === 0) return null;
+  return {
+    sql: [...returned].map((name) => `t.${quoteIdentifier(name)} is null`).join(' and '),
+    emptied: compared.map((record) => hasEmptyCell(record, columns, returned)),
+  };
+}
 
 /**
  * Returns the records that are new or differ from the table that the run is compared with, and stores the ids of the others. Publishing
@@ -29,16 +43,25 @@ export async function filterChanged(
   if (comparedWith === null || records.length === 0) return records;
   const compared = records.filter((record) => isComparable(record, state));
   const ids = compared.map(({ id }) => id);
+  const returned = returnedColumns(state, compared);
+  const isStored = returned === null ? '' : ` and (not ($6::boolean[])[a.n::integer] or (${returned.sql}))`;
   const { rows } = await client.query<{ n: number }>(
     `with compared as materialized (
-       select a.id, a.n::integer as n, t.content_hash is not distinct from substring($2::bytea from (a.n::integer - 1) * ${hashBytes} + 1 for ${hashBytes}) as same
+       select a.id, a.n::integer as n, t.content_hash is not distinct from substring($2::bytea from (a.n::integer - 1) * ${hashBytes} + 1 for ${hashBytes})${isStored} as same
        from unnest($1::${idType(state)}[]) with ordinality a(id, n) left join ${schema}.${quoteIdentifier(comparedWith.table)} t on t.id = a.id
      ), stored as (
        insert into ${schema}.staged_unchanged (run_id, page, record_type, ids)
        select $3, $4, $5, array_agg(id::text) from compared where same having count(*) > 0
      )
      select n from compared where not same`,
-    [idArray(ids, state), `\\x${compared.map(({ hash }) => hash).join('')}`, state.runId, state.page, state.recordType],
+    [
+      idArray(ids, state),
+      `\\x${compared.map(({ hash }) => hash).join('')}`,
+      state.runId,
+      state.page,
+      state.recordType,
+      ...(returned === null ? [] : [returned.emptied]),
+    ],
   );
   if (rows.length === 0 && compared.length === records.length) return [];
   const changed = new Set(rows.map(({ n }) => compared[n - 1]));

@@ -28,6 +28,28 @@ describe('readConfig', () => {
     expect(config.settings).toMatchObject({ publicUrl: 'http://127.0.0.1:8080', production: false, rateLimitPerMinute: 60, oidc: null });
   });
 
+  it('has the defaults of syncs that are documented', () => {
+    const { erp, sync } = readConfig({}).settings;
+    expect(erp).toMatchObject({ concurrency: 2, requestTimeoutMs: 120_000 });
+    expect(sync).toMatchObject({
+      leaseMs: 60_000,
+      renewMs: 15_000,
+      retryBaseMs: 10_000,
+      retryMaxMs: 1_800_000,
+      maxAttemptsWithoutProgress: 5,
+      pageSize: 1_000,
+      overlapMs: 600_000,
+      settleMs: 300_000,
+      recentlyClosedDays: 7,
+      fullReadDays: 7,
+    });
+    const set = { SYNC_LEASE_SECONDS: '20', ERP_CONCURRENCY: '4', SYNC_RECENTLY_CLOSED_DAYS: '3', SYNC_FULL_READ_DAYS: '14' };
+    expect(readConfig(set).settings).toMatchObject({
+      erp: { concurrency: 4 },
+      sync: { leaseMs: 20_000, renewMs: 5_000, recentlyClosedDays: 3, fullReadDays: 14 },
+    });
+  });
+
   it('rejects URLs of which only a part would be used, or that match nothing', () => {
     expect(problemsOf({ PUBLIC_URL: 'https://portal.example.org/api?x=1' })).toEqual(['PUBLIC_URL']);
     expect(problemsOf({ CORS_ORIGINS: 'https://shop.example,*' })).toEqual(['CORS_ORIGINS']);

@@ -137,12 +137,30 @@ describe('an alert', () => {
   it('reports that deletions wait for approval, how many, and how to approve them', async () => {
     await world.sync();
     for (let id = 1; id <= 40; id += 1) world.erp.records.delete(String(id));
-    await world.sync();
+    const { error } = await world.sync();
     await world.sync();
     const sent = await mails();
     expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things is holding back deletions'));
     expect(sent[0]?.mail.text).toContain('40 records are absent');
     expect(sent[0]?.mail.text).toContain(`/sync-configs/${world.configId}/approve-deletions`);
+    const twenty = Array.from({ length: 20 }, (_unused, n) => n + 1).join(', ');
+    expect(sent[0]?.mail.text).toContain(`Records, by number or id: ${twenty} and 20 more.`);
+    expect(sent[0]?.mail.text).not.toContain('name 1');
+    const link = `${apiUrl}/sync-configs/${world.configId}/deletion-proposals/${error?.proposalId}`;
+    expect(sent[0]?.mail.text).toContain(link);
+    expect(sent[0]?.mail.html).toContain(link);
+  });
+
+  it('shows the numbers of held records, and the id where a number may be a name', async () => {
+    const numbers: Record<string, string> = { 1: 'INV-0001', 2: 'Smith & Sons 2', 3: 'Jones' };
+    for (const [id, number] of Object.entries(numbers)) world.erp.put(id, { name: number });
+    world.erp.shownAs = { number: 'name', name: 'name', date: null, amount: 'total' };
+    await world.sync();
+    for (let id = 1; id <= 8; id += 1) world.erp.records.delete(String(id));
+    await world.sync();
+    const [sent] = await mails();
+    expect(sent?.mail.text).toContain('Records, by number or id: INV-0001, 2, 3, 4, 5, 6, 7, 8.');
+    expect(sent?.mail.text).not.toContain('Smith');
   });
 
   it('of a pause is sent once, instead of the failure; the recovery is reported with the next run, not with the fix', async () => {

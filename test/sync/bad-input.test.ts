@@ -12,7 +12,7 @@ let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  const quick = { pageSize: 10, retryBaseMs: 2, retryMaxMs: 4, scanEveryMs: 0 };
+  const quick = { pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 };
   ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...quick } } };
 });
 afterEach(() => endOpenRuns(database));
@@ -37,6 +37,13 @@ describe('over the wire', () => {
       ...more,
     });
 
+  /** Another day for each run, so that each incremental one scans. */
+  let days = 0;
+  const nextDay = (): string => {
+    days += 1;
+    return new Date(Date.UTC(2026, 4, days)).toISOString().slice(0, 10);
+  };
+
   /** The id in the row, if the row can be parsed. */
   function idText(id: number, text: string): string {
     try {
@@ -53,7 +60,11 @@ describe('over the wire', () => {
     const listed = /IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').map(Number);
     const found = [...rows].filter(([id]) => id > after && (listed?.includes(id) ?? true)).toSorted(([a], [b]) => a - b);
     const isIdsAlone = query.startsWith('SELECT t.id AS id FROM');
-    const items = found.flatMap(([id, texts]) => texts.map((text) => (isIdsAlone ? `{"id":${idText(id, text)}}` : text)));
+    const isIdsWithTimes = query.split(' FROM ')[0]?.match(/ AS /g)?.length === 2 && query.includes(' AS lastmodifieddate FROM ');
+    const modified = (text: string): string => /"lastmodifieddate":"([^"]*)"/.exec(text)?.[1] ?? '';
+    const listing = (id: number, text: string) =>
+      `{"id":${idText(id, text)}${isIdsWithTimes ? `,"lastmodifieddate":"${modified(text)}"` : ''}}`;
+    const items = found.flatMap(([id, texts]) => texts.map((text) => (isIdsAlone || isIdsWithTimes ? listing(id, text) : text)));
     return { items: items.slice(0, limit), hasMore: items.length > limit };
   }
 
@@ -62,6 +73,7 @@ describe('over the wire', () => {
     wire = await startWire();
     wire.answer = (seen, response) => {
       if (seen.path.endsWith('serverTime')) return { serverTime: '2026-05-01T12:00:00.000Z' };
+      if (seen.query.includes(' AS today ')) return { items: [{ today: nextDay() }], hasMore: false };
       if (seen.query.includes('deletedrecord')) return { items: [], hasMore: false };
       if (seen.query.includes('COUNT(*)')) return { items: [{ n: String([...rows.values()].flat().length) }], hasMore: false };
       const { items, hasMore } = select(seen);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../src/connectors/connector.ts';
 import { canonicalText, columnsToCompare, differsFromErp, fieldsToScan } from '../../src/sync/compare.ts';
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
-import { decideDeletions } from '../../src/warehouse/deletions.ts';
+import { decideDeletions, maxDeletions } from '../../src/warehouse/deletions.ts';
 import { datedFields, field } from './fixture.ts';
 
 describe('canonicalText', () => {
@@ -33,6 +33,8 @@ const recordType: RecordTypeMetadata = {
   idType: 'integer',
   openWhen: null,
   modifiedField: 'modified',
+  linesModifiedField: null,
+  shownAs: { number: null, name: null, date: null, amount: null },
   fields: [...datedFields, { ...field('unpaid', 'number'), volatile: true }, field('entity', 'reference'), field('lines', 'lines', [])],
 };
 const column = (name: string, more: Partial<RecordColumn> = {}): RecordColumn => ({
@@ -75,24 +77,62 @@ describe('decideDeletions', () => {
   const ids = (n: number): string[] => Array.from({ length: n }, (_unused, index) => String(index + 1));
   const rules = { deletions: 'reconcile' as const, maxDeleteShare: 0.02 };
 
-  it('deletes at most twenty merely absent records, or the share of a large table', () => {
-    expect(decideDeletions(ids(20), new Set(), '30', rules, 'available')).toEqual({ remove: ids(20), stay: [] });
-    expect(decideDeletions(ids(21), new Set(), '30', rules, 'available')).toEqual({ remove: [], stay: ids(21) });
-    expect(decideDeletions(ids(200), new Set(), '10000', rules, 'hidden').stay).toEqual([]);
-    expect(decideDeletions(ids(201), new Set(), '10000', rules, 'hidden').stay).toHaveLength(201);
+  const none: ReadonlySet<string> = new Set();
+  const decide = (
+    absent: readonly string[],
+    rows: number,
+    more: { confirmed?: ReadonlySet<string>; referenced?: ReadonlySet<string>; rejected?: ReadonlySet<string> } = {},
+    deletions: 'reconcile' | 'feed' | 'none' = 'reconcile',
+    feed: 'available' | 'hidden' = 'available',
+  ) => decideDeletions({ absent, confirmed: none, referenced: none, rejected: none, ...more }, String(rows), { ...rules, deletions }, feed);
+
+  it.each([
+    // rows, the most that may go: one, a tenth, twenty, the share
+    [2, 1],
+    [19, 1],
+    [20, 2],
+    [60, 6],
+    [200, 20],
+    [1_000, 20],
+    [1_050, 21],
+    [10_000, 200],
+  ])('of %i records deletes at most %i that are merely absent', (rows, most) => {
+    expect(maxDeletions(String(rows), 0.02)).toBe(most);
+    expect(decide(ids(most), rows)).toEqual({ remove: ids(most), stay: [], rejected: [] });
+    expect(decide(ids(most + 1), rows)).toEqual({ remove: [], stay: ids(most + 1), rejected: [] });
+  });
+
+  it('takes the share exactly, although it is a binary fraction', () => expect(maxDeletions('100', 0.29)).toBe(29));
+
+  it('never empties a table without a confirmation, whatever the share', () => {
+    expect(decide(ids(1), 1)).toMatchObject({ remove: [], stay: ['1'] });
+    expect(decide(ids(3), 3, { confirmed: new Set(['1', '2']) })).toMatchObject({ remove: ['1', '2'], stay: ['3'] });
+    expect(decide(ids(3), 3, { confirmed: new Set(ids(3)) })).toMatchObject({ remove: ids(3), stay: [] });
   });
 
   it('does not count deletions that the ERP lists or that were approved', () => {
-    const sure = new Set(ids(100));
-    expect(decideDeletions(ids(120), sure, '200', rules, 'available').stay).toEqual([]);
-    expect(decideDeletions(ids(121), sure, '200', rules, 'available')).toEqual({ remove: ids(100), stay: ids(121).slice(100) });
+    const confirmed = new Set(ids(100));
+    expect(decide(ids(120), 200, { confirmed }).stay).toEqual([]);
+    expect(decide(ids(121), 200, { confirmed })).toMatchObject({ remove: ids(100), stay: ids(121).slice(100) });
+  });
+
+  it('keeps what stored records name, and counts it; neither concerns confirmed deletions', () => {
+    const referenced = new Set(['1', '2']);
+    expect(decide(ids(5), 60, { referenced })).toMatchObject({ remove: ['3', '4', '5'], stay: ['1', '2'] });
+    expect(decide(ids(7), 60, { referenced })).toMatchObject({ remove: [], stay: ids(7) });
+    expect(decide(ids(2), 60, { referenced, confirmed: new Set(['2']) })).toMatchObject({ remove: ['2'], stay: ['1'] });
+  });
+
+  it('keeps what was rejected, and does not count it, until it is confirmed', () => {
+    const rejected = new Set(ids(10));
+    expect(decide(ids(16), 60, { rejected })).toEqual({ remove: ids(16).slice(10), stay: [], rejected: ids(10) });
+    expect(decide(ids(10), 60, { rejected, confirmed: new Set(['3']) })).toMatchObject({ remove: ['3'], stay: [] });
   });
 
   it('with `feed` deletes only what the feed lists, unless it is hidden; with `none` nothing', () => {
-    const feed = { ...rules, deletions: 'feed' as const };
-    expect(decideDeletions(['1', '2'], new Set(['2']), '30', feed, 'available')).toEqual({ remove: ['2'], stay: ['1'] });
-    expect(decideDeletions(['1', '2'], new Set(['2']), '30', feed, 'hidden')).toEqual({ remove: ['1', '2'], stay: [] });
-    const none = { ...rules, deletions: 'none' as const };
-    expect(decideDeletions(['1', '2'], new Set(['2']), '30', none, 'available')).toEqual({ remove: [], stay: ['1', '2'] });
+    const confirmed = new Set(['2']);
+    expect(decide(['1', '2'], 30, { confirmed }, 'feed')).toMatchObject({ remove: ['2'], stay: ['1'] });
+    expect(decide(['1', '2'], 30, { confirmed }, 'feed', 'hidden')).toMatchObject({ remove: ['1', '2'], stay: [] });
+    expect(decide(['1', '2'], 30, { confirmed }, 'none')).toMatchObject({ remove: [], stay: ['1', '2'] });
   });
 });

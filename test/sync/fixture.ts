@@ -8,9 +8,11 @@ import {
   type ErpErrorKind,
   type FieldMetadata,
   type FieldType,
+  type LineReader,
   type PageRequest,
   type RecordRejection,
   type RecordTypeMetadata,
+  type SourceLine,
   type SourceRecord,
 } from '../../src/connectors/connector.ts';
 import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
@@ -36,7 +38,18 @@ export const field = (name: string, type: FieldType = 'text', fields?: readonly 
   ...(fields !== undefined && { fields }),
 });
 
-export type Operation = 'now' | 'metadata' | 'count' | 'readPage' | 'readByIds' | 'listIds' | 'scan' | 'deletedSince';
+export type Operation =
+  | 'now'
+  | 'metadata'
+  | 'count'
+  | 'readPage'
+  | 'readByIds'
+  | 'listIds'
+  | 'scan'
+  | 'deletedSince'
+  | 'today'
+  | 'lineTotals'
+  | 'lineChanges';
 export type Call = { readonly operation: Operation; readonly afterId: string | null };
 export type MemoryErp = {
   readonly connector: Connector;
@@ -51,9 +64,12 @@ export type MemoryErp = {
   readonly refusedFields: Set<string>;
   /** The ERP's clock; the real one when null. */
   at: Date | null;
+  /** The ERP's calendar day; that of its clock in UTC when null. */
+  today: string | null;
   /** Its deletion feed, with times; null when this role may not read it. */
   deleted: Map<string, string> | null;
   openWhen: RecordTypeMetadata['openWhen'];
+  shownAs: RecordTypeMetadata['shownAs'];
   /** Removes a record, and lists it as deleted. */
   drop(id: number | string): void;
   /** Changes values without touching the modification time. */
@@ -73,6 +89,9 @@ export const erpError = (kind: ErpErrorKind, code: string, retryAfterMs?: number
 const byId = (a: string, b: string): number => (BigInt(a) < BigInt(b) ? -1 : 1);
 const secondsOf = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
 
+/** The line field with the line's own modification time, where the lines have one. */
+export const lineModified = 'linemodified';
+
 /** Records of this type have a modification time, so that incremental runs are possible. */
 export const datedFields = [field('name'), field('total', 'number'), field('modified', 'time')];
 
@@ -90,7 +109,9 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     claimedCount: null,
     at: null,
     deleted: null,
+    today: null,
     openWhen: null,
+    shownAs: { number: null, name: 'name', date: null, amount: null },
     drop(id) {
       erp.records.delete(String(id));
       erp.deleted?.set(String(id), secondsOf(erp.at ?? new Date()));
@@ -133,6 +154,7 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       hasMore,
     };
   };
+  const lineFields = (): readonly FieldMetadata[] => erp.fields.find(({ type, syncable }) => type === 'lines' && syncable)?.fields ?? [];
   const recordType = (): RecordTypeMetadata => ({
     name: 'thing',
     label: 'Thing',
@@ -142,12 +164,18 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     fields: [field('id', 'integer'), ...erp.fields],
     openWhen: erp.openWhen,
     modifiedField: isDated() ? 'modified' : null,
+    linesModifiedField: lineFields().some(({ name }) => name === lineModified) ? lineModified : null,
+    shownAs: erp.shownAs,
   });
   const connector: Connector = {
     test: async () => ({ ok: true, latencyMs: 0, account: 'test', problems: [] }),
     now: async (signal) => {
       await called('now', null, { signal });
       return erp.at ?? new Date();
+    },
+    today: async (signal) => {
+      await called('today', null, { signal });
+      return erp.today ?? secondsOf(erp.at ?? new Date()).slice(0, 10);
     },
     metadata: async (signal) => {
       await called('metadata', null, { signal });
@@ -177,7 +205,9 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       const after = ids().filter(
         (id) => (erp.records.get(id)?.modifiedAt ?? since) >= since && (afterId === null || byId(afterId, id) < 0),
       );
-      return { ids: after.slice(0, request.limit), hasMore: after.length > request.limit };
+      const modifiedAt = (id: string) => (changedSince === null ? null : (erp.records.get(id)?.modifiedAt ?? null));
+      const listed = after.slice(0, request.limit).map((id) => ({ id, modifiedAt: modifiedAt(id) }));
+      return { listed, hasMore: after.length > request.limit };
     },
     scan: async ({ ids: wanted, ...request }) => {
       await called('scan', request.afterId ?? null, request);
@@ -207,7 +237,63 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       };
     },
   };
-  return Object.assign(erp, { connector });
+  return Object.assign(erp, { connector: { ...connector, lines: memoryLines(erp, called, lineFields) } });
+}
+
+/** Aggregates over the lines of the true records, whatever the pages show. Number fields of a line are summed. */
+function memoryLines(
+  erp: MemoryErp,
+  called: (operation: Operation, afterId: string | null, request: { signal: AbortSignal }) => Promise<void>,
+  lineFields: () => readonly FieldMetadata[],
+): LineReader {
+  const linesOf = (id: string): readonly SourceLine[] => erp.records.get(id)?.lines ?? [];
+  const latestOf = (id: string): string | null =>
+    linesOf(id)
+      .map((line) => line[lineModified] ?? null)
+      .toSorted()
+      .findLast((at) => at !== null) ?? null;
+  const assertLines = (): void => {
+    if (!erp.fields.some(({ type }) => type === 'lines')) throw new RangeError('thing has no lines');
+  };
+  return {
+    totals: async ({ ids, signal }) => {
+      await called('lineTotals', null, { signal });
+      assertLines();
+      if (ids.length > 1_000) throw new RangeError('at most 1,000 ids');
+      const sums = lineFields().filter(({ type, syncable }) => type === 'number' && syncable);
+      return [...new Set(ids)]
+        .filter((id) => linesOf(id).length > 0 && !erp.locked.has(id))
+        .sort(byId)
+        .map((id) => ({
+          id,
+          lines: linesOf(id).length,
+          sums: Object.fromEntries(sums.map(({ name }) => [name, sumDecimals(linesOf(id).map((line) => line[name] ?? '0'))])),
+          modifiedAt: latestOf(id),
+        }));
+    },
+    listChanged: async ({ since, afterId, limit, signal }) => {
+      await called('lineChanges', afterId, { signal });
+      assertLines();
+      if (!lineFields().some(({ name }) => name === lineModified)) throw erpError('query', 'FIELD_NOT_SYNCABLE');
+      const from = secondsOf(since);
+      const after = [...erp.records.keys()]
+        .sort(byId)
+        .filter((id) => (afterId === null || byId(afterId, id) < 0) && (latestOf(id) ?? '') >= from);
+      return { ids: after.slice(0, limit), hasMore: after.length > limit };
+    },
+  };
+}
+
+/** Exact, for decimals with at most ten places; the sum has all ten. */
+function sumDecimals(texts: readonly string[]): string {
+  const places = 10;
+  const scaled = (text: string): bigint => {
+    const [whole = '0', fraction = ''] = text.replace('-', '').split('.');
+    return BigInt(`${text.startsWith('-') ? '-' : ''}${whole}${fraction.padEnd(places, '0')}`);
+  };
+  const sum = texts.reduce((total, text) => total + scaled(text), 0n);
+  const digits = String(sum < 0n ? -sum : sum).padStart(places + 1, '0');
+  return `${sum < 0n ? '-' : ''}${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }
 
 export type ConfigOptions = {

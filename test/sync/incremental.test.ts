@@ -54,7 +54,7 @@ describe('an incremental run', () => {
     });
     expect(run.proof.map(({ check: name }) => name)).toEqual(['pages', 'changed', 'open', 'feed', 'count', 'staged', 'fields']);
     expect(await versions(world)).toEqual(before);
-    expect(asked(world)).toEqual(['now', 'readPage', 'listIds', 'deletedSince', 'count']);
+    expect(asked(world)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
     expect(await world.staged()).toBe(0);
   });
 
@@ -185,6 +185,32 @@ describe('the high-water mark', () => {
     expect((await world.rows())[1]).toMatchObject({ f_name: 'late' });
   });
 
+  it('stays where it is for a record that is stamped an hour back, which the list of ids reveals', async () => {
+    const world = await loaded(12);
+    for (const id of [3, 4]) world.erp.put(id, { name: 'in time' });
+    await world.sync('incremental');
+    const before = await highWater(world);
+    const back = new Date((world.erp.at ?? start).getTime() - 60 * minuteMs).toISOString().replace('.000Z', 'Z');
+    world.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
+    world.erp.calls.length = 0;
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 3, updated: 1 } });
+    expect(asked(world)).toEqual(['now', 'today', 'readPage', 'listIds', 'readByIds', 'deletedSince', 'count']);
+    expect((await world.rows())[6]).toMatchObject({ f_name: 'an hour back' });
+    expect(await highWater(world)).toBe(before);
+    world.erp.calls.length = 0;
+    expect(await world.sync('incremental')).toMatchObject({ counts: { fetched: 2, updated: 0 } });
+    expect(asked(world)).not.toContain('readByIds');
+  });
+
+  it('without a stored modification time, records of the hour before are read whenever they are listed', async () => {
+    const world = await loaded(12, { fields: ['name', 'total'] });
+    const back = new Date((world.erp.at ?? start).getTime() - 60 * minuteMs).toISOString().replace('.000Z', 'Z');
+    world.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 0 } });
+  });
+
   it('cursor ties cut by a page boundary: all records of one second are read', async () => {
     const world = await loaded(50);
     for (let id = 1; id <= 35; id += 1) world.erp.put(id, { name: 'same second' });
@@ -202,12 +228,15 @@ describe('changes without a new modification time', () => {
   const invoices = [...datedFields, { ...field('unpaid', 'number'), volatile: true }, { ...field('status', 'list'), volatile: true }];
   async function openAndClosed(): Promise<SyncWorld> {
     const world = await syncWorld(ctx, memoryErp(invoices));
-    world.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'] };
+    world.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: null };
     world.erp.at = start;
     world.erp.deleted = new Map();
     for (let id = 1; id <= 30; id += 1) {
       const paid = id > 20;
-      world.erp.put(id, { unpaid: paid ? '0.00' : `${id}.50`, status: paid ? 'B' : 'A' }, { labels: { status: paid ? 'Paid' : 'Open' } });
+      const values = { unpaid: paid ? '0.00' : `${id}.50`, status: paid ? 'B' : 'A' };
+      // Closed so long ago that only the daily scan compares them.
+      const at = paid ? { modifiedAt: '2026-04-20T08:00:00Z' } : {};
+      world.erp.put(id, values, { labels: { status: paid ? 'Paid' : 'Open' }, ...at });
     }
     wait(world, 300);
     await world.sync('incremental');
@@ -224,7 +253,7 @@ describe('changes without a new modification time', () => {
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
     expect(check(run, 'open')).toMatchObject({ facts: { checked: 20, read: 1 } });
     expect((await world.rows())[6]).toMatchObject({ f_unpaid: '0', f_status: 'B', l_status: 'Paid' });
-    expect(asked(world)).toEqual(['now', 'readPage', 'listIds', 'scan', 'readByIds', 'deletedSince', 'count']);
+    expect(asked(world)).toEqual(['now', 'today', 'readPage', 'listIds', 'scan', 'readByIds', 'deletedSince', 'count']);
   });
 
   it('a renamed label and a reopened record are found by the nightly scan', async () => {
@@ -238,6 +267,48 @@ describe('changes without a new modification time', () => {
     expect(check(run, 'scan')).toMatchObject({ facts: { listed: 30, fetched: 2, absent: 0 } });
     wait(world, 60);
     expect((await world.sync('incremental')).proof.map(({ check: name }) => name)).toContain('count');
+  });
+
+  it('a record that was closed recently is compared like an open one, by its day of closing or else by its modification time', async () => {
+    const world = await syncWorld(ctx, memoryErp([...invoices, { ...field('closed', 'date'), volatile: true }]));
+    world.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: 'closed' };
+    world.erp.at = start;
+    world.erp.deleted = new Map();
+    const old = { modifiedAt: '2026-04-20T08:00:00Z' };
+    const [closed, recent] = ['2026-04-20', '2026-04-24'];
+    world.erp.put(1, { unpaid: '5', closed: null }, old);
+    world.erp.put(2, { unpaid: '0', closed: recent }, old);
+    world.erp.put(3, { unpaid: '0', closed }, old);
+    world.erp.put(4, { unpaid: '0', closed: null });
+    world.erp.put(5, { unpaid: '0', closed: null }, old);
+    wait(world, 300);
+    await world.sync('incremental');
+    wait(world, 60);
+    for (const id of [1, 2, 3, 4, 5]) world.erp.shift(id, { closed: '2026-05-01' });
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 3, updated: 3 } });
+    expect(check(run, 'open')).toMatchObject({
+      message:
+        '1 open record and 2 that were closed recently were compared by modified, unpaid, status and 1 more field; 3 were read again',
+      facts: { checked: 3, closed: 2, closedSince: '2026-04-24', read: 3 },
+    });
+    wait(world, 24 * 60);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 2, updated: 2 } });
+  });
+
+  it("scans once a calendar day of the ERP, and by UTC's where the ERP does not say its own", async () => {
+    const world = await loaded(3);
+    const scans = async () => ((await world.sync('incremental')).proof.some(({ check: name }) => name === 'scan') ? 1 : 0);
+    world.erp.today = '2026-05-01';
+    expect(await scans()).toBe(0);
+    world.erp.today = '2026-05-02';
+    expect([await scans(), await scans()]).toEqual([1, 0]);
+    wait(world, 40 * 60);
+    expect(await scans()).toBe(0);
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'today') throw erpError('query', 'QUERY_REFUSED');
+    };
+    expect([await scans(), await scans()]).toEqual([1, 0]);
   });
 
   it('child changed without its parent: when lines are volatile, open records are read completely', async () => {

@@ -38,8 +38,10 @@ async function busy(): Promise<SyncWorld> {
   const { erp } = world;
   erp.at = start;
   erp.deleted = new Map();
-  erp.openWhen = { field: 'unpaid', isNoneOf: ['0'] };
-  for (let id = 1; id <= 40; id += 1) erp.put(id, { unpaid: id <= 10 ? '5' : '0' });
+  erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: null };
+  // Closed so long ago that only the scan compares them.
+  const closed = { modifiedAt: '2026-04-20T08:00:00Z' };
+  for (let id = 1; id <= 40; id += 1) erp.put(id, { unpaid: id <= 10 ? '5' : '0' }, id <= 10 ? {} : closed);
   erp.rejects.set('40', { id: '40', code: 'BAD', message: 'bad' });
   wait(world, 5);
   await world.sync('full');
@@ -60,7 +62,19 @@ const content = async (world: SyncWorld) =>
   );
 
 const questions: readonly Operation[] = [
-  ...(['now', 'readPage', 'readPage', 'readPage', 'listIds', 'readByIds', 'scan', 'readByIds', 'deletedSince', 'readByIds'] as const),
+  ...([
+    'now',
+    'today',
+    'readPage',
+    'readPage',
+    'readPage',
+    'listIds',
+    'readByIds',
+    'scan',
+    'readByIds',
+    'deletedSince',
+    'readByIds',
+  ] as const),
   ...(['count', 'scan', 'readByIds', 'scan', 'count', 'deletedSince'] as const),
 ];
 let expected: string[] = [];

@@ -41,6 +41,13 @@ describe('classifyFailure', () => {
     expect([1, 4, 5, 6].map((attempt) => classifyFailure(erp('down'), attempt, retry, 0.5).kind)).toEqual(['wait', 'wait', 'fail', 'fail']);
   });
 
+  it('does not advise to wait for another attempt once there is none', () => {
+    const [first, last] = [1, 5].map((attempt) => classifyFailure(erp('query', 'COLUMN_UNKNOWN'), attempt, retry, 0.5));
+    expect([first?.kind, last?.kind]).toEqual(['wait', 'fail']);
+    expect(first?.error.fix).toContain('No action is needed');
+    expect(last?.error).toMatchObject({ code: 'METADATA_CHANGED', fix: expect.stringContaining('Check that the integration role') });
+  });
+
   it('a failed proof and a permanent failure end the run at once', () => {
     expect(classifyFailure(new ProofFailed('COUNT_MISMATCH', 'm', 'f'), 1, retry, 0.5)).toEqual({
       kind: 'fail',

@@ -17,7 +17,8 @@ const field = (name: string, type: FieldType = 'text', fields?: readonly FieldMe
 function settled(existing: readonly RecordColumn[], fields: readonly FieldMetadata[]): RecordColumn[] {
   const { added, changed } = planColumns(existing, fields);
   const byName = new Map([...existing, ...changed, ...added].map((column) => [column.column, column]));
-  return [...byName.values()].map((column) => (column.state === 'loading' ? { ...column, state: 'live' } : column));
+  const filled = ['loading', 'returned'];
+  return [...byName.values()].map((column) => (filled.includes(column.state) ? { ...column, state: 'live' } : column));
 }
 const brief = (columns: readonly RecordColumn[]): string[] => columns.map(({ column, type, state }) => `${column} ${type} ${state}`);
 
@@ -50,11 +51,21 @@ describe('planColumns', () => {
     expect(brief(planColumns(once, [field('a', 'text')]).added)).toEqual(['f_a_3 text loading']);
   });
 
-  it('a vanished field keeps its column; a field that returns is loading again', () => {
+  it('a vanished field keeps its column, which is filled in place when the field returns', () => {
     const gone = settled(settled([], [field('a'), field('b')]), [field('a')]);
     expect(brief(gone)).toEqual(['f_a text live', 'f_b text vanished']);
     expect(planColumns(gone, [field('a')])).toEqual({ added: [], changed: [] });
-    expect(brief(planColumns(gone, [field('a'), field('b')]).changed)).toEqual(['f_b text loading']);
+    expect(brief(planColumns(gone, [field('a'), field('b')]).changed)).toEqual(['f_b text returned']);
+  });
+
+  it('a field that is missing for the moment is stale, until it returns or is accepted as missing', () => {
+    const before = settled([], [field('a'), field('b', 'reference')]);
+    const { changed } = planColumns(before, [field('a')], new Set(['b']));
+    expect(brief(changed)).toEqual(['f_b text stale', 'l_b text stale']);
+    const stale = [...before.slice(0, 1), ...changed];
+    expect(planColumns(stale, [field('a')], new Set(['b']))).toEqual({ added: [], changed: [] });
+    expect(brief(planColumns(stale, [field('a'), field('b', 'reference')]).changed)).toEqual(['f_b text returned', 'l_b text returned']);
+    expect(brief(planColumns(stale, [field('a')]).changed)).toEqual(['f_b text vanished', 'l_b text vanished']);
   });
 
   it('a vanished field that returns with another type gets a new column', () => {
@@ -68,12 +79,12 @@ describe('planColumns', () => {
     expect([brief(added), brief(changed)]).toEqual([[], ['l_a text vanished']]);
   });
 
-  it('lines with other fields are loading again; unsyncable ones are left out', () => {
+  it('lines with other fields are updated in place; unsyncable ones are left out', () => {
     const before = [field('lines', 'lines', [field('item', 'reference')])];
     const after = [field('lines', 'lines', [field('item', 'reference'), field('qty', 'number'), { ...field('x'), syncable: false }])];
     const { changed } = planColumns(settled([], before), after);
     expect(changed).toMatchObject([
-      { column: 'f_lines', state: 'loading', lineFields: [{ name: 'item' }, { name: 'item.name' }, { name: 'qty', type: 'number' }] },
+      { column: 'f_lines', state: 'returned', lineFields: [{ name: 'item' }, { name: 'item.name' }, { name: 'qty', type: 'number' }] },
     ]);
   });
 

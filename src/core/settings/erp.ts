@@ -57,8 +57,20 @@ export const erpSettings = {
     overlapMs: fixed(600_000),
     /** Changes in the ERP may become visible late: the high-water mark stays this far behind the ERP's clock. */
     settleMs: fixed(300_000),
-    /** Maximum age of the last scan or full read, by the ERP's clock. */
-    scanEveryMs: fixed(86_400_000),
+    /** Records that were closed at most this many days ago are compared in each incremental run; 0 leaves them to the daily scan. */
+    recentlyClosedDays: setting(
+      'SYNC_RECENTLY_CLOSED_DAYS',
+      integer(0, 366),
+      '7',
+      'Days for which each sync run compares closed documents as it compares open ones. All others are compared once a day.',
+    ),
+    /** Every record is read in full again within this many days, or within the time that a pass takes if that is longer. */
+    fullReadDays: setting(
+      'SYNC_FULL_READ_DAYS',
+      integer(1, 366),
+      '7',
+      'Days within which syncs read every record in full again, a part in each run, with at most a tenth of their requests.',
+    ),
     /** Maximum age of the cached description of the ERP's record types when a run starts. */
     metadataMaxAgeMs: fixed(86_400_000),
   },

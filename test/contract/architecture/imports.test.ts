@@ -57,6 +57,7 @@ const mayImport: Record<string, Record<string, Access>> = {
       'conversations/agent-work.ts',
       'api-schemas/publication.ts',
       'api-schemas/maintain-indexes.ts',
+      'api-schemas/upgrade-warehouses.ts',
       'domains/recheck.ts',
       'pay/provider/worker.ts',
       'pay/write-back/worker.ts',
@@ -71,12 +72,13 @@ const mayImport: Record<string, Record<string, Access>> = {
     sync: 'door',
   },
   // Usage counters are flushed to the database after the last request, before it closes. The server is created before the application, with
-  // the message classes that the application wants.
+  // the message classes that the application wants. Warehouses of an older version are upgraded before the first request.
   'service.ts': {
     core: 'all',
     db: 'all',
     http: ['driver/message-classes.ts', 'health.ts', 'served.ts', 'server/server.ts', 'server/shutdown.ts'],
     operate: 'all',
+    platform: ['api-schemas/upgrade-warehouses.ts'],
     public: 'door',
     'app.ts': 'all',
     'config.ts': 'all',

@@ -1,0 +1,107 @@
+// Columns that come empty: a field that had values in many of the records that a run read and has none in them now. It may have been
+// emptied in the ERP, or the ERP may have left it out of its answers, so records are read again one at a time. A value found there fails
+// the run. If they are empty too, the stored values stay until the field is filled or an administrator accepts that it is empty.
+import { inDataTransaction } from '../db/transaction.ts';
+import { countRead, type Emptied, findEmptied } from '../warehouse/emptied-columns.ts';
+import { readRecordState, type StalePlan } from '../warehouse/record-state.ts';
+import type { RunState } from '../warehouse/run-state-row.ts';
+import { type RunReadContext, saveStep } from './read-context.ts';
+import { ProofFailed } from './retry.ts';
+import { writeRunEvent } from './run-events.store.ts';
+import { hasValue, maxRecordsAsked } from './still-empty.ts';
+
+/**
+ * A field that came empty in at least `minRows` records is read again; it is suspicious when these are at least `minShare` of the records
+ * read that had a value.
+ */
+const suspicion = { minRows: 20, minShare: 0.5 };
+
+const nameOf = ({ field, part, lineField }: Emptied): string =>
+  part === 'label' ? `${field} (display text)` : lineField === null ? field : `${field}.${lineField}`;
+
+function columnEmptied(emptied: Emptied, id: string): ProofFailed {
+  return new ProofFailed(
+    'COLUMN_EMPTIED',
+    `The field ${nameOf(emptied)} came empty in ${emptied.emptied} of ${emptied.had} records that had a value, but record ${id} has one when it is read again`,
+    "Nothing was published. Run the sync again; if it fails again, report it to the ERP's support: its answers to queries leave values out.",
+  );
+}
+
+/**
+ * Reads some of the records that came empty again: each alone, or all in one request. Throws `ProofFailed` `COLUMN_EMPTIED` when one of them
+ * has a value after all.
+ */
+async function confirmEmpty(reading: RunReadContext, found: readonly Emptied[], alone: boolean): Promise<void> {
+  const { connector, recordType, signal } = reading;
+  const asked = found.flatMap((emptied) => emptied.ids.slice(0, maxRecordsAsked).map((id) => ({ id, emptied })));
+  const batches = [...Map.groupBy(asked, ({ id }) => (alone ? id : '')).values()];
+  for (const batch of batches) {
+    const fields = [...new Set(batch.map(({ emptied }) => emptied.field))];
+    const page = await connector.readByIds({ recordType, fields, ids: [...new Set(batch.map(({ id }) => id))], signal });
+    signal.throwIfAborted();
+    const records = new Map(page.records.map((record) => [record.id, record]));
+    const filled = batch.find(({ id, emptied }) => {
+      const record = records.get(id);
+      return record !== undefined && hasValue(record, emptied);
+    });
+    if (filled !== undefined) throw columnEmptied(filled.emptied, filled.id);
+  }
+}
+
+/** One entry per field, whichever of its parts came empty. */
+function staleEntries(found: readonly Emptied[]): StalePlan {
+  const byField = Map.groupBy(found, ({ field }) => field);
+  return Object.fromEntries(
+    [...byField].map(([field, parts]) => {
+      const counts = parts.map((part) => `${nameOf(part)} in ${part.emptied} of ${part.had}`).join(', ');
+      const lineFields = parts.flatMap(({ lineField }) => lineField ?? []);
+      const isLineFieldsOnly = lineFields.length === parts.length;
+      return [
+        field,
+        {
+          reason: 'empty' as const,
+          message: `Records that had a value came empty, also when they were read alone: ${counts} records`,
+          ids: parts[0]?.ids ?? [],
+          ...(isLineFieldsOnly && { lineFields }),
+          ...(parts.every(({ part }) => part === 'label') && { labelOnly: true as const }),
+        },
+      ];
+    }),
+  );
+}
+
+/**
+ * Looks for columns that came empty in what the run read, and withholds those that are empty in single reads too: see `RunPlan.stale`.
+ * Call it when reading is complete and before anything is proved. Throws `ProofFailed` `COLUMN_EMPTIED` when a single read finds a value,
+ * and what the connector and `stageRunPage` throw.
+ */
+export async function withholdEmptied(reading: RunReadContext, state: RunState): Promise<RunState> {
+  const { ctx, lease, prepared } = reading;
+  const { schema, activeTable } = prepared;
+  if (activeTable === null) return state;
+  const stored = await readRecordState(ctx.db.data, schema, state.recordType);
+  const accepted = stored?.acceptedFields ?? {};
+  const candidates = await inDataTransaction(ctx.db.data, (client) => findEmptied(client, schema, state, activeTable, suspicion.minRows));
+  const counted: Emptied[] = [];
+  for (const candidate of candidates) {
+    if (Object.hasOwn(accepted, candidate.field) && isCovered(accepted[candidate.field]?.lineFields, candidate)) continue;
+    const had = await inDataTransaction(ctx.db.data, (client) => countRead(client, schema, state, activeTable, candidate));
+    counted.push({ ...candidate, had });
+  }
+  const isSuspicious = ({ emptied, had }: Emptied): boolean => emptied >= had * suspicion.minShare;
+  const suspicious = counted.filter(isSuspicious);
+  // A smaller share may well have been emptied in the ERP: it is only made sure that the ERP says so twice.
+  await confirmEmpty(
+    reading,
+    counted.filter((emptied) => !isSuspicious(emptied)),
+    false,
+  );
+  await confirmEmpty(reading, suspicious, true);
+  if (suspicious.length === 0) return state;
+  const stale = staleEntries(suspicious);
+  await writeRunEvent(ctx, lease.runId, 'warning', 'fields came empty; their stored values stay', { fields: Object.keys(stale) });
+  return saveStep(reading, state, { plan: { stale: { ...state.plan.stale, ...stale } } });
+}
+
+const isCovered = (lineFields: readonly string[] | undefined, { lineField }: Emptied): boolean =>
+  lineFields === undefined || (lineField !== null && lineFields.includes(lineField));

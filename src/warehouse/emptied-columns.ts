@@ -1,0 +1,103 @@
+// Finds the columns that had a value in the stored row and have none in the row that a run read.
+import type { PoolClient } from 'pg';
+import type { RecordColumn } from './columns.ts';
+import { publishedColumns } from './merge-rows.ts';
+import { type RunState, usesFreshTable } from './run-state-row.ts';
+import { quoteIdentifier } from './table.ts';
+import { unchangedIdsSql } from './unchanged.ts';
+
+/** `lineField` is null for a column other than lines, and for lines as a whole. */
+export type ColumnPart = Pick<RecordColumn, 'field' | 'part' | 'column'> & { readonly lineField: string | null };
+export type Emptied = ColumnPart & {
+  /** The number of records that came empty, and of those read whose stored row had a value. */
+  readonly emptied: number;
+  readonly had: number;
+  /** Some of the records that came empty, ascending. */
+  readonly ids: readonly string[];
+};
+const shownIds = 20;
+
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** SQL that is true when the row `alias` has a value, and never null. A line has only the members that have a value. */
+export function hasValueSql(alias: string, { column, part, lineField }: ColumnPart): string {
+  const name = `${alias}.${quoteIdentifier(column)}`;
+  if (part !== 'lines') return `(${name} is not null)`;
+  if (lineField === null) return `coalesce(${name} <> '[]', false)`;
+  return `coalesce(${name} @? ${literal(`$[*].${JSON.stringify(lineField)}`)}, false)`;
+}
+
+/** Equal lines are not searched for each of their fields. */
+function cameEmptySql(part: ColumnPart): string {
+  const name = quoteIdentifier(part.column);
+  const emptied = `${hasValueSql('t', part)} and not ${hasValueSql('s', part)}`;
+  return part.part === 'lines' ? `case when t.${name} is distinct from s.${name} then ${emptied} else false end` : emptied;
+}
+
+/** Columns that no complete read has filled yet had no values; those of a former type repeat another column as far as it converts. */
+const partsOf = (state: RunState): ColumnPart[] =>
+  publishedColumns(state)
+    .filter((column) => column.state === 'live' || column.state === 'returned')
+    .flatMap(({ field, part, column, lineFields }) => [
+      { field, part, column, lineField: null },
+      ...(lineFields ?? []).map(({ name }) => ({ field, part, column, lineField: name })),
+    ]);
+
+const readRows = (schema: string, state: RunState): string =>
+  `${schema}.${quoteIdentifier(state.targetTable)} s ${usesFreshTable(state) ? 'where $1::uuid is not null' : 'where s.run_id = $1'}`;
+
+/**
+ * SQL for the rows `s` that the run read and that differ from their stored rows `t`; $1 is the run's id. Content hashes leave out columns
+ * that were not read: where one of these returned, every row is compared.
+ */
+function differingRows(schema: string, state: RunState, active: string): string {
+  const differs = state.columns.some((column) => column.state === 'returned') ? 'true' : 't.content_hash <> s.content_hash';
+  return `from (select s.* from ${readRows(schema, state)}) s join ${schema}.${quoteIdentifier(active)} t on t.id = s.id where ${differs}`;
+}
+
+/**
+ * The parts of columns that came empty in at least `minRows` of the rows that the run read, with `had` not yet counted (0). A line field
+ * isn't listed where the lines as a whole came empty.
+ */
+export async function findEmptied(
+  client: PoolClient,
+  schema: string,
+  state: RunState,
+  active: string,
+  minRows: number,
+): Promise<Emptied[]> {
+  const parts = partsOf(state);
+  if (parts.length === 0) return [];
+  const pairs = differingRows(schema, state, active);
+  const counted = await client.query<{ n: string }>(`select count(*) as n ${pairs}`, [state.runId]);
+  if (Number(counted.rows[0]?.n ?? 0) < minRows) return [];
+  const emptied = parts.map(cameEmptySql);
+  const { rows } = await client.query<{ counts: string[] }>(
+    `select array[${emptied.map((condition) => `count(*) filter (where ${condition})`).join(', ')}]::text[] as counts ${pairs}`,
+    [state.runId],
+  );
+  const found = parts.flatMap((part, index) => {
+    const count = Number(rows[0]?.counts[index] ?? 0);
+    return count >= minRows ? [{ part, count, condition: emptied[index] ?? 'false' }] : [];
+  });
+  const whole = new Set(found.filter(({ part }) => part.lineField === null).map(({ part }) => part.column));
+  const listed: Emptied[] = [];
+  for (const { part, count, condition } of found) {
+    if (part.lineField !== null && whole.has(part.column)) continue;
+    const ids = await client.query<{ id: string }>(`select t.id::text as id ${pairs} and ${condition} order by t.id limit ${shownIds}`, [
+      state.runId,
+    ]);
+    listed.push({ ...part, emptied: count, had: 0, ids: ids.rows.map(({ id }) => id) });
+  }
+  return listed;
+}
+
+/** The number of records that the run read, the unchanged ones included, whose stored row has a value in this part of the column. */
+export async function countRead(client: PoolClient, schema: string, state: RunState, active: string, part: ColumnPart): Promise<number> {
+  const { rows } = await client.query<{ n: string }>(
+    `select count(*) as n from (select s.id from ${readRows(schema, state)} union all select id from ${unchangedIdsSql(schema, state, '$1')} u) r
+     join ${schema}.${quoteIdentifier(active)} t on t.id = r.id where ${hasValueSql('t', part)}`,
+    [state.runId],
+  );
+  return Number(rows[0]?.n ?? 0);
+}

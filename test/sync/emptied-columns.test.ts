@@ -1,0 +1,65 @@
+// From how many records on a column that comes empty is confirmed by reading records singly, and when it is a change like any other.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { datedFields, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase();
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 100 } } };
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+/** 80 stored records, all with a total; then this many come without one, and this many are edited and keep theirs. */
+async function editedWorld(emptied: number, kept: number): Promise<SyncWorld> {
+  const world = await syncWorld(ctx, memoryErp(datedFields));
+  world.erp.at = new Date('2026-05-01T03:00:00Z');
+  for (let id = 1; id <= 80; id += 1) world.erp.put(id);
+  world.erp.at = new Date('2026-05-01T08:00:00Z');
+  expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 80 } });
+  world.erp.at = new Date('2026-05-01T12:00:00Z');
+  for (let id = 1; id <= emptied + kept; id += 1) world.erp.put(id, id <= emptied ? { total: null } : { name: 'edited' });
+  return world;
+}
+const emptyTotals = async (world: SyncWorld) => (await world.rows()).filter((row) => row['f_total'] === null).length;
+
+describe('a column that comes empty', () => {
+  it.each([
+    [19, 0],
+    [20, 21],
+  ])('in %i records, next to %i that keep a value, is a change like any other', async (emptied, kept) => {
+    const world = await editedWorld(emptied, kept);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: emptied + kept } });
+    expect(await emptyTotals(world)).toBe(emptied);
+  });
+
+  it.each([
+    [20, 0],
+    [20, 20],
+  ])('in %i records, next to %i that keep a value, is confirmed by single reads and withheld', async (emptied, kept) => {
+    const world = await editedWorld(emptied, kept);
+    world.erp.calls.length = 0;
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY', message: expect.stringContaining('total') } });
+    expect(world.erp.calls.filter(({ operation }) => operation === 'readByIds')).toHaveLength(20);
+    expect(await emptyTotals(world)).toBe(0);
+  });
+
+  it('in a full run counts all records that had a value', async () => {
+    const world = await editedWorld(39, 0);
+    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { updated: 39 } });
+    const other = await editedWorld(40, 0);
+    expect(await other.sync('full')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY' } });
+    expect([await emptyTotals(world), await emptyTotals(other)]).toEqual([39, 0]);
+  });
+
+  it('in a first load has nothing to be compared with', async () => {
+    const world = await syncWorld(ctx, memoryErp(datedFields));
+    for (let id = 1; id <= 60; id += 1) world.erp.put(id, { total: null });
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 60 } });
+    expect(await emptyTotals(world)).toBe(60);
+  });
+});

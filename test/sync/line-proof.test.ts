@@ -1,0 +1,296 @@
+// The proof of lines against totals of the ERP: what differs is read again, what still differs fails the run, and an interrupted proof is
+// resumed at its checkpoint. With responses that a real account doesn't give at a chosen moment.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Connector, SourceLine } from '../../src/connectors/connector.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import type { RunRow } from '../../src/sync/runs.store.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { datedFields, endOpenRuns, field, lineModified, memoryErp, type Operation, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase();
+  const patient = { pageSize: 500, leaseMs: 600_000, renewMs: 300_000 };
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...patient } } };
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const start = new Date('2026-05-01T08:00:00Z');
+const wait = ({ erp }: SyncWorld, hours: number): void => {
+  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
+};
+const lineFields = [field('quantity', 'number'), field('memo'), field(lineModified, 'time')];
+const fields = [...datedFields, { ...field('lines', 'lines', lineFields) }];
+const at = '2026-05-01T07:00:00Z';
+const linesOf = (id: number, quantities = [`-${id}.10`, '2']): SourceLine[] =>
+  quantities.map((quantity, index) => ({ quantity, memo: `line ${index + 1}`, [lineModified]: at }));
+
+/** Records 1 to `count`, the first without lines. */
+async function makeWorld(count = 20, of = fields): Promise<SyncWorld> {
+  const world = await syncWorld(ctx, memoryErp(of));
+  world.erp.at = start;
+  for (let id = 1; id <= count; id += 1) world.erp.put(id, {}, { lines: id === 1 ? [] : linesOf(id) });
+  wait(world, 5);
+  return world;
+}
+const replace = ({ erp }: SyncWorld, connector: Partial<Connector>): void => {
+  Object.assign(erp, { connector: { ...erp.connector, ...connector } });
+};
+/** Leaves the last line of these records out of every page. */
+const dropFromPages = ({ erp }: SyncWorld, ids: readonly number[]): void => {
+  erp.bendPage = (page) => ({
+    ...page,
+    records: page.records.map((one) => (ids.includes(Number(one.id)) ? { ...one, lines: (one.lines ?? []).slice(0, -1) } : one)),
+  });
+};
+/** The same for records that are read by id, as long as `lasts` says so. */
+const dropFromReads = (world: SyncWorld, ids: readonly number[], lasts: () => boolean): void => {
+  const { readByIds } = world.erp.connector;
+  replace(world, {
+    readByIds: async (request) => {
+      const page = await readByIds(request);
+      const isCut = (id: string) => ids.includes(Number(id)) && lasts();
+      return { ...page, records: page.records.map((one) => (isCut(one.id) ? { ...one, lines: (one.lines ?? []).slice(0, -1) } : one)) };
+    },
+  });
+};
+const counted = ({ erp }: SyncWorld, operation: Operation): number => erp.calls.filter((call) => call.operation === operation).length;
+const checkOf = ({ proof }: RunRow) => proof.find(({ check }) => check === 'lines');
+/** Lines as stored, by id, against those of the ERP. */
+const differing = async (world: SyncWorld): Promise<string[]> => {
+  const stored = new Map((await world.rows()).map(({ id, f_lines: lines }) => [String(id), JSON.stringify(lines)]));
+  const inErp = [...world.erp.records.values()].map(({ id, lines }): [string, string] => [
+    id,
+    JSON.stringify((lines ?? []).map(({ quantity, ...line }) => ({ quantity: Number(quantity), ...line }))),
+  ]);
+  const canonical = (text: string | undefined) =>
+    (JSON.parse(text ?? 'null') as Record<string, unknown>[] | null)?.map((line) => JSON.stringify(Object.entries(line).sort())).join();
+  return inErp.filter(([id, lines]) => canonical(lines) !== canonical(stored.get(id))).map(([id]) => id);
+};
+const mismatch = { status: 'failed', error: { code: 'LINES_MISMATCH' } };
+
+describe('a full run', () => {
+  it('reads records again whose pages lacked lines, with one request for the totals of 1,000 records', async () => {
+    const world = await makeWorld(1_001);
+    dropFromPages(world, [3, 1_001]);
+    const run = await world.sync();
+    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1_001, inserted: 1_001 } });
+    // Two for the ids, two for those that were read again.
+    expect([counted(world, 'lineTotals'), counted(world, 'readByIds')]).toEqual([4, 2]);
+    expect(checkOf(run)).toEqual({
+      check: 'lines',
+      passed: true,
+      message:
+        "The lines of 1001 records that were read were compared with the ERP's own totals: number of lines, sum of quantity, latest modification time of a line; 2 read again",
+      facts: expect.objectContaining({ records: 1_001, reread: 2 }),
+    });
+    expect(await differing(world)).toEqual([]);
+  });
+
+  it('fails when lines are still missing after three more reads, and publishes nothing', async () => {
+    const world = await makeWorld();
+    dropFromPages(world, [7]);
+    dropFromReads(world, [7], () => true);
+    const run = await world.sync();
+    expect(run).toMatchObject({
+      ...mismatch,
+      error: { message: expect.stringContaining('record 7: 1 lines were read, and the ERP counts 2') },
+    });
+    expect(counted(world, 'readByIds')).toBe(3);
+    expect(await world.rows()).toEqual([]);
+  });
+
+  it('compares records that it finds unchanged, too: their lines were stored wrong before', async () => {
+    const world = await makeWorld();
+    const { connector } = world.erp;
+    const { lines: _, ...withoutTotals } = connector;
+    Object.assign(world.erp, { connector: withoutTotals });
+    dropFromPages(world, [5, 6]);
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    expect(await differing(world)).toEqual(['5', '6']);
+    Object.assign(world.erp, { connector });
+    const run = await world.sync('full');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 20, updated: 2, unchanged: 18 } });
+    expect(await differing(world)).toEqual([]);
+  });
+
+  it('accepts records that are edited or deleted while they are compared', async () => {
+    const world = await makeWorld();
+    world.erp.onCall = ({ operation }) => {
+      if (operation !== 'lineTotals' || counted(world, 'lineTotals') > 2) return;
+      world.erp.put(4, {}, { lines: linesOf(4, ['9', '8', `${counted(world, 'lineTotals')}`]) });
+      world.erp.records.delete('5');
+    };
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    expect(counted(world, 'lineTotals')).toBe(3);
+    expect(await differing(world)).toEqual([]);
+  });
+
+  it('compares sums: a line that is repeated instead of another', async () => {
+    const world = await makeWorld();
+    world.erp.bendPage = (page) => ({
+      ...page,
+      records: page.records.map((one) => (one.id === '8' ? { ...one, lines: [...linesOf(8).slice(1), ...linesOf(8).slice(1)] } : one)),
+    });
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    expect(counted(world, 'readByIds')).toBe(1);
+    expect(await differing(world)).toEqual([]);
+  });
+
+  it('makes no request where no lines are read, and says nothing about them', async () => {
+    const world = await makeWorld();
+    await world.changeConfig({ fields: ['name', 'total', 'modified'] });
+    const run = await world.sync();
+    expect(run).toMatchObject({ status: 'succeeded' });
+    expect(checkOf(run)).toBeUndefined();
+    expect(counted(world, 'lineTotals')).toBe(0);
+  });
+});
+
+describe('applications of a payment, which have no time of their own', () => {
+  const ofPayments = [...datedFields, field('lines', 'lines', [field('previousdoc'), field('foreignamount', 'number')])];
+  const applied = (...amounts: string[]): SourceLine[] => amounts.map((foreignamount) => ({ previousdoc: '77', foreignamount }));
+
+  it('are compared by number and sum, also two that are equal', async () => {
+    const world = await makeWorld(3, ofPayments);
+    for (const id of [1, 2, 3]) world.erp.put(id, {}, { lines: applied('10.50', '10.50'), modifiedAt: at });
+    dropFromPages(world, [2]);
+    const run = await world.sync();
+    expect(run).toMatchObject({ status: 'succeeded' });
+    expect(checkOf(run)?.message).toContain('number of lines, sum of foreignamount; 1 read again');
+    expect((await world.rows()).map(({ f_lines: lines }) => lines)).toEqual(
+      Array.from({ length: 3 }, () => Array.from({ length: 2 }, () => ({ previousdoc: '77', foreignamount: 10.5 }))),
+    );
+    world.erp.calls.length = 0;
+    wait(world, 2);
+    world.erp.put(3, {}, { lines: applied('20.00') });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect([counted(world, 'lineChanges'), counted(world, 'lineTotals')]).toEqual([0, 1]);
+  });
+});
+
+describe('an incremental run', () => {
+  const synced = async (): Promise<SyncWorld> => {
+    const world = await makeWorld();
+    await world.sync();
+    wait(world, 3);
+    world.erp.calls.length = 0;
+    return world;
+  };
+  /** Changes the lines of a record, and only their own time. */
+  const touchLines = ({ erp }: SyncWorld, id: number, quantities: string[]): void => {
+    const held = erp.records.get(String(id));
+    if (held === undefined) throw new Error('no such record');
+    const now = (erp.at ?? start).toISOString().replace('.000', '');
+    erp.records.set(held.id, { ...held, lines: linesOf(id, quantities).map((line) => ({ ...line, [lineModified]: now })) });
+  };
+
+  it('that reads nothing makes one request about lines', async () => {
+    const world = await synced();
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 0 } });
+    expect([counted(world, 'lineChanges'), counted(world, 'lineTotals'), counted(world, 'readByIds')]).toEqual([1, 0, 0]);
+    expect(checkOf(run)?.message).toBe('No record was read, so no lines were compared with totals of the ERP');
+  });
+
+  it('reads a record of which only lines changed, once', async () => {
+    const world = await synced();
+    touchLines(world, 9, ['5', '6', '7']);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
+    expect(checkOf(run)?.facts).toMatchObject({ changed: 1, changedRead: 1, records: 1 });
+    expect(await differing(world)).toEqual([]);
+    const next = await world.sync('incremental');
+    expect(next).toMatchObject({ status: 'succeeded', counts: { fetched: 0 } });
+    expect(checkOf(next)?.facts).toMatchObject({ changed: 1, changedRead: 0 });
+  });
+
+  it('fails when a changed record lacks lines, and the next one reads them', async () => {
+    const world = await synced();
+    world.erp.put(9, {}, { lines: linesOf(9, ['5', '6', '7']) });
+    dropFromPages(world, [9]);
+    let isBent = true;
+    dropFromReads(world, [9], () => isBent);
+    const before = await world.rows();
+    expect(await world.sync('incremental')).toMatchObject(mismatch);
+    expect(await world.rows()).toEqual(before);
+    world.erp.bendPage = null;
+    isBent = false;
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await differing(world)).toEqual([]);
+  });
+
+  it('heals in its scan what an earlier run stored wrong', async () => {
+    const world = await synced();
+    const held = world.erp.records.get('12');
+    if (held !== undefined) world.erp.records.set('12', { ...held, lines: linesOf(12, ['1']) });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 0 } });
+    wait(world, 25);
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(checkOf(run)?.facts).toMatchObject({ scanned: 20, scanRead: 1 });
+    expect(await differing(world)).toEqual([]);
+  });
+});
+
+describe('a worker that is lost while lines are compared', () => {
+  /** The worker stops for good at the nth of these requests; its lease expires. */
+  async function loseAt(world: SyncWorld, id: string, operations: readonly Operation[], n: number): Promise<void> {
+    let left = n;
+    const standing = new Promise<void>((resolve) => {
+      world.erp.onCall = async ({ operation }) => {
+        if (!operations.includes(operation) || left-- > 0) return;
+        resolve();
+        await new Promise(() => undefined);
+      };
+    });
+    void world.work(await world.claim());
+    await standing;
+    await world.expire(id);
+    world.erp.onCall = () => undefined;
+  }
+
+  it.each([0, 1, 2, 3])('a full run goes on at its checkpoint: lost at request %i', async (n) => {
+    const world = await makeWorld(1_010);
+    dropFromPages(world, [3, 1_005]);
+    const id = await world.queue();
+    await loseAt(world, id, ['lineTotals', 'readByIds'], n);
+    world.erp.calls.length = 0;
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 1_010 } });
+    expect(counted(world, 'readPage')).toBe(0);
+    expect(counted(world, 'lineTotals')).toBe([4, 4, 3, 2][n]);
+    expect(await differing(world)).toEqual([]);
+  });
+
+  it('a full run that reads more records when it goes on compares all of them again', async () => {
+    const world = await makeWorld(1_010);
+    const id = await world.queue();
+    await loseAt(world, id, ['lineTotals'], 1);
+    world.erp.put(0, {}, { lines: linesOf(0) });
+    let left = 1;
+    dropFromReads(world, [0], () => left-- > 0);
+    world.erp.calls.length = 0;
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', counts: { fetched: 1_011 } });
+    expect(counted(world, 'lineTotals')).toBe(3);
+    expect(await differing(world)).toEqual([]);
+  });
+
+  it.each([0, 1, 2, 3, 4])('an incremental run goes on at its checkpoint: lost at request %i', async (n) => {
+    const world = await makeWorld();
+    await world.sync();
+    wait(world, 3);
+    world.erp.put(4, {}, { lines: linesOf(4, ['3', '3']) });
+    dropFromPages(world, [4]);
+    const held = world.erp.records.get('6');
+    const now = (world.erp.at ?? start).toISOString().replace('.000', '');
+    if (held !== undefined)
+      world.erp.records.set('6', { ...held, lines: linesOf(6, ['1']).map((line) => ({ ...line, [lineModified]: now })) });
+    const id = await world.queue('incremental');
+    // The list of changed lines, totals and read of record 6; totals of records 4 and 6, and the read of record 4.
+    await loseAt(world, id, ['lineChanges', 'lineTotals', 'readByIds'], n);
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { updated: 2 } });
+    expect(await differing(world)).toEqual([]);
+  });
+});

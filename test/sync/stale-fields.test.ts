@@ -1,0 +1,201 @@
+// Fields that can't be read or come empty, with an ERP in memory: thresholds, interruptions, large tables and databases of older versions.
+import type { Knex } from 'knex';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+let admin: Knex;
+let ctx: Ctx;
+beforeAll(async () => {
+  database = await testDatabase();
+  // Each run reads the ERP's metadata.
+  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, metadataMaxAgeMs: -1 } } };
+  admin = openKnex(database.address, null, 1);
+  await admin.raw(`
+    create table refusals (on_or_off boolean);
+    grant select on refusals to portal_service;
+    create function refuse() returns trigger language plpgsql as $$
+    begin
+      if exists (select from refusals) then raise exception 'refused by the test'; end if;
+      return new;
+    end $$;
+    create trigger refusing before update on sync_runs for each row when (new.status = 'publishing') execute function refuse();`);
+});
+afterEach(async () => {
+  await admin('refusals').delete();
+  await endOpenRuns(database);
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+});
+
+const start = new Date('2026-05-01T08:00:00Z');
+const all = [...datedFields, field('note')];
+const wait = ({ erp }: SyncWorld, hours = 1): void => {
+  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
+};
+const show = (world: SyncWorld, ...columns: string[]) =>
+  world.query(`update ${world.schema}.record_state set shown_columns = $1`, [
+    JSON.stringify({ v1: columns.map((column) => ({ column })) }),
+  ]);
+const notes = async (world: SyncWorld): Promise<Record<string, unknown>> =>
+  Object.fromEntries((await world.rows()).map((row) => [String(row['id']), row['f_note']]));
+
+/** A hundred records with notes, synced. */
+async function synced(...shown: string[]): Promise<SyncWorld> {
+  const world = await syncWorld(ctx, memoryErp(all));
+  world.erp.at = start;
+  world.erp.deleted = new Map();
+  for (let id = 1; id <= 100; id += 1) world.erp.put(id, { note: `note ${id}` });
+  wait(world, 5);
+  expect((await world.sync('full')).status).toBe('succeeded');
+  await show(world, ...shown);
+  wait(world);
+  return world;
+}
+/** Changes these records, with their notes or without. */
+function change({ erp }: SyncWorld, from: number, to: number, isEmpty: boolean): void {
+  for (let id = from; id <= to; id += 1) erp.put(id, { note: isEmpty ? null : `note ${id}`, name: `changed ${id}` });
+}
+
+describe('a column that comes empty', () => {
+  it.each([
+    ['full', 19, 0, 'succeeded'],
+    ['full', 49, 51, 'succeeded'],
+    ['full', 50, 50, 'partial'],
+    ['incremental', 19, 0, 'succeeded'],
+    ['incremental', 20, 0, 'partial'],
+    ['incremental', 20, 21, 'succeeded'],
+    ['incremental', 20, 20, 'partial'],
+  ] as const)('%s run, %i records came empty and %i did not: %s', async (mode, empty, filled, status) => {
+    const world = await synced();
+    change(world, 1, empty, true);
+    change(world, empty + 1, empty + filled, false);
+    const run = await world.sync(mode);
+    expect(run).toMatchObject({ status, mode, ...(status === 'partial' && { error: { code: 'FIELDS_EMPTY' } }) });
+    const stored = await notes(world);
+    expect(stored['1']).toBe(status === 'partial' ? 'note 1' : null);
+    expect((await world.rows())[0]).toMatchObject({ f_name: 'changed 1' });
+  });
+
+  it('counts unchanged records of a full run as having a value', async () => {
+    const world = await synced();
+    change(world, 1, 30, true);
+    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { updated: 30, unchanged: 70 } });
+  });
+
+  it('fails when a record that is read alone has a value', async () => {
+    const world = await synced();
+    world.erp.bendPage = (page) => ({ ...page, records: page.records.map((one) => ({ ...one, values: { ...one.values, note: null } })) });
+    const run = await world.sync('full');
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'COLUMN_EMPTIED' } });
+    expect(run.error?.message).toBe(
+      'The field note came empty in 100 of 100 records that had a value, but record 1 has one when it is read alone',
+    );
+    expect((await notes(world))['1']).toBe('note 1');
+  });
+
+  it('is read alone at most twenty times, and not again after an interruption', async () => {
+    const world = await synced();
+    change(world, 1, 100, true);
+    await admin('refusals').insert({ on_or_off: true });
+    const runId = await world.queue('full');
+    world.erp.calls.length = 0;
+    await world.work(await world.claim());
+    expect((await world.row(runId)).status).toBe('waiting');
+    const reads = () => world.erp.calls.filter(({ operation }) => operation === 'readByIds').length;
+    expect(reads()).toBe(20);
+    await admin('refusals').delete();
+    expect(await world.drive(runId)).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY' } });
+    expect(reads()).toBe(20);
+    expect(Object.keys((await world.state())?.staleFields ?? {})).toEqual(['note']);
+  });
+
+  it('a row that was written meanwhile is compared again: it heals also where the value is empty in the ERP', async () => {
+    const world = await synced();
+    change(world, 1, 100, true);
+    expect((await world.sync('full')).status).toBe('partial');
+    wait(world);
+    for (let id = 2; id <= 100; id += 1) world.erp.put(id, { note: `note ${id}`, name: `changed ${id}` });
+    const healed = await world.sync('incremental');
+    expect(healed).toMatchObject({ status: 'succeeded', mode: 'full' });
+    expect(await notes(world)).toMatchObject({ 1: null, 2: 'note 2', 100: 'note 100' });
+    expect((await world.state())?.staleFields).toEqual({});
+  });
+});
+
+describe('a shown field that the ERP no longer offers', () => {
+  it('keeps since and syncedAt of the first run that could not read it', async () => {
+    const world = await synced('f_note');
+    const { syncedAt } = (await world.state()) ?? {};
+    world.erp.fields = [...datedFields];
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    const first = (await world.state())?.staleFields;
+    expect(first).toEqual({
+      note: { since: expect.stringMatching(/Z$/), syncedAt, reason: 'unreadable', message: 'The ERP no longer has the field note' },
+    });
+    expect((await world.sync('full')).status).toBe('partial');
+    expect((await world.state())?.staleFields).toEqual(first);
+  });
+
+  it('heals a large table in place', async () => {
+    const world = await synced('f_note');
+    const { epoch, activeTable } = (await world.state()) ?? {};
+    world.erp.fields = [...datedFields];
+    change(world, 1, 2, true);
+    expect((await world.sync('incremental')).status).toBe('partial');
+    await world.query(`update ${world.schema}.record_state set row_count = 50000`);
+    world.erp.fields = [...all];
+    wait(world);
+    const healed = await world.sync('incremental');
+    expect(healed).toMatchObject({ status: 'succeeded', mode: 'full', counts: { updated: 2, unchanged: 98 } });
+    expect(await world.state()).toMatchObject({ epoch, activeTable, staleFields: {} });
+    expect(await notes(world)).toMatchObject({ 1: null, 2: null, 3: 'note 3' });
+  });
+
+  it('that an older version stored as vanished is stale, without a time when it was last read', async () => {
+    const world = await synced('f_note');
+    await world.query(`update ${world.schema}.record_columns set state = 'vanished' where field = 'note'`);
+    world.erp.fields = [...datedFields];
+    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    expect((await world.state())?.staleFields).toMatchObject({ note: { syncedAt: null } });
+  });
+});
+
+describe('a field that no version shows', () => {
+  it('vanishes and returns in place, as long as it is not known what versions show', async () => {
+    const world = await synced();
+    await world.query(`update ${world.schema}.record_state set shown_columns = null`);
+    const { epoch } = (await world.state()) ?? {};
+    world.erp.fields = [...datedFields];
+    for (const id of [1, 2]) world.erp.put(id, { name: `changed ${id}` });
+    expect((await world.sync('incremental')).status).toBe('succeeded');
+    await world.query(`update ${world.schema}.record_state set row_count = 50000`);
+    world.erp.fields = [...all];
+    world.erp.put(2, { name: 'changed 2', note: 'new' });
+    wait(world);
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    expect((await world.state())?.epoch).toBe(epoch);
+    // Record 1 was last written without this field, and has no value in the ERP.
+    expect(await notes(world)).toMatchObject({ 1: null, 2: 'new', 3: 'note 3' });
+  });
+});
+
+it('a run with every kind of problem names all of them', async () => {
+  const world = await synced('f_note');
+  world.erp.fields = [...datedFields];
+  world.erp.deleted = null;
+  for (let id = 41; id <= 80; id += 1) world.erp.records.delete(String(id));
+  world.erp.rejects.set('5', { id: '5', code: 'BAD', message: 'bad' });
+  world.erp.put(5, {});
+  const run = await world.sync('full');
+  expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE', proposalId: expect.any(String) } });
+  for (const part of ['The field note', '40 records are absent', '1 records could not be stored'])
+    expect(run.error?.message).toContain(part);
+  for (const part of ['accept-missing-fields', 'approve-deletions', "run's rejections"]) expect(run.error?.fix).toContain(part);
+  expect(await admin('sync_alerts').where('sync_config_id', world.configId).first('state')).toEqual({ state: 'stale-held' });
+});
