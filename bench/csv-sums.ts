@@ -54,12 +54,15 @@ export async function sumFolder(folder: string): Promise<Readonly<Record<string,
   return sums;
 }
 
-/** The last day on which a transaction changed, YYYY-MM-DD in the files' own time zone. */
-export async function lastDayOf(folder: string): Promise<string> {
-  let last = '';
+/** The transaction types in the folder, and the first and last day on which a transaction changed: YYYY-MM-DD in the files' own time zone. */
+export async function describeFolder(folder: string): Promise<{ types: string[]; firstDay: string; lastDay: string }> {
+  const types = new Set<string>();
+  let [firstDay, lastDay] = ['9999-12-31', ''];
   for await (const row of rows(folder, 'transaction.csv.gz')) {
     const day = (row['lastmodifieddate'] ?? '').slice(0, 10);
-    if (day > last) last = day;
+    if (day < firstDay) firstDay = day;
+    if (day > lastDay) lastDay = day;
+    types.add(row['type'] ?? '');
   }
-  return last;
+  return { types: [...types].sort(), firstDay, lastDay };
 }
