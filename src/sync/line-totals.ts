@@ -28,12 +28,14 @@ export function findComparableLines(
   return { reader, column, modifiedField: isStored ? linesModifiedField : null };
 }
 
+/** PostgreSQL truncates longer names. */
+const maxNameBytes = 63;
 const isNumber = ({ type }: LineField): boolean => type === 'number' || type === 'integer';
 
 function comparedIn({ column, modifiedField }: ComparableLines, totals: readonly LineTotals[]): Compared {
   const stored = new Set((column.lineFields ?? []).filter(isNumber).map(({ name }) => name));
   const named = new Set(totals.flatMap(({ sums }) => Object.keys(sums)));
-  return { sums: [...named].filter((name) => stored.has(name)), modifiedField };
+  return { sums: [...named].filter((name) => stored.has(name) && Buffer.byteLength(name) <= maxNameBytes), modifiedField };
 }
 
 /** SQL for `id` and `lines` of the rows with ids $1 that the run $3 would publish: as staged, otherwise as they are in the active table. */
@@ -52,20 +54,23 @@ function rowsSql({ prepared: { schema, activeTable } }: RunReadContext, state: R
     : `${staged} union all ${select(activeTable)} and not ${isStaged} and not ${isRejected}`;
 }
 
-/** Selects the ids of $1 without a row, or whose lines differ from the totals in $2. The names of compared fields are parameters from $5 on. */
+/** Selects the ids of $1 without a row, or whose lines differ from the totals in $2. The names of the compared sums are parameters from $5 on. */
 function differingSql(reading: RunReadContext, state: RunState, lines: ComparableLines, { sums, modifiedField }: Compared): string {
   const idType = state.plan.idType === 'integer' ? 'bigint' : 'text';
-  // A value of a former type is no number: then the lines differ and are read again.
-  const number = (n: number) => `case when jsonb_typeof(l -> $${n}::text) = 'number' then (l -> $${n}::text)::numeric end`;
-  const own = sums.map((_, index) => `, coalesce(sum(${number(index + 5)}), 0) as sum_${index}`);
+  const named = [
+    ...sums.map((name) => `${quoteIdentifier(name)} numeric`),
+    ...(modifiedField === null ? [] : [`${quoteIdentifier(modifiedField)} text`]),
+  ];
+  const own = sums.map((name, index) => `, coalesce(sum(l.${quoteIdentifier(name)}), 0) as sum_${index}`);
   const differing = sums.map((_, index) => ` or own.sum_${index} <> coalesce((e.sums ->> $${index + 5}::text)::numeric, 0)`);
-  const latest = `max((l ->> $${sums.length + 5}::text) collate "C")`;
+  // A record set reads each line once; without columns there is nothing to read but the number of lines.
+  const source = named.length === 0 ? 'jsonb_array_elements(h.lines) l' : `jsonb_to_recordset(h.lines) as l(${named.join(', ')})`;
+  const latest = modifiedField === null ? '' : `, max(l.${quoteIdentifier(modifiedField)} collate "C") as modified`;
   return `select a.id::text as id, h.id is not null as known, own.lines::integer as here, coalesce(e.lines, 0)::integer as erp
     from unnest($1::${idType}[]) a(id) left join (${rowsSql(reading, state, lines)}) h on h.id = a.id
     left join (select t.id::${idType} as id, t.lines, t.sums, t."modifiedAt" as modified
                from jsonb_to_recordset($2::jsonb) as t(id text, lines bigint, sums jsonb, "modifiedAt" text)) e on e.id = a.id
-    cross join lateral (select count(*) as lines${own.join('')}${modifiedField === null ? '' : `, ${latest} as modified`}
-                        from jsonb_array_elements(h.lines) l) own
+    cross join lateral (select count(*) as lines${own.join('')}${latest} from ${source}) own
     where h.id is null or own.lines <> coalesce(e.lines, 0)${differing.join('')}
       ${modifiedField === null ? '' : 'or own.modified is distinct from e.modified'} order by a.id`;
 }
@@ -91,7 +96,6 @@ export async function compareLines(
       state.runId,
       state.recordType,
       ...compared.sums,
-      ...(compared.modifiedField === null ? [] : [compared.modifiedField]),
     ]),
   );
   return { differing: rows, compared: describe(compared) };

@@ -157,6 +157,7 @@ describe('a company publishes its ERP data', () => {
     expect(body.checks.map(({ check, passed }: { check: string; passed: boolean }) => [check, passed])).toEqual([
       ['pages', true],
       ['count', true],
+      ['lines', true],
       ['staged', true],
       ['fields', true],
     ]);

@@ -94,7 +94,7 @@ describe('a column that comes empty', () => {
     const run = await world.sync('full');
     expect(run).toMatchObject({ status: 'failed', error: { code: 'COLUMN_EMPTIED' } });
     expect(run.error?.message).toBe(
-      'The field note came empty in 100 of 100 records that had a value, but record 1 has one when it is read alone',
+      'The field note came empty in 100 of 100 records that had a value, but record 1 has one when it is read again',
     );
     expect((await notes(world))['1']).toBe('note 1');
   });

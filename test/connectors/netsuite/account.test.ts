@@ -298,7 +298,7 @@ describe('a NetSuite account that changes', () => {
       limit: 10,
       signal,
     });
-    await expect(read).rejects.toMatchObject({ kind: 'forbidden' });
+    await expect(read).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
   });
 
   it('names a column that was hidden later, and marks it in the metadata', async () => {

@@ -167,7 +167,7 @@ describe('changed lines', () => {
 
   it('fail as other queries do when the table or the column is gone', async () => {
     wire.answer = (_seen, response) => json(response, 400, invalidQuery("Search error occurred: Record 'transactionline' was not found."));
-    await expect(listChanged()).rejects.toMatchObject({ kind: 'forbidden', code: 'RECORD_TYPE_HIDDEN' });
+    await expect(listChanged()).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
     wire.answer = (_seen, response) =>
       json(response, 400, invalidQuery("Search error occurred: Unknown identifier 'foreignamount'. Available identifiers are: {}."));
     await expect(totals(['1'])).rejects.toMatchObject({ kind: 'query', code: 'COLUMN_UNKNOWN' });

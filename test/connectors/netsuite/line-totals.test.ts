@@ -161,7 +161,7 @@ describe('totals of lines in an account', () => {
 
   it('are refused where the role cannot see the lines', async () => {
     await control('PUT', '/hidden', { tables: ['transactionline'], columns: {}, rows: {} });
-    await expect(totals([first])).rejects.toMatchObject({ kind: 'forbidden', code: 'RECORD_TYPE_HIDDEN' });
+    await expect(totals([first])).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
     const hidden = (await connector.metadata(signal)).find(({ name }) => name === 'invoice');
     expect(hidden?.linesModifiedField).toBeNull();
     expect(hidden?.shownAs).toEqual({ number: 'tranid', name: 'entity', date: 'trandate', amount: 'foreigntotal' });
