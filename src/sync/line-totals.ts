@@ -110,7 +110,7 @@ function describe({ sums, modifiedField }: Compared): string {
   return parts.join(', ');
 }
 
-type NextToProve = {
+export type NextToProve = {
   readonly ids: readonly string[];
   /** Where to continue: after this page of unchanged records, or after this staged id. */
   readonly provedPage?: number;

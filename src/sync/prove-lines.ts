@@ -5,7 +5,14 @@
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
 import { withRepeatedHour } from './compare-listed.ts';
-import { type ComparableLines, compareLines, type DifferingLines, findComparableLines, listNextToProve } from './line-totals.ts';
+import {
+  type ComparableLines,
+  compareLines,
+  type DifferingLines,
+  findComparableLines,
+  listNextToProve,
+  type NextToProve,
+} from './line-totals.ts';
 import { filterUnreadIds } from './local-records.ts';
 import { addFacts, assertPageAdvances, type RunReadContext, reportProgress, rereadByIds, saveStep } from './read-context.ts';
 import { ProofFailed } from './retry.ts';
@@ -102,14 +109,11 @@ async function proveLinesOf(reading: RunReadContext, state: RunState, lines: Com
   return { state: current, reread, description };
 }
 
-/**
- * Proves the lines of the next records, or ends the step after the last. Throws `ProofFailed` `LINES_MISMATCH` when they still differ
- * after repeated reads, and what the connector and `stageRunPage` throw.
- */
-export async function proveNextLines(reading: RunReadContext, state: RunState): Promise<RunState> {
-  const lines = findComparableLines(reading, state);
-  const next = lines === null ? { ids: [] } : await listNextToProve(reading, state);
-  if (lines === null || next.ids.length === 0) return saveStep(reading, state, { plan: { step: 'done' } });
+/** How many lists of records are proved per stored checkpoint: proving them again costs one request each. */
+const listsPerCheckpoint = 10;
+
+/** Proves the lines of one list of records. The state that it returns says so, and is stored with the next checkpoint. */
+async function proveList(reading: RunReadContext, state: RunState, lines: ComparableLines, next: NextToProve): Promise<RunState> {
   let current = state;
   for (let start = 0; start < next.ids.length; start += idsPerRequest) {
     const ids = next.ids.slice(start, start + idsPerRequest);
@@ -117,8 +121,24 @@ export async function proveNextLines(reading: RunReadContext, state: RunState): 
     const facts = addFacts(read, 'lines', { records: ids.length, reread, compared: description });
     current = { ...read, plan: { ...read.plan, ...facts } };
   }
-  const { provedPage, lastId = null } = next;
-  return saveStep(reading, current, { lastId, plan: { facts: current.plan.facts, ...(provedPage !== undefined && { provedPage }) } });
+  const { lastId = current.checkpoint, provedPage = current.plan.provedPage } = next;
+  return { ...current, checkpoint: lastId, plan: { ...current.plan, provedPage } };
+}
+
+/**
+ * Proves the lines of the next records, or ends the step after the last. Throws `ProofFailed` `LINES_MISMATCH` when they still differ
+ * after repeated reads, and what the connector and `stageRunPage` throw.
+ */
+export async function proveNextLines(reading: RunReadContext, state: RunState): Promise<RunState> {
+  const lines = findComparableLines(reading, state);
+  let current = state;
+  for (let lists = 0; lines !== null && lists < listsPerCheckpoint; lists += 1) {
+    const next = await listNextToProve(reading, current);
+    if (next.ids.length === 0) break;
+    current = await proveList(reading, current, lines, next);
+    if (lists === listsPerCheckpoint - 1) return saveStep(reading, current, { lastId: current.checkpoint, plan: current.plan });
+  }
+  return saveStep(reading, current, { plan: { ...current.plan, step: 'done' } });
 }
 
 /**
