@@ -163,6 +163,8 @@ export type LineTotals = {
   readonly sums: Readonly<Record<string, string>>;
   /** The latest `linesModifiedField`, a `time`; null where lines have none. */
   readonly modifiedAt: string | null;
+  /** The number of lines that changed at or after `changedSince`, by `linesModifiedField`; absent unless it was given. */
+  readonly changed?: number;
 };
 
 /** Questions about lines that the ERP answers without sending the lines. Record types without lines reject with a RangeError. */
@@ -171,7 +173,7 @@ export type LineReader = {
    * One request to the ERP for at most 1,000 ids; throws a RangeError for more. Records without lines are absent from the result. Which
    * lines belong to a record is decided as by `readPage`.
    */
-  totals(request: LineRequest & { readonly ids: readonly string[] }): Promise<readonly LineTotals[]>;
+  totals(request: LineRequest & { readonly ids: readonly string[]; readonly changedSince?: Date }): Promise<readonly LineTotals[]>;
   /**
    * Ids, ascending and each once, of records with a line that changed at or after `since`, by the line's own modification time. One
    * request per page. Rejects with kind `query` and `FIELD_NOT_SYNCABLE` where `linesModifiedField` is null.
@@ -181,6 +183,9 @@ export type LineReader = {
   ): Promise<{ readonly ids: readonly string[]; readonly hasMore: boolean }>;
 };
 type LineRequest = Pick<PageRequest, 'recordType' | 'signal'>;
+
+/** How many records changed, and of how many a line did by the line's own modification time; null where lines have none. */
+export type ChangeCounts = { readonly records: number; readonly withChangedLines: number | null };
 
 /** `code` is stable and upper case; `fix` is one sentence for the person who set up the connection. */
 export type ConnectionProblem = {
@@ -288,6 +293,11 @@ export type Connector = {
   metadata(signal: AbortSignal, only?: readonly string[]): Promise<readonly RecordTypeMetadata[]>;
   /** How many records there are, by the ERP's own count. Proofs rest on it: never count what was read. */
   count(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<number>;
+  /**
+   * The ERP's own counts of what `listIds` and `lines.listChanged` list since that instant, in one request: never count what was listed.
+   * Absent where the ERP can't count changes; then the lists are not proved. Rejects as they do.
+   */
+  countChanged?(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date }): Promise<ChangeCounts>;
   /**
    * One page of records by key, never by offset. Rejects with kind `query` and code `FIELD_NOT_SYNCABLE` for a field that the metadata
    * doesn't list as syncable, and for `changedSince` where the record type has no `modifiedField`; with `COLUMN_UNKNOWN` for a field that

@@ -4,8 +4,8 @@ import type { Connector, ListedRecord } from '../connectors/connector.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
 import { canonicalText } from './compare.ts';
-import { filterUnreadIds, readLocalByIds } from './local-records.ts';
-import { recordsUnreadable } from './proof.ts';
+import { filterUnreadIds, readLocalByIds, readStagedByIds } from './local-records.ts';
+import { countMismatch, recordsUnreadable } from './proof.ts';
 import { addFacts, assertPageAdvances, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
 
 /** The largest step back of a clock in a zone with daylight saving: a time in the repeated hour may be read as the one an hour earlier. */
@@ -20,48 +20,54 @@ const listingsPerCheckpoint = 10;
 
 type Listing = {
   readonly missing: readonly string[];
+  /** The number of rows, as the ERP counts them. */
+  readonly rows: number;
   /** Records that were listed and not read, because the time here is that of the ERP. */
   readonly unchanged: number;
   readonly lastId: string | null;
   readonly hasMore: boolean;
 };
 
-/** The stored modification times of these records, by id; undefined where the configuration doesn't sync the modification time. */
-async function readStoredTimes(
+/**
+ * The modification times of these records as they are stored, or as this run staged them, by id; undefined where the configuration doesn't
+ * sync the modification time.
+ */
+async function readTimes(
   reading: RunReadContext,
   state: RunState,
   ids: readonly string[],
+  read: typeof readLocalByIds,
 ): Promise<ReadonlyMap<string, string | null> | undefined> {
   const { modifiedField } = reading.recordType;
   const column = state.columns.find(({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time');
   if (column === undefined) return undefined;
-  const rows = ids.length === 0 ? [] : await readLocalByIds(reading, state, [column], ids);
+  const rows = ids.length === 0 ? [] : await read(reading, state, [column], ids);
   return new Map(rows.map(({ id, cells }) => [id, cells[0] ?? null]));
 }
 
+const idsOf = (listed: readonly ListedRecord[]): string[] => listed.map(({ id }) => id);
+
 /**
  * The ids that must be read: those that this run has not read, except records of the hour before `since` that are stored here with the
- * ERP's modification time.
+ * ERP's modification time; and those that it read with another modification time than the listed one.
  */
 async function filterMissing(reading: RunReadContext, state: RunState, listed: readonly ListedRecord[]): Promise<string[]> {
-  const ids = listed.map(({ id }) => id);
+  const ids = idsOf(listed);
   const unread = new Set(await filterUnreadIds(reading, state, ids));
   const sinceMs = Math.floor(Date.parse(state.plan.since ?? '') / 1_000) * 1_000;
   const isEarlier = ({ modifiedAt }: ListedRecord): boolean => modifiedAt !== null && Date.parse(modifiedAt) < sinceMs;
   const earlier = listed.filter((record) => unread.has(record.id) && isEarlier(record));
-  const stored = await readStoredTimes(
-    reading,
-    state,
-    earlier.map(({ id }) => id),
-  );
+  const stored = await readTimes(reading, state, idsOf(earlier), readLocalByIds);
   for (const { id, modifiedAt } of earlier)
     if (stored?.has(id) === true && stored.get(id) === canonicalText(modifiedAt, 'time')) unread.delete(id);
-  return [...unread];
+  const staged = await readTimes(reading, state, idsOf(listed), readStagedByIds);
+  const outdated = listed.filter(({ id, modifiedAt }) => staged?.has(id) === true && staged.get(id) !== canonicalText(modifiedAt, 'time'));
+  return [...unread, ...idsOf(outdated)];
 }
 
 /** Lists the next pages of ids, up to and including the first page with an id that must be read. */
 async function findMissing(reading: RunReadContext, state: RunState, list: (afterId: string | null) => ReturnType<Connector['listIds']>) {
-  let found: Listing = { missing: [], unchanged: 0, lastId: state.checkpoint, hasMore: true };
+  let found: Listing = { missing: [], rows: 0, unchanged: 0, lastId: state.checkpoint, hasMore: true };
   let from = state.checkpoint;
   for (let pages = 0; pages < listingsPerCheckpoint && found.hasMore && found.missing.length === 0; pages += 1) {
     from = found.lastId;
@@ -72,7 +78,13 @@ async function findMissing(reading: RunReadContext, state: RunState, list: (afte
     const lastId = listed.at(-1)?.id ?? null;
     assertPageAdvances({ hasMore: page.hasMore, lastId }, from);
     const missing = await filterMissing(reading, state, listed);
-    found = { missing, unchanged: found.unchanged + listed.length - missing.length, lastId, hasMore: page.hasMore };
+    found = {
+      missing,
+      rows: found.rows + page.listed.length,
+      unchanged: found.unchanged + listed.length - missing.length,
+      lastId,
+      hasMore: page.hasMore,
+    };
   }
   return { ...found, from };
 }
@@ -86,7 +98,7 @@ export async function compareListed(reading: RunReadContext, state: RunState): P
   const { since } = state.plan;
   const changedSince = since === null ? null : withRepeatedHour(since);
   const list = (afterId: string | null) => connector.listIds({ recordType, afterId, changedSince, limit: idsPerListing, signal });
-  const { missing, unchanged, lastId, hasMore, from } = await findMissing(reading, state, list);
+  const { missing, rows, unchanged, lastId, hasMore, from } = await findMissing(reading, state, list);
   const { state: read, absent } = await rereadByIds(reading, state, missing, null);
   if (absent.length > 0) {
     const still = new Set((await list(from)).listed.map(({ id }) => id));
@@ -95,5 +107,40 @@ export async function compareListed(reading: RunReadContext, state: RunState): P
   }
   const counted = { read: missing.length - absent.length, listed: unchanged + missing.length };
   const facts = addFacts(read, 'changed', { ...counted, listedSince: changedSince?.toISOString() ?? null });
-  return saveStep(reading, read, { lastId, plan: { step: hasMore ? 'listed' : 'lineChanges', ...facts } });
+  const listing = addFacts({ ...read, plan: { ...read.plan, ...facts } }, 'listing', { rows });
+  return saveStep(reading, read, { lastId, plan: { step: hasMore ? 'listed' : 'lineChanges', ...listing } });
+}
+
+/** How often changes are listed again when their number is not the ERP's own count, because some may have been added in between. */
+const maxListings = 3;
+
+const isBetween = (listed: number, before: unknown, after: number): boolean =>
+  typeof before === 'number' ? listed >= Math.min(before, after) && listed <= Math.max(before, after) : listed === after;
+
+/**
+ * Ends the steps that list changes: the ERP's own counts of changed records, and of those with changed lines, must be what was listed.
+ * Otherwise both lists are read again. Throws `ProofFailed` `COUNT_MISMATCH` when they contradict the counts before and after them three
+ * times, and the connector's errors.
+ */
+export async function proveListed(reading: RunReadContext, state: RunState): Promise<RunState> {
+  const { connector, recordType, signal } = reading;
+  const { since, facts } = state.plan;
+  if (connector.countChanged === undefined || since === null) return saveStep(reading, state, { plan: { step: 'rejected' } });
+  const counted = await connector.countChanged({ recordType, since: withRepeatedHour(since), signal });
+  signal.throwIfAborted();
+  const { rows = 0, lineRows, listings = 1, records: before, withChangedLines: linesBefore } = facts['listing'] ?? {};
+  const hasRecords = isBetween(Number(rows), before, counted.records);
+  const { withChangedLines } = counted;
+  const hasLines = lineRows === undefined || withChangedLines === null || isBetween(Number(lineRows), linesBefore, withChangedLines);
+  if (hasRecords && hasLines) return saveStep(reading, state, { plan: { step: 'rejected' } });
+  if (listings === maxListings)
+    throw countMismatch(
+      hasRecords
+        ? `The ERP counts ${withChangedLines} records with changed lines but lists ${lineRows}`
+        : `The ERP counts ${counted.records} changed records but lists ${rows}`,
+    );
+  const changed = { ...facts['changed'], listed: 0 };
+  return saveStep(reading, state, {
+    plan: { step: 'listed', facts: { ...facts, changed, listing: { ...counted, listings: Number(listings) + 1 } } },
+  });
 }

@@ -36,6 +36,7 @@ export async function lowerHighWaterToErpClock(
   { recordType, highWater }: Pick<RecordState, 'recordType' | 'highWater'>,
   erpNow: string,
 ): Promise<string | null> {
+  await inDataTransaction(ctx.db.data, (client) => limitRollingReadToErpClock(client, schema, recordType, erpNow));
   if (highWater === null || Date.parse(erpNow) >= Date.parse(highWater)) return highWater;
   const lowered = new Date(Date.parse(erpNow) - ctx.settings.sync.settleMs).toISOString();
   await inDataTransaction(ctx.db.data, async (client) => {
@@ -44,7 +45,6 @@ export async function lowerHighWaterToErpClock(
        where record_type = $1`,
       [recordType, lowered],
     );
-    await limitRollingReadToErpClock(client, schema, recordType, erpNow);
   });
   return lowered;
 }

@@ -8,7 +8,7 @@ import { quoteIdentifier, stagingTable } from '../warehouse/table.ts';
 import type { RunReadContext } from './read-context.ts';
 
 /** What is compared of a record's lines in addition to their number. */
-type Compared = { readonly sums: readonly string[]; readonly modifiedField: string | null };
+type Compared = { readonly sums: readonly string[]; readonly modifiedField: string | null; readonly changedSince: Date | null };
 export type ComparableLines = { readonly reader: LineReader; readonly column: RecordColumn; readonly modifiedField: string | null };
 /** `known` is false where no row of the record would be published: it isn't stored here, or the run rejected it. */
 export type DifferingLines = { readonly id: string; readonly known: boolean; readonly here: number; readonly erp: number };
@@ -32,10 +32,11 @@ export function findComparableLines(
 const maxNameBytes = 63;
 const isNumber = ({ type }: LineField): boolean => type === 'number' || type === 'integer';
 
-function comparedIn({ column, modifiedField }: ComparableLines, totals: readonly LineTotals[]): Compared {
+function comparedIn({ column, modifiedField }: ComparableLines, totals: readonly LineTotals[], since: Date | null): Compared {
   const stored = new Set((column.lineFields ?? []).filter(isNumber).map(({ name }) => name));
   const named = new Set(totals.flatMap(({ sums }) => Object.keys(sums)));
-  return { sums: [...named].filter((name) => stored.has(name) && Buffer.byteLength(name) <= maxNameBytes), modifiedField };
+  const changedSince = modifiedField !== null && totals.some(({ changed }) => changed !== undefined) ? since : null;
+  return { sums: [...named].filter((name) => stored.has(name) && Buffer.byteLength(name) <= maxNameBytes), modifiedField, changedSince };
 }
 
 /** SQL for `id` and `lines` of the rows with ids $1 that the run $3 would publish: as staged, otherwise as they are in the active table. */
@@ -55,7 +56,12 @@ function rowsSql({ prepared: { schema, activeTable } }: RunReadContext, state: R
 }
 
 /** Selects the ids of $1 without a row, or whose lines differ from the totals in $2. The names of the compared sums are parameters from $5 on. */
-function differingSql(reading: RunReadContext, state: RunState, lines: ComparableLines, { sums, modifiedField }: Compared): string {
+function differingSql(
+  reading: RunReadContext,
+  state: RunState,
+  lines: ComparableLines,
+  { sums, modifiedField, changedSince }: Compared,
+): string {
   const idType = state.plan.idType === 'integer' ? 'bigint' : 'text';
   const named = [
     ...sums.map((name) => `${quoteIdentifier(name)} numeric`),
@@ -66,29 +72,36 @@ function differingSql(reading: RunReadContext, state: RunState, lines: Comparabl
   // A record set reads each line once; without columns there is nothing to read but the number of lines.
   const source = named.length === 0 ? 'jsonb_array_elements(h.lines) l' : `jsonb_to_recordset(h.lines) as l(${named.join(', ')})`;
   const latest = modifiedField === null ? '' : `, max(l.${quoteIdentifier(modifiedField)} collate "C") as modified`;
+  const hasChanged = modifiedField !== null && changedSince !== null;
+  const changed = hasChanged
+    ? `, count(*) filter (where l.${quoteIdentifier(modifiedField)} collate "C" >= $${sums.length + 5}::text) as changed`
+    : '';
   return `select a.id::text as id, h.id is not null as known, own.lines::integer as here, coalesce(e.lines, 0)::integer as erp
     from unnest($1::${idType}[]) a(id) left join (${rowsSql(reading, state, lines)}) h on h.id = a.id
-    left join (select t.id::${idType} as id, t.lines, t.sums, t."modifiedAt" as modified
-               from jsonb_to_recordset($2::jsonb) as t(id text, lines bigint, sums jsonb, "modifiedAt" text)) e on e.id = a.id
-    cross join lateral (select count(*) as lines${own.join('')}${latest} from ${source}) own
+    left join (select t.id::${idType} as id, t.lines, t.sums, t."modifiedAt" as modified, t.changed
+               from jsonb_to_recordset($2::jsonb) as t(id text, lines bigint, sums jsonb, "modifiedAt" text, changed bigint)) e on e.id = a.id
+    cross join lateral (select count(*) as lines${own.join('')}${latest}${changed} from ${source}) own
     where h.id is null or own.lines <> coalesce(e.lines, 0)${differing.join('')}
-      ${modifiedField === null ? '' : 'or own.modified is distinct from e.modified'} order by a.id`;
+      ${modifiedField === null ? '' : 'or own.modified is distinct from e.modified'}
+      ${hasChanged ? 'or own.changed <> coalesce(e.changed, 0)' : ''} order by a.id`;
 }
 
 /**
- * Compares the lines of at most 1,000 records with the ERP's totals, which takes one request. Returns the records that differ, in the
- * order of their ids, and a description of what was compared. Throws the connector's errors.
+ * Compares the lines of at most 1,000 records with the ERP's totals, which takes one request. With `changedSince`, the number of lines that
+ * changed since then is compared as well. Returns the records that differ, in the order of their ids, and a description of what was
+ * compared. Throws the connector's errors.
  */
 export async function compareLines(
   reading: RunReadContext,
   state: RunState,
   lines: ComparableLines,
   ids: readonly string[],
+  changedSince: Date | null = null,
 ): Promise<{ differing: DifferingLines[]; compared: string }> {
   const { ctx, recordType, signal } = reading;
-  const totals = await lines.reader.totals({ recordType, ids, signal });
+  const totals = await lines.reader.totals({ recordType, ids, ...(changedSince !== null && { changedSince }), signal });
   signal.throwIfAborted();
-  const compared = comparedIn(lines, totals);
+  const compared = comparedIn(lines, totals, changedSince);
   const { rows } = await inDataTransaction(ctx.db.data, (client) =>
     client.query<DifferingLines>(differingSql(reading, state, lines, compared), [
       ids,
@@ -96,6 +109,7 @@ export async function compareLines(
       state.runId,
       state.recordType,
       ...compared.sums,
+      ...(compared.changedSince === null ? [] : [`${compared.changedSince.toISOString().slice(0, 19)}Z`]),
     ]),
   );
   return { differing: rows, compared: describe(compared) };

@@ -216,6 +216,22 @@ export async function readLocalByIds(
   );
 }
 
+/** Records that this run staged with these ids, with these columns as text. */
+export async function readStagedByIds(
+  local: LocalView,
+  state: RunState,
+  columns: readonly RecordColumn[],
+  ids: readonly string[],
+): Promise<LocalRecord[]> {
+  const { staging } = tableNames(local, state);
+  return query<LocalRow>(
+    local,
+    `select id::text as id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells, false as absent, false as rejected
+     from ${staging} where run_id = $2 and id = any($1::${typeOf(state)}[])`,
+    [ids, state.runId],
+  );
+}
+
 /** The given ids that this run rejected. */
 export async function filterRejectedInRun(local: LocalView, state: RunState, ids: readonly string[]): Promise<Set<string>> {
   const rows = await query<{ id: string }>(

@@ -4,7 +4,7 @@
 
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
-import { withRepeatedHour } from './compare-listed.ts';
+import { proveListed, withRepeatedHour } from './compare-listed.ts';
 import {
   type ComparableLines,
   compareLines,
@@ -34,8 +34,7 @@ export async function readChangedLines(reading: RunReadContext, state: RunState)
   const { recordType, signal } = reading;
   const { since, idType } = state.plan;
   const lines = findComparableLines(reading, state);
-  if (lines === null || recordType.linesModifiedField === null || since === null)
-    return saveStep(reading, state, { plan: { step: 'rejected' } });
+  if (lines === null || recordType.linesModifiedField === null || since === null) return proveListed(reading, state);
   const page = await lines.reader.listChanged({
     recordType,
     since: withRepeatedHour(since),
@@ -51,7 +50,7 @@ export async function readChangedLines(reading: RunReadContext, state: RunState)
     state,
     page.ids.filter((id) => isValidId(id, idType)),
   );
-  const differing = ids.length === 0 ? [] : (await compareLines(reading, state, lines, ids)).differing;
+  const differing = ids.length === 0 ? [] : (await compareLines(reading, state, lines, ids, withRepeatedHour(since))).differing;
   const { state: read } = await rereadByIds(
     reading,
     state,
@@ -59,7 +58,9 @@ export async function readChangedLines(reading: RunReadContext, state: RunState)
     null,
   );
   const facts = addFacts(read, 'lines', { changed: ids.length, changedRead: differing.length });
-  return saveStep(reading, read, { lastId, plan: { step: page.hasMore ? 'lineChanges' : 'rejected', ...facts } });
+  const listing = addFacts({ ...read, plan: { ...read.plan, ...facts } }, 'listing', { lineRows: page.ids.length });
+  if (page.hasMore) return saveStep(reading, read, { lastId, plan: listing });
+  return proveListed(reading, { ...read, plan: { ...read.plan, ...listing } });
 }
 
 /**

@@ -66,7 +66,7 @@ const readApprovedProposals: Step = async (reading, state) =>
   saveStep(reading, await readApprovedDeletions(reading, state), { plan: { step: 'count' } });
 
 /**
- * A scan follows when the counts differ, when absent records are not confirmed as deleted, when the last scan was on an earlier calendar day
+ * A scan follows when the counts differ, when absent records are not confirmed as deleted, when the last scan was on another calendar day
  * of the ERP, or when records that were held back because others named them no longer are.
  */
 const compareCounts: Step = async (reading, state) => {
@@ -74,7 +74,8 @@ const compareCounts: Step = async (reading, state) => {
   const counted = await connector.count(recordType, signal);
   const localCount = await countLocal(reading, state);
   const unconfirmed = await listUnconfirmedAbsentIds(reading, state);
-  const isNewDay = prepared.scannedOn === null || (state.plan.today ?? '') > prepared.scannedOn;
+  // A day before that of the last scan counts too: the ERP's clock or zone was changed.
+  const isNewDay = prepared.scannedOn === null || state.plan.today !== prepared.scannedOn;
   const isDue = isNewDay || (await hasReleasedRecords(reading, state));
   const facts = addFacts(state, 'count', { erp: String(counted), here: String(localCount), unexplained: unconfirmed.length, due: isDue });
   if (counted === localCount && unconfirmed.length === 0 && !isDue)

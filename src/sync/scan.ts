@@ -89,6 +89,15 @@ function compareRange(
 }
 
 /**
+ * Reads one record, which a run does that found nothing else to read: it fails for a line column that the role can't read any more, and the
+ * metadata are then read again. Throws the connector's errors.
+ */
+async function readOneWithLines({ connector, recordType, prepared, signal }: RunReadContext, id: string | undefined): Promise<void> {
+  const hasLines = recordType.fields.some(({ name, type }) => type === 'lines' && prepared.fields.includes(name));
+  if (id !== undefined && hasLines) await connector.readByIds({ recordType, fields: prepared.fields, ids: [id], signal });
+}
+
+/**
  * Compares the next range, or evaluates the scan after the last range. Throws `ProofFailed` `COUNT_MISMATCH` when a second scan is also
  * inconsistent or lists records that can't be read, and what the connector and `stageRunPage` throw.
  */
@@ -107,6 +116,7 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   const returned = await filterUnreadIds(reading, state, [...(await filterProposedIds(reading, state, ids))]);
   const known: Known = { rejected: await filterRejectedInRun(reading, state, ids), returned: new Set(returned) };
   const found = compareRange(range, columns, known);
+  if (state.checkpoint === null) await readOneWithLines(reading, range.erpRecords[0]?.id);
   const differing = new Set(found.fetch);
   const lines = await findWrongLines(
     reading,

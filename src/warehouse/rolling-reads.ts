@@ -43,7 +43,8 @@ export async function limitRollingReadToErpClock(
   await client.query(
     `update ${schema}.rolling_reads set complete_since = least(complete_since, $2::timestamptz),
        pass_started_at = case when pass_started_at is not null then least(pass_started_at, $2::timestamptz) end,
-       last_read_at = case when last_read_at is not null then least(last_read_at, $2::timestamptz) end where record_type = $1`,
+       last_read_at = case when last_read_at is not null then least(last_read_at, $2::timestamptz) end
+     where record_type = $1 and greatest(complete_since, pass_started_at, last_read_at) > $2::timestamptz`,
     [recordType, erpNow],
   );
 }

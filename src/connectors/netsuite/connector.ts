@@ -1,16 +1,16 @@
 // Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions are in their files.
-import { type Connector, type ConnectorCtx, type ConnectorKind, ErpError, type ListedRecord } from '../connector.ts';
+import { type ChangeCounts, type Connector, type ConnectorCtx, type ConnectorKind, ErpError, type ListedRecord } from '../connector.ts';
 import { type Authorizer, createOauth2Authorizer } from './auth.ts';
 import { monitorClockSkew } from './clock-skew.ts';
 import { accountRealm, type NetsuiteSecrets, type NetsuiteSettings, serviceOrigin } from './connection.ts';
 import { testNetsuiteConnection } from './connection-test.ts';
 import { readDeletions } from './deletions.ts';
-import { erpError, inconsistentResponse } from './errors.ts';
+import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
 import { createNetsuiteHttp, type NetsuiteHttp } from './http.ts';
 import { createLineReader } from './line-reader.ts';
 import { describeRecordTypes } from './metadata.ts';
 import { createPaymentWriter } from './payments.ts';
-import { countQuery, modifiedColumn, recordsQuery, todayQuery } from './queries.ts';
+import { changeCountQuery, changedLinesKey, changedRecordsKey, countQuery, modifiedColumn, recordsQuery, todayQuery } from './queries.ts';
 import { distinctIds, getDefinition, pageLimit, planRead } from './read-plan.ts';
 import { type LinesPerRecord, readRecords, scanRecords } from './records.ts';
 import { assertIdOrder } from './rows.ts';
@@ -38,6 +38,7 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
     today: (signal) => readToday(suiteql, signal),
     metadata: (signal, only) => describeRecordTypes({ http, suiteql }, signal, only),
     count: (recordType, signal) => countRecords(suiteql, recordType, signal),
+    countChanged: (request) => countChanged(suiteql, request),
     async readPage({ recordType, fields, afterId, changedSince, limit, signal }) {
       const plan = planRead(recordType, fields);
       if (changedSince !== null && !plan.hasModified)
@@ -106,6 +107,23 @@ async function countRecords(suiteql: Suiteql, recordType: Parameters<Connector['
   if (rows.length !== 1 || typeof count !== 'string' || !/^\d{1,15}$/.test(count))
     throw inconsistentResponse('The response to a count query is not a number');
   return Number(count);
+}
+
+async function countChanged(
+  suiteql: Suiteql,
+  { recordType, since, signal }: Parameters<NonNullable<Connector['countChanged']>>[0],
+): Promise<ChangeCounts> {
+  const definition = getDefinition(recordType);
+  const lines = recordType.linesModifiedField === null ? null : definition.lines;
+  const counted = suiteql.query(changeCountQuery(definition, lines, since), 1, signal);
+  const { rows } = await (lines === null ? counted : counted.catch(rethrowHiddenLines));
+  const countOf = (key: string): number => {
+    const count = rows[0]?.[key];
+    if (rows.length !== 1 || typeof count !== 'string' || !/^\d{1,15}$/.test(count))
+      throw inconsistentResponse('The response to a count of changes is not a number');
+    return Number(count);
+  };
+  return { records: countOf(changedRecordsKey), withChangedLines: lines === null ? null : countOf(changedLinesKey) };
 }
 
 type IdsRequest = Parameters<Connector['listIds']>[0];

@@ -3,7 +3,7 @@
 import type { LineReader, LineTotals, RecordTypeMetadata } from '../connector.ts';
 import type { LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
-import { changedLinesQuery, countKey, latestKey, lineTotalsQuery, parentKey } from './queries.ts';
+import { changedCountKey, changedLinesQuery, countKey, latestKey, lineTotalsQuery, parentKey } from './queries.ts';
 import { distinctIds, getDefinition, pageLimit } from './read-plan.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
 import { compareIds, describeValueProblem, isIdText, parseValue } from './values.ts';
@@ -11,15 +11,18 @@ import { compareIds, describeValueProblem, isIdText, parseValue } from './values
 /** Doesn't throw itself; its methods reject as `LineReader` says, and with `ErpError` of kind `answer` for an answer that isn't exact. */
 export function createLineReader(suiteql: Suiteql): LineReader {
   return {
-    async totals({ recordType, ids, signal }) {
+    async totals({ recordType, ids, changedSince = null, signal }) {
       const { definition, lines, sums, hasModified } = planTotals(recordType);
       const parents = distinctIds(ids);
       if (parents.length === 0) return [];
-      const query = lineTotalsQuery(definition, lines, { sums, withModified: hasModified, parents });
+      const query = lineTotalsQuery(definition, lines, { sums, withModified: hasModified, parents, changedSince });
       const { rows, hasMore } = await suiteql.query(query, maxRowsPerQuery, signal).catch(rethrowHiddenLines);
       if (hasMore) throw inconsistentResponse('The response has totals of more records than were requested');
       assertParents(rows, { afterId: null, requested: new Set(parents) });
-      return rows.map((row) => readTotals(row, sums, hasModified));
+      return rows.map((row) => ({
+        ...readTotals(row, sums, hasModified),
+        ...(hasModified && changedSince !== null && { changed: readChangedCount(row) }),
+      }));
     },
     async listChanged({ recordType, since, afterId, limit, signal }) {
       const { definition, lines, hasModified } = planTotals(recordType);
@@ -68,6 +71,13 @@ function assertParents(
     previous = id;
     return id;
   });
+}
+
+function readChangedCount(row: SuiteqlRow): number {
+  const count = row[changedCountKey];
+  if (typeof count !== 'string' || !/^\d{1,9}$/.test(count))
+    throw inconsistentResponse(`The number of changed lines of ${String(row[parentKey])} is not a count`);
+  return Number(count);
 }
 
 function readTotals(row: SuiteqlRow, sums: readonly string[], hasModified: boolean): LineTotals {

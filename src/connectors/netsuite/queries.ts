@@ -85,6 +85,19 @@ function changedCondition(column: string, instant: Date): string {
 export const countQuery = (definition: RecordTypeDefinition): string =>
   `SELECT COUNT(*) AS n FROM ${definition.table} t${where([definition.filter])}`;
 
+/** The keys of the two counts of `changeCountQuery`. */
+export const changedRecordsKey = 'records';
+export const changedLinesKey = 'linechanges';
+
+/** One row: how many records changed at or after the instant, and, with `lines`, of how many a line did. */
+export function changeCountQuery(definition: RecordTypeDefinition, lines: LinesDefinition | null, since: Date): string {
+  const changed = where([definition.filter, changedCondition(`t.${modifiedColumn}`, since)]);
+  if (lines === null) return `SELECT COUNT(*) AS ${changedRecordsKey} FROM ${definition.table} t${changed}`;
+  const ofLines = where([lines.filter, definition.filter, changedCondition(`l.${lines.modified}`, since)]);
+  const lineCount = `(SELECT COUNT(DISTINCT l.${lines.parent}) FROM ${linesSource(definition, lines)}${ofLines})`;
+  return `SELECT COUNT(*) AS ${changedRecordsKey}, ${lineCount} AS ${changedLinesKey} FROM ${definition.table} t${changed}`;
+}
+
 /** Reads one row to see whether the columns can be read, so it has no ORDER BY, which would cost a sort. */
 export const probeQuery = (definition: Pick<RecordTypeDefinition, 'table' | 'filter'>, columns: readonly SuiteqlColumn[]): string =>
   `SELECT ${select('t', columns)} FROM ${definition.table} t${where([definition.filter])}`;
@@ -112,6 +125,7 @@ export function linesQuery(
 /** The keys of the number of lines and of their latest modification time in a row of totals; sums have the names of their columns. */
 export const countKey = 'n';
 export const latestKey = 'latest';
+export const changedCountKey = 'changed';
 
 /** One row per record: how many lines `linesQuery` finds, what they sum to, and the latest of their own modification times in UTC. */
 export function lineTotalsQuery(
@@ -121,13 +135,22 @@ export function lineTotalsQuery(
     sums,
     withModified,
     parents,
-  }: { readonly sums: readonly string[]; readonly withModified: boolean; readonly parents: readonly string[] },
+    changedSince = null,
+  }: {
+    readonly sums: readonly string[];
+    readonly withModified: boolean;
+    readonly parents: readonly string[];
+    readonly changedSince?: Date | null;
+  },
 ): string {
   const parent = `l.${lines.parent}`;
   const totals = [
     `COUNT(*) AS ${countKey}`,
     ...sums.map((name) => `SUM(l.${name}) AS ${name}`),
     ...(withModified ? [`MAX(${inUtc(`l.${lines.modified}`)}) AS ${latestKey}`] : []),
+    ...(withModified && changedSince !== null
+      ? [`SUM(CASE WHEN ${changedCondition(`l.${lines.modified}`, changedSince)} THEN 1 ELSE 0 END) AS ${changedCountKey}`]
+      : []),
   ];
   const conditions = where([`${parent} IN (${idList(parents)})`, lines.filter]);
   return `SELECT ${parent} AS ${parentKey}, ${totals.join(', ')} FROM ${linesSource(definition, lines)}${conditions} GROUP BY ${parent} ORDER BY ${parent} ASC`;
