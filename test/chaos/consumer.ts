@@ -3,7 +3,7 @@
 import type { Pool } from 'pg';
 import { sqlState } from '../../src/db/pg-errors.ts';
 import { readRecordColumns } from '../../src/warehouse/columns.ts';
-import { readRecordState } from '../../src/warehouse/record-state.ts';
+import { readRecordState, type ShownColumns } from '../../src/warehouse/record-state.ts';
 import { quoteIdentifier } from '../../src/warehouse/table.ts';
 import { cellsSql, type View } from './warehouse-view.ts';
 
@@ -13,9 +13,22 @@ export type Consumer = {
   /** Requests the next page, one at a time; returns the number of changes. */
   poll(): Promise<number>;
   changes(): number;
-  /** Describes what is wrong with the changes. */
-  problems(view: View): string[];
+  /** Describes what is wrong with the changes of what versions show; `shown` null: of everything. */
+  problems(view: View, shown: ShownColumns | null): string[];
 };
+
+/** The part of a cell that versions show: null for a column of which they show nothing. */
+function shownCell(column: string, cell: string | null, shown: ShownColumns | null): string | null {
+  if (shown === null) return cell;
+  const entries = Object.values(shown)
+    .flat()
+    .filter((entry) => entry.column === column);
+  if (entries.length === 0 || cell === null) return null;
+  if (entries.some(({ lineFields }) => lineFields === undefined)) return cell;
+  const fields = new Set(entries.flatMap(({ lineFields = [] }) => lineFields));
+  const lines = JSON.parse(cell) as Record<string, unknown>[];
+  return JSON.stringify(lines.map((line) => [...fields].map((name) => line[name] ?? null)));
+}
 
 const pageSize = 40;
 
@@ -71,7 +84,7 @@ export function openConsumer(pool: Pool, schema: string, recordType: string): Co
       return next;
     },
     changes: () => count,
-    problems(view) {
+    problems(view, shown) {
       const found = [...outOfOrder];
       for (const id of held.keys()) if (!view.rows.has(id)) found.push(`${recordType} ${id} was deleted without a change for the consumer`);
       for (const [id, row] of view.rows) {
@@ -79,7 +92,8 @@ export function openConsumer(pool: Pool, schema: string, recordType: string): Co
         if (known === undefined) found.push(`${recordType} ${id} was created without a change for the consumer`);
         const differs = view.columns.some(({ column }, index) => {
           const at = known?.columns.indexOf(column) ?? -1;
-          return known !== undefined && (at === -1 ? null : known.cells[at]) !== row.cells[index];
+          const before = at === -1 ? null : (known?.cells[at] ?? null);
+          return known !== undefined && shownCell(column, before, shown) !== shownCell(column, row.cells[index] ?? null, shown);
         });
         if (differs) found.push(`${recordType} ${id} changed without a change for the consumer`);
       }

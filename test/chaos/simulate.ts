@@ -2,6 +2,7 @@
 // and the final check. Violations are reported, never thrown; an exception is a fault of the simulation.
 
 import type { RunRow } from '../../src/sync/runs.store.ts';
+import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { type Actions, countHits, openActions, type Stage } from './actions.ts';
 import { type Company, makeCompany, patiently } from './company.ts';
 import { type Claim, claimOf, differences } from './compare.ts';
@@ -179,7 +180,8 @@ async function judgeConsumers(scene: Scene, consumers: ReadonlyMap<RecordTypeNam
   for (const [recordType, consumer] of consumers) {
     await catchUp(consumer);
     const view = await readView(scene.world.ctx.db.data, scene.company.schema, recordType);
-    if (view !== undefined) blame(scene, 'skipped', consumer.problems(view));
+    const state = await readRecordState(scene.world.ctx.db.data, scene.company.schema, recordType);
+    if (view !== undefined) blame(scene, 'skipped', consumer.problems(view, state?.shownColumns ?? null));
     scene.report.changes += consumer.changes();
   }
 }
