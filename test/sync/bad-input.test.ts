@@ -75,7 +75,10 @@ describe('over the wire', () => {
       if (seen.path.endsWith('serverTime')) return { serverTime: '2026-05-01T12:00:00.000Z' };
       if (seen.query.includes(' AS today ')) return { items: [{ today: nextDay() }], hasMore: false };
       if (seen.query.includes('deletedrecord')) return { items: [], hasMore: false };
-      if (seen.query.includes('COUNT(*)')) return { items: [{ n: String([...rows.values()].flat().length) }], hasMore: false };
+      if (seen.query.includes('COUNT(*)')) {
+        const count = String([...rows.values()].flat().length);
+        return { items: [{ n: count, records: count }], hasMore: false };
+      }
       const { items, hasMore } = select(seen);
       response.writeHead(200, { 'content-type': 'application/json' }).end(`{"items":[${items.join()}],"hasMore":${hasMore}}`);
       return undefined;
