@@ -5,7 +5,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const slow = [
   'test/contract/inputs.test.ts',
   'test/contract/roles.test.ts',
-  'test/sync/replay.test.ts',
   'test/contract/every-route.test.ts',
   'test/sync/bad-input.test.ts',
   'test/contract/openapi.test.ts',

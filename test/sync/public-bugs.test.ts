@@ -27,8 +27,10 @@ const lines = [
   '"success" announced for a run that failed',
 ];
 
-const files = readdirSync('test/sync').filter((file) => file.endsWith('.test.ts') && file !== 'public-bugs.test.ts');
-const sources = files.map((file) => ({ file, text: readFileSync(`test/sync/${file}`, 'utf8') }));
+const files = ['test/sync', 'test/green'].flatMap((folder) => readdirSync(folder).map((file) => `${folder}/${file}`));
+const sources = files
+  .filter((file) => file.endsWith('.test.ts') && !file.endsWith('/public-bugs.test.ts'))
+  .map((file) => ({ file, text: readFileSync(file, 'utf8') }));
 
 /** The title of a test follows `it(`, or the table of `it.each(…)(`. */
 const title = /(?:\bit|\))\(\s*('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`]*`),\s*(?:async\s*)?\(/g;
