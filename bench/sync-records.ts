@@ -64,6 +64,7 @@ export const recordType: RecordTypeMetadata = {
 export const erpNow = new Date('2026-03-02T10:00:00Z');
 export const recently = '2026-03-02T09:59:00Z';
 const longAgo = '2026-01-05T08:30:00Z';
+const modifiedAtOf = (version: number): string => (version > 0 ? recently : longAgo);
 
 /** A pseudo-random number below `limit`, derived from `n` and `salt`; the same in every process. */
 function scatter(n: number, salt: number, limit: number): number {
@@ -155,7 +156,12 @@ export function createRecord(n: number, version: number): SourceRecord {
 }
 
 /** Records 1 to `count`, without gaps. */
-export type RecordSource = { readonly count: number; record(n: number): SourceRecord; changedRecently(n: number): boolean };
+export type RecordSource = {
+  readonly count: number;
+  record(n: number): SourceRecord;
+  changedRecently(n: number): boolean;
+  modifiedAt(n: number): string | null;
+};
 
 /** Interns equal strings, so that records held in memory are few objects and slow down the garbage collector less. */
 export function createRecordInterner(): (record: SourceRecord) => SourceRecord {
@@ -189,6 +195,7 @@ export const createLazySource = (count: number, versionOf: (n: number) => number
   count,
   record: (n) => createRecord(n, versionOf(n)),
   changedRecently: (n) => versionOf(n) > 0,
+  modifiedAt: (n) => modifiedAtOf(versionOf(n)),
 });
 
 /** Creating records isn't the service's work, so it blocks the event loop no longer than this at a time. */
@@ -253,7 +260,8 @@ export function createBenchConnector(current: () => RecordSource, { onPage, onCo
     listIds: async ({ afterId, changedSince, limit }) => {
       const rows = current();
       const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => (changedSince ?? null) === null || rows.changedRecently(n));
-      return { listed: ids.map((n) => ({ id: String(n), modifiedAt: (changedSince ?? null) === null ? null : recently })), hasMore };
+      // As the NetSuite connector does: with modification times where the request asks what changed.
+      return { listed: ids.map((n) => ({ id: String(n), modifiedAt: changedSince == null ? null : rows.modifiedAt(n) })), hasMore };
     },
     scan: async (request) => {
       if (request.ids !== undefined) return pageOf(existingIds(request.ids), false);

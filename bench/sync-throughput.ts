@@ -230,6 +230,7 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
     count,
     record: (n) => getRecord(ready[n - 1 - before]),
     changedRecently,
+    modifiedAt: (n) => getRecord(ready[n - 1 - before]).modifiedAt,
   });
   await writeCopyFile(step.file, columns, ready);
   const firstLoad = await compareWithCopy(

@@ -13,6 +13,7 @@ import { type ConnectionRevision, findConnectionRevision, recordSignIn, recordSi
 import { reportDrift } from './drift.ts';
 import { readErpClock } from './erp-clock.ts';
 import { Cancelled } from './interruption.ts';
+import { createLineProver } from './line-prover.ts';
 import { cleanUpAfterRun, copyOutcome, publishStagedRun } from './outcome.ts';
 import { createPageReader } from './page-reader.ts';
 import { type PreparedRun, prepareRun } from './prepare.ts';
@@ -192,8 +193,20 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
   });
   await reportStart(run, prepared);
   const { fields, state: prior } = prepared;
-  const readPage = createPageReader(connector, prior, { recordType, fields, limit: ctx.settings.sync.pageSize, signal });
-  const reading: RunReadContext = { ctx, lease, signal, connector, readPage, recordType, prepared, config: run.config, requests };
+  const proveLines = createLineProver({ connector, recordType, fields, signal, state: prior });
+  const readPage = createPageReader(connector, proveLines, prior, { recordType, fields, limit: ctx.settings.sync.pageSize, signal });
+  const reading: RunReadContext = {
+    ctx,
+    lease,
+    signal,
+    connector,
+    readPage,
+    proveLines,
+    recordType,
+    prepared,
+    config: run.config,
+    requests,
+  };
   const { mode } = prior.plan;
   const { state, proof } = mode === 'full' ? await readFull(reading) : await readIncremental(reading);
   signal.throwIfAborted();

@@ -1,4 +1,4 @@
-// Reads the pages of a run in order and encodes their rows. The next page is requested and encoded while the previous one is being
+// Reads the pages of a run in order, proves their lines and encodes their rows. The next page is requested and encoded while the previous one is being
 // written, so that neither the ERP nor PostgreSQL waits for the other. At most one page is prefetched, and it has no effect until it is
 // written in its turn.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
@@ -7,8 +7,11 @@ import { type EncodedRecord, encodeRecord } from '../warehouse/encode.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import type { StagedPage } from '../warehouse/staging.ts';
 import { isValidId, toStorableText } from '../warehouse/validate-values.ts';
+import type { LineFacts, LineProver } from './line-prover.ts';
 
-export type ReadyPage = StagedPage & {
+/** A page whose lines were compared; `lines` is null where none could be. */
+export type ProvedPage = StagedPage & { readonly lines: LineFacts | null };
+export type ReadyPage = ProvedPage & {
   /** The latest modification time among its records; null when none has one. */
   readonly maxModified: string | null;
 };
@@ -47,7 +50,7 @@ function repeatedIds(records: readonly SourceRecord[]): Set<string> {
 const recordsPerYield = 50;
 
 /** Validates and encodes each record of a page. An invalid record is rejected; the others of its page are staged. */
-export async function toStagedPage(page: RecordPage, target: RowTarget): Promise<StagedPage> {
+async function encodePage(page: RecordPage, target: RowTarget): Promise<StagedPage> {
   const repeated = repeatedIds(page.records);
   const records: EncodedRecord[] = [];
   const rejected = new Map<string, RecordRejection>();
@@ -69,15 +72,36 @@ export async function toStagedPage(page: RecordPage, target: RowTarget): Promise
   };
 }
 
+/** Replaces records by what was read of them later; those that weren't found again stay as they are. */
+function replaceRecords(page: RecordPage, later: readonly RecordPage[]): RecordPage {
+  const records = new Map(later.flatMap((one) => one.records).map((record) => [record.id, record]));
+  const rejected = later.flatMap((one) => one.rejected);
+  const isRejected = new Set(rejected.map(({ id }) => id));
+  return {
+    ...page,
+    records: page.records.filter(({ id }) => !isRejected.has(id)).map((record) => records.get(record.id) ?? record),
+    rejected: [...page.rejected, ...rejected],
+  };
+}
+
+/** Encodes a page that was read, and proves the lines of the records that can be stored. Rejects as the prover does. */
+export async function toStagedPage(proveLines: LineProver, page: RecordPage, target: RowTarget): Promise<ProvedPage> {
+  const encoded = await encodePage(page, target);
+  const isRejected = new Set(encoded.rejected.map(({ id }) => id));
+  const { again, lines } = await proveLines(page.records.filter(({ id }) => !isRejected.has(toStorableText(id, 200))));
+  return { ...(again.length === 0 ? encoded : await encodePage(replaceRecords(page, again), target)), lines };
+}
+
 const latestModified = (records: readonly SourceRecord[]): string | null =>
   records.reduce<string | null>(
     (last, { modifiedAt }) => (last === null || (modifiedAt !== null && modifiedAt > last) ? modifiedAt : last),
     null,
   );
 
-/** The reader rejects with the connector's error, or the signal's reason when `request.signal` aborts. */
+/** The reader rejects with the connector's error, as the prover does, or with the signal's reason when `request.signal` aborts. */
 export function createPageReader(
   connector: Pick<Connector, 'readPage'>,
+  proveLines: LineProver,
   target: RowTarget,
   request: Omit<PageRequest, 'afterId' | 'changedSince'>,
 ): PageReader {
@@ -86,7 +110,7 @@ export function createPageReader(
   const read = async (afterId: string | null, changedSince: string | null): Promise<ReadyPage> => {
     const page = await connector.readPage({ ...request, afterId, changedSince: changedSince === null ? null : new Date(changedSince) });
     request.signal.throwIfAborted();
-    return { ...(await toStagedPage(page, target)), maxModified: latestModified(page.records) };
+    return { ...(await toStagedPage(proveLines, page, target)), maxModified: latestModified(page.records) };
   };
   return async (afterId, changedSince) => {
     const key = keyOf(afterId, changedSince);

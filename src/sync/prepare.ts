@@ -167,6 +167,7 @@ async function startRun(
     complete: false,
     plan: {
       ...withComparedTable(planRun(ctx, { ...request, columns, isFilledAgain }, { ...before, highWater }), rewrites, before),
+      provesPages: true,
       today,
       stale: { ...empty, ...unreadable },
     },
@@ -178,8 +179,8 @@ async function startRun(
 }
 
 /**
- * Resumes at the checkpoint when the run was started before and neither its columns nor the table it is compared with changed; otherwise
- * starts it from the first page. Throws `LostLease` when a newer lease holds the run, `OrganizationGone` when the organization was deleted,
+ * Resumes at the checkpoint when the run was started before and neither its columns nor the table it is compared with changed; otherwise,
+ * also when a version began it that did not prove each page, starts it from the first page. Throws `LostLease` when a newer lease holds the run, `OrganizationGone` when the organization was deleted,
  * and what `questions` throw.
  */
 export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunRequest, questions: ErpQuestions): Promise<PreparedRun> {
@@ -194,7 +195,9 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunReque
   await recordDrift(ctx, schema, lease.runId, recordType);
   const all = await updateColumns(ctx, schema, before, fields, stale);
   const resumes =
-    resumable !== undefined && haveSameColumns(resumable.columns, writtenColumns(all)) && isComparedTableCurrent(resumable, before);
+    resumable?.plan.provesPages === true &&
+    haveSameColumns(resumable.columns, writtenColumns(all)) &&
+    isComparedTableCurrent(resumable, before);
   return {
     schema,
     state: resumes ? resumable : await startRun(ctx, lease, request, before, all, stale, questions),

@@ -6,6 +6,7 @@ import { LostLease, type RunPlan, type RunState } from '../warehouse/run-state-r
 import { type AbsentRecord, findUnstorable, isUnstorableError, type StagedPage, stagePage } from '../warehouse/staging.ts';
 import { isValidId, toStorableText } from '../warehouse/validate-values.ts';
 import { Cancelled } from './interruption.ts';
+import type { LineFacts, LineProver } from './line-prover.ts';
 import { type PageReader, toStagedPage } from './page-reader.ts';
 import type { PreparedRun } from './prepare.ts';
 import type { RequestCounter } from './request-count.ts';
@@ -18,6 +19,7 @@ export type RunReadContext = {
   readonly signal: AbortSignal;
   readonly connector: Connector;
   readonly readPage: PageReader;
+  readonly proveLines: LineProver;
   readonly recordType: RecordTypeMetadata;
   readonly prepared: PreparedRun;
   readonly config: SyncConfigRow;
@@ -52,12 +54,17 @@ export async function reportProgress(
 }
 
 /**
- * Stages a page and stores the checkpoint. A record that PostgreSQL can't store is rejected; the others of its page are staged. The COMMIT
+ * Stages a page, stores the checkpoint and adds the facts about its lines to the plan. A record that PostgreSQL can't store is rejected; the others of its page are staged. The COMMIT
  * doesn't wait for the disk: rows and checkpoint are written or lost together, and `flushStaged` waits before the run is published.
  * Throws `LostLease` when a newer lease holds the run or the page was already written, and any other database error.
  */
-export async function stageRunPage(reading: RunReadContext, state: RunState, page: StagedPage): Promise<RunState> {
-  const next = await stagePageOrReject(reading, state, page);
+export async function stageRunPage(
+  reading: RunReadContext,
+  state: RunState,
+  { lines = null, ...page }: StagedPage & { readonly lines?: LineFacts | null },
+): Promise<RunState> {
+  const plan = lines === null ? page.plan : { ...page.plan, ...addFacts({ plan: { ...state.plan, ...page.plan } }, 'lines', lines) };
+  const next = await stagePageOrReject(reading, state, { ...page, ...(plan !== undefined && { plan }) });
   const { records, rejected } = page;
   if (records.length + rejected.length > 0) {
     const { fetched, pages } = next.counters;
@@ -98,7 +105,11 @@ export const saveStep = (reading: RunReadContext, state: RunState, { lastId = nu
   });
 
 /** Merges facts of a check into the plan: numbers are added to the stored ones, other values replace them. */
-export const addFacts = ({ plan: { facts } }: RunState, check: string, more: RunPlan['facts'][string]): Pick<RunPlan, 'facts'> => {
+export const addFacts = (
+  { plan: { facts } }: Pick<RunState, 'plan'>,
+  check: string,
+  more: RunPlan['facts'][string],
+): Pick<RunPlan, 'facts'> => {
   const before = facts[check] ?? {};
   const sums = Object.entries(more).map(([name, value]) => {
     const previous = before[name];
@@ -128,7 +139,7 @@ export async function rereadByIds(
     const missing = batch.filter((id) => !found.has(id));
     absent.push(...missing);
     current = await stageRunPage(reading, current, {
-      ...(await toStagedPage(page, current)),
+      ...(await toStagedPage(reading.proveLines, page, current)),
       rereads: true,
       lastId: null,
       hasMore: !current.complete,

@@ -6,7 +6,6 @@ import { withholdEmptied } from './empty-fields.ts';
 import { markReferenced } from './find-references.ts';
 import { type ReadyPage, toStagedPage } from './page-reader.ts';
 import { compareWithErp, proveFields, provePages, proveStaged, proveVolume, recordsUnreadable } from './proof.ts';
-import { describeLineProof, proveAllLines } from './prove-lines.ts';
 import {
   assertAscendingPage,
   assertPageAdvances,
@@ -17,6 +16,7 @@ import {
 } from './read-context.ts';
 import { ProofFailed } from './retry.ts';
 import type { RunProofCheck } from './runs.store.ts';
+import { describeLineProof } from './stored-lines.ts';
 
 function assertPagePlausible(page: ReadyPage, state: RunState, expected: number): void {
   assertPageAdvances(page, state.checkpoint);
@@ -59,7 +59,7 @@ async function fetchMissing(
     signal.throwIfAborted();
     for (const { id } of [...page.records, ...page.rejected]) unread.delete(id);
     current = await stageRunPage(reading, current, {
-      ...(await toStagedPage(page, current)),
+      ...(await toStagedPage(reading.proveLines, page, current)),
       rereads: true, // an attempt that was interrupted may have found it absent
       lastId: current.checkpoint,
       hasMore: false,
@@ -86,7 +86,6 @@ export async function readFull(reading: RunReadContext): Promise<{ state: RunSta
   }
   if (unread.length > 0) throw recordsUnreadable(unread);
   state = await withholdEmptied(reading, await confirmAbsences(reading, state));
-  state = await proveAllLines(reading, prepared.state, state);
   state = await markReferenced(reading, state);
   const volume = await proveVolume(reading, state);
   const lines = describeLineProof(reading, state);

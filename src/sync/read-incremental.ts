@@ -10,7 +10,6 @@ import { hasReleasedRecords, markReferenced } from './find-references.ts';
 import { buildIncrementalProof } from './incremental-proof.ts';
 import { countLocal, listUnconfirmedAbsentIds, listUnreadRejectedIds } from './local-records.ts';
 import { proveFields, proveStaged, proveVolume } from './proof.ts';
-import { describeLineProof, proveNextLines, readChangedLines, stepAfterCount } from './prove-lines.ts';
 import {
   addFacts,
   assertAscendingPage,
@@ -25,6 +24,7 @@ import {
 import { readRolling } from './rolling-read.ts';
 import type { RunProofCheck } from './runs.store.ts';
 import { scanNextRange } from './scan.ts';
+import { describeLineProof, readChangedLines } from './stored-lines.ts';
 
 type Step = (reading: RunReadContext, state: RunState) => Promise<RunState>;
 
@@ -78,8 +78,7 @@ const compareCounts: Step = async (reading, state) => {
   const isNewDay = prepared.scannedOn === null || state.plan.today !== prepared.scannedOn;
   const isDue = isNewDay || (await hasReleasedRecords(reading, state));
   const facts = addFacts(state, 'count', { erp: String(counted), here: String(localCount), unexplained: unconfirmed.length, due: isDue });
-  if (counted === localCount && unconfirmed.length === 0 && !isDue)
-    return saveStep(reading, state, { plan: { step: stepAfterCount(reading, state), ...facts } });
+  if (counted === localCount && unconfirmed.length === 0 && !isDue) return saveStep(reading, state, { plan: { step: 'done', ...facts } });
   return saveStep(reading, state, { plan: { step: 'scan', counted, listed: 0, unread: [], ended: false, ...facts } });
 };
 
@@ -95,9 +94,8 @@ const steps: Readonly<Record<Exclude<RunStep, 'done'>, Step>> = {
   count: compareCounts,
   scan: scanNextRange,
   rescan: scanNextRange,
-  lines: proveNextLines,
 };
-const proving: ReadonlySet<RunStep> = new Set(['count', 'scan', 'rescan', 'lines']);
+const proving: ReadonlySet<RunStep> = new Set(['count', 'scan', 'rescan']);
 
 /**
  * Carries out an incremental run up to the point where it may be published. Throws `ProofFailed` when the proof fails, `LostLease` or

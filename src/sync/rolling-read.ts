@@ -76,7 +76,7 @@ async function readNextPage(reading: RunReadContext, state: RunState, slice: Rol
   signal.throwIfAborted();
   assertPageAdvances(page, afterId);
   assertAscendingPage(page, { ...state, checkpoint: afterId });
-  const staged = await toStagedPage(page, state);
+  const staged = await toStagedPage(reading.proveLines, page, state);
   const ids = [...staged.records, ...staged.rejected].map(({ id }) => id);
   const upTo = page.hasMore ? page.lastId : null;
   const missing = await listUnreadInRange(reading, state, { afterId, upTo, except: ids, limit: maxMissing });

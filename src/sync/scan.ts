@@ -17,7 +17,6 @@ import {
   readLocalRange,
 } from './local-records.ts';
 import { countMismatch, recordsUnreadable } from './proof.ts';
-import { findWrongLines, stepAfterCount } from './prove-lines.ts';
 import {
   addFacts,
   assertAscendingPage,
@@ -27,6 +26,7 @@ import {
   rereadByIds,
   saveStep,
 } from './read-context.ts';
+import { findWrongLines } from './stored-lines.ts';
 
 const recordsPerScanPage = 1_000;
 
@@ -118,13 +118,14 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   const found = compareRange(range, columns, known);
   if (state.checkpoint === null) await readOneWithLines(reading, range.erpRecords[0]?.id);
   const differing = new Set(found.fetch);
-  const lines = await findWrongLines(
+  const unread = await filterUnreadIds(
     reading,
     state,
-    range.erpRecords.map(({ id }) => id).filter((id) => !differing.has(id) && !known.rejected.has(id)),
+    range.erpRecords.map(({ id }) => id).filter((id) => !differing.has(id)),
   );
+  const lines = await findWrongLines(reading, state, unread);
   const fetch = [...found.fetch, ...lines.wrong];
-  const { state: read, absent: unread } = await rereadByIds(reading, state, fetch, null);
+  const { state: read, absent: unreadable } = await rereadByIds(reading, state, fetch, null);
   // A record that the scan skipped may exist all the same.
   const absent = await filterConfirmedAbsent(reading, found.absent);
   const compared = [...new Set(columns.map(({ field }) => field))];
@@ -136,7 +137,7 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   return saveStep(reading, read, {
     lastId: range.upTo,
     absent: absent.map((id) => ({ id, proof: 'absent' as const })),
-    plan: { listed: read.plan.listed + found.listed, unread: [...read.plan.unread, ...unread], ended: range.upTo === null, ...facts },
+    plan: { listed: read.plan.listed + found.listed, unread: [...read.plan.unread, ...unreadable], ended: range.upTo === null, ...facts },
   });
 }
 
@@ -166,6 +167,6 @@ async function completeScan(reading: RunReadContext, state: RunState, counted: n
       ? state
       : await readDeletionFeed(reading, state, new Date(plan.since), new Set(unconfirmed));
   return saveStep(reading, read, {
-    plan: { step: stepAfterCount(reading, read), scanned: true, ...addFacts(read, 'scan', { scans: 1, erp: String(counted) }) },
+    plan: { step: 'done', scanned: true, ...addFacts(read, 'scan', { scans: 1, erp: String(counted) }) },
   });
 }

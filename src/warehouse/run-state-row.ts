@@ -7,7 +7,7 @@ import { quoteIdentifier, stagingTable } from './table.ts';
 
 export type RunCounters = { readonly fetched: number; readonly rejected: number; readonly pages: number };
 
-/** The steps of a run, in order. A full run has only `pages`, `lines` and `done`; `scan` and `rescan` happen only when they are needed. */
+/** The steps of a run, in order. A full run has only `pages` and `done`; `scan` and `rescan` happen only when they are needed. */
 export type RunStep =
   | 'pages'
   | 'listed'
@@ -20,7 +20,6 @@ export type RunStep =
   | 'count'
   | 'scan'
   | 'rescan'
-  | 'lines'
   | 'done';
 
 /** What a run is to do, and what it found in addition to rows: all that a resumed or re-published run needs to know without the ERP. */
@@ -52,8 +51,8 @@ export type RunPlan = {
   readonly unread: readonly string[];
   /** The current scan listed its last range and is still to be evaluated. */
   readonly ended: boolean;
-  /** Of the step `lines` in a full run: the page up to which the lines of unchanged records were compared; -1 before the first. */
-  readonly provedPage: number;
+  /** A page is staged only after its lines were compared with the ERP's totals; absent in runs that an older version began. */
+  readonly provesPages?: true;
   /** Facts for the proof, by check. */
   readonly facts: Readonly<Record<string, Readonly<Record<string, number | string | boolean | readonly string[] | null>>>>;
 };
@@ -85,7 +84,6 @@ export const createRunPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): R
   listed: 0,
   unread: [],
   ended: false,
-  provedPage: -1,
   // Marks runs that confirm absence by id: the older version of this service, which may have started the run, didn't.
   facts: of.mode === 'full' ? { absent: { read: 0, absent: 0 } } : {},
 });

@@ -5,6 +5,7 @@ import type { Connector, SourceLine } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { RunRow } from '../../src/sync/runs.store.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
 import { datedFields, endOpenRuns, field, lineModified, memoryErp, type Operation, type SyncWorld, syncWorld } from './fixture.ts';
 
 let database: TestDatabase;
@@ -72,13 +73,13 @@ const differing = async (world: SyncWorld): Promise<string[]> => {
 const mismatch = { status: 'failed', error: { code: 'LINES_MISMATCH' } };
 
 describe('a full run', () => {
-  it('reads records again whose pages lacked lines, with one request for the totals of 1,000 records', async () => {
+  it('reads records again whose pages lacked lines, with one request for the totals of a page', async () => {
     const world = await makeWorld(1_001);
     dropFromPages(world, [3, 1_001]);
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1_001, inserted: 1_001 } });
-    // Two for the ids, two for those that were read again.
-    expect([counted(world, 'lineTotals'), counted(world, 'readByIds')]).toEqual([4, 2]);
+    // Three for the pages, two for those that were read again.
+    expect([counted(world, 'lineTotals'), counted(world, 'readByIds')]).toEqual([5, 2]);
     expect(checkOf(run)).toEqual({
       check: 'lines',
       passed: true,
@@ -252,28 +253,30 @@ describe('a worker that is lost while lines are compared', () => {
     world.erp.onCall = () => undefined;
   }
 
-  it.each([0, 1, 2, 3])('a full run goes on at its checkpoint: lost at request %i', async (n) => {
+  it.each([0, 1, 2, 3, 4, 5])('a full run goes on at its checkpoint: lost at request %i', async (n) => {
     const world = await makeWorld(1_010);
     dropFromPages(world, [3, 1_005]);
     const id = await world.queue();
+    // Of the first page: totals, read of record 3, its totals. Of the second: totals. Of the third: as of the first.
     await loseAt(world, id, ['lineTotals', 'readByIds'], n);
     world.erp.calls.length = 0;
     expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 1_010 } });
-    expect(counted(world, 'readPage')).toBe(0);
-    expect(counted(world, 'lineTotals')).toBe([4, 4, 3, 3][n]);
+    const pages = counted(world, 'readPage');
+    expect(pages).toBeLessThanOrEqual(n < 4 ? 3 : 2);
+    expect(counted(world, 'lineTotals')).toBeGreaterThanOrEqual(pages);
     expect(await differing(world)).toEqual([]);
   });
 
-  it('a full run that reads more records when it goes on compares all of them again', async () => {
+  it('a run that a version began which did not compare each page starts from the first page', async () => {
     const world = await makeWorld(1_010);
     const id = await world.queue();
-    await loseAt(world, id, ['lineTotals'], 1);
-    world.erp.put(0, {}, { lines: linesOf(0) });
-    let left = 1;
-    dropFromReads(world, [0], () => left-- > 0);
+    await loseAt(world, id, ['lineTotals'], 2);
+    // The worker stops while it reads the third page, and stages the second meanwhile.
+    const forget = `update ${world.schema}.run_state set plan = plan - 'provesPages' where run_id = $1 and page = 2`;
+    await until(async () => ((await ctx.db.data.query(forget, [id])).rowCount === 1 ? true : undefined));
     world.erp.calls.length = 0;
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', counts: { fetched: 1_011 } });
-    expect(counted(world, 'lineTotals')).toBe(3);
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 1_010 } });
+    expect([counted(world, 'readPage'), counted(world, 'lineTotals')]).toEqual([3, 3]);
     expect(await differing(world)).toEqual([]);
   });
 
@@ -288,7 +291,7 @@ describe('a worker that is lost while lines are compared', () => {
     if (held !== undefined)
       world.erp.records.set('6', { ...held, lines: linesOf(6, ['1']).map((line) => ({ ...line, [lineModified]: now })) });
     const id = await world.queue('incremental');
-    // The list of changed lines, totals and read of record 6; totals of records 4 and 6, and the read of record 4.
+    // Totals and read of record 4, and its totals again; the list of changed lines, totals and read of record 6.
     await loseAt(world, id, ['lineChanges', 'lineTotals', 'readByIds'], n);
     expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { updated: 2 } });
     expect(await differing(world)).toEqual([]);

@@ -1,8 +1,10 @@
 // Pages are prefetched one ahead, and a prefetched page has no effect before its turn.
 import { expect, it } from 'vitest';
 import type { PageRequest } from '../../src/connectors/connector.ts';
+import { createLineProver } from '../../src/sync/line-prover.ts';
 import { createPageReader } from '../../src/sync/page-reader.ts';
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
+import { createRunPlan } from '../../src/warehouse/run-state-row.ts';
 import { datedFields, memoryErp } from './fixture.ts';
 
 const name: RecordColumn = { column: 'f_name', field: 'name', part: 'value', type: 'text', state: 'live', lineFields: null };
@@ -16,7 +18,8 @@ async function reader(records: number) {
   if (recordType === undefined) throw new Error('no record type');
   erp.calls.length = 0;
   const order: Omit<PageRequest, 'afterId' | 'changedSince'> = { recordType, fields: ['name'], limit: 10, signal };
-  const read = createPageReader(erp.connector, { columns: [name], plan: { idType: 'integer' } }, order);
+  const state = { columns: [name], plan: createRunPlan({ mode: 'full', idType: 'integer', since: null }) };
+  const read = createPageReader(erp.connector, createLineProver({ ...order, connector: erp.connector, state }), state, order);
   return { erp, read, asked: () => erp.calls.map(({ afterId }) => afterId) };
 }
 
