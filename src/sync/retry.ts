@@ -40,6 +40,11 @@ const retriedKinds = new Set(['throttled', 'down', 'answer']);
 const staleMetadataCodes = new Set(['COLUMN_UNKNOWN', 'FIELD_NOT_SYNCABLE']);
 const isStaleMetadata = (error: unknown): error is ErpError =>
   error instanceof ErpError && error.kind === 'query' && staleMetadataCodes.has(error.code);
+/** A query may also be refused without a reason that names the field, such as one whose type changed: worth one attempt. */
+const mayBeStaleMetadata = (error: unknown, attemptsWithoutProgress: number): boolean =>
+  error instanceof ErpError && error.kind === 'query' && error.code !== 'HOST_REFUSED' && attemptsWithoutProgress < 2;
+
+const metadataFix = 'No action is needed: the metadata is read again before the next attempt.';
 
 /** The error that administrators see for a failure: code, message and what to do. */
 export function describeFailure(error: unknown): RunError {
@@ -47,7 +52,7 @@ export function describeFailure(error: unknown): RunError {
     return {
       code: 'METADATA_CHANGED',
       message: error.message,
-      fix: 'No action is needed: the metadata is read again before the next attempt.',
+      fix: metadataFix,
       staleMetadata: true,
     };
   if (error instanceof ErpError || error instanceof RunFailed) return { code: error.code, message: error.message, fix: error.fix };
@@ -86,11 +91,14 @@ const maxRetryAfterMs = 60 * 60_000;
 
 /** Wait (for `delayMs`) or fail; `pause` when the credentials are wrong and the configuration must be paused. */
 export function classifyFailure(error: unknown, attemptsWithoutProgress: number, retry: Settings['sync'], random: number): RetryDecision {
+  const retryAfterMs = error instanceof ErpError ? Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs) : 0;
+  const delayMs = Math.max(retryAfterMs, backoffMs(attemptsWithoutProgress, retry, random));
   const described = describeFailure(error);
+  if (!isStaleMetadata(error) && mayBeStaleMetadata(error, attemptsWithoutProgress))
+    return { kind: 'wait', error: { ...described, fix: metadataFix, staleMetadata: true }, delayMs };
   const isPermanent = error instanceof RunFailed || (error instanceof ErpError && !retriedKinds.has(error.kind) && !isStaleMetadata(error));
   if (isPermanent || attemptsWithoutProgress >= retry.maxAttemptsWithoutProgress) {
     return { kind: 'fail', error: afterLastAttempt(described), pause: error instanceof ErpError && error.kind === 'credentials' };
   }
-  const retryAfterMs = error instanceof ErpError ? Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs) : 0;
-  return { kind: 'wait', error: described, delayMs: Math.max(retryAfterMs, backoffMs(attemptsWithoutProgress, retry, random)) };
+  return { kind: 'wait', error: described, delayMs };
 }

@@ -27,7 +27,8 @@ describe('classifyFailure', () => {
     ['answer', 'ANSWER_UNREADABLE', 'wait', false],
     ['query', 'COLUMN_UNKNOWN', 'wait', false],
     ['query', 'FIELD_NOT_SYNCABLE', 'wait', false],
-    ['query', 'QUERY_REFUSED', 'fail', false],
+    ['query', 'QUERY_REFUSED', 'wait', false],
+    ['query', 'HOST_REFUSED', 'fail', false],
     ['forbidden', 'RECORD_TYPE_HIDDEN', 'fail', false],
     ['credentials', 'INVALID_LOGIN', 'fail', true],
   ])('%s %s: %s', (kind, code, verdict, pause) => {
@@ -46,6 +47,13 @@ describe('classifyFailure', () => {
     expect([first?.kind, last?.kind]).toEqual(['wait', 'fail']);
     expect(first?.error.fix).toContain('No action is needed');
     expect(last?.error).toMatchObject({ code: 'METADATA_CHANGED', fix: expect.stringContaining('Check that the integration role') });
+  });
+
+  it('reads the metadata again once when a query is refused for an unknown reason', () => {
+    const [first, second] = [1, 2].map((attempt) => classifyFailure(erp('query', 'INVALID_PARAMETER'), attempt, retry, 0.5));
+    expect(first).toMatchObject({ kind: 'wait', error: { code: 'INVALID_PARAMETER', staleMetadata: true } });
+    expect(second).toMatchObject({ kind: 'fail', error: { code: 'INVALID_PARAMETER' } });
+    expect(second?.error).not.toHaveProperty('staleMetadata');
   });
 
   it('a failed proof and a permanent failure end the run at once', () => {
