@@ -26,7 +26,7 @@ import { writeRunEvent } from './run-events.store.ts';
 import { findRun, findSyncConfig, type Lease, moveRun, type RunRow, type SyncConfigRow, saveMode } from './runs.store.ts';
 import { logStep } from './steps.ts';
 import { askFilled } from './still-empty.ts';
-import { findSyncedColumns } from './warehouse-queries.ts';
+import { findSyncedColumns, hasUnreadableValues } from './warehouse-queries.ts';
 
 export type CreateConnector = (ctx: TenantCtx) => Promise<Connector>;
 
@@ -84,12 +84,15 @@ const isComplete = ({ recordTypes }: StoredMetadata): boolean =>
 /** Whether the error concerns one request rather than the whole connection: then this run uses the stored metadata. */
 const concernsOneQuery = (error: unknown): boolean => error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
 
-/** A record type that the stored metadata describes as unreadable, or as lacking fields that should be read, may be readable again. */
+/**
+ * A record type that the stored metadata describes as unreadable, or as lacking fields that should be read, may be readable again; so may
+ * records that were rejected for a value that doesn't fit the stored type of its field.
+ */
 async function mayHaveReturned({ ctx, row }: Run, { recordTypes }: StoredMetadata): Promise<boolean> {
   const recordType = recordTypes.find(({ name }) => name === row.record_type);
   if (recordType === undefined || !hasReadableFields(recordType)) return true;
   const stale = (await findSyncedColumns(ctx, row.record_type))?.state.staleFields ?? {};
-  return Object.values(stale).some(({ reason }) => reason === 'unreadable');
+  return Object.values(stale).some(({ reason }) => reason === 'unreadable') || (await hasUnreadableValues(ctx, row.record_type));
 }
 
 /**

@@ -124,19 +124,20 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
     range.erpRecords.map(({ id }) => id).filter((id) => !differing.has(id)),
   );
   const lines = await findWrongLines(reading, state, unread);
-  const fetch = [...found.fetch, ...lines.wrong];
+  const absent = new Set(await filterConfirmedAbsent(reading, found.absent));
+  // What the scan skipped and exists all the same was compared with nothing.
+  const skipped = found.absent.filter((id) => !absent.has(id));
+  const fetch = [...found.fetch, ...lines.wrong, ...skipped];
   const { state: read, absent: unreadable } = await rereadByIds(reading, state, fetch, null);
-  // A record that the scan skipped may exist all the same.
-  const absent = await filterConfirmedAbsent(reading, found.absent);
   const compared = [...new Set(columns.map(({ field }) => field))];
-  const scanFacts = addFacts(read, 'scan', { listed: found.listed, fetched: fetch.length, absent: absent.length, fields: compared });
+  const scanFacts = addFacts(read, 'scan', { listed: found.listed, fetched: fetch.length, absent: absent.size, fields: compared });
   const facts = addFacts({ ...read, plan: { ...read.plan, ...scanFacts } }, 'lines', {
     scanned: lines.compared,
     scanRead: lines.wrong.length,
   });
   return saveStep(reading, read, {
     lastId: range.upTo,
-    absent: absent.map((id) => ({ id, proof: 'absent' as const })),
+    absent: [...absent].map((id) => ({ id, proof: 'absent' as const })),
     plan: { listed: read.plan.listed + found.listed, unread: [...read.plan.unread, ...unreadable], ended: range.upTo === null, ...facts },
   });
 }

@@ -128,6 +128,20 @@ export async function listTypeRejections(
   }
 }
 
+/** Whether records are rejected because a value doesn't fit the type of its field. Rejects with database errors. */
+export async function hasUnreadableValues(ctx: TenantCtx, recordType: string): Promise<boolean> {
+  try {
+    const { rows } = await ctx.db.data.query(
+      `select from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1 and code in ('VALUE_UNREADABLE', 'LINE_UNREADABLE') limit 1`,
+      [recordType],
+    );
+    return rows.length > 0;
+  } catch (error) {
+    if (isNotSetUp(error)) return false;
+    throw error;
+  }
+}
+
 /** The given ids whose records are rejected. Rejects with database errors. */
 export async function filterRejectedIds(ctx: TenantCtx, recordType: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
   try {

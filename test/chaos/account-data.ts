@@ -1,30 +1,54 @@
-// A small company as a data folder: enough records for several pages, few enough that a seed takes seconds. Always the same.
+// A small company as a data folder: enough records for several pages, few enough that a seed takes seconds. Always the same. A part of it
+// belongs to the large data set only: customers with documents of hundreds of lines.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-const counts = { customers: 60, items: 40, invoices: 120, credits: 20 };
+/** No document names the spare items, so that they can be deleted. */
+const counts = { customers: 60, items: 40, spareItems: 4, invoices: 120, credits: 20 };
+/** Lines per large document: a request about the lines of all of them finds more than three pages of 1,000. */
+const largeDocuments = [200, 1_200, 500, 350, 800];
+
+/** SQL conditions for the rows of the large data set, by base table. */
+export const isLarge: Readonly<Record<'customer' | 'transaction' | 'transactionline' | 'application', string>> = {
+  customer: `id > ${counts.customers}`,
+  transaction: 'id >= 3000',
+  transactionline: 'transaction >= 3000',
+  application: '(invoice >= 3000 or credit >= 3000)',
+};
 const openingDay = Date.UTC(2011, 6, 1, 9);
 const hourMs = 3_600_000;
 const stamp = (hours: number): string => new Date(openingDay + hours * hourMs).toISOString().slice(0, 19).replace('T', ' ');
 
 const customers = (): string[] => [
   'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
-  ...Array.from({ length: counts.customers }, (_unused, n) => `${n + 1},CUST${n + 1},F,F,1,GB,${stamp(n)},${stamp(n)}`),
+  ...Array.from(
+    { length: counts.customers + largeDocuments.length },
+    (_unused, n) => `${n + 1},CUST${n + 1},F,F,1,GB,${stamp(n)},${stamp(n)}`,
+  ),
 ];
 const items = (): string[] => [
   'id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate',
-  ...Array.from({ length: counts.items }, (_unused, n) => `${n + 1},SKU${n + 1},Thing ${n + 1},InvtPart,F,${stamp(n)},${stamp(n)}`),
+  ...Array.from(
+    { length: counts.items + counts.spareItems },
+    (_unused, n) => `${n + 1},SKU${n + 1},Thing ${n + 1},InvtPart,F,${stamp(n)},${stamp(n)}`,
+  ),
 ];
 
 type Document = { readonly id: number; readonly type: 'CustInvc' | 'CustCred'; readonly lines: number; readonly customer: number };
 /** One in eight invoices is a cash sale. */
-const documents: readonly Document[] = Array.from({ length: counts.invoices + counts.credits }, (_unused, n) => ({
+const smallDocuments: readonly Document[] = Array.from({ length: counts.invoices + counts.credits }, (_unused, n) => ({
   id: 1_000 + n * 3,
   type: n % 7 === 6 ? 'CustCred' : 'CustInvc',
   lines: 1 + ((n * 5) % 6),
   customer: n % 7 !== 6 && n % 8 === 3 ? 0 : 1 + ((n * 7) % counts.customers),
 }));
+const documents: readonly Document[] = [
+  ...smallDocuments,
+  ...largeDocuments.map(
+    (lines, n): Document => ({ id: 3_000 + n * 11, type: n === 2 ? 'CustCred' : 'CustInvc', lines, customer: counts.customers + n + 1 }),
+  ),
+];
 const sign = ({ type }: Document): number => (type === 'CustInvc' ? 1 : -1);
 const quantityOf = ({ id }: Document, line: number): number => 1 + ((id + line) % 5);
 const rateOf = ({ id }: Document, line: number): number => ((id * 7 + line * 13) % 900) + 25;

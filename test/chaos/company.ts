@@ -4,12 +4,11 @@ import type { TenantCtx } from '../../src/core/ctx.ts';
 import { sqlState } from '../../src/db/pg-errors.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { isFinal } from '../../src/sync/run-state.ts';
-import { findRun, type RunRow } from '../../src/sync/runs.store.ts';
+import { findOpenRun, findRun, type RunRow } from '../../src/sync/runs.store.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type Answer, type Api, apiOf } from '../setup/api.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import type { Plan, RecordTypeName } from './plan.ts';
-import { endpointsFor } from './reader.ts';
 import type { World } from './world.ts';
 
 export type Company = {
@@ -18,10 +17,17 @@ export type Company = {
   readonly schema: string;
   readonly secret: string;
   readonly api: Api;
-  /** Starts a run and waits for its end, however often the database becomes unavailable meanwhile. */
+  /** The id of the sync of a record type. */
+  configId(recordType: RecordTypeName): string;
+  /** The body of a response of the management interface with one of these statuses; requested again while it is 5xx. */
+  ask(status: number | readonly number[], call: () => Promise<Answer>): Promise<Answer['body']>;
+  /** New credentials, as after the old ones were revoked; syncs that were paused by that go on. */
+  reconnect(): Promise<void>;
+  /**
+   * Starts a run, after any that is open, and waits for its end, and for that of a run that was queued after it meanwhile; however often the
+   * database becomes unavailable.
+   */
   sync(recordType: RecordTypeName, mode: 'incremental' | 'full'): Promise<RunRow>;
-  refreshMetadata(): Promise<void>;
-  publish(): Promise<void>;
   leave(): Promise<void>;
 };
 
@@ -56,10 +62,10 @@ export async function waitFor<T>(what: string, look: () => Promise<T | undefined
   }
 }
 
-async function ask(status: number, call: () => Promise<Answer>): Promise<Answer['body']> {
+async function ask(status: number | readonly number[], call: () => Promise<Answer>): Promise<Answer['body']> {
   for (const end = performance.now() + patienceMs; ; ) {
     const answer = await call();
-    if (answer.status === status) return answer.body;
+    if ([status].flat().includes(answer.status)) return answer.body;
     if (answer.status < 500 || performance.now() > end) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
     await pause(pollMs * 4);
   }
@@ -80,6 +86,26 @@ async function connect({ account, wire }: World, api: Api, signIn: Plan['signIn'
   await put({ method: 'oauth2', clientId, certificateId });
 }
 
+function followRuns(tenant: TenantCtx, configId: Company['configId']) {
+  const { organizationId } = tenant;
+  const end = (recordType: RecordTypeName, id: string): Promise<RunRow> =>
+    waitFor(`the end of a run of ${recordType}`, async () => {
+      const row = await inTransaction(tenant, (tx) => findRun(tx, organizationId, id));
+      return row !== undefined && isFinal(row.status) ? row : undefined;
+    });
+  return {
+    end,
+    /** Waits for the end of the runs that are open now; undefined when there is none. */
+    async endOpen(recordType: RecordTypeName): Promise<RunRow | undefined> {
+      for (let last: RunRow | undefined; ; ) {
+        const open = await patiently(() => inTransaction(tenant, (tx) => findOpenRun(tx, organizationId, configId(recordType))));
+        if (open === undefined) return last;
+        last = await end(recordType, open.id);
+      }
+    },
+  };
+}
+
 export async function makeCompany(world: World, plan: Plan): Promise<Company> {
   const { id: organizationId } = await makeOrganization(world.ctx, { name: `Seed ${plan.seed}` });
   const { secret } = await makeKey(world.ctx, organizationId, { permissions: ['write'] });
@@ -93,30 +119,25 @@ export async function makeCompany(world: World, plan: Plan): Promise<Company> {
     configs.set(recordType, made.id);
   }
   const schema = tenantSchema(organizationId);
+  const configId = (recordType: RecordTypeName): string => configs.get(recordType) ?? '';
+  const runs = followRuns(tenant, configId);
   return {
     organizationId,
     tenant,
     schema,
     secret,
     api,
+    configId,
+    ask,
     async sync(recordType, mode) {
-      const { id } = await ask(202, () => api('post', `/sync-configs/${configs.get(recordType)}/trigger`, { mode }));
-      return waitFor(`the end of a run of ${recordType}`, async () => {
-        const row = await inTransaction(tenant, (tx) => findRun(tx, organizationId, id));
-        return row !== undefined && isFinal(row.status) ? row : undefined;
-      });
+      await runs.endOpen(recordType);
+      const { id } = await ask(202, () => api('post', `/sync-configs/${configId(recordType)}/trigger`, { mode }));
+      const run = await runs.end(recordType, id);
+      return (await runs.endOpen(recordType)) ?? run;
     },
-    refreshMetadata: async () => {
-      await ask(200, () => api('post', '/netsuite/metadata/refresh'));
-    },
-    async publish() {
-      const draft = await ask(201, () => api('post', '/api-schema', { name: 'Records', endpoints: endpointsFor(plan.recordTypes) }));
-      await ask(202, () => api('post', `/api-schema/${draft.id}/publish`, { revision: draft.revision }));
-      await waitFor('the publication', async () => {
-        const { body } = await api('get', `/api-schema/${draft.id}`);
-        if (body.publication?.status === 'failed') throw new Error(JSON.stringify(body.publication));
-        return body.status === 'published' ? true : undefined;
-      });
+    async reconnect() {
+      await connect(world, api, plan.signIn);
+      for (const id of configs.values()) await ask(200, () => api('patch', `/sync-configs/${id}`, { enabled: true }));
     },
     leave: () =>
       patiently(async () => {

@@ -1,54 +1,39 @@
-// Turns a seed into everything that will happen: pure, so that a failing seed can be shown and replayed. What hits a running run
-// is triggered by the count of its requests to the ERP, not by time.
+// Turns a seed into everything that will happen: pure, so that a failing seed can be shown, replayed and shortened. What hits a running
+// run is triggered by the count of its requests to the ERP, not by time. Each action brings the seed of its own details: without some of
+// its actions a plan means the same as before.
+import {
+  type EditKind,
+  editKinds,
+  editWeights,
+  type RecordTypeName,
+  type RequestFault,
+  requestFaults,
+  type StateFault,
+  stateFaults,
+  traitsOf,
+} from './plan-names.ts';
 import { type Random, randomOf } from './random.ts';
 
-export const recordTypes = ['customer', 'item', 'invoice', 'creditMemo', 'customerPayment'] as const;
-export type RecordTypeName = (typeof recordTypes)[number];
-
-export const mutationKinds = [
-  'edit-invoice',
-  'edit-lines',
-  'insert-invoice',
-  'delete-invoice',
-  'edit-customer',
-  'rename-customer',
-  'insert-customer',
-  'delete-customer',
-  'edit-item',
-  'rename-item',
-  'insert-item',
-  'delete-item',
-  'pay-invoice',
-  'undo-payment',
-  'edit-credit',
-  'insert-credit',
-  'delete-credit',
-  'silent-amount',
-  'touch-all',
-  'delete-unlisted',
-] as const;
-export type MutationKind = (typeof mutationKinds)[number];
-
-/** Faults that meet single requests. */
-export const requestFaults = ['429', '500', 'cut', 'slow'] as const;
-export type RequestFault = (typeof requestFaults)[number];
-/** Faults that last for a round or two. */
-export const stateFaults = ['hidden-table', 'hidden-deletions', 'narrow-role', 'locked-record', 'bad-column', 'bad-value'] as const;
-export type StateFault = (typeof stateFaults)[number];
+export type { EditKind, RecordTypeName, RequestFault, StateFault } from './plan-names.ts';
 
 export type Moment = { readonly when: 'reading' | 'publishing'; readonly delayMs: number };
 export type Action =
-  | { readonly do: 'mutate'; readonly kind: MutationKind; readonly seed: number }
+  | { readonly do: 'edit'; readonly kind: EditKind; readonly seed: number }
   | { readonly do: 'step-clock'; readonly minutes: number }
   | { readonly do: 'fault'; readonly fault: RequestFault; readonly times: number }
   | { readonly do: 'hold'; readonly fault: StateFault; readonly recordType: RecordTypeName; readonly rounds: number; readonly seed: number }
+  /** A person decides about the deletions that wait for approval, and accepts missing fields. */
+  | { readonly do: 'approve'; readonly recordType: RecordTypeName; readonly seed: number }
   | ({ readonly do: 'kill'; readonly recordType: RecordTypeName } & Moment)
-  | ({ readonly do: 'stop'; readonly recordType: RecordTypeName } & Moment);
+  | ({ readonly do: 'stop'; readonly recordType: RecordTypeName } & Moment)
+  /** A worker process stands still for longer than its lease; another one takes over, and both go on. */
+  | ({ readonly do: 'freeze'; readonly recordType: RecordTypeName } & Moment);
 export type Round = {
   readonly full: boolean;
   readonly before: readonly Action[];
   readonly during: readonly { readonly afterRequests: number; readonly action: Action }[];
 };
+export const timeZones = ['Europe/London', 'America/Los_Angeles'] as const;
 export type Plan = {
   readonly seed: number;
   readonly recordTypes: readonly RecordTypeName[];
@@ -56,13 +41,18 @@ export type Plan = {
   readonly signIn: 'oauth2' | 'tba';
   readonly processes: number;
   readonly workers: number;
+  /** `large`: some documents have hundreds of lines, and pages have the service's real size. */
+  readonly data: 'small' | 'large';
   readonly pageSize: number;
+  readonly timeZone: (typeof timeZones)[number];
+  /** The account's clock at the beginning, as an ISO time. */
+  readonly startsAt: string;
   readonly paymentTouchesInvoice: boolean;
   readonly reader: boolean;
   readonly rounds: readonly Round[];
 };
 
-export const has = ({ rounds }: Plan, kind: 'kill' | 'stop'): boolean =>
+export const has = ({ rounds }: Plan, kind: 'kill' | 'stop' | 'freeze'): boolean =>
   rounds.some(({ during }) => during.some(({ action }) => action.do === kind));
 
 /** In half of the seeds, in every combination with each other. */
@@ -70,17 +60,28 @@ const isKilled = (seed: number): boolean => seed % 2 === 1;
 const isRead = (seed: number): boolean => seed % 4 >= 2;
 /** In a quarter of the seeds: with and without a kill, with and without a reader. */
 const isStopped = (seed: number): boolean => [1, 6, 8, 15].includes(seed % 16);
+const isFrozen = (seed: number): boolean => seed % 8 === 4 || seed % 16 === 11;
+const isLarge = (seed: number): boolean => [3, 4, 9, 14].includes(seed % 16);
 
-const mutateOf = (random: Random, kinds: readonly MutationKind[]): Action => ({
-  do: 'mutate',
-  kind: random.pick(kinds),
-  seed: random.between(1, 2 ** 31),
-});
+const maxSeed = 2 ** 31;
+const seedOf = (random: Random): number => random.between(1, maxSeed);
 
-/** Minutes. Back by no more than the overlap that every incremental run reads again. */
+const totalWeight = editKinds.reduce((sum, kind) => sum + editWeights[kind], 0);
+
+function kindOf(random: Random): EditKind {
+  let left = random.next() * totalWeight;
+  for (const kind of editKinds) {
+    left -= editWeights[kind];
+    if (left < 0) return kind;
+  }
+  return 'edit-invoice';
+}
+const editOf = (random: Random): Action => ({ do: 'edit', kind: kindOf(random), seed: seedOf(random) });
+
+/** Minutes. At any time up to an hour forward or back; forward by more as well, up to two days. */
 const stepOf = (random: Random): Action => ({
   do: 'step-clock',
-  minutes: random.chance(0.3) ? -random.between(1, 8) : random.chance(0.7) ? random.between(1, 90) : random.between(120, 3_000),
+  minutes: random.chance(0.4) ? -random.between(1, 60) : random.chance(0.7) ? random.between(1, 60) : random.between(61, 3_000),
 });
 
 /** Several in a row, except slow ones: each of these takes a caller's whole timeout. */
@@ -89,62 +90,77 @@ function faultOf(random: Random): Action {
   return { do: 'fault', fault, times: fault === 'slow' ? 1 : times };
 }
 
-type Frame = Pick<Plan, 'recordTypes' | 'deletions'>;
+const approvalOf = (random: Random, recordTypes: readonly RecordTypeName[]): Action => ({
+  do: 'approve',
+  recordType: random.pick(recordTypes),
+  seed: seedOf(random),
+});
 
-/**
- * Up to twenty merely absent records are deleted by design. So where a role that sees fewer records could look like that,
- * nothing else that hides deletions happens in the same seed, and under `reconcile` it begins between two runs.
- */
-function holdOf(random: Random, fault: StateFault, frame: Frame): Action {
-  const withBadValue = frame.recordTypes.filter((name) => name === 'customer' || name === 'invoice');
-  const narrowed = frame.recordTypes.filter((name) => name === 'customer' || name === 'invoice');
-  const among = fault === 'bad-value' ? withBadValue : fault === 'narrow-role' ? narrowed : frame.recordTypes;
-  return { do: 'hold', fault, recordType: random.pick(among), rounds: random.between(1, 2), seed: random.between(1, 2 ** 31) };
+/** It happens before the round, or after some requests of its runs. */
+function placeIn(random: Random, rounds: Round[], index: number, action: Action, isBetween: boolean, maxRequests = 12): void {
+  const round = rounds[index];
+  if (round === undefined) return;
+  rounds[index] = isBetween
+    ? { ...round, before: [...round.before, action] }
+    : { ...round, during: [...round.during, { afterRequests: random.between(1, maxRequests), action }] };
 }
 
-function kindsOf(frame: Frame, narrows: boolean): readonly MutationKind[] {
-  return mutationKinds.filter((kind) => kind !== 'delete-unlisted' || (frame.deletions === 'reconcile' && !narrows));
-}
+/** In any round from the `first` on. */
+const place = (random: Random, rounds: Round[], first: number, action: Action, isBetween: boolean, maxRequests?: number): void =>
+  placeIn(random, rounds, random.between(first, rounds.length - 1), action, isBetween, maxRequests);
 
-function roundOf(random: Random, kinds: readonly MutationKind[], index: number): Round {
+function roundOf(random: Random, recordTypes: readonly RecordTypeName[], index: number): Round {
   const before: Action[] = [];
   const during: Round['during'][number][] = [];
   if (index > 0) {
-    for (let n = random.between(3, 9); n > 0; n -= 1) before.push(mutateOf(random, kinds));
+    for (let n = random.between(3, 9); n > 0; n -= 1) before.push(editOf(random));
     if (random.chance(0.4)) before.push(stepOf(random));
+    if (random.chance(0.4)) before.push(approvalOf(random, recordTypes));
   }
   const isCalm = random.chance(0.35);
   for (let n = isCalm ? 0 : random.between(1, 4); n > 0; n -= 1)
-    during.push({ afterRequests: random.between(1, 16), action: mutateOf(random, kinds) });
+    during.push({ afterRequests: random.between(1, 16), action: editOf(random) });
   if (!isCalm && random.chance(0.2)) during.push({ afterRequests: random.between(1, 12), action: stepOf(random) });
+  if (index > 0 && random.chance(0.2)) during.push({ afterRequests: random.between(1, 12), action: approvalOf(random, recordTypes) });
   for (let n = random.between(0, 2); n > 0; n -= 1) during.push({ afterRequests: random.between(1, 12), action: faultOf(random) });
   return { full: index === 0 || random.chance(0.12), before, during };
 }
 
-function addHolds(random: Random, frame: Frame, rounds: Round[], holds: readonly StateFault[]): void {
-  for (const fault of holds) {
-    const action = holdOf(random, fault, frame);
-    const index = random.between(1, rounds.length - 1);
-    const round = rounds[index];
-    if (round === undefined) continue;
-    const between = fault === 'narrow-role' || fault === 'bad-value' || random.chance(0.5);
-    rounds[index] = between
-      ? { ...round, before: [...round.before, action] }
-      : { ...round, during: [...round.during, { afterRequests: random.between(1, 12), action }] };
-  }
+/** Three in turn, so that each fault occurs equally often and with changing others, and one more in half of the seeds. */
+function holdsOf(random: Random, seed: number): Set<StateFault> {
+  const cycle = Math.floor(seed / stateFaults.length);
+  const turns = [0, 1, 2].map((n) => stateFaults[(seed + n * 11 + cycle * (2 * n + 1)) % stateFaults.length] ?? 'narrow-role');
+  return new Set([...turns, ...random.sample(stateFaults, random.between(0, 1))]);
 }
 
-function addDisaster(random: Random, frame: Frame, rounds: Round[], kind: 'kill' | 'stop'): void {
-  const index = random.between(0, rounds.length - 1);
+/** The record types of a seed: invoices and customers, and one that its faults need. */
+function recordTypesOf(random: Random): readonly RecordTypeName[] {
+  const others: readonly RecordTypeName[] = ['item', 'creditMemo', 'customerPayment'];
+  return ['invoice', 'customer', ...(random.chance(0.7) ? [random.pick(others)] : [])];
+}
+
+function addHold(random: Random, rounds: Round[], recordTypes: readonly RecordTypeName[], fault: StateFault): void {
+  const { fits, betweenRuns = false, needsPages = false } = traitsOf(fault);
+  const among = recordTypes.filter((recordType) => fits?.includes(recordType) ?? true);
+  const action: Action = { do: 'hold', fault, recordType: random.pick(among), rounds: random.between(1, 2), seed: seedOf(random) };
+  const isBetween = betweenRuns || random.chance(0.5);
+  const index = random.between(1, rounds.length - 1);
+  placeIn(random, rounds, index, action, isBetween);
   const round = rounds[index];
-  if (round === undefined) return;
-  const action: Action = {
-    do: kind,
-    recordType: random.pick(frame.recordTypes),
-    when: random.chance(0.4) ? 'publishing' : 'reading',
-    delayMs: random.pick([0, 0, 5, 15, 40]),
-  };
-  rounds[index] = { ...round, during: [...round.during, { afterRequests: random.between(1, 14), action }] };
+  if (needsPages && round !== undefined) rounds[index] = { ...round, full: true };
+}
+
+/** More records disappear than may be deleted without approval, and a person decides in the next round. */
+function addProposal(random: Random, rounds: Round[], recordTypes: readonly RecordTypeName[]): void {
+  const index = random.between(1, rounds.length - 2);
+  const isBetween = random.chance(0.6);
+  for (let n = 2; n > 0; n -= 1) placeIn(random, rounds, index, { do: 'edit', kind: 'delete-many-unlisted', seed: seedOf(random) }, true);
+  for (const recordType of recordTypes) placeIn(random, rounds, index + 1, { do: 'approve', recordType, seed: seedOf(random) }, isBetween);
+}
+
+function addDisaster(random: Random, rounds: Round[], recordTypes: readonly RecordTypeName[], kind: 'kill' | 'stop' | 'freeze'): void {
+  const when = random.chance(0.4) ? 'publishing' : 'reading';
+  place(random, rounds, 0, { do: kind, recordType: random.pick(recordTypes), when, delayMs: random.pick([0, 0, 5, 15, 40]) }, false, 14);
 }
 
 function countOf(rounds: readonly Round[], kind: Action['do']): number {
@@ -152,66 +168,60 @@ function countOf(rounds: readonly Round[], kind: Action['do']): number {
   return actions.filter((action) => action.do === kind).length;
 }
 
-/**
- * Hours back, in the last round, and forward again only after all its runs started: a clock that goes back and forward again between
- * two runs leaves edits that no modification time reveals, which only the daily scan can find.
- */
+/** Hours or days back, in the last round. */
 function stepFarBack(random: Random, rounds: Round[]): void {
   const last = rounds.pop();
   if (last === undefined) return;
   const action: Action = { do: 'step-clock', minutes: -random.between(60, 2_880) };
-  const { before, during } = last;
-  rounds.push({
-    ...last,
-    before: [action, ...before.filter((other) => other.do !== 'step-clock')],
-    during: during.filter((event) => event.action.do !== 'step-clock'),
-  });
+  rounds.push({ ...last, before: [action, ...last.before] });
 }
 
 /** What a seed must have at least. */
-export const least = { mutations: 20, faults: 3 };
+export const least = { edits: 20, faults: 3 };
+
+const minuteMs = 60_000;
+/** Clocks go forward and back within three hours before or after these times, by zone. The account's books end in August 2011. */
+const clockChanges: Readonly<Record<Plan['timeZone'], readonly string[]>> = {
+  'Europe/London': ['2011-10-30T01:00:00Z', '2012-03-25T01:00:00Z'],
+  'America/Los_Angeles': ['2011-11-06T09:00:00Z', '2012-03-11T10:00:00Z'],
+};
+
+function startOf(random: Random, timeZone: Plan['timeZone']): string {
+  if (random.chance(0.5)) return '2011-09-05T09:00:00Z';
+  return new Date(Date.parse(random.pick(clockChanges[timeZone])) + random.between(-180, 100) * minuteMs).toISOString();
+}
+
+function drawRounds(random: Random, seed: number, recordTypes: readonly RecordTypeName[]): Round[] {
+  const rounds = Array.from({ length: random.between(3, 4) }, (_unused, index) => roundOf(random, recordTypes, index));
+  for (const fault of holdsOf(random, seed)) addHold(random, rounds, recordTypes, fault);
+  while (countOf(rounds, 'edit') < least.edits) place(random, rounds, 1, editOf(random), false, 8);
+  while (countOf(rounds, 'fault') + countOf(rounds, 'hold') < least.faults) place(random, rounds, 1, faultOf(random), false, 8);
+  if (seed % 3 === 0) addProposal(random, rounds, recordTypes);
+  if (random.chance(0.25)) stepFarBack(random, rounds);
+  if (isKilled(seed)) addDisaster(random, rounds, recordTypes, 'kill');
+  if (isStopped(seed)) addDisaster(random, rounds, recordTypes, 'stop');
+  if (isFrozen(seed)) addDisaster(random, rounds, recordTypes, 'freeze');
+  return rounds;
+}
 
 export function planOf(seed: number): Plan {
   const random = randomOf(seed);
-  const others: readonly RecordTypeName[] = ['item', 'creditMemo', 'customerPayment'];
-  const frame: Frame = {
-    recordTypes: ['invoice', 'customer', ...(random.chance(0.7) ? [random.pick(others)] : [])],
-    deletions: random.chance(0.5) ? 'feed' : 'reconcile',
-  };
-  const holds = random.sample(stateFaults, random.between(1, 3));
-  const narrows = holds.includes('narrow-role');
-  const kinds = kindsOf(frame, narrows);
-  const rounds = Array.from({ length: random.between(3, 4) }, (_unused, index) => roundOf(random, kinds, index));
-  const fits = holds.filter((fault) => !(narrows && fault === 'hidden-deletions'));
-  addHolds(random, frame, rounds, fits);
-  const fill = (action: () => Action, missing: () => boolean): void => {
-    while (missing()) {
-      const index = random.between(1, rounds.length - 1);
-      const round = rounds[index];
-      if (round !== undefined)
-        rounds[index] = { ...round, during: [...round.during, { afterRequests: random.between(1, 8), action: action() }] };
-    }
-  };
-  fill(
-    () => mutateOf(random, kinds),
-    () => countOf(rounds, 'mutate') < least.mutations,
-  );
-  fill(
-    () => faultOf(random),
-    () => countOf(rounds, 'fault') + countOf(rounds, 'hold') < least.faults,
-  );
-  if (random.chance(0.25)) stepFarBack(random, rounds);
-  if (isKilled(seed)) addDisaster(random, frame, rounds, 'kill');
-  if (isStopped(seed)) addDisaster(random, frame, rounds, 'stop');
+  const recordTypes = recordTypesOf(random);
+  const data = isLarge(seed) ? 'large' : 'small';
+  const timeZone = random.pick(timeZones);
   return {
     seed,
-    ...frame,
+    recordTypes,
+    deletions: random.chance(0.4) ? 'feed' : 'reconcile',
     signIn: random.chance(0.5) ? 'oauth2' : 'tba',
     processes: random.chance(0.3) ? 2 : 1,
     workers: random.between(1, 2),
-    pageSize: random.pick([15, 25, 40]),
+    data,
+    pageSize: data === 'large' ? 1_000 : random.pick([15, 25, 40]),
+    timeZone,
+    startsAt: startOf(random, timeZone),
     paymentTouchesInvoice: random.chance(0.5),
     reader: isRead(seed),
-    rounds,
+    rounds: drawRounds(random, seed, recordTypes),
   };
 }

@@ -1,39 +1,40 @@
-// npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 20] | [--seed 17] [--log warn] [--diary]
-// Plays seeds one after the other and prints what each covered. Exits with 1 when a promise was broken, and prints how to replay it.
+// npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17]  [--mutant page-fence] [--no-shrink | --shrink] [--log warn] [--diary]
+// npm run test:chaos -- --mutations [--mutant page-fence] [--seeds 12] [--minutes 240]
+// Plays seeds one after the other and prints what each covered; or plays seeds against mutants of the service until one turns red. Exits
+// with 1 when a promise was broken or a mutant survived, and prints how to replay it and the shortest steps that break it.
 import { parseArgs } from 'node:util';
-import { planOf } from './plan.ts';
+import { findMutant, mutants } from './mutants/catalog.ts';
+import { checkMutants, tableOfMutants } from './mutants/check.ts';
+import { type Plan, planOf } from './plan.ts';
 import { type Report, tableOf } from './report.ts';
-import { playSeed } from './simulate.ts';
+import { shrink, testOf } from './shrink.ts';
+import { playSeed, simulate } from './simulate.ts';
 import { openWorld, type World } from './world.ts';
 
 const { values } = parseArgs({
+  allowNegative: true,
   options: {
-    seeds: { type: 'string', default: '100' },
+    seeds: { type: 'string' },
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
     minutes: { type: 'string', default: '60' },
+    mutations: { type: 'boolean', default: false },
+    mutant: { type: 'string', multiple: true, default: [] },
+    shrink: { type: 'boolean' },
+    'shrink-minutes': { type: 'string', default: '5' },
     log: { type: 'string', default: 'silent' },
     diary: { type: 'boolean', default: false },
   },
 });
+const minuteMs = 60_000;
 const first = Number(values.seed ?? values.from);
-const count = values.seed === undefined ? Number(values.seeds) : 1;
-if (![first, count].every((number) => Number.isInteger(number) && number > 0)) {
-  console.error('Usage: npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 20] | [--seed 17] [--log warn] [--diary]');
+const count = values.seed === undefined ? Number(values.seeds ?? (values.mutations ? 12 : 100)) : 1;
+const times = [values.minutes, values['shrink-minutes']].map(Number);
+if (![first, count].every((number) => Number.isInteger(number) && number > 0) || !times.every((minutes) => minutes > 0)) {
+  console.error('Usage: npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] | --mutations [--mutant page-fence]');
   process.exit(2);
 }
-
-function tell(report: Report): void {
-  const { seed, violations, runs, tookMs } = report;
-  const ends = Object.entries(runs).flatMap(([end, number]) => (number > 0 ? [`${number} ${end}`] : []));
-  console.log(`seed ${seed}: ${violations.length === 0 ? 'ok' : 'FAILED'} in ${(tookMs / 1_000).toFixed(1)} s, runs: ${ends.join(', ')}`);
-  if (values.diary) console.log(report.diary.map((line) => `  ${line}`).join('\n'));
-  if (violations.length === 0) return;
-  console.log(JSON.stringify(planOf(seed)));
-  if (!values.diary) console.log(report.diary.map((line) => `  ${line}`).join('\n'));
-  for (const { kind, message } of violations) console.log(`  ${kind}: ${message}`);
-  console.log(`  again: npm run test:chaos -- --seed ${seed}`);
-}
+const [maxMs = 0, maxShrinkMs = 0] = times.map((minutes) => minutes * minuteMs);
 
 /** Ctrl-C ends after the current seed: nothing is left running. */
 let isAsked = false;
@@ -42,34 +43,84 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     isAsked = true;
   });
 }
+const until = (ms: number): (() => boolean) => {
+  const end = performance.now() + ms;
+  return () => performance.now() < end && !isAsked;
+};
+
+const again = (seed: number): string => `npm run test:chaos -- --seed ${seed}${values.mutant.map((name) => ` --mutant ${name}`).join('')}`;
+
+function tell(report: Report): void {
+  const { seed, violations, runs, tookMs, diary } = report;
+  const ends = Object.entries(runs).flatMap(([end, number]) => (number > 0 ? [`${number} ${end}`] : []));
+  console.log(`seed ${seed}: ${violations.length === 0 ? 'ok' : 'FAILED'} in ${(tookMs / 1_000).toFixed(1)} s, runs: ${ends.join(', ')}`);
+  if (values.diary || violations.length > 0) console.log(diary.map((line) => `  ${line}`).join('\n'));
+  if (violations.length === 0) return;
+  console.log(JSON.stringify(planOf(seed)));
+  for (const { kind, message } of violations) console.log(`  ${kind}: ${message}`);
+  console.log(`  again: ${again(seed)}`);
+}
+
+/** Prints the shortest plan that breaks the same promise, as a test. */
+async function tellShortest(world: World, { seed, violations: [violation] }: Report): Promise<void> {
+  const fails = async (plan: Plan): Promise<boolean> => {
+    const { violations } = await simulate(world, plan, { untilRed: true }).catch(() => ({ violations: [] }));
+    return violations.some(({ kind }) => kind === violation?.kind);
+  };
+  const shortest = await shrink(planOf(seed), fails, until(maxShrinkMs));
+  const isRepeated = await fails(shortest);
+  console.log(
+    `The shortest steps found${isRepeated ? '' : ' (not each time, because they depend on timing)'}:\n\n${testOf(shortest, world.mutant)}`,
+  );
+}
 
 async function play(world: World): Promise<Report[]> {
   const reports: Report[] = [];
-  const end = performance.now() + Number(values.minutes) * 60_000;
-  for (let seed = first; seed < first + count && performance.now() < end && !isAsked; seed += 1) {
+  const mayGoOn = until(maxMs);
+  let shrinks = values.shrink ?? true;
+  for (let seed = first; seed < first + count && mayGoOn(); seed += 1) {
     try {
       const report = await playSeed(world, seed);
       tell(report);
       reports.push(report);
+      if (report.violations.length === 0 || !shrinks) continue;
+      await tellShortest(world, report);
+      shrinks = values.shrink ?? false; // the first red seed only, unless --shrink asks for each
     } catch (error) {
-      console.error(`seed ${seed}: the simulation itself failed; again: npm run test:chaos -- --seed ${seed}`);
+      console.error(`seed ${seed}: the simulation itself failed; again: ${again(seed)}`);
       throw error;
     }
   }
   return reports;
 }
 
-const startedMs = performance.now();
+async function playSeeds(world: World): Promise<boolean> {
+  const startedMs = performance.now();
+  const [mutant] = values.mutant.map((name) => findMutant(name));
+  const reports = await play(mutant === undefined ? world : { ...world, mutant: mutant.name });
+  const failed = reports.filter(({ violations }) => violations.length > 0).map(({ seed }) => seed);
+  console.log(tableOf(reports));
+  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0);
+  const verdict = failed.length === 0 ? 'every promise kept' : `FAILED: ${failed.join(', ')}`;
+  console.log(`${reports.length} of ${count} seeds in ${seconds} s; ${verdict}`);
+  return failed.length === 0;
+}
+
+/** A mutant that no seed was played against for lack of time survives, too. */
+async function playMutants(world: World): Promise<boolean> {
+  const wanted = values.mutant.length === 0 ? mutants : values.mutant.map((name) => findMutant(name));
+  const settings = { seeds: count, among: 300, mayGoOn: until(maxMs), tell: (line: string) => console.log(line) };
+  const checked = await checkMutants(world, wanted, settings);
+  console.log(`\n${tableOfMutants(checked)}`);
+  if (checked.length < wanted.length) console.log(`${wanted.length - checked.length} mutants were not played: the time was up`);
+  return checked.length === wanted.length && checked.every(({ caught }) => caught !== null);
+}
+
 const world = await openWorld({ logLevel: values.log });
 console.log(`the service's PostgreSQL: ${world.cluster.durability}`);
 let isSound = false;
 try {
-  const reports = await play(world);
-  const failed = reports.filter(({ violations }) => violations.length > 0).map(({ seed }) => seed);
-  isSound = failed.length === 0;
-  console.log(tableOf(reports));
-  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0);
-  console.log(`${reports.length} of ${count} seeds in ${seconds} s; ${isSound ? 'every promise kept' : `FAILED: ${failed.join(', ')}`}`);
+  isSound = await (values.mutations ? playMutants(world) : playSeeds(world));
 } finally {
   await world.close();
 }

@@ -1,5 +1,5 @@
 // The worker processes of a seed. One is killed and another one takes its place, as an orchestrator would do it.
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Plan } from './plan.ts';
@@ -10,10 +10,25 @@ export type Staff = {
   pids(): number[];
   /** kill -9, then a new process. */
   replace(pid: number): Promise<void>;
+  /** The process stands still and another one is started, as when a machine is suspended. Returns how to let it go on. */
+  freeze(pid: number): Promise<() => void>;
   dismiss(): Promise<void>;
 };
 
 const script = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
+
+/** The mutant is applied to the sources that the process loads. */
+const mutated = (name: string | undefined): ForkOptions =>
+  name === undefined
+    ? {}
+    : {
+        execArgv: [...process.execArgv, '--import', new URL('./mutants/hooks.ts', import.meta.url).href],
+        env: { ...process.env, CHAOS_MUTANT: name },
+      };
+
+const refuse = (): never => {
+  throw new Error('a worker ended before it was ready');
+};
 
 export async function hire(world: World, plan: Plan): Promise<Staff> {
   const { settings } = world.ctx;
@@ -25,10 +40,10 @@ export async function hire(world: World, plan: Plan): Promise<Staff> {
   };
   const working = new Map<number, ChildProcess>();
   const start = async (): Promise<void> => {
-    const child = fork(script, [JSON.stringify(order)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    const child = fork(script, [JSON.stringify(order)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], ...mutated(world.mutant) });
     if (child.pid === undefined) throw new Error('no worker could be started');
     working.set(child.pid, child);
-    await once(child, 'message');
+    await Promise.race([once(child, 'message'), once(child, 'exit').then(refuse)]);
   };
   const kill = async (child: ChildProcess): Promise<void> => {
     working.delete(child.pid ?? 0);
@@ -44,6 +59,13 @@ export async function hire(world: World, plan: Plan): Promise<Staff> {
       if (child === undefined) throw new Error('that worker is not there');
       await kill(child);
       await start();
+    },
+    async freeze(pid) {
+      const child = working.get(pid);
+      if (child === undefined) throw new Error('that worker is not there');
+      child.kill('SIGSTOP');
+      await start();
+      return () => void child.kill('SIGCONT');
     },
     dismiss: async () => {
       await Promise.all([...working.values()].map(kill));

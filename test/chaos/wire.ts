@@ -11,8 +11,8 @@ export type Wire = {
   begin(onRequest: (count: number) => Promise<void>): void;
   /** This record is removed from every response that has more than its id; null: no record is locked. */
   lock(record: Lock | null): void;
-  /** Called for each error response that contains this text; null: no longer. */
-  onRefusal(words: string, look: (() => void) | null): void;
+  /** Calls `look` after each response, until the returned function is called. */
+  watch(look: (exchange: Exchange) => void): () => void;
   close(): Promise<void>;
 };
 
@@ -22,6 +22,8 @@ const bodyOf = async (message: IncomingMessage): Promise<Buffer> => {
   return Buffer.concat(parts);
 };
 
+/** `question` is the body of the request, which of queries holds the SQL. A response that was cut has no text. */
+export type Exchange = { readonly question: string; readonly path: string; readonly status: number; readonly text: string };
 export type Lock = { readonly table: string; readonly id: string; onTaken(): void };
 type Answer = { items?: Record<string, unknown>[]; count?: number; totalResults?: number };
 
@@ -35,19 +37,22 @@ function withoutLocked(question: string, text: string, lock: Lock): string | nul
   return JSON.stringify({ ...answer, items, count: items.length, totalResults: Math.max(items.length, (answer.totalResults ?? 1) - 1) });
 }
 
-type Watched = { readonly locked: Lock | null; readonly refusals: ReadonlyMap<string, () => void> };
+type Asked = { readonly question: string; readonly path: string };
+type Watched = { readonly locked: Lock | null; readonly watchers: ReadonlySet<(exchange: Exchange) => void> };
 
-async function give(answer: IncomingMessage, question: string, response: ServerResponse, { locked, refusals }: Watched): Promise<void> {
+async function give(answer: IncomingMessage, asked: Asked, response: ServerResponse, { locked, watchers }: Watched): Promise<void> {
   const status = answer.statusCode ?? 502;
   const whole = await bodyOf(answer).catch(() => null);
+  for (const look of watchers) look({ ...asked, status, text: whole?.toString() ?? '' });
   if (whole === null) {
     // The account cut its response: cut this one too, after the head and a few bytes.
     response.writeHead(status, answer.headers);
     response.write('{', () => response.destroy());
     return;
   }
-  if (status >= 400) for (const [words, look] of refusals) if (whole.includes(words)) look();
-  const changed = locked === null || status !== 200 ? null : withoutLocked(question, whole.toString(), locked);
+  // A login or maintenance page comes with status 200 too.
+  const isJson = answer.headers['content-type']?.includes('json') === true;
+  const changed = locked === null || status !== 200 || !isJson ? null : withoutLocked(asked.question, whole.toString(), locked);
   if (changed !== null) locked?.onTaken();
   const text = changed === null ? whole : Buffer.from(changed);
   response.writeHead(status, { ...answer.headers, 'content-length': String(text.length) });
@@ -59,7 +64,7 @@ export async function openWire(target: string): Promise<Wire> {
   let counted = 0;
   let before: (count: number) => Promise<void> = async () => undefined;
   let locked: Lock | null = null;
-  const refusals = new Map<string, () => void>();
+  const watchers = new Set<(exchange: Exchange) => void>();
 
   const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await bodyOf(request);
@@ -67,7 +72,7 @@ export async function openWire(target: string): Promise<Wire> {
     await before(counted);
     const { 'accept-encoding': _coding, ...headers } = request.headers; // so that response bodies can be read
     const upstream = send({ hostname, port, path: request.url, method: request.method, headers }, (answer) => {
-      void give(answer, body.toString(), response, { locked, refusals });
+      void give(answer, { question: body.toString(), path: request.url ?? '' }, response, { locked, watchers });
     });
     upstream.on('error', () => response.destroy());
     response.on('close', () => upstream.destroy());
@@ -90,9 +95,9 @@ export async function openWire(target: string): Promise<Wire> {
     lock(record) {
       locked = record;
     },
-    onRefusal(words, look) {
-      if (look === null) refusals.delete(words);
-      else refusals.set(words, look);
+    watch(look) {
+      watchers.add(look);
+      return () => watchers.delete(look);
     },
     close: () =>
       new Promise((resolve) => {

@@ -26,6 +26,8 @@ import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { writeAccountData } from './account-data.ts';
 import { type Books, openBooks } from './books.ts';
 import { type Cluster, startCluster } from './cluster.ts';
+import { writeCustomValues } from './custom-fields.ts';
+import { type Control, openControl } from './faults/control.ts';
 import { openWire, type Wire } from './wire.ts';
 
 export type World = {
@@ -37,9 +39,12 @@ export type World = {
   /** Where the service's interfaces are. */
   readonly url: string;
   readonly account: NetsuiteAccount;
+  readonly control: Control;
   readonly books: Books;
   readonly wire: Wire;
   readonly logLevel: string;
+  /** The mutant that the worker processes run with, by name; see `mutants/`. */
+  readonly mutant?: string;
   close(): Promise<void>;
 };
 type Server = { host: string; port: number; user: string; database: string };
@@ -79,12 +84,14 @@ async function openAccount(folder: string, server: Server, closing: Closing) {
     await admin.raw(`drop database if exists ${database} with (force)`);
     await admin.destroy();
   });
-  const account = await startNetsuiteAccount({ admin: server, database, dataFolder: data, accountId: 'TSTDRV7654321' });
+  const account = await startNetsuiteAccount({ admin: server, database, dataFolder: data, accountId: 'TSTDRV7654321', control: {} });
   closing.push(account.stop);
   const pool = new Pool({ ...server, database, max: 4 });
   pool.on('error', () => undefined);
   closing.push(() => pool.end());
-  return { account, books: await openBooks(account, pool) };
+  const control = openControl(account);
+  await writeCustomValues(pool);
+  return { account, control, books: await openBooks(account, pool, control) };
 }
 
 async function openServiceDatabase(cluster: Cluster): Promise<DatabaseAddress> {
@@ -110,7 +117,7 @@ async function serve(app: Express, closing: Closing): Promise<string> {
 }
 
 async function build(folder: string, options: WorldOptions, closing: Closing): Promise<Omit<World, 'close'>> {
-  const { account, books } = await openAccount(folder, options.accountServer ?? (await startAccountServer(folder, closing)), closing);
+  const { account, control, books } = await openAccount(folder, options.accountServer ?? (await startAccountServer(folder, closing)), closing);
   const cluster = await startCluster(path.join(folder, 'service'));
   closing.push(cluster.stop);
   const address = await openServiceDatabase(cluster);
@@ -132,7 +139,7 @@ async function build(folder: string, options: WorldOptions, closing: Closing): P
     erpLimits: createAccountLimits(),
   };
   const app = createApp(ctx);
-  return { cluster, address, ctx, key: key.toString('base64'), app, url: await serve(app, closing), account, books, wire, logLevel };
+  return { cluster, address, ctx, key: key.toString('base64'), app, url: await serve(app, closing), account, control, books, wire, logLevel };
 }
 
 export async function openWorld(options: WorldOptions = {}): Promise<World> {

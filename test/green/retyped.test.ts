@@ -20,3 +20,15 @@ it.each(['full', 'incremental'] as const)(
     expect(await company.run('customer', mode)).toMatchObject({ status: 'succeeded' });
   },
 );
+
+it.each(['full', 'incremental'] as const)('%s: records that were rejected for the old type are read with the new one', async (mode) => {
+  const [first] = await company.truth('customer');
+  await company.control('PATCH', `/records/customer/${first?.id}`, { fields: { custentity_region: 'North' }, touch: 'header' });
+  await company.run('customer');
+  await company.control('PATCH', '/fields/customer/custentity_region', { type: 'integer' });
+  await company.api('post', '/netsuite/metadata/refresh');
+  await company.control('PATCH', '/fields/customer/custentity_region', { type: 'text' });
+  await company.control('PATCH', `/records/customer/${first?.id}`, { fields: { custentity_region: 'South' }, touch: 'header' });
+  expect(await company.run('customer', mode)).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
+  expect(await company.run('customer', mode)).toMatchObject({ status: 'succeeded', counts: { rejected: 0 } });
+});

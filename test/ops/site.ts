@@ -15,7 +15,7 @@ import { createLog } from '../../src/core/log.ts';
 import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { writeAccountData } from '../chaos/account-data.ts';
-import { endpointsFor } from '../chaos/reader.ts';
+import { endpointsFor } from './endpoints.ts';
 import { openWire, type Wire } from '../chaos/wire.ts';
 import { type Answer, base, type Method } from '../setup/api.ts';
 import { testSettings } from '../setup/database.ts';

@@ -40,6 +40,7 @@ const proposals = (world: SyncWorld) =>
   world.query<{ id: string; status: string; n: number }>(
     `select id, status, cardinality(ids) as n from ${world.schema}.deletion_proposals order by created_at, id`,
   );
+const scans = ({ erp }: SyncWorld): number => erp.calls.filter(({ operation }) => operation === 'scan').length;
 const stored = async (world: SyncWorld): Promise<number> => (await world.rows()).length;
 const publisher = async (world: SyncWorld): Promise<Api> =>
   apiOf(createApp(ctx), (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret);
@@ -139,6 +140,18 @@ describe('deletions of an incremental run', () => {
     const ids = (await world.rows()).map(({ id }) => String(id));
     expect(ids).toEqual([...world.erp.records.keys()].sort((a, b) => Number(a) - Number(b)));
     expect(await world.state()).toMatchObject({ rowCount: 2_987 });
+  });
+
+  it('a record that comes back with other values after the scan missed it is read', async () => {
+    const world = await loaded(30);
+    vanish(world, ['3']);
+    wait(world, 24);
+    world.erp.onCall = ({ operation }) => {
+      if (operation !== 'scan' || scans(world) < 2) return;
+      world.erp.put(3, { name: 'came back' });
+    };
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0, updated: 1 } });
+    expect((await world.rows()).find(({ id }) => String(id) === '3')).toMatchObject({ f_name: 'came back' });
   });
 
   it('a scan that lists fewer records than the ERP counts proves nothing: the run fails, and nothing is deleted', async () => {

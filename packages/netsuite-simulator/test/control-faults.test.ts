@@ -187,6 +187,20 @@ describe('answers that lie', () => {
     await world.done('PATCH', '/records/transaction/101', { fields: { memo: null }, touch: 'none' });
   });
 
+  it('stalePage shows the books that were kept; reset forgets them', async () => {
+    const memo = async () => (await world.rows('SELECT memo FROM transaction WHERE id = 102'))[0]?.['memo'];
+    const patch = (text: string | null) => world.done('PATCH', '/records/transaction/102', { fields: { memo: text }, touch: 'none' });
+    await patch('first');
+    await world.done('POST', '/books/keep');
+    await put({ on: { table: 'transaction' }, stalePage: true });
+    await patch('second');
+    expect(await memo()).toBe('first');
+    await world.done('POST', '/reset');
+    await put({ on: { table: 'transaction' }, stalePage: true });
+    await patch(null);
+    expect(await memo()).toBe('second');
+  });
+
   it('countOffset changes counts; on rows, the total', async () => {
     await put({ on: { table: 'transaction' }, countOffset: 1 }, { on: { kind: 'rows' }, countOffset: -2 });
     expect((await world.rows(COUNT))[0]?.['n']).toBe('8');
@@ -242,6 +256,18 @@ describe('answers that lie', () => {
       links: [],
       id: '101',
     });
+  });
+
+  it('nullColumn empties a column in some rows, the same in every answer', async () => {
+    await put({ on: { table: 'transactionline' }, nullColumn: { column: 'memo', where: { linesequencenumber: 2 } } });
+    const lines =
+      'SELECT l.transaction AS parent, l.memo AS text FROM transactionline l INNER JOIN transaction t ON t.id = l.transaction WHERE l.transaction = 101 ORDER BY l.id';
+    expect((await world.rows(lines)).map((row) => row['text'])).toEqual(['line 1', undefined, 'line 3']);
+    await put({ on: { table: 'transaction' }, nullColumn: { column: 'entity', every: 3 } });
+    const labels = await world.rows('SELECT t.id, BUILTIN.DF(t.entity) AS name FROM transaction t ORDER BY t.id');
+    expect(labels.filter((row) => row['name'] === undefined).map((row) => row['id'])).toEqual(['102', '105']);
+    expect((await world.rows('SELECT * FROM transaction WHERE id = 105'))[0]).not.toHaveProperty('entity');
+    expect((await world.done('GET', '/state')).hits).toEqual([2]);
   });
 
   it('nullColumn on records leaves out the property', async () => {
@@ -310,6 +336,11 @@ describe('bad faults', () => {
     [[{ on: { table: 'transaction' }, dropRows: { where: { line: 1 } } }], ['[0].dropRows.where.line']],
     [[{ on: { table: 'transaction' }, dropRows: { where: { id: 'x' } } }], ['[0].dropRows.where.id']],
     [[{ on: { table: 'transaction' }, nullColumn: 'total' }], ['[0].nullColumn']],
+    [[{ on: { table: 'transaction' }, nullColumn: { column: 'total', every: 2 } }], ['[0].nullColumn.column']],
+    [[{ on: { table: 'transaction' }, nullColumn: { column: 'memo' } }], ['[0].nullColumn']],
+    [[{ on: { table: 'transaction' }, nullColumn: { column: 'memo', where: { line: 1 } } }], ['[0].nullColumn.where.line']],
+    [[{ on: { table: 'nexttransactionlinelink' }, nullColumn: { column: 'nextdoc', every: 2 } }], ['[0].nullColumn.every']],
+    [[{ on: { kind: 'record' }, nullColumn: { column: 'memo', every: 2 } }], ['[0].on.kind']],
     [[{ on: {}, times: 0, status: 500 }], ['[0].times']],
   ];
   it.each(cases)('422 for %j', async (faults, paths) => {

@@ -7,6 +7,9 @@ export type AnswerKind = FaultKind | 'other';
 
 export const FAULT_STATUSES = [429, 401, 403, 500, 503] as const;
 type Scalar = string | number | boolean | null;
+export type ColumnValues = Readonly<Record<string, Scalar>>;
+/** A column in some of its table's rows: those with all these values, or those whose internal id is a multiple of `every`. */
+export type SomeRowsOfColumn = { column: string; where?: ColumnValues; every?: number };
 
 /** Exactly one of the effects is set. */
 export type AnswerFault = {
@@ -20,8 +23,8 @@ export type AnswerFault = {
   stalePage?: true;
   countOffset?: number;
   hasMore?: false;
-  dropRows?: { where?: Readonly<Record<string, Scalar>>; every?: number };
-  nullColumn?: string;
+  dropRows?: { where?: ColumnValues; every?: number };
+  nullColumn?: string | SomeRowsOfColumn;
   duplicateRow?: true;
   delayMs?: number;
 };
@@ -64,6 +67,7 @@ const DEFAULT_KINDS: Partial<Record<Effect, readonly FaultKind[]>> = {
 export function possibleKinds(fault: AnswerFault): readonly FaultKind[] | undefined {
   if (fault.dropRows?.where) return ['rows', 'count'];
   if (fault.dropRows) return ['rows', 'record'];
+  if (typeof fault.nullColumn === 'object') return ['rows'];
   const effect = effectOf(fault);
   return effect && KINDS_OF_EFFECT[effect];
 }

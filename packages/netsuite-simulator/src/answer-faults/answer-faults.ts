@@ -6,11 +6,12 @@ import { findEnabledType } from '../records/record-types.ts';
 import { invalidLogin } from '../sign-in/invalid-login.ts';
 import type { Switches } from '../switches.ts';
 import { equalsSql, parseColumnValue } from '../tables/column-value.ts';
-import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { idColumnOf, type RoleVisibility } from '../tables/role-visibility.ts';
+import { type AccountTable, quoteSqlName } from '../tables/table.ts';
 import { RestError, sendJsonBody, unexpectedError } from '../wire.ts';
-import { type AnswerFault, effectOf, isMetBy } from './answer-fault.ts';
+import { type AnswerFault, type ColumnValues, effectOf, isMetBy } from './answer-fault.ts';
 import { isPage, type Page, withDuplicate, withOffsetTotal, withoutEveryNth, withoutMore, withoutProperties } from './change-page.ts';
-import { type Distortion, type QueryDistortion, setDistortion } from './distortion.ts';
+import { ALL_ROWS, type Distortion, type QueryDistortion, setDistortion } from './distortion.ts';
 import { type RequestSubject, subjectOf } from './subject.ts';
 import { noteEffect } from './traffic.ts';
 
@@ -135,31 +136,53 @@ function distortQuery({ parts, response, subject }: Exchange, met: readonly Entr
   const table = subject.table === undefined ? undefined : parts.role.known(subject.table);
   if (!subject.query || !table) return undefined;
   const conditions: string[] = [];
-  const nullColumns = new Set<string>();
+  const nullColumns = new Map<string, (alias: string) => string>();
   let countOffset = 0;
   for (const entry of met) {
     const { dropRows, nullColumn, countOffset: offset } = entry.fault;
     const isCount = subject.kind === 'count';
     if (dropRows?.where) {
-      const parsed = Object.entries(dropRows.where).map(([name, given]) => {
-        const column = table.columns.find((known) => known.name === name);
-        const value = column && parseColumnValue(column.kind, given);
-        return column && value !== undefined ? equalsSql(column, value) : undefined;
-      });
-      if (!parsed.includes(undefined) && use(entry, response)) conditions.push(`NOT (${parsed.join(' AND ')})`);
+      const condition = conditionOf(table, dropRows.where);
+      if (condition && use(entry, response)) conditions.push(`NOT (${condition()})`);
     }
-    if (nullColumn !== undefined && subject.query.mentions(nullColumn) && table.columns.some(({ name }) => name === nullColumn)) {
-      if (use(entry, response)) nullColumns.add(nullColumn);
-    }
+    const emptied = nullColumn === undefined ? undefined : findEmptied(table, nullColumn);
+    if (emptied && subject.query.mentions(emptied.column) && use(entry, response)) nullColumns.set(emptied.column, emptied.condition);
     if (offset !== undefined && isCount && use(entry, response)) countOffset += offset;
   }
   return { table: table.name, conditions, nullColumns, countOffset };
 }
 
+/** The SQL condition of the rows with all these values; undefined for an unknown column or a value of another kind. */
+function conditionOf(table: AccountTable, values: ColumnValues): ((alias?: string) => string) | undefined {
+  const parsed = Object.entries(values).map(([name, given]) => {
+    const column = table.columns.find((known) => known.name === name);
+    const value = column && parseColumnValue(column.kind, given);
+    return column && value !== undefined ? { column, value } : undefined;
+  });
+  if (parsed.includes(undefined)) return undefined;
+  return (alias) => parsed.flatMap((each) => (each ? equalsSql(each.column, each.value, alias) : [])).join(' AND ');
+}
+
+type Emptied = { column: string; condition: (alias: string) => string };
+
+/** Undefined for an unknown column, also in its condition, and for every Nth row of a table without internal ids. */
+function findEmptied(table: AccountTable, given: NonNullable<AnswerFault['nullColumn']>): Emptied | undefined {
+  const { column, where, every } = typeof given === 'string' ? { column: given } : given;
+  const has = (wanted: string): boolean => table.columns.some(({ name }) => name === wanted);
+  if (!has(column)) return undefined;
+  if (every !== undefined) {
+    if (!has(idColumnOf(table.name))) return undefined;
+    return { column, condition: (alias) => `${quoteSqlName(alias)}.${quoteSqlName(idColumnOf(table.name))} % ${every} = 0` };
+  }
+  const condition = conditionOf(table, where ?? {});
+  return condition && { column, condition: where === undefined ? () => ALL_ROWS : condition };
+}
+
 function changeBody(exchange: Exchange, met: readonly Entry[], given: unknown): unknown {
   const { subject, response, request, parts, remembered } = exchange;
   const body = met.reduce((changed, entry) => {
-    const names = subject.kind === 'record' ? propertiesOf(parts.role, subject, entry.fault.nullColumn) : [];
+    const { nullColumn } = entry.fault;
+    const names = subject.kind === 'record' && typeof nullColumn === 'string' ? propertiesOf(parts.role, subject, nullColumn) : [];
     return names.length > 0 && use(entry, response) ? withoutProperties(changed, names) : changed;
   }, given);
   if (!isPage(body)) return body;
@@ -188,7 +211,7 @@ function changePage({ request, response, subject }: Exchange, entry: Entry, page
 }
 
 /** The names of the properties that show this column in a record, or in its lines. */
-function propertiesOf(role: RoleVisibility, { table, type }: RequestSubject, column: string | undefined): string[] {
+function propertiesOf(role: RoleVisibility, { table, type }: RequestSubject, column: string): string[] {
   const known = findEnabledType(role, type ?? '');
   const properties = (table === 'transactionline' ? known?.lines?.properties : known?.properties) ?? [];
   return properties.filter((property) => property.column === column).map(({ name }) => name);

@@ -2,13 +2,16 @@
 // the query compiler, the snapshot and the response writer apply it. The books themselves are never changed.
 import type { Response } from 'express';
 
+/** The SQL condition that every row meets. */
+export const ALL_ROWS = 'TRUE';
+
 /** Changes to the SQL of a query. `table` is the query's main table. */
 export type QueryDistortion = {
   table: string;
   /** SQL conditions that the main table's rows must meet to be in the answer. */
   conditions: readonly string[];
-  /** Columns of the main table that are null in the select list. */
-  nullColumns: ReadonlySet<string>;
+  /** Columns of the main table that are null in the select list, each with the SQL condition of the rows in which it is. */
+  nullColumns: ReadonlyMap<string, (alias: string) => string>;
   /** Added to what COUNT returns. */
   countOffset: number;
 };

@@ -50,7 +50,7 @@ export function createControl(parts: ControlParts) {
   return {
     state: () => readState(parts),
     tables: () => describeTables(parts),
-    reset() {
+    async reset() {
       role.setHidden(NOTHING_HIDDEN);
       faults.put([]);
       permissions.set({});
@@ -58,7 +58,10 @@ export function createControl(parts: ControlParts) {
       clock.reset();
       setTimeZone(timeZone);
       traffic.reset();
+      await misbehaviour.earlier.close();
     },
+    /** Stale answers show the books as they are now, until an edit. */
+    keepBooks: misbehaviour.earlier.keep,
     hide: (body: z.output<typeof HiddenBody>) => role.setHidden(checkHidden(role, body)),
     async putFaults(body: z.output<typeof FaultsBody>) {
       const checked = checkFaults(role, body);

@@ -1,12 +1,23 @@
 // PUT /faults: the shape of a fault, and whether it can meet any answer.
 import { z } from 'zod';
-import { type AnswerFault, EFFECTS, effectOf, FAULT_KINDS, FAULT_STATUSES, possibleKinds } from '../answer-faults/answer-fault.ts';
+import {
+  type AnswerFault,
+  EFFECTS,
+  effectOf,
+  FAULT_KINDS,
+  FAULT_STATUSES,
+  possibleKinds,
+  type ColumnValues as Values,
+} from '../answer-faults/answer-fault.ts';
 import { parseColumnValue, VALUE_HINTS } from '../tables/column-value.ts';
-import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { idColumnOf, type RoleVisibility } from '../tables/role-visibility.ts';
 import { type ErrorDetail, invalid } from './control-error.ts';
 
 const MAX_DELAY_MS = 3_600_000;
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], 'must be a text, a number, true, false or null');
+
+const ColumnValues = z.record(z.string(), Scalar);
+const Every = z.int().min(1);
 
 const Fault = z.strictObject({
   on: z.strictObject({ table: z.string().optional(), kind: z.literal(FAULT_KINDS).optional() }),
@@ -18,8 +29,10 @@ const Fault = z.strictObject({
   stalePage: z.literal(true).optional(),
   countOffset: z.int().optional(),
   hasMore: z.literal(false).optional(),
-  dropRows: z.strictObject({ where: z.record(z.string(), Scalar).optional(), every: z.int().min(1).optional() }).optional(),
-  nullColumn: z.string().optional(),
+  dropRows: z.strictObject({ where: ColumnValues.optional(), every: Every.optional() }).optional(),
+  nullColumn: z
+    .union([z.string(), z.strictObject({ column: z.string(), where: ColumnValues.optional(), every: Every.optional() })])
+    .optional(),
   duplicateRow: z.literal(true).optional(),
   delayMs: z.int().min(0).max(MAX_DELAY_MS).optional(),
 });
@@ -42,9 +55,11 @@ function problemsOf(role: RoleVisibility, fault: AnswerFault): ErrorDetail[] {
     const has = effects.length === 0 ? 'has none' : `has ${effects.join(' and ')}`;
     return [{ path: '', message: `must have exactly one of ${EFFECTS.join(', ')}; it ${has}. Put a second fault for a second effect` }];
   }
-  const { dropRows } = fault;
-  if (dropRows && (dropRows.where === undefined) === (dropRows.every === undefined)) {
-    return [{ path: 'dropRows', message: 'must have either "where" or "every"' }];
+  for (const effect of ['dropRows', 'nullColumn'] as const) {
+    const given = fault[effect];
+    if (typeof given === 'object' && (given.where === undefined) === (given.every === undefined)) {
+      return [{ path: effect, message: 'must have either "where" or "every"' }];
+    }
   }
   return [...subjectProblems(role, fault), ...columnProblems(role, fault)];
 }
@@ -68,13 +83,21 @@ function columnProblems(role: RoleVisibility, { on, nullColumn, dropRows }: Answ
   if (!table) return [];
   const find = (name: string) => table.columns.find((column) => column.name === name);
   const unknown = (path: string, name: string) => ({ path, message: `is ${name}, which is no column of ${table.name}` });
-  return [
-    ...(nullColumn === undefined || find(nullColumn) ? [] : [unknown('nullColumn', nullColumn)]),
-    ...Object.entries(dropRows?.where ?? {}).flatMap(([name, value]) => {
+  const valueProblems = (path: string, where: Values = {}) =>
+    Object.entries(where).flatMap(([name, value]) => {
       const column = find(name);
-      if (!column) return [{ path: `dropRows.where.${name}`, message: `is no column of ${table.name}` }];
+      if (!column) return [{ path: `${path}.where.${name}`, message: `is no column of ${table.name}` }];
       const isValid = parseColumnValue(column.kind, value) !== undefined;
-      return isValid ? [] : [{ path: `dropRows.where.${name}`, message: `must be ${VALUE_HINTS[column.kind]}` }];
-    }),
+      return isValid ? [] : [{ path: `${path}.where.${name}`, message: `must be ${VALUE_HINTS[column.kind]}` }];
+    });
+  const some = typeof nullColumn === 'object' ? nullColumn : undefined;
+  const emptied = typeof nullColumn === 'object' ? nullColumn.column : nullColumn;
+  return [
+    ...(emptied === undefined || find(emptied) ? [] : [unknown(some ? 'nullColumn.column' : 'nullColumn', emptied)]),
+    ...(some?.every !== undefined && !find(idColumnOf(table.name))
+      ? [{ path: 'nullColumn.every', message: 'needs a table with internal ids' }]
+      : []),
+    ...valueProblems('dropRows', dropRows?.where),
+    ...valueProblems('nullColumn', some?.where),
   ];
 }

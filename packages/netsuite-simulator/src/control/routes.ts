@@ -37,7 +37,11 @@ const stateRoutes = (control: Control): Route[] => {
     { method: 'get', path: '/tables', handle: control.tables },
     put('post', '/reset', (request) => {
       parseBody(Nothing, request);
-      control.reset();
+      return control.reset();
+    }),
+    put('post', '/books/keep', (request) => {
+      parseBody(Nothing, request);
+      return control.keepBooks();
     }),
     put('put', '/hidden', (request) => control.hide(parseBody(HiddenBody, request))),
     put('put', '/faults', (request) => control.putFaults(parseBody(FaultsBody, request))),

@@ -7,6 +7,7 @@ export type EarlierBooks = {
   keep(): Promise<void>;
   /** Identifies the snapshot, for SET TRANSACTION SNAPSHOT; undefined when none is kept. */
   snapshot(): string | undefined;
+  /** Keeps none. */
   close(): Promise<void>;
 };
 

@@ -124,9 +124,8 @@ function parseColumn(parser: Parser, scope: Scope, first: Token, options: Expres
   const distortion = selectDistortion(parser, scope);
   return () => {
     const known = columnReferenceSql(scope, column, alias, options.mayNameOutputs === true);
-    const empty = distortedSql(distortion, scope, column.name, alias?.name);
-    if (empty !== undefined) return empty;
-    return (isTyped ? filterSql(scope, column, alias) : undefined) ?? known;
+    const sql = (isTyped ? filterSql(scope, column, alias) : undefined) ?? known;
+    return distortedSql(distortion, scope, { column: column.name, alias: alias?.name, sql });
   };
 }
 
@@ -152,8 +151,8 @@ function parseBuiltin(parser: Parser, scope: Scope): SqlFragment {
   if (!acceptSymbol(parser, ')')) throw unsupported();
   const distortion = selectDistortion(parser, scope);
   return () => {
-    const label = displaySql(scope, column, alias);
-    return distortedSql(distortion, scope, column.name, alias?.name) === undefined ? label : 'NULL::text';
+    const sql = displaySql(scope, column, alias);
+    return distortedSql(distortion, scope, { column: column.name, alias: alias?.name, sql, type: 'text' });
   };
 }
 

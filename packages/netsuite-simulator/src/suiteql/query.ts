@@ -167,8 +167,9 @@ function parseStar(parser: Parser, scope: Scope): Item | undefined {
   const columns = () => starColumns(scope, isAliased ? first : undefined);
   const isOutermost = parser.outermost === scope;
   const columnSql = ({ alias, name }: { alias: string; name: string }): string => {
-    const empty = isOutermost ? distortedSql(parser.distortion, scope, name, alias) : undefined;
-    return empty === undefined ? `${quoteSqlName(alias)}.${quoteSqlName(name)}` : `${empty} AS ${quoteSqlName(name)}`;
+    const sql = `${quoteSqlName(alias)}.${quoteSqlName(name)}`;
+    const shown = isOutermost ? distortedSql(parser.distortion, scope, { column: name, alias, sql }) : sql;
+    return shown === sql ? sql : `${shown} AS ${quoteSqlName(name)}`;
   };
   return {
     sql: () => columns().map(columnSql).join(', '),

@@ -1,6 +1,6 @@
 // Name resolution in a SELECT: its tables by alias, those of the enclosing SELECTs, and the check that a column belongs to one of them.
 // Only names that pass this check are written to SQL.
-import type { QueryDistortion } from '../answer-faults/distortion.ts';
+import { ALL_ROWS, type QueryDistortion } from '../answer-faults/distortion.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { type AccountTable, filterColumn, labelColumn, quoteSqlName, SQL_TYPE } from '../tables/table.ts';
 import { unavailableTable, unknownIdentifier, unknownTable } from './suiteql-error.ts';
@@ -81,17 +81,19 @@ export function displaySql(scope: Scope, column: Token, alias: Token | undefined
   return `${quoteSqlName(source.alias)}.${quoteSqlName(name)}${label === undefined ? '::text' : ''}`;
 }
 
-/** The NULL that a fault puts in place of a selected column; undefined if it doesn't. */
+/** A selected column's SQL with the NULL that a fault puts in its place, in all rows or in some. `type`: unless it is the column's own. */
 export function distortedSql(
   distortion: QueryDistortion | undefined,
   scope: Scope,
-  column: string,
-  alias: string | undefined,
-): string | undefined {
-  if (!distortion?.nullColumns.has(column)) return undefined;
-  const table = findSource(scope, column, alias)?.table;
-  const known = table?.name === distortion.table ? table.columns.find(({ name }) => name === column) : undefined;
-  return known && `NULL::${SQL_TYPE[known.kind]}`;
+  { column, alias, sql, type }: { column: string; alias: string | undefined; sql: string; type?: string },
+): string {
+  const condition = distortion?.nullColumns.get(column);
+  const source = condition && findSource(scope, column, alias);
+  if (!condition || source?.table?.name !== distortion?.table) return sql;
+  const known = source?.table?.columns.find(({ name }) => name === column);
+  if (!source || !known) return sql;
+  const [rows, empty] = [condition(source.alias), `NULL::${type ?? SQL_TYPE[known.kind]}`];
+  return rows === ALL_ROWS ? empty : `CASE WHEN ${rows} THEN ${empty} ELSE ${sql} END`;
 }
 
 /** The columns of `*` or `alias.*`. Throws SuiteqlError for an unknown alias. */

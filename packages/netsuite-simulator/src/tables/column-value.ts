@@ -45,8 +45,8 @@ export const VALUE_HINTS: Readonly<Record<ColumnKind, string>> = {
   text: 'a text of at most 100,000 characters',
 };
 
-/** An SQL condition. `value` must be a result of `parseColumnValue`. */
-export const equalsSql = ({ name, kind }: AccountColumn, value: string | null): string =>
-  value === null
-    ? `${quoteSqlName(name)} IS NULL`
-    : `${quoteSqlName(name)} IS NOT DISTINCT FROM '${value.replaceAll("'", "''")}'::${SQL_TYPE[kind]}`;
+/** An SQL condition. `value` must be a result of `parseColumnValue`; `alias` is that of the table, where the query has several. */
+export function equalsSql({ name, kind }: AccountColumn, value: string | null, alias?: string): string {
+  const column = `${alias === undefined ? '' : `${quoteSqlName(alias)}.`}${quoteSqlName(name)}`;
+  return value === null ? `${column} IS NULL` : `${column} IS NOT DISTINCT FROM '${value.replaceAll("'", "''")}'::${SQL_TYPE[kind]}`;
+}

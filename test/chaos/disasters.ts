@@ -1,0 +1,107 @@
+// Kills of worker processes and power failures of the service's database, at a chosen moment of a run.
+import type { Knex } from 'knex';
+import { openKnex } from '../../src/db/connect.ts';
+import type { Stage } from './actions.ts';
+import { patiently, waitFor } from './company.ts';
+import type { Action, RecordTypeName } from './plan.ts';
+
+/** As the superuser, which can see what other backends wait for. */
+async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): Promise<T> {
+  const admin = openKnex(world.address, null, 1);
+  try {
+    return await work(admin);
+  } finally {
+    await admin.destroy();
+  }
+}
+
+const publishWithinMs = 1_200;
+
+/** Waits until a publish of that record type is just before its first change, and acts there; returns whether one came. */
+async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: () => Promise<void>): Promise<boolean> {
+  const { world, company } = stage;
+  const holder = await world.ctx.db.data.connect();
+  holder.on('error', () => undefined);
+  let lost: Error | undefined;
+  try {
+    await holder.query(`begin; select from ${company.schema}.record_state where record_type = '${recordType}' for update`);
+    const look = (admin: Knex) => async () => {
+      const { rows } = await admin.raw<{ rows: unknown[] }>(
+        `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like ?`,
+        [`%${company.schema}.record_state%for update%`],
+      );
+      return rows.length === 0 ? undefined : true;
+    };
+    const isMet = await asAdmin(stage, (admin) => waitFor('a publish', look(admin), publishWithinMs).catch(() => false));
+    await strike();
+    return isMet;
+  } finally {
+    await holder.query('rollback').catch((error: Error) => {
+      lost = error;
+    });
+    holder.release(lost);
+  }
+}
+
+/** The processes that work on runs of this company. */
+const busyWorkers = (stage: Stage): Promise<number[]> =>
+  asAdmin(stage, async (admin) => {
+    const rows = await admin('sync_runs')
+      .where({ organization_id: stage.company.organizationId })
+      .whereIn('status', ['running', 'publishing'])
+      .whereNotNull('lease_owner')
+      .select<{ lease_owner: string }[]>('lease_owner');
+    return rows.map(({ lease_owner: owner }) => Number(owner.split('/').at(-2)));
+  });
+
+export type Disaster = Extract<Action, { do: 'kill' | 'stop' | 'freeze' }>;
+const kinds = { kill: 'kill -9', stop: 'immediate stop', freeze: 'frozen worker' } as const;
+
+/** Longer than the lease and the time until another process looks for runs. */
+const takeoverWithinMs = 4_000;
+
+/** Until another process works on the company's runs, or none does. */
+async function takeover(stage: Stage, frozen: number): Promise<void> {
+  const isTakenOver = async (): Promise<true | undefined> => ((await busyWorkers(stage)).includes(frozen) ? undefined : true);
+  const isMet = await waitFor('a takeover', isTakenOver, takeoverWithinMs).catch(() => false);
+  stage.report.note(`a worker stood still; ${isMet ? 'its runs were taken over' : 'nothing was taken over'}`);
+}
+
+/** Strikes at once, and returns what follows. */
+async function strike(stage: Stage, { do: kind, delayMs }: Disaster): Promise<() => Promise<void>> {
+  const { world, staff, report } = stage;
+  const coverage = report.coverage[kinds[kind]];
+  if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+  const busy = await patiently(() => busyWorkers(stage));
+  coverage.injected += 1;
+  if (busy.length > 0) coverage.hit += 1;
+  const pid = staff.pids().find((known) => busy.includes(known)) ?? staff.pids()[0];
+  if (kind === 'stop') await world.cluster.crash();
+  if (kind === 'kill' && pid !== undefined) await staff.replace(pid);
+  if (kind !== 'freeze' || pid === undefined) return async () => undefined;
+  const goOn = await staff.freeze(pid);
+  return async () => {
+    await takeover(stage, pid);
+    goOn();
+  };
+}
+
+/** Rejects when no process or cluster can be started again. */
+export async function strikeDisaster(stage: Stage, action: Disaster): Promise<void> {
+  let follow = async (): Promise<void> => undefined;
+  const strikeNow = async (): Promise<void> => {
+    follow = await strike(stage, action);
+  };
+  const isSetUp = await patiently(async () => {
+    const { rows } = await stage.world.ctx.db.data.query<{ there: boolean }>('select to_regclass($1) is not null as there', [
+      `${stage.company.schema}.record_state`,
+    ]);
+    return rows[0]?.there === true;
+  });
+  if (action.when === 'reading' || !isSetUp) await strikeNow();
+  else {
+    const met = await strikePublish(stage, action.recordType, strikeNow);
+    stage.report.note(`${action.do} while publishing ${action.recordType}: ${met ? 'met' : 'no publish came'}`);
+  }
+  await follow();
+}

@@ -1,0 +1,140 @@
+// What people do in the account between and during two runs, through the code of its record service where that supports it. The edit's own
+// seed decides which record it hits.
+import { RestError } from '../../packages/netsuite-simulator/src/wire.ts';
+import { type Books, tableOf } from './books.ts';
+import { anyOf, bySql, change, create, type Edit, isOfType, itemLines, oneOf, openScene, remove, type Scene, word } from './edit-scene.ts';
+import { absenceEdits } from './edits-absent.ts';
+import { silentEdits } from './edits-silent.ts';
+import type { EditKind, RecordTypeName } from './plan-names.ts';
+
+const openInvoice = `select id::text as id from ledger.transaction where type = 'CustInvc' and entity is not null and foreignamountunpaid > 1 order by id`;
+const unusedCustomer = `select id::text as id from ledger.customer c where not exists (select from ledger.transaction t where t.entity = c.id)
+  order by c.id`;
+const unusedItem = `select id::text as id from ledger.item i where not exists (select from ledger.transactionline l where l.item = i.id)
+  order by i.id`;
+
+async function payInvoice(scene: Scene): Promise<unknown> {
+  const id = await oneOf(scene, openInvoice);
+  const { rows } = await scene.books.pool.query<{ entity: string; due: string }>(
+    'select entity::text, foreignamountunpaid::text as due from ledger.transaction where id = $1',
+    [id],
+  );
+  const due = Number(rows[0]?.due ?? 0);
+  const amount = scene.random.chance(0.5) ? due : Math.max(1, Math.floor(due / 2));
+  return create(scene, 'customerPayment', { customer: rows[0]?.entity, payment: amount, apply: [{ doc: id, amount }] });
+}
+
+/** The payment of an invoice, which was closed by it or not, goes to another invoice of the customer, or to none. */
+async function movePayment(scene: Scene): Promise<void> {
+  const { rows } = await scene.books.pool.query<{ payment: string; paid: string; other: string | null; entity: string }>(
+    `select a.credit::text as payment, a.invoice::text as paid, p.entity::text,
+       (select min(t.id)::text from ledger.transaction t where t.type = 'CustInvc' and t.entity = p.entity and t.foreignamountunpaid > 1) as other
+     from ledger.application a join ledger.transaction p on p.id = a.credit and p.type = 'CustPymt' order by a.credit, a.invoice`,
+  );
+  const { payment, paid, other } = scene.random.pick(rows);
+  await change(scene, 'customerPayment', payment, {
+    apply: [{ doc: paid, apply: false }, ...(other === null ? [] : [{ doc: other, amount: 1 }])],
+  });
+}
+
+/** Every invoice, header and lines. */
+const touchAll = (scene: Scene): Promise<void> =>
+  bySql(scene, async (client, now) => {
+    const batch = word(scene.random);
+    await client.query(`update ledger.transaction set memo = $1, lastmodifieddate = $2 where type = 'CustInvc'`, [batch, now]);
+    await client.query(
+      `update ledger.transactionline set memo = $1, linelastmodifieddate = $2
+       where transaction in (select id from ledger.transaction where type = 'CustInvc') and id = 1`,
+      [batch, now],
+    );
+  });
+
+const clearable = {
+  customer: ['defaultcountry', 'phone', 'comments'],
+  item: ['displayname', 'salesdescription'],
+  transaction: ['duedate', 'memo'],
+} as const;
+
+/** A column of all or many records is really empty from now on; its values never return. */
+async function clearColumn(scene: Scene): Promise<void> {
+  const { random } = scene;
+  const recordType = random.pick(scene.recordTypes);
+  const table = tableOf(recordType);
+  const column = random.pick(clearable[table]);
+  const [every, isTouched] = [random.pick([1, 1, 2, 3]), random.chance(0.7)];
+  await bySql(scene, (client, now) =>
+    client.query(
+      `update ledger.${table} v set ${column} = null, lastmodifieddate = case when $1::boolean then $2::timestamptz else lastmodifieddate end
+       where ${isOfType(recordType, 'v')} and v.id % $3 = 0 and ${column} is not null`,
+      [isTouched, now, every],
+    ),
+  );
+}
+
+const edits: Readonly<Record<EditKind, Edit>> = {
+  'edit-invoice': async (scene) => change(scene, 'invoice', await anyOf(scene, 'invoice'), { memo: word(scene.random) }),
+  'edit-lines': async (scene) =>
+    change(scene, 'invoice', await anyOf(scene, 'invoice'), { item: await itemLines(scene) }, scene.random.chance(0.5) ? ['item'] : []),
+  'insert-invoice': async (scene) => create(scene, 'invoice', { entity: await anyOf(scene, 'customer'), item: await itemLines(scene) }),
+  'delete-invoice': async (scene) => remove(scene, 'invoice', await anyOf(scene, 'invoice')),
+  'edit-customer': async (scene) =>
+    change(scene, 'customer', await anyOf(scene, 'customer'), { phone: word(scene.random), comments: word(scene.random) }),
+  'rename-customer': async (scene) => change(scene, 'customer', await anyOf(scene, 'customer'), { entityId: word(scene.random) }),
+  'insert-customer': (scene) => create(scene, 'customer', { companyName: word(scene.random) }),
+  'delete-customer': async (scene) => remove(scene, 'customer', await oneOf(scene, unusedCustomer)),
+  'edit-item': async (scene) => change(scene, 'item', await anyOf(scene, 'item'), { displayName: word(scene.random), basePrice: 12.5 }),
+  'rename-item': async (scene) => change(scene, 'item', await anyOf(scene, 'item'), { itemId: word(scene.random) }),
+  'insert-item': (scene) => create(scene, 'item', { itemId: word(scene.random) }),
+  'delete-item': async (scene) => remove(scene, 'item', await oneOf(scene, unusedItem)),
+  'pay-invoice': payInvoice,
+  'undo-payment': async (scene) => remove(scene, 'customerPayment', await anyOf(scene, 'customerPayment')),
+  'move-payment': movePayment,
+  'edit-credit': async (scene) => change(scene, 'creditMemo', await anyOf(scene, 'creditMemo'), { memo: word(scene.random) }),
+  'insert-credit': async (scene) => create(scene, 'creditMemo', { entity: await anyOf(scene, 'customer'), item: await itemLines(scene) }),
+  'delete-credit': async (scene) => remove(scene, 'creditMemo', await anyOf(scene, 'creditMemo')),
+  'touch-all': touchAll,
+  'clear-column': clearColumn,
+  ...silentEdits,
+  ...absenceEdits,
+};
+
+/** What happens instead of an impossible edit, the first one that is possible. */
+const instead = ['edit-invoice', 'edit-customer', 'insert-customer'] as const;
+
+type Options = { readonly seed: number; readonly paymentTouchesInvoice: boolean; readonly recordTypes: readonly RecordTypeName[] };
+
+/** Returns what was done: when the edit is impossible, another one is made. Rejects with database errors. */
+export async function edit(books: Books, kind: EditKind, options: Options): Promise<EditKind> {
+  for (const attempt of [kind, ...instead]) {
+    try {
+      await edits[attempt](openScene({ books, ...options }));
+      return attempt;
+    } catch (error) {
+      if (!(error instanceof RestError || error instanceof RangeError)) throw error;
+    }
+  }
+  throw new Error('no edit is possible');
+}
+
+/** A number that the account accepts and that is too long for the service; `healed` corrects it. */
+export async function spoil(books: Books, recordType: RecordTypeName, id: string, isHealed: boolean): Promise<void> {
+  await books.write(async (client, now) => {
+    const [table, column, sound] = recordType === 'customer' ? ['customer', 'creditlimit', null] : ['transaction', 'exchangerate', '1'];
+    await client.query(`update ledger.${table} set ${column} = $2::numeric, lastmodifieddate = $3 where id = $1`, [
+      id,
+      isHealed ? sound : '1e120',
+      now,
+    ]);
+  });
+}
+
+/** An edit of exactly that record. */
+export async function touch(books: Books, recordType: RecordTypeName, id: string): Promise<void> {
+  const [table, column] = { customer: ['customer', 'comments'], item: ['item', 'salesdescription'] }[recordType as string] ?? [
+    'transaction',
+    'memo',
+  ];
+  await books.write(async (client, now) => {
+    await client.query(`update ledger.${table} set ${column} = $2, lastmodifieddate = $3 where id = $1`, [id, `touched ${id}`, now]);
+  });
+}

@@ -1,0 +1,77 @@
+// Mutants of what proves lines: totals at reading, in the scan and where lines changed by their own time.
+import type { Mutant } from './mutant.ts';
+
+export const lineMutants: readonly Mutant[] = [
+  {
+    name: 'lines-compared',
+    without: "lines that were read are not compared with the ERP's totals",
+    file: 'src/sync/line-prover.ts',
+    find: 'if (lines === null || records.length === 0) return { again: [], lines: null };',
+    replace: 'if (lines !== undefined) return { again: [], lines: null };',
+    concerns: ['dropped-lines', 'type:invoice'],
+  },
+  {
+    name: 'lines-still-differ',
+    without: 'lines that still differ when they are read again are published',
+    file: 'src/sync/line-prover.ts',
+    find: 'if (differing.length > 0 && round === maxRereads) throw linesMismatch(differing);',
+    replace: 'if (round === maxRereads) break;',
+    concerns: ['dropped-lines', 'false-line-total'],
+  },
+  {
+    name: 'lines-counted',
+    without: 'the number of lines is not compared',
+    file: 'src/sync/line-totals.ts',
+    find: 'own.count === (erp?.lines ?? 0) &&',
+    replace: '',
+    concerns: ['dropped-lines', 'silent-line-added', 'silent-line-removed'],
+  },
+  {
+    name: 'lines-summed',
+    without: 'the sums of lines are not compared',
+    file: 'src/sync/line-totals.ts',
+    find: "sums.every((name) => sumsUpTo(own.numbers(name), erp?.sums[name] ?? '0')) &&",
+    replace: '',
+    concerns: ['silent-line-amount', 'new-day', 'null-line-column'],
+  },
+  {
+    name: 'lines-latest-time',
+    without: 'the latest modification time of lines is not compared',
+    file: 'src/sync/line-totals.ts',
+    find: '(modifiedField === null || own.modifiedAt === (erp?.modifiedAt ?? null)) &&',
+    replace: '',
+    concerns: ['line-time', 'silent-line-text'],
+  },
+  {
+    name: 'lines-changed-counted',
+    without: 'the number of lines that changed since a time is not compared',
+    file: 'src/sync/line-totals.ts',
+    find: '(changedSince === null || own.changed === (erp?.changed ?? 0))',
+    replace: 'true',
+    concerns: ['line-time', 'clock-back'],
+  },
+  {
+    name: 'lines-followed',
+    without: 'records of which only lines changed are not read',
+    file: 'src/sync/stored-lines.ts',
+    find: 'const differing = await findStoredDiffering(reading, state, lines, ids, withRepeatedHour(since));',
+    replace: 'const differing = (await findStoredDiffering(reading, state, lines, ids, withRepeatedHour(since))).slice(0, 0);',
+    concerns: ['line-time'],
+  },
+  {
+    name: 'lines-scanned',
+    without: "a scan does not compare stored lines with the ERP's totals",
+    file: 'src/sync/stored-lines.ts',
+    find: 'return { compared: ids.length, wrong: await findStoredDiffering(reading, state, lines, ids, null) };',
+    replace: 'return { compared: ids.length, wrong: [] };',
+    concerns: ['silent-line-amount', 'silent-line-added', 'silent-line-removed', 'new-day'],
+  },
+  {
+    name: 'lines-column-asked',
+    without: 'a scan does not read a line to notice that a column of lines is gone',
+    file: 'src/sync/scan.ts',
+    find: 'if (state.checkpoint === null) await readOneWithLines(reading, range.erpRecords[0]?.id);',
+    replace: '',
+    concerns: ['hidden-line-column', 'new-day'],
+  },
+];

@@ -1,0 +1,30 @@
+// A mutant switches off one proof, confirmation or bound of the service by the smallest replacement of text, and is applied only in the
+// worker processes of the simulation. Seeds must turn red with it: a proof whose absence goes unnoticed is tested nowhere, or is useless.
+import { readFileSync } from 'node:fs';
+import type { Content } from './contents.ts';
+
+export type Mutant = {
+  readonly name: string;
+  /** What the service no longer does. */
+  readonly without: string;
+  /** From the root of the project. */
+  readonly file: string;
+  /** Occurs exactly once in the file. */
+  readonly find: string;
+  readonly replace: string;
+  /** What is to reveal it, as contents of plans (see `contents.ts`): seeds with many of these are played first. */
+  readonly concerns: readonly Content[];
+};
+
+export const root = new URL('../../../', import.meta.url);
+export const urlOf = ({ file }: Mutant): URL => new URL(file, root);
+
+/** Throws an Error unless the text to replace occurs exactly once. */
+export function mutate({ name, file, find, replace }: Mutant, source: string): string {
+  const found = source.split(find).length - 1;
+  if (found !== 1) throw new Error(`mutant ${name}: its text occurs ${found} times in ${file} instead of once`);
+  return source.replace(find, () => replace);
+}
+
+/** Throws as `mutate`, and when the file can't be read. */
+export const mutatedSource = (mutant: Mutant): string => mutate(mutant, readFileSync(urlOf(mutant), 'utf8'));

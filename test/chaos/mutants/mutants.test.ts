@@ -1,0 +1,51 @@
+// The mutants of the simulation still apply to the sources. `npm run test:chaos -- --mutations` plays seeds against them.
+import { spawnSync } from 'node:child_process';
+import { stripTypeScriptTypes } from 'node:module';
+import { describe, expect, it } from 'vitest';
+import { planOf } from '../plan.ts';
+import { findMutant, mutants } from './catalog.ts';
+import { seedsFor } from './check.ts';
+import { contentsOf } from './contents.ts';
+import { mutate, mutatedSource, root } from './mutant.ts';
+
+const plans = Array.from({ length: 300 }, (_, index) => planOf(index + 1));
+
+function loadWith(mutant: string) {
+  const args = ['--import', new URL('hooks.ts', import.meta.url).href, '--eval', ''];
+  return spawnSync(process.execPath, args, { cwd: root, env: { ...process.env, CHAOS_MUTANT: mutant }, encoding: 'utf8' });
+}
+
+describe('mutants', () => {
+  it('have names of their own', () => {
+    expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
+  });
+
+  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))('%s replaces one text, and the result is valid', (_name, mutant) => {
+    const source = mutatedSource(mutant);
+    expect(source).toContain(mutant.replace);
+    expect(() => stripTypeScriptTypes(source)).not.toThrow();
+  });
+
+  it('are refused when their text occurs never or twice', () => {
+    const mutant = { ...findMutant('page-order'), find: 'b' };
+    expect(() => mutate(mutant, 'a')).toThrow('occurs 0 times');
+    expect(() => mutate(mutant, 'b b')).toThrow('occurs 2 times');
+  });
+
+  it('concern only what plans have', () => {
+    const contents = new Set(plans.flatMap((plan) => [...contentsOf(plan).keys()]));
+    expect(mutants.flatMap(({ concerns }) => concerns).filter((concern) => !contents.has(concern))).toEqual([]);
+  });
+
+  it('are played first with seeds that have what concerns them', () => {
+    const [first = 0] = seedsFor({ concerns: ['narrow-role', 'stop'] }, plans);
+    expect([...contentsOf(planOf(first)).keys()]).toEqual(expect.arrayContaining(['narrow-role', 'stop']));
+  });
+
+  it('are loaded into a process, which does not start with one that does not exist', () => {
+    expect(loadWith('page-order')).toMatchObject({ status: 0 });
+    const { status, stderr } = loadWith('no-such-mutant');
+    expect(status).not.toBe(0);
+    expect(stderr).toContain('there is no mutant no-such-mutant');
+  });
+});

@@ -1,0 +1,176 @@
+// What the account holds at a moment, read from its database and written as text by this file's own rules: it shares no code with the
+// connector, the sync or the warehouse that it judges.
+import type { Pool, PoolClient } from 'pg';
+import type { RecordTypeName } from '../plan.ts';
+
+export type Cell = string | null;
+/** A field that a version serves: of the header or of lines, by its name in the account, or its display text. */
+export type Field = { readonly name: string; readonly field: string; readonly isLabel: boolean; readonly isNumber: boolean };
+/** What is read of a record type: all fields that a version can serve. */
+export type Shape = {
+  readonly recordType: RecordTypeName;
+  readonly fields: readonly Field[];
+  readonly lineFields: readonly Field[] | null;
+};
+export const sourceOf = ({ field, isLabel }: Pick<Field, 'field' | 'isLabel'>): string => (isLabel ? `${field}.name` : field);
+
+export type TrueRecord = {
+  /** In the order of the shape's fields. */
+  readonly cells: readonly Cell[];
+  /** Each line as JSON of its cells, in the order of the shape's fields of lines; null for a record type without lines. */
+  readonly lines: readonly string[] | null;
+  /** Its modification time, and those of its lines. */
+  readonly modified: string;
+  readonly linesModified: string;
+  /** As it came from the database: equal text is an equal record. */
+  readonly raw: string;
+};
+export type Truth = {
+  readonly at: Date;
+  /** Every record, whatever the role may see. */
+  readonly records: ReadonlyMap<string, TrueRecord>;
+  /** The type of each field that the account has now; those of lines as `lines.memo`. */
+  readonly types: ReadonlyMap<string, string>;
+};
+
+type Table = { readonly name: string; readonly where: string; readonly modified: string };
+type LinesTable = Table & { readonly parent: string; readonly order: string };
+const documentType = { invoice: 'CustInvc', creditMemo: 'CustCred', customerPayment: 'CustPymt' } as const;
+export const isDocument = (recordType: RecordTypeName): recordType is keyof typeof documentType => Object.hasOwn(documentType, recordType);
+
+const headerOf = (recordType: RecordTypeName): Table =>
+  isDocument(recordType)
+    ? { name: 'transaction', where: `v.type = '${documentType[recordType]}'`, modified: 'v.lastmodifieddate' }
+    : { name: recordType, where: 'true', modified: 'v.lastmodifieddate' };
+const itemLines: LinesTable = {
+  name: 'transactionline',
+  parent: 'transaction',
+  where: `v.mainline = 'F' and v.taxline = 'F' and v.iscogs = 'F'`,
+  order: 'v.linesequencenumber, v.id',
+  modified: 'v.linelastmodifieddate',
+};
+/** Applications have no order of their own, and no modification time. */
+const applications: LinesTable = {
+  name: 'nexttransactionlinelink',
+  parent: 'nextdoc',
+  where: 'true',
+  order: 'v.previousdoc',
+  modified: 'null::timestamptz',
+};
+const linesOf = (recordType: RecordTypeName): LinesTable => (recordType === 'customerPayment' ? applications : itemLines);
+export const areLinesOrdered = (recordType: RecordTypeName): boolean => recordType !== 'customerPayment';
+
+const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+function textOf(column: string, type: string | undefined): string {
+  switch (type) {
+    case undefined:
+      return 'null';
+    case 'bigint':
+    case 'numeric':
+      return `trim_scale(${column}::numeric)::text`;
+    case 'date':
+      return `to_char(${column}, 'YYYY-MM-DD')`;
+    case 'timestamp with time zone':
+      return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+    default:
+      return `nullif(${column}, '')`;
+  }
+}
+
+type Types = ReadonlyMap<string, string>;
+
+/** The value, or its display text, which is the value itself where the account has none. */
+function cellOf({ field, isLabel }: Field, types: Types): string {
+  const label = `${field}__df`;
+  const name = isLabel && types.has(label) ? label : field;
+  return textOf(`v.${quote(name)}`, types.get(name));
+}
+
+const cellsOf = (fields: readonly Field[], types: Types): string =>
+  `array_to_json(array[${fields.map((field) => cellOf(field, types)).join(', ')}]::text[])::text`;
+const modifiedOf = (expression: string): string => `coalesce(${textOf(expression, 'timestamp with time zone')}, '')`;
+const normal = (fields: readonly Field[], cells: readonly Cell[]): Cell[] =>
+  cells.map((cell, index) => (cell !== null && fields[index]?.isNumber === true ? String(Number(cell)) : cell));
+
+async function typesOf(client: PoolClient, table: string): Promise<Types> {
+  const { rows } = await client.query<{ name: string; type: string }>(
+    `select attname as name, format_type(atttypid, null) as type from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and not attisdropped`,
+    [`suiteql.${table}`],
+  );
+  return new Map(rows.map(({ name, type }) => [name, type]));
+}
+
+const shown = (fields: readonly Field[] | null, types: Types, prefix: string): [string, string][] =>
+  (fields ?? []).flatMap(({ field }): [string, string][] => {
+    const type = types.get(field);
+    return type === undefined ? [] : [[`${prefix}${field}`, type]];
+  });
+
+type Row = { id: string; cells: string; modified: string };
+const parse = (fields: readonly Field[], text: string): Cell[] => normal(fields, JSON.parse(text));
+
+/** The lines of each record as one text. */
+async function readLines(client: PoolClient, { recordType, lineFields }: Shape, types: Types): Promise<Map<string, Row>> {
+  if (lineFields === null) return new Map();
+  const { parent, order, where, name, modified } = linesOf(recordType);
+  const { rows } = await client.query<Row>(
+    `select v.${parent}::text as id, string_agg(${cellsOf(lineFields, types)}, e'\n' order by ${order}) as cells,
+       string_agg(${modifiedOf(modified)}, ',' order by ${order}) as modified
+     from suiteql.${name} v where ${where} group by v.${parent}`,
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+function recordOf({ recordType, fields, lineFields }: Shape, row: Row, ofLines: Row | undefined, raw: string): TrueRecord {
+  const texts = ofLines?.cells.split('\n') ?? [];
+  const lines = lineFields === null ? null : texts.map((text) => JSON.stringify(parse(lineFields, text)));
+  return {
+    cells: parse(fields, row.cells),
+    lines: areLinesOrdered(recordType) ? lines : (lines?.sort() ?? null),
+    modified: row.modified,
+    linesModified: ofLines?.modified ?? '',
+    raw,
+  };
+}
+
+async function readIn<T>(pool: Pool, now: Date, timeZone: string, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    await client.query(
+      `select set_config('search_path', 'suiteql,pg_catalog', true), set_config('TimeZone', $2, true), set_config('netsuite.now', $1, true),
+        set_config('netsuite.date_mask', 'FMMM/FMDD/YYYY', true), set_config('netsuite.deleted_time', 'on', true)`,
+      [now.toISOString(), timeZone],
+    );
+    return await work(client);
+  } finally {
+    await client.query('rollback').finally(() => client.release());
+  }
+}
+
+export type Account = { readonly pool: Pool; now(): Date; timeZone(): string };
+
+/** What is as it was in `before` is the same object. Rejects with the errors of the account's database. */
+export function readTruth(account: Account, shape: Shape, before: Truth | undefined): Promise<Truth> {
+  const { recordType, fields, lineFields } = shape;
+  const header = headerOf(recordType);
+  const at = account.now();
+  return readIn(account.pool, at, account.timeZone(), async (client) => {
+    const types = await typesOf(client, header.name);
+    const lineTypes = lineFields === null ? new Map<string, string>() : await typesOf(client, linesOf(recordType).name);
+    const { rows } = await client.query<Row>(
+      `select v.id::text as id, ${cellsOf(fields, types)} as cells, ${modifiedOf(header.modified)} as modified
+       from suiteql.${header.name} v where ${header.where} order by v.id`,
+    );
+    const lines = await readLines(client, shape, lineTypes);
+    const records = rows.map((row): [string, TrueRecord] => {
+      const ofLines = lines.get(row.id);
+      const raw = [row.cells, row.modified, ofLines?.cells, ofLines?.modified].join('\n');
+      const known = before?.records.get(row.id);
+      return [row.id, known?.raw === raw ? known : recordOf(shape, row, ofLines, raw)];
+    });
+    return { at, records: new Map(records), types: new Map([...shown(fields, types, ''), ...shown(lineFields, lineTypes, 'lines.')]) };
+  });
+}

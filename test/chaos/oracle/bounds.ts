@@ -1,0 +1,106 @@
+// How long a change may stay unseen, as docs/guarantees.md says. Everything else must be served by the first run that began after it.
+import type { RecordTypeName } from '../plan.ts';
+import { isDocument, type Shape, sourceOf, type Truth } from './account.ts';
+import type { Change, Moment, Part } from './history.ts';
+import type { Bound, NotedSilent } from './ledger.ts';
+import type { Content } from './served.ts';
+
+/** What is known about a run when it has ended. */
+export type Begun = {
+  readonly mode: 'incremental' | 'full';
+  readonly begin: Moment;
+  /** When the last published run before it began; null when there was none. */
+  readonly previous: Moment | null;
+  readonly completeSince: Date | null;
+};
+
+const minuteMs = 60_000;
+/** What is read again in each run: ten minutes before the mark, which is at most the start less five. */
+const rereadMs = 15 * minuteMs;
+/** How much earlier the list of changed ids begins. */
+const relistedMs = rereadMs + 60 * minuteMs;
+const recentlyClosedMs = 7 * 24 * 60 * minuteMs;
+
+const volatileFields = {
+  document: ['closedate', 'foreignamountpaid', 'foreignamountunpaid', 'status', 'voided'],
+  customer: ['balancesearch', 'overduebalancesearch', 'unbilledorderssearch', 'consolbalancesearch'],
+} as const;
+const isVolatile = (recordType: RecordTypeName, field: string): boolean =>
+  (isDocument(recordType) ? volatileFields.document : recordType === 'customer' ? volatileFields.customer : []).some(
+    (name) => name === field,
+  );
+
+/** Open, or closed within the last seven days, as it was served. */
+function isWatched({ recordType, fields }: Shape, { cells }: Content, now: Date): boolean {
+  if (!isDocument(recordType)) return true;
+  const cell = (name: string): string | null => cells[fields.findIndex(({ field, isLabel }) => field === name && !isLabel)] ?? null;
+  const isOpen = recordType === 'customerPayment' ? !['C', 'R'].includes(cell('status') ?? '') : cell('foreignamountunpaid') !== '0';
+  const closed = cell('closedate') ?? cell('lastmodifieddate');
+  // A day of closing has no time: a day more or less is not judged.
+  return isOpen || (closed !== null && now.getTime() - Date.parse(closed) < recentlyClosedMs - 24 * 60 * minuteMs);
+}
+
+/** Number of lines, and the sums of what is summed. */
+function totalsOf({ lineFields }: Shape, lines: readonly string[]): string {
+  const summed = (lineFields ?? []).flatMap(({ field, isNumber }, index) =>
+    isNumber && ['quantity', 'foreignamount', 'netamount'].includes(field) ? [index] : [],
+  );
+  const parsed = lines.map((line): (string | null)[] => JSON.parse(line));
+  const sums = summed.map((index) => parsed.reduce((sum, cells) => sum + Number(cells[index] ?? 0), 0).toFixed(6));
+  return [lines.length, ...sums].join();
+}
+
+function boundOf(shape: Shape, part: Exclude<Part, 'presence'>, served: Content | undefined, truth: Truth, id: string, now: Date): Bound {
+  if (part === 'lines') {
+    const lines = truth.records.get(id)?.lines ?? [];
+    return totalsOf(shape, served?.lines ?? []) === totalsOf(shape, lines) ? 'full-read' : 'next-day';
+  }
+  const field = shape.fields[part];
+  if (field === undefined || served === undefined) return 'next-run';
+  // The value of a volatile field decides about its display text, too.
+  if (isVolatile(shape.recordType, field.field)) return isWatched(shape, served, now) ? 'next-run' : 'next-day';
+  return field.isLabel ? 'next-day' : 'full-read';
+}
+
+const hasPassed = (bound: Bound, since: Moment, { begin, completeSince }: Begun): boolean =>
+  bound === 'next-run' || (bound === 'next-day' ? begin.day > since.day : completeSince !== null && completeSince > since.latest);
+
+export type Questioned = {
+  readonly id: string;
+  readonly part: Part;
+  readonly served: Content | undefined;
+  /** Whether the service has as many records as the account: then counts don't show that one came and another one went. */
+  readonly isBalanced: boolean;
+};
+
+/** Whether a value that differs from the account may do so no longer, after this run. `truth` is the state in which the run began. */
+export function isDue(
+  shape: Shape,
+  { id, part, served, isBalanced }: Questioned,
+  change: Change | undefined,
+  truth: Truth,
+  run: Begun,
+): boolean {
+  if (change === undefined || run.previous === null) return true;
+  if (change.since.turn > run.begin.turn || run.mode === 'full') return true;
+  const modified = Date.parse(truth.records.get(id)?.modified ?? '');
+  const mark = run.previous.latest.getTime();
+  if (modified >= mark - (change.traced ? relistedMs : rereadMs)) return true;
+  if (part === 'presence') return hasPassed(isBalanced ? 'next-day' : 'next-run', change.since, run);
+  return hasPassed(change.traced ? 'next-day' : boundOf(shape, part, served, truth, id, run.begin.at), change.since, run);
+}
+
+/** Whether a note in the ledger excuses the part after this run; `isNew`: it was made since the run began. */
+export function isExcused(note: NotedSilent, isNew: boolean, noted: Moment, run: Begun): boolean {
+  if (isNew) return true;
+  return note.bound !== 'next-run' && run.mode !== 'full' && !hasPassed(note.bound, noted, run);
+}
+
+/** Whether a note is about this part. */
+export function concerns(note: NotedSilent, shape: Shape, id: string, part: Part): boolean {
+  if (note.id !== id) return false;
+  if (note.field === '*') return true;
+  if (typeof part !== 'number') return part === 'lines' && (note.field === null || note.field.startsWith('lines'));
+  const field = shape.fields[part];
+  return field !== undefined && (note.field === field.field || note.field === sourceOf(field));
+}

@@ -1,0 +1,218 @@
+// Judges what the service serves over its public interface after every run, by what the account held meanwhile. See docs/guarantees.md for
+// what each status of a run promises.
+import type { Api } from '../../setup/api.ts';
+import type { Plan, RecordTypeName } from '../plan.ts';
+import type { Report, ViolationKind } from '../report.ts';
+import type { World } from '../world.ts';
+import type { Shape } from './account.ts';
+import type { Begun } from './bounds.ts';
+import { type Copy, openCopy } from './copy.ts';
+import { type History, type Moment, openHistory } from './history.ts';
+import { type Judge, openJudge } from './judge.ts';
+import type { Ledger } from './ledger.ts';
+import { problemsOfFailure } from './names.ts';
+import { publish } from './publish.ts';
+import { readShape } from './published.ts';
+import { type Reader, startReader } from './reader.ts';
+import { type Named, type RunView, readNamed } from './run-report.ts';
+import { openService, readSnapshot, type Service, type Snapshot } from './served.ts';
+
+export type OracleOptions = {
+  readonly world: World;
+  readonly plan: Plan;
+  readonly company: { readonly api: Api; readonly organizationId: string; readonly secret: string };
+  readonly report: Report;
+  readonly ledger: Ledger;
+};
+export type Oracle = {
+  /** The account changed. */
+  note(): Promise<void>;
+  /** A run is about to begin. */
+  begin(recordType: RecordTypeName): Promise<void>;
+  /** A run ended. */
+  ended(recordType: RecordTypeName, run: RunView): Promise<Named>;
+  /** Publishes a version of everything, once it can be. */
+  publish(): Promise<boolean>;
+  /** Those who follow have seen everything that is there now. */
+  catchUp(): Promise<void>;
+  /** Compares what is served now with the account, with nothing excused. */
+  judgeFinal(recordTypes?: readonly RecordTypeName[]): Promise<void>;
+  /** Stops those who follow, and judges what they saw. */
+  finish(): Promise<void>;
+  /** Stops those who follow. */
+  stop(): Promise<void>;
+};
+
+type Watch = {
+  readonly recordType: RecordTypeName;
+  readonly history: History;
+  readonly judge: Judge;
+  readonly copy: Copy;
+  readonly generations: Map<string, Snapshot>;
+  begin: Moment | undefined;
+  /** The begin of the last run that was published. */
+  previous: Moment | null;
+  /** The last run, as long as nothing began since. */
+  last: { readonly run: RunView; readonly named: Named; readonly begun: Begun } | undefined;
+};
+type Bench = OracleOptions & {
+  readonly service: Service;
+  readonly watches: ReadonlyMap<RecordTypeName, Watch>;
+  reader?: Reader;
+  isPublished: boolean;
+};
+
+const blameIn =
+  ({ report }: Pick<OracleOptions, 'report'>) =>
+  (kind: ViolationKind, messages: readonly string[]): void => {
+    report.violations.push(...messages.map((message) => ({ kind, message })));
+    for (const message of messages) report.note(`!! ${kind}: ${message}`);
+  };
+
+function openWatch(options: OracleOptions, service: Service, shape: Shape): Watch {
+  const { world, plan, ledger } = options;
+  const { recordType } = shape;
+  const { books } = world;
+  const history = openHistory({ pool: books.pool, now: books.account.businessTime, timeZone: books.timeZone }, shape);
+  const deletesAbsent = (): boolean => plan.deletions === 'reconcile';
+  const judge = openJudge({ history, notes: ledger.notes, blame: blameIn(options), deletesAbsent });
+  const copy = openCopy(service, recordType);
+  return { recordType, history, judge, copy, generations: new Map(), begin: undefined, previous: null, last: undefined };
+}
+
+async function readServed({ service, report }: Bench, { recordType, generations }: Watch, from: string | null): Promise<Snapshot | null> {
+  const snapshot = await readSnapshot(service, recordType, from);
+  if (snapshot === null) blameIn({ report })('mixed', [`${recordType}: generation ${from} is not served in time`]);
+  else generations.set(snapshot.generation, snapshot);
+  return snapshot;
+}
+
+/** A run that published nothing changed nothing. */
+function judgeUnchanged(bench: Bench, { recordType, judge }: Watch, run: RunView, snapshot: Snapshot): void {
+  const before = judge.last();
+  const isSame = before === undefined || before.generation !== snapshot.generation || sameList(before, snapshot);
+  if (!isSame) blameIn(bench)('green', [`${recordType}: a ${run.status} run changed what is served`]);
+}
+const sameList = (a: Snapshot, b: Snapshot): boolean => JSON.stringify([...a.records]) === JSON.stringify([...b.records]);
+
+async function judgeServed(bench: Bench, watch: Watch): Promise<void> {
+  const { recordType, judge, copy, last } = watch;
+  const isOver = last !== undefined && (last.run.status === 'succeeded' || last.run.status === 'partial');
+  const snapshot = await readServed(bench, watch, isOver ? last.run.generation : null);
+  if (snapshot === null) return;
+  if (isOver) judge.judge({ ...last, snapshot });
+  else if (last !== undefined) judgeUnchanged(bench, watch, last.run, snapshot);
+  if (isOver && last.run.status === 'succeeded') bench.report.greenChecks += 1;
+  blameIn(bench)('skipped', await copy.problems(snapshot));
+  bench.report.note(`  ${recordType}: ${snapshot.total} served in generation ${snapshot.generation}`);
+}
+
+async function ended(bench: Bench, watch: Watch, run: RunView): Promise<Named> {
+  const { recordType, history } = watch;
+  await history.note();
+  const named = await readNamed(bench.company.api, run);
+  const begin = watch.begin ?? history.states()[0]?.moment;
+  if (begin === undefined) throw new Error(`a run of ${recordType} ended that never began`);
+  watch.last = { run, named, begun: { mode: run.mode, begin, previous: watch.previous, completeSince: named.completeSince } };
+  if (bench.isPublished) await judgeServed(bench, watch);
+  blameIn(bench)('unnamed', bench.isPublished ? [] : problemsOfFailure(run).map((text) => `${recordType}: ${text}`));
+  if (run.status === 'succeeded' || run.status === 'partial') watch.previous = begin;
+  return named;
+}
+
+async function publishAll(bench: Bench): Promise<boolean> {
+  const { company, report, plan, service, watches } = bench;
+  if (bench.isPublished) return true;
+  const problem = await publish(
+    company.api,
+    [...watches.values()].map(({ history: { shape } }) => shape),
+  );
+  report.note(problem === null ? 'published' : `not published: ${problem}`);
+  if (problem !== null) return false;
+  bench.isPublished = true;
+  for (const watch of watches.values()) await judgeServed(bench, watch);
+  if (!plan.reader) return true;
+  report.coverage.reader.injected += 1;
+  bench.reader = startReader(service, plan.recordTypes, plan.pageSize);
+  return true;
+}
+
+async function judgeFinal(bench: Bench, watch: Watch): Promise<void> {
+  const { history, recordType, copy } = watch;
+  await history.begin();
+  const snapshot = await readServed(bench, watch, null);
+  const { begin, previous } = { begin: history.states()[0]?.moment, previous: null };
+  if (snapshot === null || begin === undefined || watch.last === undefined) return;
+  const { notes } = bench.ledger;
+  const blame = (kind: ViolationKind, messages: readonly string[]): void =>
+    blameIn(bench)(kind === 'green' || kind === 'unnamed' ? 'final' : kind, messages);
+  // A judge who knows nothing of earlier runs excuses nothing but decisions of people.
+  const judge = openJudge({
+    history,
+    notes: { ...notes, silent: () => [] },
+    blame,
+    deletesAbsent: () => false,
+    before: watch.judge.last(),
+  });
+  const { run, named } = watch.last;
+  judge.judge({ run: { ...run, status: 'succeeded' }, named, begun: { mode: 'full', begin, previous, completeSince: null }, snapshot });
+  blameIn(bench)('skipped', await copy.problems(snapshot));
+  bench.report.note(`${recordType}: compared at the end`);
+}
+
+async function finish(bench: Bench): Promise<void> {
+  const { report, reader, watches } = bench;
+  await reader?.finish();
+  for (const { copy } of watches.values()) report.changes += copy.changes();
+  if (reader === undefined) return;
+  report.answers += reader.answers();
+  report.coverage.reader.hit += reader.answers() > 0 ? 1 : 0;
+  const generations = new Map([...watches].map(([recordType, watch]) => [recordType, watch.generations]));
+  blameIn(bench)('mixed', reader.problems(generations));
+}
+
+/** Rejects with an Error when the management interface doesn't offer a record type of the plan. */
+export async function openOracle(options: OracleOptions): Promise<Oracle> {
+  const { world, plan, company, ledger } = options;
+  const service = openService(`${world.url}/api/public/v1`, {
+    authorization: `Bearer ${company.secret}`,
+    'x-tenant-id': company.organizationId,
+  });
+  const watches = new Map<RecordTypeName, Watch>();
+  for (const recordType of plan.recordTypes) watches.set(recordType, openWatch(options, service, await readShape(company.api, recordType)));
+  const bench: Bench = { ...options, service, watches, isPublished: false };
+  const watchOf = (recordType: RecordTypeName): Watch => {
+    const watch = watches.get(recordType);
+    if (watch === undefined) throw new Error(`${recordType} isn't synced`);
+    return watch;
+  };
+  const note = async (): Promise<void> => {
+    for (const { history } of watches.values()) await history.note();
+  };
+  await note();
+  return {
+    note,
+    async begin(recordType) {
+      const watch = watchOf(recordType);
+      ledger.notes.forgetEnded(recordType);
+      watch.last = undefined;
+      watch.begin = await watch.history.begin();
+    },
+    ended: (recordType, run) => ended(bench, watchOf(recordType), run),
+    publish: () => publishAll(bench),
+    async catchUp() {
+      await bench.reader?.lap();
+      for (const watch of watches.values()) {
+        const snapshot = bench.isPublished ? await readServed(bench, watch, null) : null;
+        if (snapshot !== null) await watch.copy.problems(snapshot);
+      }
+    },
+    async judgeFinal(recordTypes = plan.recordTypes) {
+      if (bench.isPublished) for (const recordType of recordTypes) await judgeFinal(bench, watchOf(recordType));
+    },
+    finish: () => finish(bench),
+    stop: async () => {
+      await bench.reader?.finish().catch(() => undefined);
+    },
+  };
+}

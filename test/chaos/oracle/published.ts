@@ -1,0 +1,47 @@
+// The version that a company publishes for the oracle: every field of header and lines that the management interface offers.
+import type { Answer, Api } from '../../setup/api.ts';
+import type { RecordTypeName } from '../plan.ts';
+import { type Field, type Shape, sourceOf } from './account.ts';
+
+type Offered = { readonly name: string; readonly type: string; readonly syncable: boolean; readonly fields?: readonly Offered[] };
+
+const isNamed = ({ type }: Offered): boolean => type === 'reference' || type === 'list';
+const isNumber = ({ type }: Offered): boolean => type === 'number' || type === 'integer';
+
+/** Each field, and its display text where it has one. */
+const fieldsOf = (offered: readonly Offered[], prefix: string): Field[] =>
+  offered
+    .filter(({ name, type, syncable }) => syncable && type !== 'lines' && !(name === 'id' && prefix === 'f'))
+    .flatMap((field): Omit<Field, 'name'>[] => [
+      { field: field.name, isLabel: false, isNumber: isNumber(field) },
+      ...(isNamed(field) ? [{ field: field.name, isLabel: true, isNumber: false }] : []),
+    ])
+    .map((field, index) => ({ ...field, name: `${prefix}${index}` }));
+
+/** Rejects with an Error when the management interface doesn't offer the record type. */
+export async function readShape(api: Api, recordType: RecordTypeName): Promise<Shape> {
+  const { status, body }: Answer = await api('get', `/netsuite/metadata/${recordType}`);
+  if (status !== 200) throw new Error(`${recordType} isn't offered: ${JSON.stringify(body)}`);
+  const offered: readonly Offered[] = body.fields;
+  const lines = offered.find(({ type }) => type === 'lines');
+  return {
+    recordType,
+    fields: fieldsOf(offered, 'f'),
+    lineFields: lines?.syncable === true ? fieldsOf(lines.fields ?? [], 'l') : null,
+  };
+}
+
+export const resourceOf = (recordType: RecordTypeName): string => recordType.toLowerCase();
+
+const defined = (field: Field) => ({ name: field.name, source: sourceOf(field), description: '' });
+/** An endpoint that serves all of it. */
+export const endpointOf = ({ recordType, fields, lineFields }: Shape) => ({
+  name: resourceOf(recordType),
+  recordType,
+  description: '',
+  fields: [
+    ...fields.map(defined),
+    ...(lineFields === null ? [] : [{ name: 'lines', source: 'lines', description: '', fields: lineFields.map(defined) }]),
+  ],
+  maxPageSize: 1_000,
+});

@@ -1,0 +1,25 @@
+// The endpoints that a small company publishes.
+const field = (name: string, source: string) => ({ name, source, description: '' });
+const modified = field('modified', 'lastmodifieddate');
+const lineFields = [
+  field('line', 'linesequencenumber'),
+  field('quantity', 'quantity'),
+  field('amount', 'netamount'),
+  field('text', 'memo'),
+];
+const fieldsOf = {
+  customer: [field('number', 'entityid'), field('phone', 'phone'), field('balance', 'balancesearch'), modified],
+  invoice: [
+    field('number', 'tranid'),
+    field('memo', 'memo'),
+    field('customer', 'entity.name'),
+    field('total', 'foreigntotal'),
+    modified,
+    field('due', 'foreignamountunpaid'),
+    { ...field('lines', 'lines'), fields: lineFields },
+  ],
+} as const;
+
+/** One for each record type, under its own name. */
+export const endpointsFor = (recordTypes: readonly (keyof typeof fieldsOf)[]) =>
+  recordTypes.map((recordType) => ({ name: recordType, recordType, description: '', fields: fieldsOf[recordType], maxPageSize: 1_000 }));
