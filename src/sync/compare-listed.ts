@@ -52,15 +52,15 @@ const idsOf = (listed: readonly ListedRecord[]): string[] => listed.map(({ id })
  * ERP's modification time; and those that it read with another modification time than the listed one.
  */
 async function filterMissing(reading: RunReadContext, state: RunState, listed: readonly ListedRecord[]): Promise<string[]> {
-  const ids = idsOf(listed);
-  const unread = new Set(await filterUnreadIds(reading, state, ids));
+  const staged = await readTimes(reading, state, idsOf(listed), readStagedByIds);
+  const notStaged = idsOf(listed).filter((id) => staged?.has(id) !== true);
+  const unread = new Set(await filterUnreadIds(reading, state, notStaged));
   const sinceMs = Math.floor(Date.parse(state.plan.since ?? '') / 1_000) * 1_000;
   const isEarlier = ({ modifiedAt }: ListedRecord): boolean => modifiedAt !== null && Date.parse(modifiedAt) < sinceMs;
   const earlier = listed.filter((record) => unread.has(record.id) && isEarlier(record));
   const stored = await readTimes(reading, state, idsOf(earlier), readLocalByIds);
   for (const { id, modifiedAt } of earlier)
     if (stored?.has(id) === true && stored.get(id) === canonicalText(modifiedAt, 'time')) unread.delete(id);
-  const staged = await readTimes(reading, state, idsOf(listed), readStagedByIds);
   const outdated = listed.filter(({ id, modifiedAt }) => staged?.has(id) === true && staged.get(id) !== canonicalText(modifiedAt, 'time'));
   return [...unread, ...idsOf(outdated)];
 }

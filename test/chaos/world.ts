@@ -117,7 +117,11 @@ async function serve(app: Express, closing: Closing): Promise<string> {
 }
 
 async function build(folder: string, options: WorldOptions, closing: Closing): Promise<Omit<World, 'close'>> {
-  const { account, control, books } = await openAccount(folder, options.accountServer ?? (await startAccountServer(folder, closing)), closing);
+  const { account, control, books } = await openAccount(
+    folder,
+    options.accountServer ?? (await startAccountServer(folder, closing)),
+    closing,
+  );
   const cluster = await startCluster(path.join(folder, 'service'));
   closing.push(cluster.stop);
   const address = await openServiceDatabase(cluster);
@@ -139,7 +143,19 @@ async function build(folder: string, options: WorldOptions, closing: Closing): P
     erpLimits: createAccountLimits(),
   };
   const app = createApp(ctx);
-  return { cluster, address, ctx, key: key.toString('base64'), app, url: await serve(app, closing), account, control, books, wire, logLevel };
+  return {
+    cluster,
+    address,
+    ctx,
+    key: key.toString('base64'),
+    app,
+    url: await serve(app, closing),
+    account,
+    control,
+    books,
+    wire,
+    logLevel,
+  };
 }
 
 export async function openWorld(options: WorldOptions = {}): Promise<World> {

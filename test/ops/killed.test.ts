@@ -6,9 +6,9 @@ import { text } from 'node:stream/consumers';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
-import { endpointsFor } from './endpoints.ts';
 import { type ScriptedServer, startScriptedServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
+import { endpointsFor } from './endpoints.ts';
 import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
 import {
   type Company,

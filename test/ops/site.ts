@@ -15,13 +15,13 @@ import { createLog } from '../../src/core/log.ts';
 import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { writeAccountData } from '../chaos/account-data.ts';
-import { endpointsFor } from './endpoints.ts';
 import { openWire, type Wire } from '../chaos/wire.ts';
 import { type Answer, base, type Method } from '../setup/api.ts';
 import { testSettings } from '../setup/database.ts';
 import { type Call, type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
+import { endpointsFor } from './endpoints.ts';
 
 export type Reply = Pick<Answer, 'status' | 'body'> & { readonly headers: Headers; readonly text: string; readonly ms: number };
 
