@@ -26,6 +26,7 @@ import { writeRunEvent } from './run-events.store.ts';
 import { findRun, findSyncConfig, type Lease, moveRun, type RunRow, type SyncConfigRow, saveMode } from './runs.store.ts';
 import { logStep } from './steps.ts';
 import { askFilled } from './still-empty.ts';
+import { findUnreadable } from './unreadable-fields.ts';
 import { findSyncedColumns, hasUnreadableValues } from './warehouse-queries.ts';
 
 export type CreateConnector = (ctx: TenantCtx) => Promise<Connector>;
@@ -88,11 +89,13 @@ const concernsOneQuery = (error: unknown): boolean => error instanceof ErpError 
  * A record type that the stored metadata describes as unreadable, or as lacking fields that should be read, may be readable again; so may
  * records that were rejected for a value that doesn't fit the stored type of its field.
  */
-async function mayHaveReturned({ ctx, row }: Run, { recordTypes }: StoredMetadata): Promise<boolean> {
+async function mayHaveReturned({ ctx, row, config }: Run, { recordTypes }: StoredMetadata): Promise<boolean> {
   const recordType = recordTypes.find(({ name }) => name === row.record_type);
   if (recordType === undefined || !hasReadableFields(recordType)) return true;
-  const stale = (await findSyncedColumns(ctx, row.record_type))?.state.staleFields ?? {};
-  return Object.values(stale).some(({ reason }) => reason === 'unreadable') || (await hasUnreadableValues(ctx, row.record_type));
+  const synced = await findSyncedColumns(ctx, row.record_type);
+  if (synced === undefined) return false;
+  const { stale } = findUnreadable(recordType, config.fields, synced.columns, synced.state);
+  return Object.keys(stale).length > 0 || hasUnreadableValues(ctx, row.record_type);
 }
 
 /**

@@ -32,3 +32,23 @@ it.each(['full', 'incremental'] as const)('%s: records that were rejected for th
   expect(await company.run('customer', mode)).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
   expect(await company.run('customer', mode)).toMatchObject({ status: 'succeeded', counts: { rejected: 0 } });
 });
+
+it('a field that is gone while a run fails, and back at the next one, is not reported as missing', async () => {
+  const region = { table: 'customer', name: 'custentity_region', type: 'text', label: 'Region' };
+  await company.publish([
+    {
+      name: 'customers',
+      recordType: 'customer',
+      description: '',
+      fields: [{ name: 'region', source: 'custentity_region' }],
+      filters: [],
+      sorts: [],
+    },
+  ]);
+  await company.control('DELETE', '/fields/customer/custentity_region');
+  await company.control('PUT', '/faults', [{ on: { table: 'customer', kind: 'count' }, countOffset: 1 }]);
+  expect(await company.run('customer', 'full')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+  await company.control('PUT', '/faults', []);
+  await company.control('POST', '/fields', region);
+  expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded' });
+});
