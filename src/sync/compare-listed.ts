@@ -1,10 +1,10 @@
 // Lists the changed records without reading them, and compares: every id must have been read. This finds locked records, which no page
 // returns and whose omission a total count doesn't reveal, and records whose modification time lies an hour back.
 import type { Connector, ListedRecord } from '../connectors/connector.ts';
+import type { RecordColumn } from '../warehouse/columns.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
-import { canonicalText } from './compare.ts';
-import { filterUnreadIds, readLocalByIds, readStagedByIds } from './local-records.ts';
+import { filterUnreadIds, listNotStagedAs, readLocalByIds } from './local-records.ts';
 import { countMismatch, recordsUnreadable } from './proof.ts';
 import { addFacts, assertPageAdvances, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
 
@@ -28,22 +28,9 @@ type Listing = {
   readonly hasMore: boolean;
 };
 
-/**
- * The modification times of these records as they are stored, or as this run staged them, by id; undefined where the configuration doesn't
- * sync the modification time.
- */
-async function readTimes(
-  reading: RunReadContext,
-  state: RunState,
-  ids: readonly string[],
-  read: typeof readLocalByIds,
-): Promise<ReadonlyMap<string, string | null> | undefined> {
-  const { modifiedField } = reading.recordType;
-  const column = state.columns.find(({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time');
-  if (column === undefined) return undefined;
-  const rows = ids.length === 0 ? [] : await read(reading, state, [column], ids);
-  return new Map(rows.map(({ id, cells }) => [id, cells[0] ?? null]));
-}
+/** The column of the modification time; undefined where the configuration doesn't sync it. */
+const timeColumn = ({ recordType: { modifiedField } }: RunReadContext, { columns }: RunState): RecordColumn | undefined =>
+  columns.find(({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time');
 
 const idsOf = (listed: readonly ListedRecord[]): string[] => listed.map(({ id }) => id);
 
@@ -52,17 +39,19 @@ const idsOf = (listed: readonly ListedRecord[]): string[] => listed.map(({ id })
  * ERP's modification time; and those that it read with another modification time than the listed one.
  */
 async function filterMissing(reading: RunReadContext, state: RunState, listed: readonly ListedRecord[]): Promise<string[]> {
-  const staged = await readTimes(reading, state, idsOf(listed), readStagedByIds);
-  const notStaged = idsOf(listed).filter((id) => staged?.has(id) !== true);
+  const column = timeColumn(reading, state);
+  if (column === undefined || listed.length === 0) return filterUnreadIds(reading, state, idsOf(listed));
+  const differing = await listNotStagedAs(reading, state, column, listed);
+  const outdated = differing.filter(({ staged }) => staged).map(({ id }) => id);
+  const notStaged = differing.filter(({ staged }) => !staged).map(({ id }) => id);
   const unread = new Set(await filterUnreadIds(reading, state, notStaged));
   const sinceMs = Math.floor(Date.parse(state.plan.since ?? '') / 1_000) * 1_000;
   const isEarlier = ({ modifiedAt }: ListedRecord): boolean => modifiedAt !== null && Date.parse(modifiedAt) < sinceMs;
   const earlier = listed.filter((record) => unread.has(record.id) && isEarlier(record));
-  const stored = await readTimes(reading, state, idsOf(earlier), readLocalByIds);
-  for (const { id, modifiedAt } of earlier)
-    if (stored?.has(id) === true && stored.get(id) === canonicalText(modifiedAt, 'time')) unread.delete(id);
-  const outdated = listed.filter(({ id, modifiedAt }) => staged?.has(id) === true && staged.get(id) !== canonicalText(modifiedAt, 'time'));
-  return [...unread, ...idsOf(outdated)];
+  const rows = earlier.length === 0 ? [] : await readLocalByIds(reading, state, [column], idsOf(earlier));
+  const stored = new Map(rows.map(({ id, cells }) => [id, cells[0] ?? null]));
+  for (const { id, modifiedAt } of earlier) if (stored.has(id) && stored.get(id) === modifiedAt) unread.delete(id);
+  return [...unread, ...outdated];
 }
 
 /** Lists the next pages of ids, up to and including the first page with an id that must be read. */

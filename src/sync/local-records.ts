@@ -216,19 +216,24 @@ export async function readLocalByIds(
   );
 }
 
-/** Records that this run staged with these ids, with these columns as text. */
-export async function readStagedByIds(
+/**
+ * Those of the listed records that this run has not staged with the listed time in this column, which is a `time`; `staged` says whether it
+ * staged them with another one.
+ */
+export async function listNotStagedAs(
   local: LocalView,
   state: RunState,
-  columns: readonly RecordColumn[],
-  ids: readonly string[],
-): Promise<LocalRecord[]> {
+  { column }: RecordColumn,
+  listed: readonly { readonly id: string; readonly modifiedAt: string | null }[],
+): Promise<{ id: string; staged: boolean }[]> {
   const { staging } = tableNames(local, state);
-  return query<LocalRow>(
+  const type = typeOf(state);
+  return query(
     local,
-    `select id::text as id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells, false as absent, false as rejected
-     from ${staging} where run_id = $2 and id = any($1::${typeOf(state)}[])`,
-    [ids, state.runId],
+    `with s as materialized (select id, ${quoteIdentifier(column)} as at from ${staging} where run_id = $2 and id = any($1::${type}[]))
+     select l.id::text as id, s.id is not null as staged from unnest($1::${type}[], $3::timestamptz[]) l(id, at) left join s on s.id = l.id
+     where s.id is null or s.at is distinct from l.at`,
+    [listed.map(({ id }) => id), state.runId, listed.map(({ modifiedAt }) => modifiedAt)],
   );
 }
 

@@ -75,7 +75,7 @@ const questions: readonly Operation[] = [
     'deletedSince',
     'readByIds',
   ] as const),
-  ...(['count', 'scan', 'readByIds', 'scan', 'count', 'deletedSince'] as const),
+  ...(['count', 'scan', 'scan', 'readByIds', 'count', 'deletedSince'] as const),
 ];
 let expected: string[] = [];
 let calls: Operation[] = [];
