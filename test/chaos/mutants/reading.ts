@@ -155,11 +155,19 @@ export const readingMutants: readonly Mutant[] = [
     concerns: ['delete-unlisted', 'delete-many-unlisted', 'deletions:reconcile'],
   },
   {
+    name: 'scan-skipped-read',
+    without: 'records that the scan skipped and that exist are not read',
+    file: 'src/sync/scan.ts',
+    find: 'const skipped = found.absent.filter((id) => !absent.has(id));',
+    replace: 'const skipped: string[] = [];',
+    concerns: ['restore-deleted', 'delete-unlisted', 'during'],
+  },
+  {
     name: 'scan-absence-by-id',
     without: 'what a scan passed over is absent without a request by id',
     file: 'src/sync/scan.ts',
-    find: 'const absent = await filterConfirmedAbsent(reading, found.absent);',
-    replace: 'const absent = found.absent;',
+    find: 'const absent = new Set(await filterConfirmedAbsent(reading, found.absent));',
+    replace: 'const absent = new Set(found.absent);',
     concerns: ['stale-page', 'false-has-more', 'repeated-page', 'deletions:reconcile'],
   },
   {
