@@ -174,3 +174,13 @@ export function readTruth(account: Account, shape: Shape, before: Truth | undefi
     return { at, records: new Map(records), types: new Map([...shown(fields, types, ''), ...shown(lineFields, lineTypes, 'lines.')]) };
   });
 }
+
+/** Number of lines, and the sums of what is summed. */
+export function totalsOf({ lineFields }: Shape, lines: readonly string[]): string {
+  const summed = (lineFields ?? []).flatMap(({ field, isNumber }, index) =>
+    isNumber && ['quantity', 'foreignamount', 'netamount'].includes(field) ? [index] : [],
+  );
+  const parsed = lines.map((line): (string | null)[] => JSON.parse(line));
+  const sums = summed.map((index) => parsed.reduce((sum, cells) => sum + Number(cells[index] ?? 0), 0).toFixed(6));
+  return [lines.length, ...sums].join();
+}

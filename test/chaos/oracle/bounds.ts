@@ -1,6 +1,6 @@
 // How long a change may stay unseen, as docs/guarantees.md says. Everything else must be served by the first run that began after it.
 import type { RecordTypeName } from '../plan.ts';
-import { isDocument, type Shape, sourceOf, type Truth } from './account.ts';
+import { isDocument, type Shape, sourceOf, type Truth, totalsOf } from './account.ts';
 import type { Change, Moment, Part } from './history.ts';
 import type { Bound, NotedSilent } from './ledger.ts';
 import type { Content } from './served.ts';
@@ -19,6 +19,8 @@ const minuteMs = 60_000;
 const rereadMs = 15 * minuteMs;
 /** How much earlier the list of changed ids begins. */
 const relistedMs = rereadMs + 60 * minuteMs;
+/** The same for a run that finds its clock earlier than the mark, which then is no later than that clock. */
+const relistedAfterSetBackMs = relistedMs - 10 * minuteMs;
 const recentlyClosedMs = 7 * 24 * 60 * minuteMs;
 
 const volatileFields = {
@@ -38,16 +40,6 @@ function isWatched({ recordType, fields }: Shape, { cells }: Content, now: Date)
   const closed = cell('closedate') ?? cell('lastmodifieddate');
   // A day of closing has no time: a day more or less is not judged.
   return isOpen || (closed !== null && now.getTime() - Date.parse(closed) < recentlyClosedMs - 24 * 60 * minuteMs);
-}
-
-/** Number of lines, and the sums of what is summed. */
-function totalsOf({ lineFields }: Shape, lines: readonly string[]): string {
-  const summed = (lineFields ?? []).flatMap(({ field, isNumber }, index) =>
-    isNumber && ['quantity', 'foreignamount', 'netamount'].includes(field) ? [index] : [],
-  );
-  const parsed = lines.map((line): (string | null)[] => JSON.parse(line));
-  const sums = summed.map((index) => parsed.reduce((sum, cells) => sum + Number(cells[index] ?? 0), 0).toFixed(6));
-  return [lines.length, ...sums].join();
 }
 
 function boundOf(shape: Shape, part: Exclude<Part, 'presence'>, served: Content | undefined, truth: Truth, id: string, now: Date): Bound {
@@ -71,12 +63,14 @@ export type Questioned = {
   readonly served: Content | undefined;
   /** Whether the service has as many records as the account: then counts don't show that one came and another one went. */
   readonly isBalanced: boolean;
+  /** Whether the account's clock only went on during the run: then the run's own clock says at least what it began with. */
+  readonly isSteady: boolean;
 };
 
 /** Whether a value that differs from the account may do so no longer, after this run. `truth` is the state in which the run began. */
 export function isDue(
   shape: Shape,
-  { id, part, served, isBalanced }: Questioned,
+  { id, part, served, isBalanced, isSteady }: Questioned,
   change: Change | undefined,
   truth: Truth,
   run: Begun,
@@ -85,9 +79,16 @@ export function isDue(
   if (change.since.turn > run.begin.turn || run.mode === 'full') return true;
   const modified = Date.parse(truth.records.get(id)?.modified ?? '');
   const mark = run.previous.latest.getTime();
-  if (modified >= mark - (change.traced ? relistedMs : rereadMs)) return true;
+  if (modified >= mark - (change.tracedSince === null ? rereadMs : relistedMs)) return true;
+  if (change.tracedSince !== null && isSteady && modified >= run.begin.at.getTime() - relistedAfterSetBackMs) return true;
   if (part === 'presence') return hasPassed(isBalanced ? 'next-day' : 'next-run', change.since, run);
-  return hasPassed(change.traced ? 'next-day' : boundOf(shape, part, served, truth, id, run.begin.at), change.since, run);
+  const { since, tracedSince, totalsSince } = change;
+  if (tracedSince !== null && hasPassed('next-day', tracedSince, run)) return true;
+  const bound = boundOf(shape, part, served, truth, id, run.begin.at);
+  // Lines that had been wrong otherwise before their totals were.
+  if (part === 'lines' && bound === 'next-day' && totalsSince !== null && hasPassed(bound, totalsSince, run)) return true;
+  if (part === 'lines' && bound === 'next-day' && totalsSince !== since) return hasPassed('full-read', since, run);
+  return hasPassed(bound === 'next-run' && tracedSince !== null ? 'next-day' : bound, since, run);
 }
 
 /** Whether a note in the ledger excuses the part after this run; `isNew`: it was made since the run began. */

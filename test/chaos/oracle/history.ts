@@ -1,14 +1,16 @@
 // The account's states since a run began, and since when each value of the account is what it is: by these two, what a version serves is
 // right, not yet due, or wrong.
-import { type Account, readTruth, type Shape, type TrueRecord, type Truth } from './account.ts';
+import { type Account, readTruth, type Shape, type TrueRecord, type Truth, totalsOf } from './account.ts';
 
 /** A moment of the account. Its clock may go back: `day` and `latest` are the latest seen until then, `turn` counts what was seen. */
 export type Moment = { readonly turn: number; readonly at: Date; readonly day: string; readonly latest: Date };
 /** When a value became other than it had last been served. */
 export type Change = {
   readonly since: Moment;
-  /** Whether a later modification time of the record or of its lines shows that something changed. */
-  traced: boolean;
+  /** Since when a later modification time of the record or of its lines shows that something changed. */
+  tracedSince: Moment | null;
+  /** Of lines: since when their number or sums are other than they had last been served. */
+  totalsSince: Moment | null;
 };
 
 /** What a change concerns: a field by its place in the shape, the lines, or whether the record exists. */
@@ -37,9 +39,13 @@ export function dayOf(at: Date, timeZone: string): string {
   return new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(at);
 }
 
-/** Whether some modification time shows that the record changed. */
+const latestOf = ({ linesModified }: TrueRecord): string => linesModified.split(',').sort().at(-1) ?? '';
+/** Whether some modification time shows that the record changed: a line that came or went with an old time doesn't. */
 const isTraced = (old: TrueRecord | undefined, now: TrueRecord | undefined): boolean =>
-  old !== undefined && now !== undefined && (old.modified !== now.modified || old.linesModified !== now.linesModified);
+  old !== undefined && now !== undefined && (old.modified !== now.modified || latestOf(now) > latestOf(old));
+
+const haveOtherTotals = (shape: Shape, old: TrueRecord | undefined, now: TrueRecord | undefined): boolean =>
+  totalsOf(shape, old?.lines ?? []) !== totalsOf(shape, now?.lines ?? []);
 
 const linesText = (record: TrueRecord): string => record.lines?.join() ?? '';
 
@@ -58,15 +64,24 @@ export function openHistory(account: Account, shape: Shape): History {
   let firstTypes: Truth['types'] | undefined;
   let present: Moment = { turn: 0, at: new Date(0), day: '', latest: new Date(0) };
   const changes = new Map<string, Map<Part, Change>>();
+  const vanished = new Map<string, { readonly record: TrueRecord; readonly since: Moment }>();
 
   const compare = (before: Truth, after: Truth, since: Moment): void => {
     for (const id of new Set([...before.records.keys(), ...after.records.keys()])) {
-      const [old, now] = [before.records.get(id), after.records.get(id)];
-      if (old === now) continue;
-      const traced = isTraced(old, now);
+      const [held, now] = [before.records.get(id), after.records.get(id)];
+      if (held === now) continue;
+      if (held !== undefined && now === undefined) vanished.set(id, { record: held, since });
+      // A record that returns is compared with what it was when it disappeared, which may still be served.
+      const gone = held === undefined ? vanished.get(id) : undefined;
+      const old = held ?? gone?.record;
+      const seen = { tracedSince: isTraced(old, now) ? since : null, totalsSince: haveOtherTotals(shape, old, now) ? since : null };
       const known = changes.get(id) ?? new Map<Part, Change>();
-      if (traced) for (const change of known.values()) change.traced = true;
-      for (const part of partsOf(old, now)) if (!known.has(part)) known.set(part, { since, traced });
+      for (const change of known.values()) {
+        change.tracedSince ??= seen.tracedSince;
+        change.totalsSince ??= seen.totalsSince;
+      }
+      if (held === undefined && !known.has('presence')) known.set('presence', { since, ...seen });
+      for (const part of partsOf(old, now)) if (!known.has(part)) known.set(part, { since: gone?.since ?? since, ...seen });
       if (known.size > 0) changes.set(id, known);
     }
   };
@@ -100,8 +115,15 @@ export function openHistory(account: Account, shape: Shape): History {
       const [then, next, last] = [states[index], states[index + 1], states.at(-1)];
       for (const settled of part === 'all' ? [...known.keys()] : [part]) {
         if (then === undefined || next === undefined || last === undefined) known.delete(settled);
-        else if (known.has(settled))
-          known.set(settled, { since: next.moment, traced: isTraced(then.truth.records.get(id), last.truth.records.get(id)) });
+        else if (known.has(settled)) {
+          const [old, now] = [then.truth.records.get(id), last.truth.records.get(id)];
+          const { moment: since } = next;
+          known.set(settled, {
+            since,
+            tracedSince: isTraced(old, now) ? since : null,
+            totalsSince: haveOtherTotals(shape, old, now) ? since : null,
+          });
+        }
       }
       if (known.size === 0) changes.delete(id);
     },

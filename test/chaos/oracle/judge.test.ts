@@ -82,7 +82,7 @@ function judged({ account, served, before = served, change, run = {}, named = {}
 }
 
 const right = ['same', 'Label', '5'];
-const silently = (day: string): Change => ({ since: momentOf(5, day), traced: false });
+const silently = (day: string): Change => ({ since: momentOf(5, day), tracedSince: null, totalsSince: null });
 
 describe('what a green run may serve', () => {
   it('is what the account has', () => {
@@ -97,7 +97,7 @@ describe('what a green run may serve', () => {
     expect(judged(wrong)).toEqual([]);
     expect(judged({ ...wrong, named: { completeSince: new Date('2011-09-04T00:00:00Z') } })).toEqual(['green']);
     expect(judged({ ...wrong, run: { mode: 'full' } })).toEqual(['green']);
-    expect(judged({ ...wrong, change: { ...silently('2011-09-03'), traced: true } })).toEqual(['green']);
+    expect(judged({ ...wrong, change: { ...silently('2011-09-03'), tracedSince: momentOf(5, '2011-09-03') } })).toEqual(['green']);
     expect(judged({ ...wrong, account: { 1: recordOf(right, '2011-09-05T11:00:00Z') } })).toEqual(['green']);
   });
 

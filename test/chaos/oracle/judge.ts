@@ -96,18 +96,22 @@ function isKnown({ history, notes }: Bench, { id, part, served }: Difference): b
   return notes.kept(recordType).has(id) && (isHidden || history.states().some(({ truth }) => !truth.records.has(id)));
 }
 
+/** No run takes this long. */
+const steadyMs = 5 * 60_000;
+
 function judgeValues(bench: Bench, ended: Ended): void {
   const { history, blame } = bench;
   const { run, named, begun, snapshot } = ended;
   const [first] = history.states();
   if (first === undefined) return;
+  const isSteady = history.states().every(({ moment }) => moment.at.getTime() - begun.begin.at.getTime() < steadyMs);
   const isBalanced = history.states().some(({ truth }) => truth.records.size === snapshot.total);
   const found = compareList(history, snapshot, acceptedFields(history, bench.notes, named));
   const isNoted = excusesOf(bench, found, begun);
   const wrong = found.filter((difference) => {
     if (isNamed(bench, difference, ended) || isKnown(bench, difference) || isNoted(difference)) return false;
     const change = history.change(difference.id, difference.part);
-    return isDue(history.shape, { ...difference, isBalanced }, change, first.truth, begun);
+    return isDue(history.shape, { ...difference, isBalanced, isSteady }, change, first.truth, begun);
   });
   blame(run.status === 'succeeded' ? 'green' : 'unnamed', few(wrong.map(({ message }) => `${run.mode} ${run.status} run: ${message}`)));
 }
