@@ -1,5 +1,6 @@
 // One run from claim to outcome: prepare → read pages → prove → publish → copy the outcome. Start at `executeRun`, at the end.
 // It may stop anywhere and be resumed by another process: every step checks the lease; each page and the publish take effect once.
+import { isDeepStrictEqual } from 'node:util';
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
 import { ErpError } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -85,46 +86,48 @@ const isComplete = ({ recordTypes }: StoredMetadata): boolean =>
 /** Whether the error concerns one request rather than the whole connection: then this run uses the stored metadata. */
 const concernsOneQuery = (error: unknown): boolean => error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
 
-/**
- * A record type that the stored metadata describes as unreadable, or as lacking fields that should be read, may be readable again; so may
- * records that were rejected for a value that doesn't fit the stored type of its field.
- */
+/** A record type that the stored metadata describes as unreadable, or as lacking fields that should be read, may be readable again. */
 async function mayHaveReturned({ ctx, row, config }: Run, { recordTypes }: StoredMetadata): Promise<boolean> {
   const recordType = recordTypes.find(({ name }) => name === row.record_type);
   if (recordType === undefined || !hasReadableFields(recordType)) return true;
   const synced = await findSyncedColumns(ctx, row.record_type);
   if (synced === undefined) return false;
   const { stale } = findUnreadable(recordType, config.fields, synced.columns, synced.state);
-  return Object.keys(stale).length > 0 || hasUnreadableValues(ctx, row.record_type);
+  return Object.keys(stale).length > 0;
 }
+
+/** `isFresh`: it was read from the ERP, or could not be, at the start of this attempt. */
+type LoadedMetadata = { readonly metadata: StoredMetadata; readonly isFresh: boolean };
 
 /**
  * Reads the metadata again when it is old, so that new fields are detected, or after an attempt whose query the ERP rejected; and that of
  * the run's record type while it lacks fields that should be read.
  */
-async function loadMetadata(run: Run, connector: Connector): Promise<StoredMetadata> {
+async function loadMetadata(run: Run, connector: Connector): Promise<LoadedMetadata> {
   const { ctx, row, signal } = run;
   const stored = row.error?.staleMetadata === true ? undefined : await readStoredMetadata(ctx);
-  if (stored === undefined || !isComplete(stored)) return fetchAndStoreMetadata(ctx, connector, signal);
+  if (stored === undefined || !isComplete(stored)) return { metadata: await fetchAndStoreMetadata(ctx, connector, signal), isFresh: true };
   const isOld = ctx.clock.now().getTime() - stored.refreshedAt.getTime() > ctx.settings.sync.metadataMaxAgeMs;
-  if (!isOld && !(await mayHaveReturned(run, stored))) return stored;
-  const refreshed = isOld
-    ? fetchAndStoreMetadata(ctx, connector, signal)
-    : fetchAndStoreRecordType(ctx, connector, row.record_type, signal);
-  return refreshed.catch((error: unknown) => {
+  if (!isOld && !(await mayHaveReturned(run, stored))) return { metadata: stored, isFresh: false };
+  try {
+    const read = isOld ? fetchAndStoreMetadata(ctx, connector, signal) : fetchAndStoreRecordType(ctx, connector, row.record_type, signal);
+    return { metadata: await read, isFresh: true };
+  } catch (error) {
     if (!concernsOneQuery(error)) throw error;
     ctx.log.warn({ err: error }, "could not refresh the ERP's metadata; using the stored metadata");
-    return stored;
-  });
+    return { metadata: stored, isFresh: true };
+  }
 }
 
 const hasReadableFields = ({ fields }: RecordTypeMetadata): boolean => fields.some(({ name, syncable }) => syncable && name !== 'id');
 
+type ReadableRecordType = { readonly recordType: RecordTypeMetadata; readonly isFresh: boolean };
+
 /** The record type as the current metadata describes it. Throws an `ErpError` `RECORD_TYPE_UNAVAILABLE` when the role can't read it. */
-async function getReadableRecordType(run: Run, connector: Connector): Promise<RecordTypeMetadata> {
+async function getReadableRecordType(run: Run, connector: Connector): Promise<ReadableRecordType> {
   const { row } = run;
-  const { recordTypes } = await loadMetadata(run, connector);
-  const recordType = recordTypes.find(({ name }) => name === row.record_type);
+  const { metadata, isFresh } = await loadMetadata(run, connector);
+  const recordType = metadata.recordTypes.find(({ name }) => name === row.record_type);
   if (recordType === undefined || !hasReadableFields(recordType)) {
     throw new ErpError(
       'forbidden',
@@ -133,7 +136,30 @@ async function getReadableRecordType(run: Run, connector: Connector): Promise<Re
       { fix: 'Grant the integration role permission to view it, or enable its feature in the ERP; the next run then reads it.' },
     );
   }
-  return recordType;
+  return { recordType, isFresh };
+}
+
+const typesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): unknown =>
+  fields.map(({ name, type, syncable, fields: ofLines }) => [
+    name,
+    type,
+    syncable,
+    ofLines?.map((line) => [line.name, line.type, line.syncable]),
+  ]);
+
+/**
+ * After a run rejected values that don't fit the types of their fields: throws an `ErpError` of stale metadata when the ERP says other types
+ * by now, so that the next attempt reads with those.
+ */
+async function assertTypesAreCurrent(run: Run, connector: Connector, { recordType, isFresh }: ReadableRecordType): Promise<void> {
+  const { ctx, row, signal } = run;
+  if (isFresh || !(await hasUnreadableValues(ctx, row.record_type))) return;
+  const [current] = await connector.metadata(signal, [row.record_type]);
+  signal.throwIfAborted();
+  if (current === undefined || isDeepStrictEqual(typesOf(current), typesOf(recordType))) return;
+  throw new ErpError('query', 'FIELD_NOT_SYNCABLE', `Fields of ${row.record_type} have other types than when the metadata was read`, {
+    fix: 'Run the sync again.',
+  });
 }
 
 async function reportStart({ ctx, lease, row }: Run, { state, unreadable, fields }: PreparedRun): Promise<void> {
@@ -191,7 +217,8 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
   const { ctx, lease, signal } = run;
   const connector = await createConnectorOrFail(requests.ctx, createConnector);
   await updateTenantSchema(ctx, ctx.organizationId);
-  const recordType = await getReadableRecordType(run, connector);
+  const readable = await getReadableRecordType(run, connector);
+  const { recordType } = readable;
   const request = { recordType, configuredFields: run.config.fields, requestedMode: run.row.mode };
   const prepared = await prepareRun(ctx, lease, request, {
     readClock: () => readErpClock(ctx, connector, signal),
@@ -216,6 +243,7 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
   const { mode } = prior.plan;
   const { state, proof } = mode === 'full' ? await readFull(reading) : await readIncremental(reading);
   signal.throwIfAborted();
+  if (state.counters.rejected > 0) await assertTypesAreCurrent(run, connector, readable);
   await recordSignIn(ctx, run.connection);
   logStep(ctx, 'proof', { checks: proof.length, passed: proof.filter(({ passed }) => passed).length });
   await startPublishing(run, state, { proof, error: null });

@@ -47,8 +47,9 @@ async function becomeGreen(scene: Scene, recordType: RecordTypeName): Promise<vo
 async function endPass(scene: Scene, recordType: RecordTypeName, quietSince: Date): Promise<void> {
   for (let attempt = 1; attempt <= maxPassRuns; attempt += 1) {
     const { run, named } = await scene.runOne(recordType, 'incremental');
-    if (run.status !== 'succeeded') return stuck(scene, `${recordType}: a run after quiet is ${run.status}: ${JSON.stringify(run.error)}`);
-    if (named.completeSince !== null && named.completeSince >= quietSince) return;
+    if (run.status === 'failed') return stuck(scene, `${recordType}: a run after quiet is ${run.status}: ${JSON.stringify(run.error)}`);
+    if (run.status === 'partial') await decide(scene, recordType, attempt, named.stale);
+    else if (named.completeSince !== null && named.completeSince >= quietSince) return;
   }
   stuck(scene, `${recordType}: after ${maxPassRuns} runs, not all records were read in full`);
 }

@@ -78,8 +78,8 @@ export const columnMutants: readonly Mutant[] = [
     name: 'unreadable-asked-again',
     without: 'metadata is not read again while a field is unreadable',
     file: 'src/sync/execute-run.ts',
-    find: 'return Object.keys(stale).length > 0 ||',
-    replace: 'return',
+    find: 'return Object.keys(stale).length > 0;',
+    replace: 'return false;',
     concerns: ['bad-column', 'field-removed', 'field-returned', 'hidden-line-column'],
   },
   {
