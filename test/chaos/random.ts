@@ -25,10 +25,9 @@ export function randomOf(seed: number): Random {
     next,
     between,
     chance: (probability) => next() < probability,
-    pick(items) {
-      const found = items[between(0, items.length - 1)];
-      if (found === undefined) throw new RangeError('nothing to pick from');
-      return found;
+    pick<T>(items: readonly T[]): T {
+      if (items.length === 0) throw new RangeError('nothing to pick from');
+      return items[between(0, items.length - 1)] as T; // which may be undefined itself
     },
     sample(items, count) {
       const left = new Set(items.keys());
