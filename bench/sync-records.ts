@@ -119,7 +119,7 @@ const createLine = (n: number, line: number): SourceLine => ({
 const linesPerRecord = [1, 2, 3];
 
 /** The ERP's totals of a record's lines, which are the same in each of its versions. */
-function createLineTotals(n: number): LineTotals {
+export function createLineTotals(n: number): LineTotals {
   let [quantity, cents] = [0, 0];
   for (const line of linesPerRecord) {
     quantity -= 1 + scatter(n, 620 + line, 48);
@@ -161,6 +161,7 @@ export type RecordSource = {
   record(n: number): SourceRecord;
   changedRecently(n: number): boolean;
   modifiedAt(n: number): string | null;
+  lineTotals(n: number): LineTotals;
 };
 
 /** Interns equal strings, so that records held in memory are few objects and slow down the garbage collector less. */
@@ -196,6 +197,7 @@ export const createLazySource = (count: number, versionOf: (n: number) => number
   record: (n) => createRecord(n, versionOf(n)),
   changedRecently: (n) => versionOf(n) > 0,
   modifiedAt: (n) => modifiedAtOf(versionOf(n)),
+  lineTotals: createLineTotals,
 });
 
 /** Creating records isn't the service's work, so it blocks the event loop no longer than this at a time. */
@@ -215,8 +217,8 @@ function idsAfter({ count }: RecordSource, afterId: string | null, limit: number
   return { ids, hasMore: false };
 }
 
-const createLineReader = (existingIds: (ids: readonly string[]) => number[]): LineReader => ({
-  totals: async ({ ids }) => existingIds(ids).map(createLineTotals),
+const createLineReader = (current: () => RecordSource, existingIds: (ids: readonly string[]) => number[]): LineReader => ({
+  totals: async ({ ids }) => existingIds(ids).map((n) => current().lineTotals(n)),
   listChanged: async () => {
     throw new RangeError('lines have no modification time of their own');
   },
@@ -269,6 +271,6 @@ export function createBenchConnector(current: () => RecordSource, { onPage, onCo
       return pageOf(ids, hasMore);
     },
     deletedSince: async () => ({ available: true, deleted: [] }),
-    lines: createLineReader(existingIds),
+    lines: createLineReader(current, existingIds),
   };
 }
