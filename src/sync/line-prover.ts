@@ -2,7 +2,14 @@
 // aggregate request per page. Records that differ are read again by id; what still differs fails the run.
 import type { Connector, RecordPage, RecordTypeMetadata, SourceRecord } from '../connectors/connector.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
-import { compareReadLines, type DifferingLines, describeCompared, findComparableLines } from './line-totals.ts';
+import {
+  type ComparableLines,
+  compareReadLines,
+  type DifferingLines,
+  describeCompared,
+  findComparableLines,
+  requestTotals,
+} from './line-totals.ts';
 import { ProofFailed } from './retry.ts';
 
 const idsPerTotals = 1_000;
@@ -42,14 +49,35 @@ async function rereadPages({ connector, recordType, fields, signal }: LineProver
   return pages;
 }
 
+/**
+ * Records that differ and were not returned again have been deleted since: throws `ProofFailed` `LINES_MISMATCH` when the ERP still has lines
+ * of one of them. Makes no request where all were returned, or had no lines left before.
+ */
+async function assertGone(
+  options: LineProverOptions,
+  lines: ComparableLines,
+  differing: readonly DifferingLines[],
+  pages: readonly RecordPage[],
+): Promise<void> {
+  const returned = new Set(pages.flatMap((page) => [...page.records, ...page.rejected]).map(({ id }) => id));
+  const missing = differing.filter(({ id, erp }) => erp > 0 && !returned.has(id));
+  for (let start = 0; start < missing.length; start += idsPerTotals) {
+    const batch = missing.slice(start, start + idsPerTotals);
+    const ids = batch.map(({ id }) => id);
+    const { totals } = await requestTotals(options, lines, ids, null);
+    const living = batch.filter(({ id }) => totals.has(id));
+    if (living.length > 0) throw linesMismatch(living);
+  }
+}
+
 /** What was read again of some records, and what was compared; `lines` is null where nothing could be. */
 type ProvedLines = { readonly again: readonly RecordPage[]; readonly lines: LineFacts | null };
 /** Proves the lines of records that were read. */
 export type LineProver = (records: readonly SourceRecord[]) => Promise<ProvedLines>;
 
 /**
- * The prover rejects with `ProofFailed` `LINES_MISMATCH` when lines still differ after repeated reads, and with the connector's errors. A
- * record that was deleted after it was read is left to the next run.
+ * The prover rejects with `ProofFailed` `LINES_MISMATCH` when lines still differ after repeated reads or can't be read again, and with the
+ * connector's errors. A record that was deleted after it was read is left to the next run.
  */
 export function createLineProver(options: LineProverOptions): LineProver {
   const lines = findComparableLines(options, options.state);
@@ -69,6 +97,7 @@ export function createLineProver(options: LineProverOptions): LineProver {
         options,
         differing.map(({ id }) => id),
       );
+      await assertGone(options, lines, differing, pages);
       again.push(...pages);
       pending = pages.flatMap((page) => page.records);
       if (round === 0) reread = pending.length;

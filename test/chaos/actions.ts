@@ -2,6 +2,7 @@
 import type { Company } from './company.ts';
 import { type Disaster, strikeDisaster } from './disasters.ts';
 import { edit } from './edits.ts';
+import { beginExact, type ExactHold, write } from './exact.ts';
 import { decideDeletions } from './faults/approval.ts';
 import type { Ending, FaultStage } from './faults/fault.ts';
 import { faults } from './faults/index.ts';
@@ -24,7 +25,7 @@ export type Stage = {
   /** Records what the account holds now, for the runs in progress. */
   readonly onChange: () => Promise<void>;
 };
-type Held = { readonly fault: StateFault; readonly recordType: RecordTypeName; rounds: number; readonly end: Ending };
+type Held = { readonly fault: StateFault | null; readonly recordType: RecordTypeName; rounds: number; readonly end: Ending };
 export type Actions = {
   /** Carries it out, or begins it. Rejects when the simulation itself can't. */
   perform(action: Action): Promise<void>;
@@ -67,6 +68,9 @@ function openHolds(stage: FaultStage) {
       });
       holds.push({ fault, recordType, rounds, end });
     },
+    async beginExact(action: ExactHold): Promise<void> {
+      holds.push({ fault: null, recordType: action.recordType, rounds: action.rounds, end: await beginExact(stage, action) });
+    },
     async end(all: boolean): Promise<void> {
       for (const held of holds) held.rounds -= 1;
       for (const held of holds.filter(({ rounds }) => all || rounds <= 0)) {
@@ -92,9 +96,9 @@ export function openActions(given: Stage): Actions {
     striking.catch(() => undefined);
   };
 
-  const decide = async ({ recordType, seed }: Extract<Action, { do: 'approve' }>): Promise<void> => {
+  const decide = async (action: Extract<Action, { do: 'approve' }>): Promise<void> => {
     report.coverage.approve.injected += 1;
-    await decideDeletions(stage, recordType, seed, () => {
+    await decideDeletions(stage, action, () => {
       report.coverage.approve.hit += 1;
     });
   };
@@ -120,6 +124,15 @@ export function openActions(given: Stage): Actions {
           return holds.begin(action);
         case 'approve':
           return decide(action);
+        case 'write':
+          await write(world.control, action);
+          return onChange();
+        case 'refresh':
+          await stage.company.ask([200, 202], () => stage.company.api('post', '/netsuite/metadata/refresh'));
+          return;
+        case 'lie':
+        case 'hide':
+          return holds.beginExact(action);
         default:
           return strike(action);
       }

@@ -17,8 +17,11 @@ async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): 
 
 const publishWithinMs = 1_200;
 
-/** Waits until a publish of that record type is just before its first change, and acts there; returns whether one came. */
-async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: () => Promise<void>): Promise<boolean> {
+/**
+ * Waits until a publish of that record type is just before its first change, and acts there, or with `after` as soon as others see one of
+ * its changes; returns whether one came.
+ */
+async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: () => Promise<void>, after: boolean): Promise<boolean> {
   const { world, company } = stage;
   const holder = await world.ctx.db.data.connect();
   holder.on('error', () => undefined);
@@ -33,7 +36,8 @@ async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: (
       return rows.length === 0 ? undefined : true;
     };
     const isMet = await asAdmin(stage, (admin) => waitFor('a publish', look(admin), publishWithinMs).catch(() => false));
-    await strike();
+    if (after) await strikeAfterPublish(stage, recordType, () => holder.query('rollback'), strike);
+    else await strike();
     return isMet;
   } finally {
     await holder.query('rollback').catch((error: Error) => {
@@ -41,6 +45,34 @@ async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: (
     });
     holder.release(lost);
   }
+}
+
+/** Lets the publish go on and acts when some of its rows or its outcome can be seen, while the run's row in the queue can't be changed. */
+async function strikeAfterPublish(
+  stage: Stage,
+  recordType: RecordTypeName,
+  goOn: () => Promise<unknown>,
+  strike: () => Promise<void>,
+): Promise<void> {
+  const { world, company } = stage;
+  const { schema } = company;
+  const { rows } = await world.ctx.db.data.query<{ name: string; ended: string[] }>(
+    `select active_table as name, array(select run_id::text from ${schema}.run_state where outcome is not null) as ended
+     from ${schema}.record_state where record_type = $1`,
+    [recordType],
+  );
+  const [before] = rows;
+  const seen = `select 1 from ${schema}.run_state where record_type = $1 and outcome is not null and run_id <> all($2::uuid[])
+    union all select 1 from ${schema}."${before?.name}" t join ${schema}.record_state s on s.record_type = $1 and t.generation > s.generation`;
+  await asAdmin(stage, async (admin) => {
+    const queue = await admin.transaction();
+    await queue('sync_runs').where({ organization_id: company.organizationId }).forUpdate().select('id');
+    await goOn();
+    const look = async () => ((await world.ctx.db.data.query(seen, [recordType, before?.ended])).rows.length === 0 ? undefined : true);
+    await waitFor('a publication', look, publishWithinMs);
+    await strike();
+    await queue.rollback();
+  });
 }
 
 /** The processes that work on runs of this company. */
@@ -100,7 +132,7 @@ export async function strikeDisaster(stage: Stage, action: Disaster): Promise<vo
   });
   if (action.when === 'reading' || !isSetUp) await strikeNow();
   else {
-    const met = await strikePublish(stage, action.recordType, strikeNow);
+    const met = await strikePublish(stage, action.recordType, strikeNow, action.when === 'published');
     stage.report.note(`${action.do} while publishing ${action.recordType}: ${met ? 'met' : 'no publish came'}`);
   }
   await follow();

@@ -1,6 +1,7 @@
 // Turns a seed into everything that will happen: pure, so that a failing seed can be shown, replayed and shortened. What hits a running
 // run is triggered by the count of its requests to the ERP, not by time. Each action brings the seed of its own details: without some of
 // its actions a plan means the same as before.
+import type { ExactAction } from './exact.ts';
 import {
   type EditKind,
   editKinds,
@@ -16,22 +17,33 @@ import { type Random, randomOf } from './random.ts';
 
 export type { EditKind, RecordTypeName, RequestFault, StateFault } from './plan-names.ts';
 
-export type Moment = { readonly when: 'reading' | 'publishing'; readonly delayMs: number };
+/** `published`: changed rows are there, and the queue doesn't know yet; seeds don't draw it. */
+export type Moment = { readonly when: 'reading' | 'publishing' | 'published'; readonly delayMs: number };
 export type Action =
   | { readonly do: 'edit'; readonly kind: EditKind; readonly seed: number }
   | { readonly do: 'step-clock'; readonly minutes: number }
   | { readonly do: 'fault'; readonly fault: RequestFault; readonly times: number }
   | { readonly do: 'hold'; readonly fault: StateFault; readonly recordType: RecordTypeName; readonly rounds: number; readonly seed: number }
   /** A person decides about the deletions that wait for approval, and accepts missing fields. */
-  | { readonly do: 'approve'; readonly recordType: RecordTypeName; readonly seed: number }
+  | { readonly do: 'approve'; readonly recordType: RecordTypeName; readonly seed: number; readonly decision?: Decision }
   | ({ readonly do: 'kill'; readonly recordType: RecordTypeName } & Moment)
   | ({ readonly do: 'stop'; readonly recordType: RecordTypeName } & Moment)
   /** A worker process stands still for longer than its lease; another one takes over, and both go on. */
-  | ({ readonly do: 'freeze'; readonly recordType: RecordTypeName } & Moment);
+  | ({ readonly do: 'freeze'; readonly recordType: RecordTypeName } & Moment)
+  | ExactAction;
+export type Decision = 'all' | 'part' | 'reject' | 'look' | 'take back';
+/** `asking`: only requests whose body, or path when they have none, contains this text are counted. */
+export type During = { readonly afterRequests: number; readonly asking?: string; readonly action: Action };
 export type Round = {
   readonly full: boolean;
   readonly before: readonly Action[];
-  readonly during: readonly { readonly afterRequests: number; readonly action: Action }[];
+  readonly during: readonly During[];
+  /** Each of its runs must succeed. */
+  readonly green?: true;
+  /** Each of its runs must succeed or be partial. */
+  readonly published?: true;
+  /** They give callers no change to follow. */
+  readonly unchanged?: true;
 };
 export const timeZones = ['Europe/London', 'America/Los_Angeles'] as const;
 export type Plan = {
@@ -50,6 +62,8 @@ export type Plan = {
   readonly paymentTouchesInvoice: boolean;
   readonly reader: boolean;
   readonly rounds: readonly Round[];
+  /** Without the quiet phase at the end. */
+  readonly quiet?: false;
 };
 
 export const has = ({ rounds }: Plan, kind: 'kill' | 'stop' | 'freeze'): boolean =>
@@ -111,7 +125,7 @@ const place = (random: Random, rounds: Round[], first: number, action: Action, i
 
 function roundOf(random: Random, recordTypes: readonly RecordTypeName[], index: number): Round {
   const before: Action[] = [];
-  const during: Round['during'][number][] = [];
+  const during: During[] = [];
   if (index > 0) {
     for (let n = random.between(3, 9); n > 0; n -= 1) before.push(editOf(random));
     if (random.chance(0.4)) before.push(stepOf(random));

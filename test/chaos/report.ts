@@ -19,7 +19,7 @@ type Ends = Record<RunEnd, number>;
 export type Coverage = Record<CoverageKind, { injected: number; hit: number; ends: Ends }>;
 
 /** Which promise was broken. */
-export type ViolationKind = 'final' | 'green' | 'mixed' | 'deleted' | 'skipped' | 'stuck' | 'unnamed';
+export type ViolationKind = 'final' | 'green' | 'mixed' | 'deleted' | 'skipped' | 'needless' | 'stuck' | 'unnamed';
 export type Violation = { readonly kind: ViolationKind; readonly message: string };
 
 export type Report = {

@@ -1,6 +1,7 @@
-// npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17]  [--mutant page-fence] [--no-shrink | --shrink] [--log warn] [--diary]
-// npm run test:chaos -- --mutations [--mutant page-fence] [--seeds 12] [--minutes 240]
-// Plays seeds one after the other and prints what each covered; or plays seeds against mutants of the service until one turns red. Exits
+// npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17]  [--mutant page-order] [--no-shrink | --shrink] [--log warn] [--diary]
+// npm run test:chaos -- --mutations [--mutant page-order] [--mutant a,b] [--seeds 12] [--minutes 240]
+// Plays seeds one after the other and prints what each covered; or plays the history of each mutant of the service against it, and seeds
+// until one turns red (--seeds 0: only histories). Exits
 // with 1 when a promise was broken or a mutant survived, and prints how to replay it and the shortest steps that break it.
 import { parseArgs } from 'node:util';
 import { findMutant, mutants } from './mutants/catalog.ts';
@@ -27,11 +28,13 @@ const { values } = parseArgs({
   },
 });
 const minuteMs = 60_000;
+const named = values.mutant.flatMap((names) => names.split(','));
 const first = Number(values.seed ?? values.from);
 const count = values.seed === undefined ? Number(values.seeds ?? (values.mutations ? 12 : 100)) : 1;
 const times = [values.minutes, values['shrink-minutes']].map(Number);
-if (![first, count].every((number) => Number.isInteger(number) && number > 0) || !times.every((minutes) => minutes > 0)) {
-  console.error('Usage: npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] | --mutations [--mutant page-fence]');
+const least = values.mutations ? 0 : 1;
+if (!Number.isInteger(first) || first < 1 || !Number.isInteger(count) || count < least || !times.every((minutes) => minutes > 0)) {
+  console.error('Usage: npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] | --mutations [--mutant page-order]');
   process.exit(2);
 }
 const [maxMs = 0, maxShrinkMs = 0] = times.map((minutes) => minutes * minuteMs);
@@ -48,7 +51,7 @@ const until = (ms: number): (() => boolean) => {
   return () => performance.now() < end && !isAsked;
 };
 
-const again = (seed: number): string => `npm run test:chaos -- --seed ${seed}${values.mutant.map((name) => ` --mutant ${name}`).join('')}`;
+const again = (seed: number): string => `npm run test:chaos -- --seed ${seed}${named.map((name) => ` --mutant ${name}`).join('')}`;
 
 function tell(report: Report): void {
   const { seed, violations, runs, tookMs, diary } = report;
@@ -96,7 +99,7 @@ async function play(world: World): Promise<Report[]> {
 
 async function playSeeds(world: World): Promise<boolean> {
   const startedMs = performance.now();
-  const [mutant] = values.mutant.map((name) => findMutant(name));
+  const [mutant] = named.map((name) => findMutant(name));
   const reports = await play(mutant === undefined ? world : { ...world, mutant: mutant.name });
   const failed = reports.filter(({ violations }) => violations.length > 0).map(({ seed }) => seed);
   console.log(tableOf(reports));
@@ -108,8 +111,8 @@ async function playSeeds(world: World): Promise<boolean> {
 
 /** A mutant that no seed was played against for lack of time survives, too. */
 async function playMutants(world: World): Promise<boolean> {
-  const wanted = values.mutant.length === 0 ? mutants : values.mutant.map((name) => findMutant(name));
-  const settings = { seeds: count, among: 300, mayGoOn: until(maxMs), tell: (line: string) => console.log(line) };
+  const wanted = named.length === 0 ? mutants : named.map((name) => findMutant(name));
+  const settings = { seeds: count, among: 300, mayGoOn: until(maxMs), tell: (line: string) => console.log(line), diary: values.diary };
   const checked = await checkMutants(world, wanted, settings);
   console.log(`\n${tableOfMutants(checked)}`);
   if (checked.length < wanted.length) console.log(`${wanted.length - checked.length} mutants were not played: the time was up`);

@@ -58,6 +58,6 @@ describe('the printed test', () => {
     expect(() => stripTypeScriptTypes(text)).not.toThrow();
     const [, written = ''] = /const plan: Plan = (\{.*?\n\});/s.exec(text) ?? [];
     expect(new Function(`return ${written}`)()).toEqual(plan);
-    expect(testOf(plan, 'page-order')).toContain('simulate({ ...world, mutant: "page-order" }, plan)');
+    expect(testOf(plan, 'full-count')).toContain('simulate({ ...world, mutant: "full-count" }, plan)');
   });
 });

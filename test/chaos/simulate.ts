@@ -52,14 +52,36 @@ async function judgeRun({ company, oracle, report }: Scene, recordType: RecordTy
 }
 
 /** Every record type concurrently, each run judged when it ends. */
-async function syncAll(scene: Scene, turns: Turns, full: boolean): Promise<void> {
-  const { company, plan } = scene;
+async function syncAll(scene: Scene, turns: Turns, { full, green, published }: Round): Promise<void> {
+  const { company, plan, report } = scene;
   await Promise.all(
     plan.recordTypes.map(async (recordType) => {
       const { id } = await company.sync(recordType, full ? 'full' : 'incremental');
-      await turns(() => judgeRun(scene, recordType, id));
+      const { run } = await turns(() => judgeRun(scene, recordType, id));
+      const isExpected = run.status === 'succeeded' || (run.status === 'partial' ? green !== true : green !== true && published !== true);
+      if (isExpected) return;
+      const message = `${recordType}: a run that must ${green === true ? 'succeed' : 'be published'} is ${run.status}: ${JSON.stringify(run.error)}`;
+      report.violations.push({ kind: 'stuck', message });
     }),
   );
+}
+
+/** What is still to happen during a round, by the requests seen so far. */
+function openAhead(during: Round['during']) {
+  const ahead = [...during].sort((a, b) => a.afterRequests - b.afterRequests).map((event) => ({ ...event, seen: 0 }));
+  const take = (isDue: (event: (typeof ahead)[number]) => boolean): Action[] => {
+    const due = ahead.filter(isDue);
+    for (const event of due) ahead.splice(ahead.indexOf(event), 1);
+    return due.map(({ action }) => action);
+  };
+  return {
+    /** Before this request is answered. */
+    due(question: string): Action[] {
+      for (const event of ahead) if (question.includes(event.asking ?? '')) event.seen += 1;
+      return take(({ seen, afterRequests }) => seen >= afterRequests);
+    },
+    left: (): Action[] => take(() => true),
+  };
 }
 
 async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void> {
@@ -67,25 +89,27 @@ async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void
   report.beginRound();
   await scene.between(round.before);
   for (const recordType of plan.recordTypes) await oracle.begin(recordType);
-  const ahead = [...round.during].sort((a, b) => a.afterRequests - b.afterRequests);
-  const performNext = async (count: number): Promise<void> => {
-    for (let next = ahead[0]; next !== undefined && next.afterRequests <= count; next = ahead[0]) {
-      ahead.shift();
-      await actions.perform(next.action);
-    }
+  const changes = oracle.changes();
+  const ahead = openAhead(round.during);
+  const perform = async (due: readonly Action[]): Promise<void> => {
+    for (const action of due) await actions.perform(action);
   };
-  world.wire.begin((count) => turns(() => performNext(count)));
-  await syncAll(scene, turns, round.full);
+  world.wire.begin((_count, question) => turns(() => perform(ahead.due(question))));
+  await syncAll(scene, turns, round);
   world.wire.begin(async () => undefined);
   // The runs made fewer requests than expected: it happens between this round and the next.
-  await turns(() => performNext(Number.POSITIVE_INFINITY));
+  await turns(() => perform(ahead.left()));
   await actions.settled();
+  const more = oracle.changes() - changes;
+  if (round.unchanged && more > 0)
+    report.violations.push({ kind: 'needless', message: `${more} changes for followers of what no version shows` });
   await oracle.publish();
   await turns(() => actions.endHolds(false));
 }
 
 async function finish(scene: Scene, tamper: Tamper): Promise<void> {
   const { world, company, plan, oracle } = scene;
+  if (plan.quiet === false) return oracle.finish();
   await comeToRest(scene);
   /** Those who follow have seen the state before it. */
   const bend = async (how: Tamper['beforeLastRun']): Promise<void> => {

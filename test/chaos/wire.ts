@@ -8,7 +8,8 @@ export type Wire = {
   readonly host: string;
   /** Requests since `begin`. */
   count(): number;
-  begin(onRequest: (count: number) => Promise<void>): void;
+  /** `onRequest` is called before each request is passed on, with its body, or with its path when it has none. */
+  begin(onRequest: (count: number, question: string) => Promise<void>): void;
   /** This record is removed from every response that has more than its id; null: no record is locked. */
   lock(record: Lock | null): void;
   /** Calls `look` after each response, until the returned function is called. */
@@ -62,14 +63,14 @@ async function give(answer: IncomingMessage, asked: Asked, response: ServerRespo
 export async function openWire(target: string): Promise<Wire> {
   const { hostname, port } = new URL(target);
   let counted = 0;
-  let before: (count: number) => Promise<void> = async () => undefined;
+  let before: (count: number, question: string) => Promise<void> = async () => undefined;
   let locked: Lock | null = null;
   const watchers = new Set<(exchange: Exchange) => void>();
 
   const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await bodyOf(request);
     counted += 1;
-    await before(counted);
+    await before(counted, body.length > 0 ? body.toString() : (request.url ?? ''));
     const { 'accept-encoding': _coding, ...headers } = request.headers; // so that response bodies can be read
     const upstream = send({ hostname, port, path: request.url, method: request.method, headers }, (answer) => {
       void give(answer, { question: body.toString(), path: request.url ?? '' }, response, { locked, watchers });

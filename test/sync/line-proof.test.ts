@@ -103,6 +103,23 @@ describe('a full run', () => {
     expect(await world.rows()).toEqual([]);
   });
 
+  it('fails when a record whose lines differ cannot be read again, although the ERP still counts its lines', async () => {
+    const world = await makeWorld();
+    dropFromPages(world, [7]);
+    const { readByIds } = world.erp.connector;
+    replace(world, {
+      readByIds: async (request) => {
+        const page = await readByIds(request);
+        return { ...page, records: page.records.filter(({ id }) => id !== '7') };
+      },
+    });
+    expect(await world.sync()).toMatchObject({
+      ...mismatch,
+      error: { message: expect.stringContaining('record 7: 1 lines were read, and the ERP counts 2') },
+    });
+    expect(await world.rows()).toEqual([]);
+  });
+
   it('compares records that it finds unchanged, too: their lines were stored wrong before', async () => {
     const world = await makeWorld();
     const { connector } = world.erp;

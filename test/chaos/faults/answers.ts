@@ -26,7 +26,7 @@ async function noteRejections(stage: FaultStage, recordTypes: readonly RecordTyp
 }
 
 /** Tells lies until the ending, and counts the answers that they met while requests pass. */
-async function tell(stage: FaultStage, lies: readonly Lie[], hit: () => void): Promise<Ending> {
+export async function tell(stage: FaultStage, lies: readonly Lie[], hit: () => void): Promise<Ending> {
   const { control, wire } = stage.world;
   const concerned = lies.flatMap(({ on: { table } }) => (table === undefined ? stage.plan.recordTypes : readersOf(stage, table)));
   const endNotes = await noteRejections(stage, concerned);

@@ -1,6 +1,7 @@
 // A person decides about deletions that wait for approval, through the management interface: looks at the proposal, approves all of it or a
 // part, rejects it, or takes a rejection back.
 import type { Stage } from '../actions.ts';
+import type { Decision } from '../plan.ts';
 import type { RecordTypeName } from '../plan-names.ts';
 import { randomOf } from '../random.ts';
 
@@ -49,10 +50,15 @@ function reject(stage: Stage, recordType: RecordTypeName, { id, revision, ids }:
 }
 
 /** Does nothing when there is nothing to decide. Rejects as `company.ask`. */
-export async function decideDeletions(stage: Stage, recordType: RecordTypeName, seed: number, hit: () => void): Promise<void> {
+export async function decideDeletions(
+  stage: Stage,
+  { recordType, seed, decision: wanted }: { recordType: RecordTypeName; seed: number; decision?: Decision },
+  hit: () => void,
+): Promise<void> {
   if (!stage.plan.recordTypes.includes(recordType)) return;
   const random = randomOf(seed);
-  const decision = random.pick(['all', 'part', 'reject', 'look', 'take back'] as const);
+  const drawn = random.pick(['all', 'part', 'reject', 'look', 'take back'] as const);
+  const decision = wanted ?? drawn;
   const [proposal] = await listProposals(stage, recordType, decision === 'take back' ? 'rejected' : 'open');
   if (proposal === undefined) return;
   const viewed = await view(stage, recordType, proposal);

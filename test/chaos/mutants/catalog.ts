@@ -2,12 +2,28 @@
 import { absenceMutants } from './absence.ts';
 import { changeMutants } from './changes.ts';
 import { columnMutants } from './columns.ts';
+import { absenceHistories } from './histories/absence.ts';
+import { changeHistories } from './histories/changes.ts';
+import { columnHistories } from './histories/columns.ts';
+import { lineHistories } from './histories/lines.ts';
+import { publishingHistories } from './histories/publishing.ts';
+import { readingHistories } from './histories/reading.ts';
+import type { Histories } from './history.ts';
 import { lineMutants } from './lines.ts';
 import type { Mutant } from './mutant.ts';
 import { publishingMutants } from './publishing.ts';
 import { readingMutants } from './reading.ts';
 
-export const mutants: readonly Mutant[] = [
+export const histories: Histories = {
+  ...readingHistories,
+  ...changeHistories,
+  ...lineHistories,
+  ...absenceHistories,
+  ...columnHistories,
+  ...publishingHistories,
+};
+
+const all: readonly Mutant[] = [
   ...readingMutants,
   ...changeMutants,
   ...lineMutants,
@@ -15,6 +31,10 @@ export const mutants: readonly Mutant[] = [
   ...columnMutants,
   ...publishingMutants,
 ];
+export const mutants: readonly Mutant[] = all.map((mutant) => {
+  const history = histories[mutant.name];
+  return history === undefined ? mutant : { ...mutant, history };
+});
 
 /** Throws a RangeError when there is none. */
 export function findMutant(name: string): Mutant {

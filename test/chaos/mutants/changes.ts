@@ -170,28 +170,4 @@ export const changeMutants: readonly Mutant[] = [
     replace: 'status: held > 0 ||',
     concerns: ['bad-value'],
   },
-  {
-    name: 'rejections-stay-open',
-    without: 'a publication closes rejections of records that it did not read',
-    file: 'src/warehouse/publish.ts',
-    find: "state.plan.mode === 'full'\n      ? 'run_id <> $2'",
-    replace: "state.runId !== ''\n      ? 'run_id <> $2'",
-    concerns: ['bad-value'],
-  },
-  {
-    name: 'values-validated',
-    without: 'values are not validated by the type of their field',
-    file: 'src/warehouse/validate-values.ts',
-    find: "if (state === 'replaced') continue;",
-    replace: 'if (state !== null) continue;',
-    concerns: ['bad-value'],
-  },
-  {
-    name: 'unstorable-rejected',
-    without: 'a value that PostgreSQL refuses fails its whole page',
-    file: 'src/warehouse/staging.ts',
-    find: 'export const isUnstorableError = (error: unknown): boolean => ',
-    replace: 'export const isUnstorableError = (error: unknown): boolean => error === null && ',
-    concerns: ['bad-value'],
-  },
 ];

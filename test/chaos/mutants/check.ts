@@ -1,13 +1,15 @@
-// The mutation check: plays seeds against each mutant until one turns red, those first whose plans contain what the mutant concerns. The
-// same seed must be green without the mutant.
+// The mutation check: plays the directed history of each mutant, and when that stays green, seeds until one turns red, those first whose
+// plans contain what the mutant concerns. The same plan must be green without the mutant.
 import { type Plan, planOf } from '../plan.ts';
 import { simulate } from '../simulate.ts';
 import type { World } from '../world.ts';
 import { contentsOf } from './contents.ts';
+import { planOfHistory } from './history.ts';
 import { type Mutant, mutatedSource } from './mutant.ts';
 
-export type Caught = { readonly seed: number; readonly how: readonly string[] };
-/** `unclear`: how many seeds were red, and are red without the mutant as well. */
+/** `by`: the history, or a seed. */
+export type Caught = { readonly by: string; readonly how: readonly string[] };
+/** `played`: histories and seeds. `unclear`: how many of these were red, and are red without the mutant as well. */
 export type Checked = { readonly mutant: Mutant; readonly caught: Caught | null; readonly played: number; readonly unclear: number };
 export type MutationSettings = {
   /** How many seeds are played against a mutant at most. */
@@ -17,6 +19,8 @@ export type MutationSettings = {
   /** Whether to go on. */
   readonly mayGoOn: () => boolean;
   readonly tell: (line: string) => void;
+  /** Tells everything that happens, too. */
+  readonly diary?: boolean;
 };
 
 /** The more of what concerns the mutant, the better; of equals, the lower seed. Pure. */
@@ -29,43 +33,63 @@ export function seedsFor({ concerns }: Pick<Mutant, 'concerns'>, plans: readonly
   return scored.sort((a, b) => b.kinds - a.kinds || b.count - a.count || a.seed - b.seed).map(({ seed }) => seed);
 }
 
+type Attempt = { readonly by: string; readonly plan: Plan };
+
 /** The kinds of violations; a run that never ends is one, too. Null when the simulation itself failed, which says nothing and is shown. */
-async function play(world: World, seed: number, tell: MutationSettings['tell']): Promise<readonly string[] | null> {
+async function play(world: World, { by, plan }: Attempt, { tell, diary = false }: MutationSettings): Promise<readonly string[] | null> {
+  const what = `${by}${world.mutant === undefined ? '' : ` with ${world.mutant}`}`;
   try {
-    const { violations } = await simulate(world, planOf(seed), { untilRed: true });
-    return [...new Set(violations.map(({ kind }) => kind))];
+    const requests: string[] = [];
+    const stop = world.wire.watch(({ question, path, status, text }) => {
+      requests.push(`${status} ${question === '' ? path : question} -> ${text.slice(0, 200)}`);
+    });
+    const report = await simulate(world, plan, { untilRed: true }).finally(stop);
+    if (diary) tell([`${what}:`, ...requests, ...report.diary].join('\n  '));
+    return [...new Set(report.violations.map(({ kind }) => kind))];
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     if (/^the end of a run .* did not happen$/.test(message)) return ['no end'];
-    tell(`seed ${seed}: the simulation itself failed${world.mutant === undefined ? '' : ` with ${world.mutant}`}: ${message}`);
+    tell(`${what}: the simulation itself failed: ${message}`);
     return null;
   }
+}
+
+/** Whether a plan is green without a mutant; each one is played once. */
+function openSound(world: World, settings: MutationSettings): (attempt: Attempt) => Promise<boolean> {
+  const known = new Map<string, boolean>();
+  return async (attempt) => {
+    const key = JSON.stringify(attempt.plan);
+    const isSound = known.get(key) ?? (await play(world, attempt, settings))?.length === 0;
+    known.set(key, isSound);
+    if (!isSound) settings.tell(`${attempt.by} is not green without a mutant`);
+    return isSound;
+  };
+}
+
+function attemptsFor(mutant: Mutant, plans: readonly Plan[], { seeds }: MutationSettings): Attempt[] {
+  const first = mutant.history === undefined ? [] : [{ by: 'its history', plan: planOfHistory(mutant.history) }];
+  const bySeed = seedsFor(mutant, plans).slice(0, seeds);
+  return [...first, ...bySeed.map((seed): Attempt => ({ by: `seed ${seed}`, plan: planOf(seed) }))];
 }
 
 /** Rejects when one of the mutants doesn't apply. */
 export async function checkMutants(world: World, mutants: readonly Mutant[], settings: MutationSettings): Promise<Checked[]> {
   for (const mutant of mutants) mutatedSource(mutant);
   const plans = Array.from({ length: settings.among }, (_, index) => planOf(index + 1));
-  const sound = new Map<number, boolean>();
-  const isSound = async (seed: number): Promise<boolean> => {
-    const known = sound.get(seed) ?? (await play(world, seed, settings.tell))?.length === 0;
-    sound.set(seed, known);
-    if (!known) settings.tell(`seed ${seed} is not green without a mutant`);
-    return known;
-  };
+  const isSound = openSound(world, settings);
   const checked: Checked[] = [];
   for (const mutant of mutants) {
+    if (!settings.mayGoOn()) break;
     let caught: Caught | null = null;
     let [played, unclear] = [0, 0];
-    for (const seed of seedsFor(mutant, plans).slice(0, settings.seeds)) {
+    for (const attempt of attemptsFor(mutant, plans, settings)) {
       if (caught !== null || !settings.mayGoOn()) break;
       played += 1;
-      const how = await play({ ...world, mutant: mutant.name }, seed, settings.tell);
+      const how = await play({ ...world, mutant: mutant.name }, attempt, settings);
       if (how === null || how.length === 0) continue;
-      if (await isSound(seed)) caught = { seed, how };
+      if (await isSound(attempt)) caught = { by: attempt.by, how };
       else unclear += 1;
     }
-    if (played === 0) break;
     checked.push({ mutant, caught, played, unclear });
     settings.tell(lineOf({ mutant, caught, played, unclear }));
   }
@@ -75,12 +99,12 @@ export async function checkMutants(world: World, mutants: readonly Mutant[], set
 function lineOf({ mutant, caught, played, unclear }: Checked): string {
   const result =
     caught === null
-      ? `SURVIVED ${played - unclear} seeds${unclear === 0 ? '' : `, ${unclear} red anyway`}`
-      : `seed ${caught.seed} (${caught.how.join(', ')}), ${played} played`;
+      ? `SURVIVED ${played - unclear} plans${unclear === 0 ? '' : `, ${unclear} red anyway`}`
+      : `${caught.by} (${caught.how.join(', ')}), ${played} played`;
   return `${mutant.name.padEnd(28)} ${result.padEnd(44)} ${mutant.without}`;
 }
 
-/** Proof × seeds that caught its absence. */
+/** Proof × what caught its absence. */
 export function tableOfMutants(checked: readonly Checked[]): string {
   const alive = checked.filter(({ caught }) => caught === null);
   return [

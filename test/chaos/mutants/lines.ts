@@ -19,6 +19,14 @@ export const lineMutants: readonly Mutant[] = [
     concerns: ['dropped-lines', 'false-line-total'],
   },
   {
+    name: 'lines-unreturned',
+    without: 'a record whose lines differ is published when it is not returned again',
+    file: 'src/sync/line-prover.ts',
+    find: 'await assertGone(options, lines, differing, pages);',
+    replace: '',
+    concerns: ['dropped-lines', 'dropped-rows', 'locked-record'],
+  },
+  {
     name: 'lines-counted',
     without: 'the number of lines is not compared',
     file: 'src/sync/line-totals.ts',

@@ -2,6 +2,7 @@
 // worker processes of the simulation. Seeds must turn red with it: a proof whose absence goes unnoticed is tested nowhere, or is useless.
 import { readFileSync } from 'node:fs';
 import type { Content } from './contents.ts';
+import type { History } from './history.ts';
 
 export type Mutant = {
   readonly name: string;
@@ -14,6 +15,8 @@ export type Mutant = {
   readonly replace: string;
   /** What is to reveal it, as contents of plans (see `contents.ts`): seeds with many of these are played first. */
   readonly concerns: readonly Content[];
+  /** What reveals it, in a few steps; played before any seed. */
+  readonly history?: History;
 };
 
 export const root = new URL('../../../', import.meta.url);

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { stripTypeScriptTypes } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { planOf } from '../plan.ts';
-import { findMutant, mutants } from './catalog.ts';
+import { findMutant, histories, mutants } from './catalog.ts';
 import { seedsFor } from './check.ts';
 import { contentsOf } from './contents.ts';
 import { mutate, mutatedSource, root } from './mutant.ts';
@@ -27,9 +27,14 @@ describe('mutants', () => {
   });
 
   it('are refused when their text occurs never or twice', () => {
-    const mutant = { ...findMutant('page-order'), find: 'b' };
+    const mutant = { ...findMutant('full-count'), find: 'b' };
     expect(() => mutate(mutant, 'a')).toThrow('occurs 0 times');
     expect(() => mutate(mutant, 'b b')).toThrow('occurs 2 times');
+  });
+
+  it('have the histories that there are', () => {
+    const names = new Set(mutants.map(({ name }) => name));
+    expect(Object.keys(histories).filter((name) => !names.has(name))).toEqual([]);
   });
 
   it('concern only what plans have', () => {
@@ -43,7 +48,7 @@ describe('mutants', () => {
   });
 
   it('are loaded into a process, which does not start with one that does not exist', () => {
-    expect(loadWith('page-order')).toMatchObject({ status: 0 });
+    expect(loadWith('full-count')).toMatchObject({ status: 0 });
     const { status, stderr } = loadWith('no-such-mutant');
     expect(status).not.toBe(0);
     expect(stderr).toContain('there is no mutant no-such-mutant');

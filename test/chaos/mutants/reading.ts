@@ -3,22 +3,6 @@ import type { Mutant } from './mutant.ts';
 
 export const readingMutants: readonly Mutant[] = [
   {
-    name: 'page-order',
-    without: 'a page may contain records at or before the checkpoint',
-    file: 'src/sync/read-context.ts',
-    find: 'if (early === undefined) return;',
-    replace: 'if (early !== null) return;',
-    concerns: ['repeated-page', 'stale-page'],
-  },
-  {
-    name: 'page-advance',
-    without: 'a page that says more follow need not name a later record',
-    file: 'src/sync/read-context.ts',
-    find: 'if (!page.hasMore || (page.lastId !== null && page.lastId !== checkpoint)) return;',
-    replace: 'if (page.hasMore !== null) return;',
-    concerns: ['false-has-more', 'repeated-page'],
-  },
-  {
     name: 'zero-rows',
     without: 'no record may be returned although the ERP counts some',
     file: 'src/sync/read-full.ts',
@@ -67,14 +51,6 @@ export const readingMutants: readonly Mutant[] = [
     concerns: ['full'],
   },
   {
-    name: 'duplicate-ids',
-    without: 'a page may contain an id twice',
-    file: 'src/sync/page-reader.ts',
-    find: 'if (repeated.has(record.id)) return rejection(',
-    replace: 'if (repeated.has(record.id) && record.id === null) return rejection(',
-    concerns: ['duplicate-rows'],
-  },
-  {
     name: 'rejected-read-again',
     without: 'records that were rejected are not read again',
     file: 'src/sync/read-incremental.ts',
@@ -115,28 +91,12 @@ export const readingMutants: readonly Mutant[] = [
     concerns: ['rename-customer', 'silent-line-added', 'silent-line-removed', 'new-day'],
   },
   {
-    name: 'scan-after-set-back',
-    without: "no scan is due after the ERP's clock was set back",
-    file: 'src/sync/erp-clock.ts',
-    find: 'reconciled_at = null, scanned_on = null',
-    replace: 'reconciled_at = null',
-    concerns: ['clock-back', 'step-clock'],
-  },
-  {
     name: 'scan-fetches-new',
     without: 'a scan does not fetch records that are not stored here',
     file: 'src/sync/scan.ts',
     find: 'if (local === undefined || returned.has(record.id) ||',
     replace: 'if (local === undefined) continue;\n    if (returned.has(record.id) ||',
     concerns: ['insert-old', 'restore-deleted'],
-  },
-  {
-    name: 'scan-fetches-returned',
-    without: 'a scan does not fetch records that returned after they were found absent',
-    file: 'src/sync/scan.ts',
-    find: 'returned.has(record.id) ||',
-    replace: '',
-    concerns: ['restore-deleted', 'narrow-role', 'delete-many-unlisted'],
   },
   {
     name: 'scan-fetches-differing',

@@ -67,6 +67,24 @@ export type Questioned = {
   readonly isSteady: boolean;
 };
 
+/** What the service compares of the times of lines: their number, the latest, and how many are recent. */
+function describeTimes(times: string, sinceMs: number): string {
+  const all = times.split(',').sort();
+  return [all.length, all.at(-1), all.filter((time) => Date.parse(time) >= sinceMs).length].join();
+}
+
+/** Whether some line has a modification time no earlier than `sinceMs` that it didn't have as it was served: the times of lines are listed, too. */
+function haveNewTime({ lineTimes }: Change, times: string, sinceMs: number): boolean {
+  const left = lineTimes.split(',');
+  // Edited again while the clock was set back: neither the latest time nor the number of recent ones shows it.
+  if (describeTimes(lineTimes, sinceMs) === describeTimes(times, sinceMs)) return false;
+  return times.split(',').some((time) => {
+    const index = left.indexOf(time);
+    if (index >= 0) left.splice(index, 1);
+    return index < 0 && Date.parse(time) >= sinceMs;
+  });
+}
+
 /** Whether a value that differs from the account may do so no longer, after this run. `truth` is the state in which the run began. */
 export function isDue(
   shape: Shape,
@@ -81,6 +99,7 @@ export function isDue(
   const mark = run.previous.latest.getTime();
   if (modified >= mark - (change.tracedSince === null ? rereadMs : relistedMs)) return true;
   if (change.tracedSince !== null && isSteady && modified >= run.begin.at.getTime() - relistedAfterSetBackMs) return true;
+  if (part === 'lines' && haveNewTime(change, truth.records.get(id)?.linesModified ?? '', mark - relistedMs)) return true;
   if (part === 'presence') return hasPassed(isBalanced ? 'next-day' : 'next-run', change.since, run);
   const { since, tracedSince, totalsSince } = change;
   if (tracedSince !== null && hasPassed('next-day', tracedSince, run)) return true;

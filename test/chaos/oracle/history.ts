@@ -11,6 +11,8 @@ export type Change = {
   tracedSince: Moment | null;
   /** Of lines: since when their number or sums are other than they had last been served. */
   totalsSince: Moment | null;
+  /** The modification times of the lines as they had last been served, with commas. */
+  readonly lineTimes: string;
 };
 
 /** What a change concerns: a field by its place in the shape, the lines, or whether the record exists. */
@@ -74,7 +76,11 @@ export function openHistory(account: Account, shape: Shape): History {
       // A record that returns is compared with what it was when it disappeared, which may still be served.
       const gone = held === undefined ? vanished.get(id) : undefined;
       const old = held ?? gone?.record;
-      const seen = { tracedSince: isTraced(old, now) ? since : null, totalsSince: haveOtherTotals(shape, old, now) ? since : null };
+      const seen = {
+        tracedSince: isTraced(old, now) ? since : null,
+        totalsSince: haveOtherTotals(shape, old, now) ? since : null,
+        lineTimes: old?.linesModified ?? '',
+      };
       const known = changes.get(id) ?? new Map<Part, Change>();
       for (const change of known.values()) {
         change.tracedSince ??= seen.tracedSince;
@@ -122,6 +128,7 @@ export function openHistory(account: Account, shape: Shape): History {
             since,
             tracedSince: isTraced(old, now) ? since : null,
             totalsSince: haveOtherTotals(shape, old, now) ? since : null,
+            lineTimes: old?.linesModified ?? '',
           });
         }
       }

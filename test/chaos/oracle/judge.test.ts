@@ -82,7 +82,7 @@ function judged({ account, served, before = served, change, run = {}, named = {}
 }
 
 const right = ['same', 'Label', '5'];
-const silently = (day: string): Change => ({ since: momentOf(5, day), tracedSince: null, totalsSince: null });
+const silently = (day: string): Change => ({ since: momentOf(5, day), tracedSince: null, totalsSince: null, lineTimes: '' });
 
 describe('what a green run may serve', () => {
   it('is what the account has', () => {

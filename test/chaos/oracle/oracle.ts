@@ -33,6 +33,8 @@ export type Oracle = {
   ended(recordType: RecordTypeName, run: RunView): Promise<Named>;
   /** Publishes a version of everything, once it can be. */
   publish(): Promise<boolean>;
+  /** How many changes those who follow got. */
+  changes(): number;
   /** Those who follow have seen everything that is there now. */
   catchUp(): Promise<void>;
   /** Compares what is served now with the account, with nothing excused. */
@@ -59,6 +61,8 @@ type Bench = OracleOptions & {
   readonly service: Service;
   readonly watches: ReadonlyMap<RecordTypeName, Watch>;
   reader?: Reader;
+  /** The label of the version that is served. */
+  version: string;
   isPublished: boolean;
 };
 
@@ -123,12 +127,13 @@ async function ended(bench: Bench, watch: Watch, run: RunView): Promise<Named> {
 async function publishAll(bench: Bench): Promise<boolean> {
   const { company, report, plan, service, watches } = bench;
   if (bench.isPublished) return true;
-  const problem = await publish(
+  const { version, problem } = await publish(
     company.api,
     [...watches.values()].map(({ history: { shape } }) => shape),
   );
   report.note(problem === null ? 'published' : `not published: ${problem}`);
   if (problem !== null) return false;
+  bench.version = version;
   bench.isPublished = true;
   for (const watch of watches.values()) await judgeServed(bench, watch);
   if (!plan.reader) return true;
@@ -160,10 +165,12 @@ async function judgeFinal(bench: Bench, watch: Watch): Promise<void> {
   bench.report.note(`${recordType}: compared at the end`);
 }
 
+const changesIn = ({ watches }: Bench): number => [...watches.values()].reduce((sum, { copy }) => sum + copy.changes(), 0);
+
 async function finish(bench: Bench): Promise<void> {
   const { report, reader, watches } = bench;
   await reader?.finish();
-  for (const { copy } of watches.values()) report.changes += copy.changes();
+  report.changes += changesIn(bench);
   if (reader === undefined) return;
   report.answers += reader.answers();
   report.coverage.reader.hit += reader.answers() > 0 ? 1 : 0;
@@ -174,13 +181,13 @@ async function finish(bench: Bench): Promise<void> {
 /** Rejects with an Error when the management interface doesn't offer a record type of the plan. */
 export async function openOracle(options: OracleOptions): Promise<Oracle> {
   const { world, plan, company, ledger } = options;
-  const service = openService(`${world.url}/api/public/v1`, {
+  const service = openService(() => `${world.url}/api/public/${bench.version}`, {
     authorization: `Bearer ${company.secret}`,
     'x-tenant-id': company.organizationId,
   });
   const watches = new Map<RecordTypeName, Watch>();
   for (const recordType of plan.recordTypes) watches.set(recordType, openWatch(options, service, await readShape(company.api, recordType)));
-  const bench: Bench = { ...options, service, watches, isPublished: false };
+  const bench: Bench = { ...options, service, watches, version: 'v1', isPublished: false };
   const watchOf = (recordType: RecordTypeName): Watch => {
     const watch = watches.get(recordType);
     if (watch === undefined) throw new Error(`${recordType} isn't synced`);
@@ -200,6 +207,7 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
     },
     ended: (recordType, run) => ended(bench, watchOf(recordType), run),
     publish: () => publishAll(bench),
+    changes: () => changesIn(bench),
     async catchUp() {
       await bench.reader?.lap();
       for (const watch of watches.values()) {

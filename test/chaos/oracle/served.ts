@@ -27,9 +27,10 @@ export type Service = { get(path: string, headers?: Readonly<Record<string, stri
 const patienceMs = 60_000;
 const pauseMs = 30;
 
-export const openService = (base: string, headers: Readonly<Record<string, string>>): Service => ({
+/** `base`: the address of the version, once there is one. */
+export const openService = (base: () => string, headers: Readonly<Record<string, string>>): Service => ({
   async get(path, more = {}) {
-    const response = await fetch(`${base}${path}`, { headers: { ...headers, ...more } });
+    const response = await fetch(`${base()}${path}`, { headers: { ...headers, ...more } });
     return {
       status: response.status,
       text: await response.text(),

@@ -1,0 +1,99 @@
+// Directed histories of the mutants in `../columns.ts`, by their names.
+import { customFields } from '../../custom-fields.ts';
+import type { Action } from '../../plan.ts';
+import { type Histories, type History, load } from '../history.ts';
+import { change, empty, step } from './steps.ts';
+
+const region = 'custentity_region';
+const { label, type } = customFields.customer;
+const hideFax: Action = { do: 'hide', recordType: 'customer', columns: ['fax'], rounds: 1 };
+
+const ofCustomers = (...rounds: History['rounds']): History => ({ recordTypes: ['customer'], rounds: [load, ...rounds] });
+
+/** Every second and the first answer about a field of all customers lacks its values. */
+const allEmpty = ofCustomers({ full: true, before: [empty('customer', region)] });
+
+/** A field comes empty by mistake while one of its values changes silently. */
+const changedMeanwhile = ofCustomers(
+  { full: true, before: [change('customer', '6', { [region]: 'moved' }, 'none'), step(1), empty('customer', region)] },
+  {},
+);
+
+/** A quarter of the invoices comes without numbers once. */
+const someEmptyOnce: History = {
+  pageSize: 1_000,
+  rounds: [load, { full: true, before: [empty('invoice', 'tranid', { every: 4, times: 1 })] }],
+};
+
+/** Documents with ids from 1000 in steps of 3, of which each seventh is a credit memo. */
+const fourthInvoices = Array.from({ length: 140 }, (_, n) => ({ n, id: 1_000 + n * 3 }))
+  .filter(({ n, id }) => n % 7 !== 6 && id % 4 === 0)
+  .map(({ id }) => String(id));
+
+/** A value that its field had before the role lost it, and that is gone when the role can read the field again. */
+const emptiedMeanwhile: History = {
+  recordTypes: ['customer'],
+  rounds: [
+    { ...load, before: [change('customer', '5', { fax: 'old' }, 'none')] },
+    { before: [hideFax, change('customer', '5', { phone: '1' })] },
+    { before: [change('customer', '5', { fax: null }, 'none')] },
+  ],
+};
+
+export const columnHistories: Histories = {
+  'emptied-noticed': allEmpty,
+  'emptied-withheld': allEmpty,
+  'withheld-not-written': allEmpty,
+  'emptied-asked-again': someEmptyOnce,
+  'emptied-few-asked-again': someEmptyOnce,
+  'still-empty-stays': {
+    pageSize: 1_000,
+    rounds: [
+      load,
+      {
+        before: [
+          ...fourthInvoices.map((id) => change('transaction', id, { memo: 'new' })),
+          empty('invoice', 'tranid', { every: 4, rounds: 2 }),
+        ],
+      },
+      {},
+    ],
+  },
+  'filled-again-healed': changedMeanwhile,
+  'stale-is-partial': changedMeanwhile,
+  'unreadable-noticed': ofCustomers({ before: [{ do: 'write', method: 'DELETE', path: `/fields/customer/${region}` }] }),
+  'unreadable-lines-noticed': {
+    rounds: [
+      load,
+      { before: [{ do: 'write', method: 'DELETE', path: '/fields/transactionline/custcol_lot' }] },
+      { before: [step(24 * 60)] },
+    ],
+  },
+  'unreadable-asked-again': ofCustomers({ before: [hideFax] }, {}, {}),
+  'returned-read-fully': ofCustomers(
+    { before: [step(120), change('customer', '7', { phone: '1' }), step(6)] },
+    { before: [hideFax, change('customer', '5', { fax: 'an hour earlier' }, '2011-09-05T10:20:00Z')] },
+    {},
+  ),
+  'added-read-fully': {
+    quiet: true,
+    recordTypes: ['customer'],
+    rounds: [
+      { ...load, before: [{ do: 'write', method: 'DELETE', path: `/fields/customer/${region}` }, { do: 'refresh' }] },
+      {
+        before: [
+          { do: 'write', method: 'POST', path: '/fields', body: { table: 'customer', name: region, type, label } },
+          change('customer', '5', { [region]: 'new' }, 'none'),
+          { do: 'refresh' },
+        ],
+      },
+      {},
+    ],
+  },
+  'returned-compared': emptiedMeanwhile,
+  'returned-empty-compared': emptiedMeanwhile,
+  'withheld-has-no-hash': ofCustomers(
+    { full: true, before: [change('customer', '6', { phone: '1' }), empty('customer', region)] },
+    { before: [change('customer', '6', { [region]: null }, 'none')] },
+  ),
+};
