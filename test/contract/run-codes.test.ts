@@ -32,7 +32,7 @@ function runCodes(): string[] {
   // Without a connection or its credentials: the code of the refusal, in upper case.
   const refused = found(read('src/sync/connection.ts'), /code: '([a-z_]+)'/g).map((code) => code.toUpperCase());
   const own = texts.flatMap((text) => [...found(text, withLiteral), ...found(text, /code: '([A-Z_]+)'/g)]);
-  return sorted([...own, ...refused, ...netsuiteCodes().filter((code) => !notOfRuns.includes(code))]);
+  return sorted([...own, ...refused, ...netsuiteCodes()].filter((code) => !notOfRuns.includes(code)));
 }
 const rejectionCodes = (): string[] =>
   sorted(rejecting.map(read).flatMap((text) => [...found(text, /code: '([A-Z_]+)'/g), ...found(text, /rejection\([\w.]+, '([A-Z_]+)'/g)]));
