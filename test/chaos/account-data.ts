@@ -20,12 +20,9 @@ const openingDay = Date.UTC(2011, 6, 1, 9);
 const hourMs = 3_600_000;
 const stamp = (hours: number): string => new Date(openingDay + hours * hourMs).toISOString().slice(0, 19).replace('T', ' ');
 
-const customers = (): string[] => [
+const customers = (length: number): string[] => [
   'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
-  ...Array.from(
-    { length: counts.customers + largeDocuments.length },
-    (_unused, n) => `${n + 1},CUST${n + 1},F,F,1,GB,${stamp(n)},${stamp(n)}`,
-  ),
+  ...Array.from({ length }, (_unused, n) => `${n + 1},CUST${n + 1},F,F,1,GB,${stamp(n)},${stamp(n)}`),
 ];
 const items = (): string[] => [
   'id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate',
@@ -43,7 +40,7 @@ const smallDocuments: readonly Document[] = Array.from({ length: counts.invoices
   lines: 1 + ((n * 5) % 6),
   customer: n % 7 !== 6 && n % 8 === 3 ? 0 : 1 + ((n * 7) % counts.customers),
 }));
-const documents: readonly Document[] = [
+const allDocuments: readonly Document[] = [
   ...smallDocuments,
   ...largeDocuments.map(
     (lines, n): Document => ({ id: 3_000 + n * 11, type: n === 2 ? 'CustCred' : 'CustInvc', lines, customer: counts.customers + n + 1 }),
@@ -53,7 +50,7 @@ const sign = ({ type }: Document): number => (type === 'CustInvc' ? 1 : -1);
 const quantityOf = ({ id }: Document, line: number): number => 1 + ((id + line) % 5);
 const rateOf = ({ id }: Document, line: number): number => ((id * 7 + line * 13) % 900) + 25;
 
-function transactions(): string[] {
+function transactions(documents: readonly Document[]): string[] {
   const rows = documents.map((document, n) => {
     const pence = Array.from({ length: document.lines }, (_unused, line) => quantityOf(document, line) * rateOf(document, line));
     const total = (sign(document) * pence.reduce((sum, part) => sum + part, 0)) / 100;
@@ -64,7 +61,7 @@ function transactions(): string[] {
   return ['id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate', ...rows];
 }
 
-function lines(): string[] {
+function lines(documents: readonly Document[]): string[] {
   let key = 50_000;
   const rows = documents.flatMap((document, n) =>
     Array.from({ length: document.lines }, (_unused, line) => {
@@ -80,7 +77,14 @@ function lines(): string[] {
   return [names, ...rows];
 }
 
-export async function writeAccountData(folder: string): Promise<void> {
-  const files = { customer: customers(), item: items(), transaction: transactions(), transactionline: lines() };
+/** Without `large`, only the small data set. */
+export async function writeAccountData(folder: string, { large }: { readonly large: boolean }): Promise<void> {
+  const documents = large ? allDocuments : smallDocuments;
+  const files = {
+    customer: customers(counts.customers + (large ? largeDocuments.length : 0)),
+    item: items(),
+    transaction: transactions(documents),
+    transactionline: lines(documents),
+  };
   for (const [name, rows] of Object.entries(files)) await writeFile(path.join(folder, `${name}.csv.gz`), gzipSync(`${rows.join('\n')}\n`));
 }

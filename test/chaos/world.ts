@@ -77,7 +77,7 @@ async function startAccountServer(folder: string, closing: Closing): Promise<Ser
 async function openAccount(folder: string, server: Server, closing: Closing) {
   const data = path.join(folder, 'books');
   await mkdir(data);
-  await writeAccountData(data);
+  await writeAccountData(data, { large: true });
   const database = `chaos_${randomBytes(6).toString('hex')}`;
   closing.push(async () => {
     const admin = openKnex(server, null, 1);

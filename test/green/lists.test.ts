@@ -93,3 +93,13 @@ it('a hidden line column that a version shows: the daily scan notices it althoug
   await company.control('PUT', '/hidden', {});
   expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
 });
+
+it('records whose modification time is left out of pages and list alike: the run fails, and the next one reads them', async () => {
+  const id = only();
+  await edit(id, { fields: { memo: 'without a time' }, touch: 'header' });
+  await company.control('PUT', '/faults', [{ on: { table: 'transaction', kind: 'rows' }, nullColumn: 'lastmodifieddate' }]);
+  expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'failed', error: { code: 'ANSWER_INCONSISTENT' } });
+  await company.control('PUT', '/faults', []);
+  expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
+  expect((await served(id)).memo).toBe('without a time');
+});

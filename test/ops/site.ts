@@ -60,7 +60,7 @@ export type ErpSite = {
 /** A small company's account, in the PostgreSQL of the test run, and a proxy in front of it that a test may pause. */
 export async function openErpSite(): Promise<ErpSite> {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-books-'));
-  await writeAccountData(folder);
+  await writeAccountData(folder, { large: false });
   const erp = await startErp(folder);
   const wire = await openWire(erp.account.url);
   return {

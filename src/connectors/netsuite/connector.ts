@@ -135,8 +135,11 @@ async function listIds(suiteql: Suiteql, { recordType, afterId, changedSince = n
   assertIdOrder(rows, { afterId });
   const listed = rows.map(({ id, [modifiedColumn]: modified }): ListedRecord => {
     if (typeof id !== 'string' || id === '') throw inconsistentResponse('A row of ids has an id that is not a string');
+    const modifiedAt = parseValue(modified, 'time');
+    if (changedSince !== null && modifiedAt === null)
+      throw inconsistentResponse(`The record ${id} was selected by its modification time and has none`);
     // The engine knows a record as rejected whose id isn't an integer or whose time can't be read.
-    return { id, modifiedAt: parseValue(modified, 'time') ?? null };
+    return { id, modifiedAt: modifiedAt ?? null };
   });
   return { listed, hasMore };
 }
