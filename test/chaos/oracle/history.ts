@@ -2,8 +2,11 @@
 // right, not yet due, or wrong.
 import { type Account, readTruth, type Shape, type TrueRecord, type Truth, totalsOf } from './account.ts';
 
-/** A moment of the account. Its clock may go back: `day` and `latest` are the latest seen until then, `turn` counts what was seen. */
-export type Moment = { readonly turn: number; readonly at: Date; readonly day: string; readonly latest: Date };
+/**
+ * A moment of the account. Its clock may go back: `day` and `latest` are the latest seen until then, `today` is the day at that moment, and
+ * `turn` counts what was seen.
+ */
+export type Moment = { readonly turn: number; readonly at: Date; readonly day: string; readonly latest: Date; readonly today?: string };
 /** When a value became other than it had last been served. */
 export type Change = {
   readonly since: Moment;
@@ -99,6 +102,7 @@ export function openHistory(account: Account, shape: Shape): History {
       present = {
         turn: present.turn + 1,
         at: truth.at,
+        today: day,
         day: day > present.day ? day : present.day,
         latest: truth.at > present.latest ? truth.at : present.latest,
       };

@@ -146,6 +146,12 @@ function judgeNames({ history, notes, blame, goneSince, unread }: Bench, ended: 
   blame(kind, few(problemsOfGone(history, goneSince, ended).map((text) => `${recordType}: ${text}`)));
 }
 
+/** A clock that goes back across midnight during a run may show the run the day before: it is only due what was due on that day. */
+function withEarliestDay(begun: Begun, history: History): Begun {
+  const days = history.states().map(({ moment }) => moment.today ?? moment.day);
+  return { ...begun, begin: { ...begun.begin, day: [begun.begin.day, ...days].sort()[0] ?? begun.begin.day } };
+}
+
 export function openJudge(options: JudgeOptions): Judge {
   const bench: Bench = {
     ...options,
@@ -157,7 +163,8 @@ export function openJudge(options: JudgeOptions): Judge {
   };
   return {
     last: () => bench.before,
-    judge(ended) {
+    judge(given) {
+      const ended = { ...given, begun: withEarliestDay(given.begun, bench.history) };
       judgeList(bench, ended.snapshot);
       judgeDeleted(bench, ended);
       judgeValues(bench, ended);
