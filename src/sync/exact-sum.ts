@@ -5,9 +5,13 @@ const shortDecimal = /^-?\d{1,7}(?:\.\d{1,6})?$/;
 const maxShortValues = 900;
 const toMillionths = (decimal: string): number => Math.round(Number(decimal) * 1e6);
 
+const decimal = /^-?\d{1,400}(?:\.\d{1,400})?$/;
+
 function sumsUpToExactly(values: readonly string[], total: string): boolean {
-  const all = [total, ...values].map((decimal) => {
-    const [whole = '', fraction = ''] = decimal.split('.');
+  const texts = [total, ...values];
+  if (!texts.every((text) => decimal.test(text))) return false;
+  const all = texts.map((text) => {
+    const [whole = '', fraction = ''] = text.split('.');
     return { digits: whole + fraction, scale: fraction.length };
   });
   const scale = Math.max(...all.map((one) => one.scale));
@@ -17,14 +21,11 @@ function sumsUpToExactly(values: readonly string[], total: string): boolean {
 
 /** Whether decimals, such as `-12.50`, add up to `total`. False where one of them is not a decimal without exponent. */
 export function sumsUpTo(values: readonly string[], total: string): boolean {
-  if (values.length > maxShortValues || !shortDecimal.test(total)) return areDecimals(values, total) && sumsUpToExactly(values, total);
+  if (values.length > maxShortValues || !shortDecimal.test(total)) return sumsUpToExactly(values, total);
   let millionths = 0;
   for (const value of values) {
-    if (!shortDecimal.test(value)) return areDecimals(values, total) && sumsUpToExactly(values, total);
+    if (!shortDecimal.test(value)) return sumsUpToExactly(values, total);
     millionths += toMillionths(value);
   }
   return millionths === toMillionths(total);
 }
-
-const decimal = /^-?\d{1,400}(?:\.\d{1,400})?$/;
-const areDecimals = (values: readonly string[], total: string): boolean => [total, ...values].every((value) => decimal.test(value));

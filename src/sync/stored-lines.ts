@@ -56,9 +56,8 @@ async function findStoredDiffering(
   const { rows } = await inDataTransaction(reading.ctx.db.data, (client) =>
     client.query<StoredLines>(storedLinesSql(reading, state, lines, compared), since === null ? [ids] : [ids, since]),
   );
-  const indexes = new Map(compared.sums.map((name, index) => [name, index]));
   const differing = rows.filter(({ id, count, sums, modified, changed }) => {
-    const numbers = (name: string): string[] => sums.slice(indexes.get(name)).slice(0, 1);
+    const numbers = (name: string): string[] => [sums[compared.sums.indexOf(name)] ?? '0'];
     return !isEqual({ count, numbers, modifiedAt: modified, changed }, totals.get(id), compared);
   });
   return differing.map(({ id }) => id);

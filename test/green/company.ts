@@ -4,6 +4,7 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
 import type { Settings } from '../../src/core/settings.ts';
+import { sendControl } from '../setup/account-control.ts';
 import { type Answer, type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
@@ -96,17 +97,7 @@ export async function startCompany({ folder = dataFolder, erp: erpOptions = {}, 
     organizationId,
     api,
     read,
-    async control(method, path, body) {
-      const { url, token } = erp.account.control ?? { url: '', token: '' };
-      const answer = await fetch(`${url}${path}`, {
-        method,
-        headers: { authorization: `Bearer ${token}` },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      });
-      const text = await answer.text();
-      if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-      return JSON.parse(text);
-    },
+    control: (method, path, body) => sendControl(erp.account, method, path, body),
     async truth(table) {
       const found: ErpRecord[] = [];
       for (let after = ''; ; ) {

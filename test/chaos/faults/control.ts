@@ -2,6 +2,7 @@
 // sum. Hits are counted while requests pass, because putting anything begins their count again.
 import type { NetsuiteAccount } from 'netsuite-simulator';
 import type { AnswerFault } from '../../../packages/netsuite-simulator/src/answer-faults/answer-fault.ts';
+import { sendControl } from '../../setup/account-control.ts';
 import type { Ending } from './fault.ts';
 
 export type Lie = AnswerFault;
@@ -41,22 +42,8 @@ function leftOf({ lie, counted }: PutLie): Lie | null {
   return lie.times > counted ? { ...lie, times: lie.times - counted } : null;
 }
 
-function createSend(account: NetsuiteAccount): Control['send'] {
-  return async (method, path, body) => {
-    const { url, token } = account.control ?? { url: '', token: '' };
-    const answer = await fetch(`${url}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}` },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-    return JSON.parse(text);
-  };
-}
-
 export function openControl(account: NetsuiteAccount): Control {
-  const send = createSend(account);
+  const send: Control['send'] = (method, path, body) => sendControl(account, method, path, body);
   let lies: PutLie[] = [];
   const hidden = new Set<Hidden>();
   const forbidden = new Set<readonly string[]>();
