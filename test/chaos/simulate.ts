@@ -27,7 +27,9 @@ type Ended = { readonly run: RunView; readonly named: Named };
 export type Scene = Stage & {
   readonly actions: Actions;
   readonly oracle: Oracle;
-  /** Performs actions while no run is judged: the oracle reads the account once for all of them, and before each step of its clock. */
+  /** Performs an action; the oracle reads the account before each step of its clock. */
+  perform(action: Action): Promise<void>;
+  /** Performs actions while no run is judged: the oracle reads the account once for all of them. */
   between(actions: readonly Action[]): Promise<void>;
   /** A run of one record type, judged at its end. */
   runOne(recordType: RecordTypeName, mode: 'incremental' | 'full'): Promise<Ended>;
@@ -92,7 +94,7 @@ async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void
   const changes = oracle.changes();
   const ahead = openAhead(round.during);
   const perform = async (due: readonly Action[]): Promise<void> => {
-    for (const action of due) await actions.perform(action);
+    for (const action of due) await scene.perform(action);
   };
   world.wire.begin((_count, question) => turns(() => perform(ahead.due(question))));
   await syncAll(scene, turns, round);
@@ -139,11 +141,12 @@ async function play(stage: Omit<Stage, 'onChange'>, { untilRed = false, ...tampe
     },
     async between(before) {
       isBetween = true;
-      for (const action of before) {
-        if (action.do === 'step-clock') await oracle.note();
-        await actions.perform(action);
-      }
+      for (const action of before) await scene.perform(action);
       isBetween = false;
+    },
+    async perform(action) {
+      if (action.do === 'step-clock') await oracle.note(); // the latest time that the clock showed before
+      await actions.perform(action);
     },
     async runOne(recordType, mode) {
       await oracle.begin(recordType);

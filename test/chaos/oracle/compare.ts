@@ -16,6 +16,8 @@ export type Left = ReadonlySet<string>;
 
 const shorten = (text: Cell): string => (text === null ? 'nothing' : text.length > 160 ? `${text.slice(0, 160)}…` : text);
 
+const cellsOf = (line: string): Cell[] => JSON.parse(line);
+
 /** Lines without the fields that are left out, in an order of their own where the account has none. */
 function comparable({ recordType, lineFields }: Shape, lines: readonly string[] | null, left: Left): string {
   if (lines === null) return '';
@@ -24,10 +26,32 @@ function comparable({ recordType, lineFields }: Shape, lines: readonly string[] 
   const shown = isWhole
     ? [...lines]
     : lines.map((line) => {
-        const cells: Cell[] = JSON.parse(line);
+        const cells = cellsOf(line);
         return JSON.stringify(kept.map((index) => cells[index] ?? null));
       });
   return (areLinesOrdered(recordType) ? shown : shown.sort()).join();
+}
+
+/**
+ * The oldest state of which a document has labels, when its lines are otherwise as in one state and each of their labels is as in some: long
+ * documents are read in several pages, and a rename between two of them leaves no trace in the document. -1 when it is not so.
+ */
+function oldestOfLabels({ shape, states }: History, id: string, served: readonly string[], left: Left): number {
+  if (!areLinesOrdered(shape.recordType)) return -1;
+  const fields = shape.lineFields ?? [];
+  const isLeft = (index: number): boolean => left.has(`lines.${fields[index]?.field}`);
+  const plain = (lines: readonly Cell[][]): string =>
+    JSON.stringify(lines.map((cells) => cells.filter((_cell, index) => fields[index]?.isLabel !== true && !isLeft(index))));
+  const lines = served.map(cellsOf);
+  const text = plain(lines);
+  const alike = states().flatMap(({ truth }, index) => {
+    const then = truth.records.get(id)?.lines?.map(cellsOf) ?? [];
+    return then.length === lines.length && plain(then) === text ? [{ index, then }] : [];
+  });
+  const isLabelOf = (row: number, column: number): boolean =>
+    isLeft(column) || alike.some(({ then }) => then[row]?.[column] === lines[row]?.[column]);
+  const areLabels = lines.every((cells, row) => cells.every((_cell, column) => isLabelOf(row, column)));
+  return areLabels ? (alike[0]?.index ?? -1) : -1;
 }
 
 function describeLines(shape: Shape, id: string, served: Content, record: TrueRecord): string {
@@ -49,6 +73,11 @@ function comparePart(history: History, id: string, part: number | 'lines', serve
     const isEqual = part === 'lines' ? lines === comparable(shape, record.lines, left) : record.cells[part] === served.cells[part];
     if (!isEqual) continue;
     history.settle(id, part, index);
+    return null;
+  }
+  const mixed = part === 'lines' ? oldestOfLabels(history, id, served.lines ?? [], left) : -1;
+  if (mixed >= 0) {
+    history.settle(id, part, mixed);
     return null;
   }
   const last = states.findLast(({ truth }) => truth.records.has(id))?.truth.records.get(id);
