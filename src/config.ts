@@ -4,6 +4,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { isLoopbackHttp } from './core/loopback.ts';
 import { settingsFrom, variablesOf } from './core/settings/declare.ts';
+import { encryptionKeys, isTrivialKey } from './core/settings/values.ts';
 import { type DerivedSettings, declaredSettings, type Environment, type Settings } from './core/settings.ts';
 
 export type Config = Environment & { readonly settings: Settings };
@@ -30,14 +31,14 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
     problems.push(...needed.filter((name) => !has(name)).map((name) => `${name}: is required in production`));
     if (schemaOf('ALLOW_PRIVATE_ERP_HOSTS').safeParse(given['ALLOW_PRIVATE_ERP_HOSTS']).data === true)
       problems.push('ALLOW_PRIVATE_ERP_HOSTS: is not allowed in production');
+    if (encryptionKeys.safeParse(given['ENCRYPTION_KEY'] ?? '').data?.some(isTrivialKey) === true)
+      problems.push('ENCRYPTION_KEY: is not random; create one with openssl rand -base64 32');
   }
   const oidc = (['OIDC_ISSUER', 'OIDC_AUDIENCE', 'OIDC_JWKS_URI'] as const).filter(has).length;
   if ((oidc !== 0 && oidc !== 3) || (oidc === 0 && has('OIDC_USERINFO_URI')))
     problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: must be set together');
   if ((has('OIDC_CLIENT_ID') && oidc === 0) || (has('OIDC_CLIENT_SECRET') && !has('OIDC_CLIENT_ID')))
     problems.push('OIDC_CLIENT_ID: requires OIDC_ISSUER, and OIDC_CLIENT_SECRET requires OIDC_CLIENT_ID');
-  if (has('OIDC_CLIENT_ID') && given['OIDC_ISSUER']?.startsWith('http:') === true && !isLoopbackHttp(given['OIDC_ISSUER']))
-    problems.push('OIDC_ISSUER: must be an https URL for sign-in, unless it is on this machine');
   for (const [provider, needed] of [
     ['anthropic/', 'ANTHROPIC_API_KEY'],
     ['openai-compatible/', 'OPENAI_COMPATIBLE_URL'],
@@ -48,7 +49,7 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
   if (given['STRIPE_API_URL']?.startsWith('http:') === true && !isLoopbackHttp(given['STRIPE_API_URL']))
     problems.push('STRIPE_API_URL: must be an https URL, unless it is on this machine');
   // Plain http would expose keys, tokens and cookies, and allow forging the keys that verify tokens.
-  const secret = ['OIDC_JWKS_URI', 'OIDC_USERINFO_URI', 'ANTHROPIC_BASE_URL'] as const;
+  const secret = ['OIDC_ISSUER', 'OIDC_JWKS_URI', 'OIDC_USERINFO_URI', 'ANTHROPIC_BASE_URL'] as const;
   const more = [
     ...(given['NODE_ENV'] === 'production' ? (['PUBLIC_URL'] as const) : []),
     ...(has('OPENAI_COMPATIBLE_API_KEY') ? (['OPENAI_COMPATIBLE_URL'] as const) : []),

@@ -17,6 +17,10 @@ async function serve(config: Config, life: Lifecycle): Promise<void> {
     () => startService(config, opened),
     (running) => running.stop(),
   );
+  if (config.TRUST_PROXY === true)
+    service.ctx.log.warn(
+      'TRUST_PROXY=true believes every X-Forwarded-For header: callers can choose the address that is logged and limited',
+    );
   service.ctx.log.info({ url: service.url, database: opened.embedded === undefined ? 'external' : 'embedded' }, 'listening');
 }
 

@@ -1,11 +1,10 @@
 // Verifies OAuth 2.0 access tokens (JWT) of the configured identity provider. Only the listed algorithms are accepted, keys come only from
 // the provider's JWKS, and ID tokens are rejected: their audience is a client, that of access tokens is this service.
 import jwt, { type JwtHeader, type JwtPayload } from 'jsonwebtoken';
-import { JwksClient, JwksRateLimitError } from 'jwks-rsa';
 import type { Ctx } from '../core/ctx.ts';
-import { unavailable } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Settings } from '../core/settings.ts';
+import { createSigningKeys } from './signing-keys.ts';
 
 export type TokenClaims = {
   readonly issuer: string;
@@ -77,10 +76,6 @@ function usableHeader(token: string): (JwtHeader & { kid: string }) | undefined 
   return { ...header, kid };
 }
 
-const areKeysUnavailable = (error: unknown): boolean =>
-  error instanceof JwksRateLimitError ||
-  (error instanceof Error && 'isEndpointUnavailable' in error && error.isEndpointUnavailable === true);
-
 /**
  * Creates the verifier; without `oidc` it rejects all tokens. `alsoFor` are further accepted audiences: other names of this service as a
  * resource. Rejects with 503, from the returned function, while the provider's keys are unavailable.
@@ -91,21 +86,14 @@ export function createTokenVerifier(
   alsoFor: readonly string[] = [],
 ): VerifyToken {
   if (oidc === null) return async () => undefined;
-  const keys = new JwksClient({
-    jwksUri: oidc.jwksUri,
-    cache: true,
-    cacheMaxAge: 600_000,
-    cacheMaxAgeFallback: 3_600_000,
-    rateLimit: true,
-    jwksRequestsPerMinute: 10,
-    timeout: providerTimeoutMs,
-  });
+  const keys = createSigningKeys(oidc.jwksUri, { clock, log });
   return async (token) => {
     const header = usableHeader(token);
     if (header === undefined) return undefined;
+    const key = await keys.find(header.kid);
+    if (key === undefined) return undefined;
     try {
-      const key = await keys.getSigningKey(header.kid);
-      const payload = jwt.verify(token, key.getPublicKey(), {
+      const payload = jwt.verify(token, key, {
         algorithms,
         issuer: oidc.issuer,
         audience: [oidc.audience, ...alsoFor],
@@ -114,8 +102,6 @@ export function createTokenVerifier(
       });
       return typeof payload === 'string' ? undefined : toClaims(payload, token, oidc, log);
     } catch (error) {
-      if (areKeysUnavailable(error))
-        throw unavailable("The identity provider's signing keys are unavailable. Try again in a few seconds.", 10, error);
       log.debug({ err: error }, 'an access token was rejected');
       return undefined;
     }

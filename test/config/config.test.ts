@@ -107,6 +107,24 @@ describe('readConfig', () => {
     );
   });
 
+  it.each([
+    ['zeros', Buffer.alloc(32)],
+    ['one letter', Buffer.alloc(32, 'a')],
+    ['two letters', Buffer.alloc(32, 'ab')],
+  ])('refuses a key of %s in production, wherever it stands in the list', (_name, bytes) => {
+    const trivial = `k2:${bytes.toString('base64')}`;
+    expect(problemsOf({ ...good, ENCRYPTION_KEY: trivial })).toEqual(['ENCRYPTION_KEY']);
+    expect(problemsOf({ ...good, ENCRYPTION_KEY: `${key()},${trivial}` })).toEqual(['ENCRYPTION_KEY']);
+    expect(problemsOf({ ENCRYPTION_KEY: trivial })).toEqual([]);
+  });
+
+  it('refuses an identity provider that is reached without encryption, with and without a client', () => {
+    const oidc = { OIDC_ISSUER: 'http://id.example.org', OIDC_AUDIENCE: 'portal', OIDC_JWKS_URI: 'https://id.example.org/jwks' };
+    expect(problemsOf(oidc)).toEqual(['OIDC_ISSUER']);
+    expect(problemsOf({ ...oidc, OIDC_CLIENT_ID: 'portal' })).toEqual(['OIDC_ISSUER']);
+    expect(problemsOf({ ...oidc, OIDC_ISSUER: 'http://127.0.0.1:9000' })).toEqual([]);
+  });
+
   it('treats empty and blank values as absent', () => {
     expect(problemsOf({ ...good, ENCRYPTION_KEY: '', PUBLIC_URL: '  ' })).toEqual(['ENCRYPTION_KEY', 'PUBLIC_URL']);
     expect(readConfig({ PORT: '', DATABASE_URL: '', TRUST_PROXY: ' ' })).toEqual(readConfig({}));

@@ -26,6 +26,8 @@ const makeSigningKey = (kid: string, type: 'rsa' | 'ec' = 'rsa'): SigningKey => 
 
 const key = makeSigningKey('first');
 let published: object[] = [key.jwk];
+let keyRequests = 0;
+let isProviderDown = false;
 let server: Server;
 let issuer: string;
 let database: TestDatabase;
@@ -58,8 +60,11 @@ function startProvider(): void {
   server.on('request', (request, response) => {
     const send = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    if (request.url === '/published-keys') send(200, { keys: published });
-    else if (request.url === '/userinfo') send(userinfo.status, userinfo.body);
+    if (request.url === '/published-keys') {
+      keyRequests += 1;
+      if (isProviderDown) send(503, {});
+      else send(200, { keys: published });
+    } else if (request.url === '/userinfo') send(userinfo.status, userinfo.body);
     else void answer(request, response);
   });
 }
@@ -246,20 +251,99 @@ describe('401 for a token', () => {
 });
 
 describe("the provider's keys", () => {
+  /** An app whose time only the test moves, and the number of requests for keys since it was made. */
+  function watchedApp(more: object = {}) {
+    let laterMs = 0;
+    const clock = { ...database.ctx.clock, monotonicMs: () => performance.now() + laterMs };
+    const settings = { ...database.ctx.settings, oidc: oidcSettings(more) };
+    const before = keyRequests;
+    return {
+      served: createApp({ ...database.ctx, clock, settings }),
+      pass: (ms: number) => {
+        laterMs += ms;
+      },
+      asked: () => keyRequests - before,
+    };
+  }
+  const withUnknownKid = () => forge({ header: { kid: randomBytes(8).toString('hex') } });
+  const unlimited = () => database.ctx.db.control.raw('delete from rate_limits');
+
   it('rotate: a new one is fetched on first use, an old one is rejected once it is no longer published', async () => {
-    const rotating = appWith();
+    const { served, pass } = watchedApp();
     const next = makeSigningKey('second', 'ec');
-    expect((await call(forge(), {}, rotating)).status).toBe(200);
-    expect((await call(forge({ key: next, algorithm: 'ES256' }), {}, rotating)).status).toBe(401);
+    expect((await call(forge(), {}, served)).status).toBe(200);
+    pass(60_000);
+    expect((await call(forge({ key: next, algorithm: 'ES256' }), {}, served)).status).toBe(401);
     published = [key.jwk, next.jwk];
-    expect((await call(forge({ key: next, algorithm: 'ES256' }), {}, rotating)).status).toBe(200);
+    pass(60_000);
+    expect((await call(forge({ key: next, algorithm: 'ES256' }), {}, served)).status).toBe(200);
     published = [next.jwk];
-    expect((await call(forge(), {}, appWith())).status).toBe(401);
+    pass(600_000);
+    // The first token after ten minutes is still accepted; it makes the service fetch the keys.
+    await call(forge(), {}, served);
+    await until(async () => (await call(forge(), {}, served)).status === 401 || undefined);
     published = [key.jwk];
   });
 
   it('503 while they are unavailable, because the token cannot be verified', async () => {
     const answer = await call(forge(), {}, appWith({ jwksUri: 'http://127.0.0.1:1/jwks' }));
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '10']);
+  });
+
+  it('unknown key ids cost valid tokens nothing: before the keys were fetched, after, and when they are fetched again', async () => {
+    const { served, pass, asked } = watchedApp();
+    const flood = () => Promise.all(Array.from({ length: 30 }, () => call(withUnknownKid(), {}, served)));
+    const valid = async () => (await call(forge(), {}, served)).status;
+    await flood();
+    expect(await valid()).toBe(200);
+    expect(asked()).toBe(1);
+    await flood();
+    expect(await valid()).toBe(200);
+    expect(asked()).toBe(1);
+    pass(601_000);
+    await flood();
+    expect(await valid()).toBe(200);
+    expect(asked()).toBe(2);
+  });
+
+  it('an unknown key id makes few requests: ten a minute for different ones, one for the same', async () => {
+    const { served, pass, asked } = watchedApp();
+    await call(forge(), {}, served);
+    for (let second = 0; second < 60; second += 1) {
+      pass(1_000);
+      await call(withUnknownKid(), {}, served);
+    }
+    expect(asked()).toBeLessThanOrEqual(11);
+    const before = asked();
+    const same = withUnknownKid();
+    for (let second = 0; second < 50; second += 1) {
+      pass(1_000);
+      await call(same, {}, served);
+    }
+    expect(asked()).toBeLessThanOrEqual(before + 1);
+  });
+
+  it('callers with unknown key ids count as failed authentications', async () => {
+    const { served } = watchedApp();
+    await call(forge(), {}, served);
+    await unlimited();
+    const statuses = [];
+    for (let n = 0; n < 22; n += 1) statuses.push((await call(withUnknownKid(), {}, served)).status);
+    expect(statuses).toEqual([...Array(20).fill(401), 429, 429]);
+    expect((await call(forge(), {}, served)).status).toBe(200);
+  });
+
+  it('stay usable for an hour while the provider is unavailable', async () => {
+    const { served, pass } = watchedApp();
+    expect((await call(forge(), {}, served)).status).toBe(200);
+    isProviderDown = true;
+    pass(3_000_000);
+    expect((await call(forge(), {}, served)).status).toBe(200);
+    expect((await call(forge(), {}, served)).status).toBe(200);
+    pass(601_000);
+    expect((await call(forge(), {}, served)).status).toBe(503);
+    isProviderDown = false;
+    pass(6_000);
+    expect((await call(forge(), {}, served)).status).toBe(200);
   });
 });

@@ -76,6 +76,9 @@ export const encryptionKeys = z.string().transform((keyList, context): Encryptio
   return keys;
 });
 
+/** A key that nobody drew at random, such as one of zeros from an example: at most two different bytes. */
+export const isTrivialKey = ({ bytes }: EncryptionKey): boolean => new Set(bytes).size <= 2;
+
 /** For example `views=100,agents=5`; kinds that aren't listed keep their defaults. */
 export const quotasOver = <K extends string>(defaults: Readonly<Record<K, number>>) =>
   list.transform((items, context): Readonly<Record<K, number>> => {
