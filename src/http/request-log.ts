@@ -1,4 +1,4 @@
-// Gives every request an id, and writes one log line when its response is complete. Queries are left out: they may hold personal data.
+// Gives every request an id, and writes one log line when its response is complete. Queries and whatever may be a token are left out.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts';
 import { AppError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { lingeringClose } from './driver/connection-end.ts';
+import { loggablePath } from './loggable-path.ts';
 import { setPendingHeaders } from './pending-headers.ts';
 import { maxBodyBytes } from './route/body-limits.ts';
 import { knownMethod, type OnServed, servedOf } from './served.ts';
@@ -28,9 +29,7 @@ export function requestLog(log: Log, clock: Clock, headers: readonly string[] = 
     res.locals['requestId'] = requestId;
     setPendingHeaders(res, ['X-Request-Id', requestId, ...headers]);
     const startedMs = clock.monotonicMs();
-    const { originalUrl } = req;
-    const queryAt = originalUrl.indexOf('?');
-    const path = queryAt === -1 ? originalUrl : originalUrl.slice(0, queryAt);
+    const path = loggablePath(req.originalUrl);
     res.on('close', () => {
       const ms = clock.monotonicMs() - startedMs;
       const served = servedOf(res, path);

@@ -134,10 +134,6 @@ function createPages(ctx: Ctx, stylesheets: readonly string[]): Router {
 
   const pages = Router({ caseSensitive: true });
   const address = pages.route('/:token');
-  address.all((_req, res, next) => {
-    res.locals['logged'] = { path: '/pay/sandbox/…' };
-    next();
-  });
   address.get(async (req, res) => {
     const session = await findPaySession(ctx, tokenOf(req));
     if (session === undefined) return unknown(req, res);

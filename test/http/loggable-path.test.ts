@@ -1,0 +1,93 @@
+// The request log: whatever path a secret is sent in, the log doesn't have it.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { createLog } from '../../src/core/log.ts';
+import { createSecretToken } from '../../src/core/secret-token.ts';
+import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
+import { generateApiKey } from '../../src/identity/api-key.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+
+let database: TestDatabase;
+let server: ReturnType<typeof createHttpServer>['server'];
+const lines: string[] = [];
+beforeAll(async () => {
+  database = await testDatabase();
+  const log = createLog('trace', { write: (line: string) => void lines.push(line) });
+  server = createHttpServer(log).server;
+  attachApp(server, createApp({ ...database.ctx, log }));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+beforeEach(() => {
+  lines.length = 0;
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  await database.close();
+});
+
+/** Sends the path as it is, without normalizing it, and returns the log's line about it. */
+async function logOf(path: string): Promise<string> {
+  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve, reject) => {
+    const sent = request({ port, host: '127.0.0.1', path, agent: false }, (response) => response.resume().once('end', () => resolve()));
+    sent.once('error', reject).end();
+  });
+  await until(async () => lines.some((line) => line.includes('"msg":"request"')) || undefined);
+  return lines.join('');
+}
+const pathIn = (log: string): string => JSON.parse(log.split('\n').find((line) => line.includes('"msg":"request"')) ?? '{}').path;
+
+const jwt = [{ alg: 'RS256' }, { sub: 'someone', exp: 1 }].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+const secrets: readonly (readonly [string, string])[] = [
+  ['a link token', createSecretToken()],
+  ['an API key', generateApiKey().secret],
+  ['an access token', `${jwt}.${randomBytes(64).toString('base64url')}`],
+];
+it.each(
+  secrets.flatMap(([name, secret]) =>
+    [
+      `/pay/sandbox/${secret}`,
+      `/pay/sandbox/${secret}/x`,
+      `//pay/sandbox//${secret}`,
+      `/PAY/Sandbox/${secret}`,
+      `/unsubscribe/${secret}`,
+      `/unsubscribe/undo/${secret}?token=${secret}`,
+      `/invitations/accept/${secret}`,
+      `/api/platform/v1/teams/${secret}`,
+      `/api/public/v1/invoices/${secret}`,
+      `/api/public/${secret}/invoices`,
+      `/${secret}`,
+      `/${encodeURIComponent(`"${secret}`)}`,
+      `/a;token=${secret}`,
+      `/mcp/${secret}#${secret}`,
+    ].map((path): [string, string, string] => [name, path, secret]),
+  ),
+)('%s is not logged: %s', async (_name, path, secret) => {
+  const log = await logOf(path);
+  expect(log).not.toContain(secret);
+  for (const part of secret.split('.')) expect(log).not.toContain(part);
+  expect(pathIn(log)).toContain('…');
+});
+
+it('paths without secrets are logged as they are', async () => {
+  const paths = [
+    '/',
+    '/api/public/v1/customer-payment-applications-of-all-customers/4711',
+    `/api/platform/v1/teams/${randomUUID()}`,
+    '/readyz',
+    '/a//b/',
+  ];
+  for (const path of paths) {
+    lines.length = 0;
+    expect(pathIn(await logOf(`${path}?q=1`))).toBe(path);
+  }
+});
+
+it('a long path is cut', async () => {
+  expect(pathIn(await logOf(`/${'a/'.repeat(2_000)}`)).length).toBeLessThanOrEqual(512);
+});
