@@ -1,5 +1,5 @@
 // The public keys of the identity provider. Callers choose the key id in a token's header, so ids that the provider doesn't list must cost
-// those that it lists nothing: known keys stay usable while they are fetched again, and unknown ids cause few requests, whoever sends them.
+// those that it lists nothing: known keys stay usable while they are fetched again, and unknown ids cause few requests.
 import { JwksClient } from 'jwks-rsa';
 import type { Ctx } from '../core/ctx.ts';
 import { unavailable } from '../core/errors.ts';
@@ -39,6 +39,7 @@ function createUnknownIds({ monotonicMs }: Ctx['clock']) {
 
 type Fetched = { readonly keys: ReadonlyMap<string, string>; readonly atMs: number };
 
+/** Makes no request before the first `find`, which rejects with 503 while the provider's keys are unavailable. */
 export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'clock' | 'log'>): SigningKeys {
   const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, timeout: providerTimeoutMs });
   const unknown = createUnknownIds(clock);

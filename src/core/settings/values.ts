@@ -76,7 +76,7 @@ export const encryptionKeys = z.string().transform((keyList, context): Encryptio
   return keys;
 });
 
-/** A key that nobody drew at random, such as one of zeros from an example: at most two different bytes. */
+/** Whether a key is certainly not random, such as one of zeros from an example: it has at most two different bytes. */
 export const isTrivialKey = ({ bytes }: EncryptionKey): boolean => new Set(bytes).size <= 2;
 
 /** For example `views=100,agents=5`; kinds that aren't listed keep their defaults. */

@@ -8,6 +8,7 @@ import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
 import { addCacheHeaders, addDeprecation, sendJsonText } from '../http/response.ts';
 import { unauthenticated } from '../load/admission.ts';
 import { describeVersion } from '../openapi/describe-version.ts';
+import { restrictDescription } from '../openapi/restrict-description.ts';
 import { parameterError, parameterProblem, parseQuery, queryTextOf } from '../read/request.ts';
 import { readAvailable } from '../version/available.ts';
 import { bindDocument } from '../version/bind.ts';
@@ -64,10 +65,12 @@ export async function serveDescription(
   assertNotRetired(state);
   addDeprecation(exchange, state, baseUrl, null);
   assertDescriptionParameters(req);
+  const resources = key?.scopes.resources ?? [];
+  const part = resources.length === 0 ? null : { name: scopeKey, of: (text: string) => restrictDescription(text, resources) };
   await sendJsonText(
     exchange,
     [tenant.organizationId, scopeKey, 'description', state.id],
-    await service.engine.content.loadDescription(tenant, state.id),
+    await service.engine.content.loadDescription(tenant, state.id, part),
   );
 }
 

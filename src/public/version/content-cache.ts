@@ -7,12 +7,15 @@ import type { HitCounter } from '../../core/hit-counter.ts';
 import type { CompiledSchema } from './compile.ts';
 import { readCompiled, readDescription } from './versions.store.ts';
 
+/** What a caller may see of a description; `name` is equal for equal parts. */
+export type DescriptionPart = { readonly name: string; of(text: string): string };
+
 export type ContentCache = {
   /** The compiled version if it is loaded. */
   findCompiled(id: string): CompiledSchema | undefined;
   loadCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
-  /** The stored OpenAPI text. Rejects when the version was deleted meanwhile. */
-  loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string>;
+  /** The stored OpenAPI text, or a part of it. Rejects when the version was deleted meanwhile. */
+  loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string, part?: DescriptionPart | null): Promise<string>;
 };
 
 /** Objects in memory take more space than their JSON text. */
@@ -31,6 +34,9 @@ export function createContentCache(
   return {
     findCompiled: compiled.findFresh,
     loadCompiled: (ctx, id) => compiled.load(id, () => readCompiled(ctx, id)),
-    loadDescription: (ctx, id) => descriptions.load(id, () => readDescription(ctx, id)),
+    loadDescription(ctx, id, part = null) {
+      const loadWhole = () => descriptions.load(id, () => readDescription(ctx, id));
+      return part === null ? loadWhole() : descriptions.load(`${id} ${part.name}`, async () => part.of(await loadWhole()));
+    },
   };
 }

@@ -254,6 +254,7 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
     route: [],
     'fields.ts': [],
     'health.ts': [],
+    'loggable-path.ts': [],
     'pending-headers.ts': [],
     'rate-limit.ts': [],
     'served.ts': [],
@@ -263,7 +264,7 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
     'download.ts': ['route'],
     'idempotency.store.ts': ['route'],
     'idempotency.ts': ['idempotency.store.ts', 'route'],
-    'request-log.ts': ['driver', 'pending-headers.ts', 'route', 'served.ts'],
+    'request-log.ts': ['driver', 'loggable-path.ts', 'pending-headers.ts', 'route', 'served.ts'],
     'authenticate.ts': ['errors.ts', 'rate-limit.ts'],
     'event-stream.ts': ['authenticate.ts', 'errors.ts', 'route', 'topic-notifications.ts'],
     // The Node.js server below the application.

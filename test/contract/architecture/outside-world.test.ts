@@ -65,7 +65,7 @@ describe('the outside world', () => {
     ['knex', /^src\/db\/connect\.ts$/, 1],
     ['zod', /^src\/(config|http\/route\/parse)\.ts$/, 2],
     ['jsonwebtoken', /^src\/(identity\/access-token|connectors\/netsuite\/auth)\.ts$/, 2],
-    ['jwks-rsa', /^src\/identity\/access-token\.ts$/, 1],
+    ['jwks-rsa', /^src\/identity\/signing-keys\.ts$/, 1],
     ['express-rate-limit', /^src\/http\/rate-limit\.ts$/, 1],
     ['openapi3-ts', /^src\/(http\/openapi\/describe-routes|public\/openapi\/describe-version)\.ts$/, 2],
     ['pino', /^src\/core\/log\.ts$/, 1],
