@@ -3,7 +3,7 @@ import express, { type Express } from 'express';
 import type { Ctx, ReadEngine, ReadingCtx } from './core/ctx.ts';
 import { startRecurring } from './core/recurring.ts';
 import { startSandboxWork } from './gateways/payments/sandbox/deliver-events.ts';
-import { sessionCookie } from './http/authenticate.ts';
+import { sessionCookie } from './http/cookies.ts';
 import { adoptMessageClasses, type MessageClasses } from './http/driver/message-classes.ts';
 import { errorHandler, notFoundHandler } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
@@ -83,7 +83,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
     '/api/public',
     publicHandler(ctx, {
       referencePage: pages.public,
-      sessionCookie,
+      sessionCookie: (req) => sessionCookie(req, ctx.settings.publicUrl),
       headersOf: pendingHeaders,
       applyHeaders: applyPendingHeaders,
       usage,

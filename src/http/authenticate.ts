@@ -1,13 +1,13 @@
 // Authenticates the caller and hands the routes a CallerCtx. Failed attempts are counted per network. Browsers send a session's cookie by
 // themselves, so a request with a session that changes something must also come from a page of this service (CSRF protection).
 import { isIP } from 'node:net';
-import { parse as parseCookies } from 'cookie';
 import type { Request, RequestHandler, Response } from 'express';
 import { ipKeyGenerator } from 'express-rate-limit';
 import type { Caller, CallerCtx, Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { identify } from '../identity/principal.ts';
+import { sessionCookie } from './cookies.ts';
 import { requestIdOf } from './errors.ts';
 import { countFailedAuthentication } from './rate-limit.ts';
 
@@ -30,18 +30,6 @@ export async function countGuess(ctx: Ctx, req: Request): Promise<void> {
   const counted = await countFailedAuthentication(ctx, networkOf(callerAddress(req)), new AppError('UNAUTHORIZED', 'Not known'));
   if (counted.status === 429) throw counted;
 }
-
-export const sessionCookieName = 'portal_session';
-/**
- * The value of a cookie. Of two that differ neither can be trusted, since a sibling domain may have set one: then it is the empty string,
- * which is no valid credential.
- */
-export function cookieOf(req: Request, name: string): string | undefined {
-  const given = (req.headers.cookie ?? '').split(';').map((pair) => parseCookies(pair)[name]);
-  const values = new Set(given.filter((value) => value !== undefined));
-  return values.size > 1 ? '' : [...values][0];
-}
-export const sessionCookie = (req: Request): string | undefined => cookieOf(req, sessionCookieName);
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -70,7 +58,7 @@ export function authenticate(ctx: ReadingCtx, verify: VerifyToken, { sessions } 
       const given = {
         authorization: req.headers.authorization,
         organization: headerText(req.headers['x-organization-id']),
-        session: sessions ? sessionCookie(req) : undefined,
+        session: sessions ? sessionCookie(req, ctx.settings.publicUrl) : undefined,
       };
       const identifyCaller = () => identify(ctx, given, verify);
       const caller = await identifyCaller();

@@ -1,5 +1,4 @@
-// The sign-in endpoints below /auth. Only this file sets cookies: the encrypted sign-in attempt, valid for ten minutes and for /auth only,
-// and the session, valid for every path. Browsers get errors as an HTML page, programs as the usual error body.
+// The sign-in endpoints below /auth. Only this file sets cookies: the encrypted sign-in attempt, valid for ten minutes, and the session. Browsers get errors as an HTML page, programs as the usual error body.
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
@@ -9,14 +8,14 @@ import { createIdentityProvider, type IdentityProvider, prompts } from '../ident
 import { findSession } from '../identity/sessions.store.ts';
 import { attemptTtlMs, type ClientInfo, finishSignIn, signOut, startSignIn } from '../identity/sign-in.ts';
 import { activeMembership, findMemberships } from '../identity/users.store.ts';
-import { assertSameOrigin, callerAddress, cookieOf, countGuess, networkOf, sessionCookie, sessionCookieName } from './authenticate.ts';
+import { assertSameOrigin, callerAddress, countGuess, networkOf } from './authenticate.ts';
+import { attemptCookieName, attemptCookiePath, cookieOf, sessionCookie, sessionCookieName } from './cookies.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
 import { sendSignInError } from './pages/sign-in-page.ts';
 import { countFailedAuthentication } from './rate-limit.ts';
 import { toErrorDetails } from './route/parse.ts';
 import { validationMessage } from './route/validation-messages.ts';
 
-const attemptCookieName = 'portal_sign_in';
 const LoginQuery = z.strictObject({
   returnTo: z.string('must be given once').default('/'),
   prompt: z.enum(prompts).optional(),
@@ -59,8 +58,10 @@ const methodNotAllowed =
 type Handlers = { login: RequestHandler; callback: RequestHandler; logout: RequestHandler };
 
 function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
-  const secure = !isLoopbackHttp(ctx.settings.publicUrl);
-  const attemptCookie = { httpOnly: true, sameSite: 'lax', secure, path: '/auth' } as const;
+  const { publicUrl } = ctx.settings;
+  const [attemptName, sessionName] = [attemptCookieName(publicUrl), sessionCookieName(publicUrl)];
+  const secure = !isLoopbackHttp(publicUrl);
+  const attemptCookie = { httpOnly: true, sameSite: 'lax', secure, path: attemptCookiePath(publicUrl) } as const;
   const heldCookie = { httpOnly: true, sameSite: 'lax', secure, path: '/' } as const;
 
   /** Null while the provider is unreachable: then the person is signed out of this service only. */
@@ -72,26 +73,26 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
       if (!query.success)
         throw new AppError('BAD_REQUEST', 'Invalid query parameters', { details: toErrorDetails(query.error, 'query parameter') });
       const { url, cookie } = await startSignIn(ctx, provider, { returnTo: query.data.returnTo, prompt: query.data.prompt });
-      res.cookie(attemptCookieName, cookie, { ...attemptCookie, maxAge: attemptTtlMs });
+      res.cookie(attemptName, cookie, { ...attemptCookie, maxAge: attemptTtlMs });
       res.redirect(302, url);
     },
 
     async callback(req, res) {
-      const given = { query: queryOf(req), cookie: cookieOf(req, attemptCookieName), session: sessionCookie(req) };
+      const given = { query: queryOf(req), cookie: cookieOf(req, attemptName), session: sessionCookie(req, publicUrl) };
       const visitor = visitorOf(req, res);
       const { token, returnTo } = await finishSignIn(ctx, provider, given, visitor).catch(async (error: unknown) => {
         throw error instanceof AppError && error.status < 500 ? await countFailedAuthentication(ctx, networkOf(visitor.ip), error) : error;
       });
-      res.clearCookie(attemptCookieName, attemptCookie);
-      res.cookie(sessionCookieName, token, { ...heldCookie, maxAge: ctx.settings.session.absoluteMs });
+      res.clearCookie(attemptName, attemptCookie);
+      res.cookie(sessionName, token, { ...heldCookie, maxAge: ctx.settings.session.absoluteMs });
       res.redirect(302, returnTo);
     },
 
     async logout(req, res) {
-      assertSameOrigin(req, ctx.settings.publicUrl);
-      const token = sessionCookie(req);
+      assertSameOrigin(req, publicUrl);
+      const token = sessionCookie(req, publicUrl);
       if (token !== undefined) await signOut(ctx, token, visitorOf(req, res));
-      res.clearCookie(sessionCookieName, heldCookie);
+      res.clearCookie(sessionName, heldCookie);
       const next = await findEndSessionUrl();
       if (wantsPage(req)) return res.redirect(303, next?.href ?? '/');
       // Scripts read the address from the header: they can't see the target of a redirect.
@@ -105,7 +106,7 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
 const serveSession =
   (ctx: Ctx): RequestHandler =>
   async (req, res) => {
-    const token = sessionCookie(req);
+    const token = sessionCookie(req, ctx.settings.publicUrl);
     const session = token === undefined ? undefined : await findSession(ctx, token);
     if (token !== undefined && session === undefined) await countGuess(ctx, req);
     const memberships = session === undefined ? [] : await findMemberships(ctx, session.user.id);

@@ -1,6 +1,7 @@
 // Table of contents of the management interface: every route group, in the order of its OpenAPI description.
 import { z } from 'zod';
 import type { ReadingCtx } from '../core/ctx.ts';
+import { sessionCookieName } from '../http/cookies.ts';
 import { createStreams, type StreamOptions } from '../http/event-stream.ts';
 import { describeRoutes } from '../http/openapi/describe-routes.ts';
 import { assertRoutes, definePublicRoute } from '../http/route/define.ts';
@@ -104,6 +105,7 @@ export function describePlatform(publicUrl: string): Record<string, unknown> {
     version: '1.0.0',
     description,
     serverUrl: `${publicUrl}${platformBase}`,
+    sessionCookie: sessionCookieName(publicUrl),
     groups,
   });
   described.set(publicUrl, document);

@@ -130,7 +130,14 @@ let walk: Walk;
 let closed: Walk;
 beforeAll(async () => {
   const documented = served.map((route) => (route === undescribed ? { ...route, response: z.object({ id: Id }) } : route));
-  const described = describeRoutes(documented, { title: 'Test', version: '1', description: 'Test', serverUrl: 'http://127.0.0.1', groups });
+  const described = describeRoutes(documented, {
+    title: 'Test',
+    version: '1',
+    description: 'Test',
+    serverUrl: 'http://127.0.0.1',
+    sessionCookie: 'portal_session',
+    groups,
+  });
   const builders = {
     ...Object.fromEntries(served.map(({ id }) => [id, built])),
     leaking: { build: async ({ organization }) => ({ params: { id: organization.id } }) },

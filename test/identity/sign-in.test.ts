@@ -125,12 +125,14 @@ describe('signing in', () => {
     expect([await whoami(planted), await whoami(victim.session())]).toEqual([401, 200]);
   });
 
-  it('marks its cookies Secure unless the service is reached over http on this machine', async () => {
+  it('over https its cookies are Secure and have the prefix __Host-, which a sibling domain can not set', async () => {
     const secure = await startSignInSite({ ctx: database.ctx, people, publicUrl: 'https://portal.acme.example' });
     try {
       const browser = openBrowser();
       const login = await browser.send(`${secure.origin}/auth/login`);
-      expect(login.headers.getSetCookie()[0]).toMatch(/; HttpOnly; Secure; SameSite=Lax$/);
+      expect(login.headers.getSetCookie()[0]).toMatch(
+        /^__Host-portal_sign_in=[^;]+; Max-Age=600; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
+      );
       const callback = new URL(await browser.throughProvider(login.headers.get('location') ?? '', 'stranger'));
       expect(callback.origin).toBe('https://portal.acme.example');
       people.push({ id: 'second', email: 'owner@acme.example', name: '', about: '' });
@@ -138,9 +140,13 @@ describe('signing in', () => {
       const back = new URL(await again.throughProvider(await again.begin(secure.origin), 'second'));
       const response = await again.send(`${secure.origin}/auth/callback${back.search}`);
       expect(response.headers.get('location')).toBe('https://portal.acme.example/');
-      expect(response.headers.getSetCookie().find((line) => line.startsWith('portal_session='))).toMatch(
-        /; HttpOnly; Secure; SameSite=Lax$/,
-      );
+      const cookie = response.headers.getSetCookie().find((line) => line.includes('portal_session=')) ?? '';
+      expect(cookie).toMatch(/^__Host-portal_session=[\w-]{43}; Max-Age=604800; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/);
+      // A sibling domain can only set a cookie without the prefix: it is ignored.
+      const whoAmI = (cookies: string) => fetch(`${secure.origin}/api/platform/v1/whoami`, { headers: { cookie: cookies } });
+      const [own = ''] = cookie.split(';');
+      expect((await whoAmI(`portal_session=${'a'.repeat(43)}; ${own}`)).status).toBe(200);
+      expect((await whoAmI(own.replace('__Host-', ''))).status).toBe(401);
     } finally {
       await secure.stop();
     }

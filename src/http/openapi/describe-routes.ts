@@ -129,7 +129,14 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
 /** The OpenAPI document of the routes. Throws when no example can be generated for a schema. */
 export function describeRoutes(
   routes: readonly AnyRoute[],
-  base: { title: string; version: string; description: string; serverUrl: string; groups: Readonly<Record<RouteGroup, string>> },
+  base: {
+    title: string;
+    version: string;
+    description: string;
+    serverUrl: string;
+    sessionCookie: string;
+    groups: Readonly<Record<RouteGroup, string>>;
+  },
 ): Json {
   const builder = OpenApiBuilder.create()
     .addOpenApiVersion('3.0.3')
@@ -145,7 +152,7 @@ export function describeRoutes(
     .addSecurityScheme('session', {
       type: 'apiKey',
       in: 'cookie',
-      name: 'portal_session',
+      name: base.sessionCookie,
       description:
         'The session cookie set by signing in at /auth/login. Requests that change something must send the `Origin` of this service.',
     })

@@ -265,13 +265,14 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
     'idempotency.store.ts': ['route'],
     'idempotency.ts': ['idempotency.store.ts', 'route'],
     'request-log.ts': ['driver', 'loggable-path.ts', 'pending-headers.ts', 'route', 'served.ts'],
-    'authenticate.ts': ['errors.ts', 'rate-limit.ts'],
+    'cookies.ts': [],
+    'authenticate.ts': ['cookies.ts', 'errors.ts', 'rate-limit.ts'],
     'event-stream.ts': ['authenticate.ts', 'errors.ts', 'route', 'topic-notifications.ts'],
     // The Node.js server below the application.
     server: ['driver', 'errors.ts'],
     // HTML.
     pages: ['authenticate.ts', 'errors.ts'],
-    'sign-in.ts': ['authenticate.ts', 'errors.ts', 'pages', 'rate-limit.ts', 'route'],
+    'sign-in.ts': ['authenticate.ts', 'cookies.ts', 'errors.ts', 'pages', 'rate-limit.ts', 'route'],
     // The readers of routes: OpenAPI, Express, MCP.
     openapi: ['errors.ts', 'fields.ts', 'page.ts', 'route'],
     'router.ts': ['authenticate.ts', 'download.ts', 'event-stream.ts', 'idempotency.ts', 'rate-limit.ts', 'route', 'served.ts'],
