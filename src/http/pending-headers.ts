@@ -11,8 +11,13 @@ export type HeaderList = string[];
 
 const policy = { useDefaults: false, directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] } };
 
+/** No page of this service uses these. */
+const permissionsPolicy = ['camera', 'display-capture', 'geolocation', 'microphone', 'payment', 'usb']
+  .map((name) => `${name}=()`)
+  .join(', ');
+
 /**
- * The security headers that helmet sets. They are the same for every response, so helmet runs once, when the application is created. A
+ * The security headers that helmet sets, and what browsers must not offer to pages. They are the same for every response, so helmet runs once, when the application is created. A
  * page with its own scripts replaces the Content-Security-Policy later. Throws when helmet fails or sets fewer headers than expected.
  */
 export function createSecurityHeaders(): readonly string[] {
@@ -23,7 +28,7 @@ export function createSecurityHeaders(): readonly string[] {
   });
   const headers = Object.entries(res.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
   if (headers.length < 20) throw new Error('helmet set fewer headers than expected');
-  return headers;
+  return [...headers, 'Permissions-Policy', permissionsPolicy];
 }
 
 export function setPendingHeaders(res: Response, headers: HeaderList): void {

@@ -102,6 +102,7 @@ describe('every kind of response', () => {
       expect(header('content-security-policy')).not.toMatch(/unsafe-eval|script-src[^;]*(?:unsafe-inline|\*|https?:)/);
       expect(header('referrer-policy')).toMatch(/no-referrer|same-origin/);
       expect(header('cross-origin-resource-policy')).toBe('same-origin');
+      expect(header('permissions-policy')).toContain('camera=(), ');
       for (const name of ['server', 'x-powered-by', 'access-control-allow-origin', 'x-aspnet-version', 'via'])
         expect([name, header(name)]).toEqual([name, '']);
       expect(response.headers.getSetCookie()).toEqual([]);

@@ -53,7 +53,12 @@ export const PayConfig = z
   .meta({ id: 'PayConfig' });
 export type PayConfig = z.input<typeof PayConfig>;
 
-const returnUrl = z.url({ protocol: /^https?$/ }).max(2000);
+/** `z.url` accepts what a browser would drop or send elsewhere. */
+const returnUrl = z
+  .url({ protocol: /^https?$/ })
+  .max(2000)
+  .refine((text) => !/[\p{Cc}\p{Cf}\p{Z}]/u.test(text), 'must not contain control characters, spaces or invisible characters')
+  .refine((text) => !/^https?:\/*[^/?#]*@/i.test(text), 'must not contain a user name or password');
 export const CheckoutInput = z.strictObject({
   customerId: RecordId.describe("The customer's id in the ERP"),
   invoices: z

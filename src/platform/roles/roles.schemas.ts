@@ -10,9 +10,12 @@ const Permissions = z
   .refine((list) => new Set(list).size === list.length, 'must not repeat an entry')
   .describe('See GET /organizations/{id}/permissions');
 
-export const NewRole = z.strictObject({ name: shortText(60), description: longText(500).default(''), permissions: Permissions });
+/** Two names that look the same must be the same: no invisible characters. */
+const roleName = shortText(60).refine((text) => !/\p{Cf}/u.test(text), 'must not contain invisible characters');
+
+export const NewRole = z.strictObject({ name: roleName, description: longText(500).default(''), permissions: Permissions });
 export const RolePatch = z.strictObject({
-  name: shortText(60).optional(),
+  name: roleName.optional(),
   description: longText(500).nullable().optional(),
   permissions: Permissions.optional(),
 });
