@@ -3,10 +3,11 @@ import express, { type Express } from 'express';
 import type { Ctx, ReadEngine, ReadingCtx } from './core/ctx.ts';
 import { startRecurring } from './core/recurring.ts';
 import { startSandboxWork } from './gateways/payments/sandbox/deliver-events.ts';
-import { sessionCookie } from './http/cookies.ts';
+import { sessionCookies } from './http/cookies.ts';
 import { adoptMessageClasses, type MessageClasses } from './http/driver/message-classes.ts';
 import { errorHandler, notFoundHandler } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
+import { createFailureLimit } from './http/failure-limit.ts';
 import { createMcpRouter, mcpPath, mcpResource, metadataPaths, type ServeMcp, serveResourceMetadata } from './http/mcp.ts';
 import { createInvitationPage } from './http/pages/invitation-page.ts';
 import { createReferencePages } from './http/pages/reference-page.ts';
@@ -18,6 +19,7 @@ import { type OnServed, platformBase, recordServed } from './http/served.ts';
 import { createSignInRouter } from './http/sign-in.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import { startMailSender } from './mail/index.ts';
+import { startSecretEndReports } from './platform/api-keys/report-secret-ends.ts';
 import { maintainAllIndexes } from './platform/api-schemas/maintain-indexes.ts';
 import { startPublicationWorker } from './platform/api-schemas/publication.ts';
 import { startWarehouseUpgrades } from './platform/api-schemas/upgrade-warehouses.ts';
@@ -78,12 +80,13 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   const pages = createReferencePages();
   const usage = options.usage ?? startUsageCounter(ctx);
   const verify = lazyTokenVerifier(ctx);
+  const failures = createFailureLimit(ctx);
   // Mounted first, so that public requests don't pass through the other routers.
   app.use(
     '/api/public',
     publicHandler(ctx, {
       referencePage: pages.public,
-      sessionCookie: (req) => sessionCookie(req, ctx.settings.publicUrl),
+      sessionCookies: (req) => sessionCookies(req, ctx.settings.publicUrl),
       headersOf: pendingHeaders,
       applyHeaders: applyPendingHeaders,
       usage,
@@ -97,14 +100,14 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   const invitation = createInvitationPage();
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
-  app.use('/unsubscribe', createUnsubscribePages(ctx, { find: readLinkState, unsubscribe, resubscribe }, invitation.stylesheet));
-  const paying = createSandboxPayPages(ctx, invitation.stylesheet);
+  app.use('/unsubscribe', createUnsubscribePages(ctx, failures, { find: readLinkState, unsubscribe, resubscribe }, invitation.stylesheet));
+  const paying = createSandboxPayPages(ctx, failures, invitation.stylesheet);
   app.use('/pay-assets', paying.assets);
   app.use('/pay/sandbox', paying.pages);
-  app.use('/auth', createSignInRouter(ctx));
-  app.use(platformBase, platformRouter(ctx, verify, options.streams ?? {}));
+  app.use('/auth', createSignInRouter(ctx, failures));
+  app.use(platformBase, platformRouter(ctx, verify, failures, options.streams ?? {}));
   app.get(metadataPaths, serveResourceMetadata(ctx));
-  app.use(mcpPath, createMcpRouter(ctx, verify, lazyMcpServer(ctx, usage)));
+  app.use(mcpPath, createMcpRouter(ctx, verify, failures, lazyMcpServer(ctx, usage)));
   app.use(notFoundHandler);
   app.use(errorHandler(ctx.log));
   return app;
@@ -124,9 +127,9 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 }
 
 /**
- * Starts the background workers: due syncs and subscriptions, queued mail, pending domains, expiring certificates, publications, agent
- * checks and messages that a stopped process left unfinished, polling of payment providers, write-back of payments to ERPs, hourly
- * cleanup, and upgrades of warehouses that an older version made.
+ * Starts the background workers: due syncs and subscriptions, queued mail, pending domains, expiring certificates, ended secrets of
+ * transferred API keys, publications, agent checks and messages that a stopped process left unfinished, polling of payment providers,
+ * write-back of payments to ERPs, hourly cleanup, and upgrades of warehouses that an older version made.
  */
 export async function startBackground(base: Ctx, reads: ReadEngine = createReadEngine(base)): Promise<Background> {
   const ctx: ReadingCtx = { ...base, reads };
@@ -135,6 +138,7 @@ export async function startBackground(base: Ctx, reads: ReadEngine = createReadE
   const mailSender = startMailSender(ctx);
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
+  const secretEnds = startSecretEndReports(ctx);
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
   const pay = [startPayWork(ctx), startWriteBack(ctx), startWriteBackAlerts(ctx), startSandboxWork(ctx)];
@@ -145,7 +149,19 @@ export async function startBackground(base: Ctx, reads: ReadEngine = createReadE
   );
   void pruning.tick();
   const upgrades = startWarehouseUpgrades(ctx);
-  const all = [scheduler, publications, subscriptions, mailSender, domainChecks, certificates, agents, ...pay, pruning, upgrades];
+  const all = [
+    scheduler,
+    publications,
+    subscriptions,
+    mailSender,
+    domainChecks,
+    certificates,
+    secretEnds,
+    agents,
+    ...pay,
+    pruning,
+    upgrades,
+  ];
   return {
     scheduler,
     stop: async () => {

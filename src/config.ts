@@ -62,7 +62,8 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
   );
   if (drain?.data !== undefined && all?.data !== undefined && drain.data >= all.data)
     problems.push('SHUTDOWN_DRAIN_SECONDS: must be less than SHUTDOWN_SECONDS');
-  if (has('WAREHOUSE_URL') && !has('DATABASE_URL')) problems.push('WAREHOUSE_URL: requires DATABASE_URL');
+  for (const name of ['WAREHOUSE_URL', 'MIGRATION_DATABASE_URL'] as const)
+    if (has(name) && !has('DATABASE_URL')) problems.push(`${name}: requires DATABASE_URL`);
   return problems;
 }
 
@@ -108,6 +109,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const env = parsed.data as Environment;
   return { ...env, settings: settingsFrom(declaredSettings, env, derivedFrom(env)) as Settings };
 }
+
+/** What is allowed and probably a mistake, for the log. */
+export const warningsAbout = ({ TRUST_PROXY }: Config): string[] =>
+  TRUST_PROXY === true
+    ? ['TRUST_PROXY=true believes every X-Forwarded-For header: callers can choose the address that is logged and limited']
+    : [];
 
 /** The text of .env.example: every variable with its description and default. */
 export const environmentExample = (): string =>

@@ -1,6 +1,6 @@
 // The entry point: reads the environment and the command line, and runs the requested command. The only reader of process.env. The demo has
 // an entry of its own, demo/main.ts; scripts/run.mjs chooses between the two.
-import { type Config, readConfig } from './config.ts';
+import { type Config, readConfig, warningsAbout } from './config.ts';
 import type { Lifecycle } from './core/lifecycle.ts';
 import { InvalidUsage, runCommand } from './run-command.ts';
 import { closeDatabase, openDatabase, startService } from './service.ts';
@@ -17,10 +17,7 @@ async function serve(config: Config, life: Lifecycle): Promise<void> {
     () => startService(config, opened),
     (running) => running.stop(),
   );
-  if (config.TRUST_PROXY === true)
-    service.ctx.log.warn(
-      'TRUST_PROXY=true believes every X-Forwarded-For header: callers can choose the address that is logged and limited',
-    );
+  for (const warning of warningsAbout(config)) service.ctx.log.warn(warning);
   service.ctx.log.info({ url: service.url, database: opened.embedded === undefined ? 'external' : 'embedded' }, 'listening');
 }
 

@@ -2,7 +2,7 @@
 import { BadEnvironment } from './config.ts';
 import { errorMessage } from './core/errors.ts';
 import { createLifecycle, type Lifecycle, Stopped } from './core/lifecycle.ts';
-import { UnusableDatabase } from './db/connect.ts';
+import { UnusableDatabase } from './db/unusable-database.ts';
 
 export class InvalidUsage extends Error {}
 

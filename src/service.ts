@@ -18,8 +18,10 @@ import { createTrackedWork } from './core/tracked-work.ts';
 import { type DatabaseAddress, openDb, openKnex, openOperatorPool } from './db/connect.ts';
 import { startDatabaseClock } from './db/database-clock.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts';
-import { migrate, readMigrationStatus } from './db/migrate.ts';
+import { assertMigrated, migrate, readMigrationStatus } from './db/migrate.ts';
 import { poolStats } from './db/pool-stats.ts';
+import { ensureServiceLogin, loginOf, readLoginPowers } from './db/service-login.ts';
+import { explainDatabaseError } from './db/unusable-database.ts';
 import { createMessageClasses } from './http/driver/message-classes.ts';
 import { serveProbes } from './http/health.ts';
 import type { OnServed } from './http/served.ts';
@@ -36,6 +38,8 @@ const database = 'portal';
 export type OpenedDatabase = {
   readonly control: DatabaseAddress;
   readonly data: DatabaseAddress;
+  /** The address for migrations and operators' commands, whose login owns the database. Nothing that serves requests uses it. */
+  readonly owner: DatabaseAddress;
   /** The embedded PostgreSQL; undefined with DATABASE_URL. */
   readonly embedded: EmbeddedDatabase | undefined;
 };
@@ -50,25 +54,44 @@ async function ensureDatabase(server: EmbeddedDatabase['connection'], name: stri
   }
 }
 
+type DatabaseConfig = Pick<Config, 'DATA_DIR'> & Partial<Pick<Config, 'DATABASE_URL' | 'MIGRATION_DATABASE_URL' | 'WAREHOUSE_URL'>>;
+/** `migrate` migrates the database to this version; `check` changes nothing and rejects a database of another version. */
+type Preparation = 'migrate' | 'check';
+const preparations = { migrate, check: assertMigrated };
+
+async function openExternal(
+  url: string,
+  { MIGRATION_DATABASE_URL, WAREHOUSE_URL = url }: DatabaseConfig,
+  preparation: Preparation,
+): Promise<OpenedDatabase> {
+  const opened = { control: url, data: WAREHOUSE_URL, owner: MIGRATION_DATABASE_URL ?? url, embedded: undefined };
+  await preparations[preparation](opened.owner, MIGRATION_DATABASE_URL === undefined ? 'DATABASE_URL' : 'MIGRATION_DATABASE_URL');
+  if (MIGRATION_DATABASE_URL !== undefined && preparation === 'migrate') await ensureServiceLogin(opened.owner, loginOf(url));
+  return opened;
+}
+
+async function openEmbedded(embedded: EmbeddedDatabase, preparation: Preparation): Promise<OpenedDatabase> {
+  await ensureDatabase(embedded.connection, database);
+  const owner = { ...embedded.connection, database };
+  await preparations[preparation](owner);
+  await ensureServiceLogin(owner, embedded.serviceLogin, { overwrite: true });
+  const service = { ...owner, ...embedded.serviceLogin };
+  return { control: service, data: service, owner, embedded };
+}
+
 /**
- * Opens the database at DATABASE_URL, or starts the embedded one in DATA_DIR, and runs `prepare` on it, by default the migrations.
- * Rejects with UnusableDatabase when the server can't be used, and with an Error when the embedded server can't be started.
+ * Opens the database at DATABASE_URL, or starts the embedded one in DATA_DIR, after preparing it as the login of MIGRATION_DATABASE_URL if
+ * that is set. Rejects with UnusableDatabase when the server can't be used, and with an Error when the embedded server can't be started.
  */
 export async function openDatabase(
-  config: Pick<Config, 'DATABASE_URL' | 'WAREHOUSE_URL' | 'DATA_DIR'>,
+  config: DatabaseConfig,
   onProgress: (step: string) => void = () => undefined,
-  prepare: (address: DatabaseAddress) => Promise<unknown> = migrate,
+  preparation: Preparation = 'migrate',
 ): Promise<OpenedDatabase> {
-  if (config.DATABASE_URL !== undefined) {
-    await prepare(config.DATABASE_URL);
-    return { control: config.DATABASE_URL, data: config.WAREHOUSE_URL ?? config.DATABASE_URL, embedded: undefined };
-  }
+  if (config.DATABASE_URL !== undefined) return openExternal(config.DATABASE_URL, config, preparation);
   const embedded = await startEmbedded(config.DATA_DIR, { onProgress });
   try {
-    await ensureDatabase(embedded.connection, database);
-    const address = { ...embedded.connection, database };
-    await prepare(address);
-    return { control: address, data: address, embedded };
+    return await openEmbedded(embedded, preparation);
   } catch (error) {
     await embedded.stop();
     throw error;
@@ -93,7 +116,10 @@ async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...Encryp
 
 export type OpenedCtx = { readonly ctx: Ctx; close(): Promise<void> };
 
-/** Opens the connection pools and builds the ctx. Rejects with the database's error when it doesn't respond; everything is closed then. */
+/**
+ * Opens the connection pools and builds the ctx. Rejects with UnusableDatabase when the server refuses the login or opens connections with
+ * other settings, and with the database's error when it doesn't respond; everything is closed then.
+ */
 export async function openCtx(config: Config, opened: OpenedDatabase, log: Log = createLog(config.LOG_LEVEL)): Promise<OpenedCtx> {
   const keyring = createKeyring(await encryptionKeys(config));
   const db = openDb(
@@ -111,7 +137,7 @@ export async function openCtx(config: Config, opened: OpenedDatabase, log: Log =
   await db.announce();
   const { clock, close: stopClock } = await startDatabaseClock(db, log).catch(async (error: unknown) => {
     await db.close();
-    throw error;
+    throw explainDatabaseError(error);
   });
   const ctx: Ctx = {
     db,
@@ -138,6 +164,19 @@ function openOperatorPools({ DATABASE_URL, WAREHOUSE_URL }: Config, opened: Open
   const isSeparate = DATABASE_URL !== undefined && WAREHOUSE_URL !== undefined && WAREHOUSE_URL !== DATABASE_URL;
   const warehouse = isSeparate ? openOperatorPool(opened.data) : undefined;
   return { control, warehouse, close: () => Promise.all([control.end(), warehouse?.end()]) };
+}
+
+/** Logs a warning for each login that may do more than portal_service. A database that doesn't respond is reported elsewhere. */
+async function warnOfPowers({ control, warehouse }: ReturnType<typeof openOperatorPools>, log: Log): Promise<void> {
+  for (const [variable, pool] of Object.entries({ DATABASE_URL: control, WAREHOUSE_URL: warehouse })) {
+    const found = pool && (await readLoginPowers(pool).catch(() => undefined));
+    if (found === undefined || found.powers.length === 0) continue;
+    log.warn(
+      found,
+      `the login of ${variable} can do more than portal_service: a statement that leaves this role sees all organizations. ` +
+        'Connect as a plain member of portal_service: docs/operations.md#database-logins',
+    );
+  }
 }
 
 /** Rejects with advice when the port is in use; `variable` is the environment variable that sets it. */
@@ -245,7 +284,8 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
   const messages = createMessageClasses();
   const http = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperatorPools(config, opened);
-  const migrationStatus = await readMigrationStatus();
+  const checked = { ...operators, migrationStatus: await readMigrationStatus() };
+  void warnOfPowers(operators, ctx.log);
   let background: Background | undefined;
   const sinceTickMs = (): number => background?.scheduler.sinceTickMs() ?? 0;
   let monitored: Monitored | undefined;
@@ -266,8 +306,7 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
     const streams = { stopping: stopping.signal };
     const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, reads: ctx.reads, usage, messages, onServed });
     const readiness = createReadinessCheck({
-      ...operators,
-      migrationStatus,
+      ...checked,
       sinceTickMs,
       stopping: draining.signal,
       clock: ctx.clock,

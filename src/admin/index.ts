@@ -4,9 +4,9 @@ import type { Config } from '../config.ts';
 import { AppError, errorMessage } from '../core/errors.ts';
 import { type Lifecycle, Stopped } from '../core/lifecycle.ts';
 import { createLog } from '../core/log.ts';
-import { openKnex, UnusableDatabase } from '../db/connect.ts';
+import { openKnex } from '../db/connect.ts';
 import { tryExclusiveLock } from '../db/exclusive-lock.ts';
-import { assertMigrated, migrate } from '../db/migrate.ts';
+import { UnusableDatabase } from '../db/unusable-database.ts';
 import { closeDatabase, openCtx, openDatabase } from '../service.ts';
 import { type Admin, BadArguments, type Command, helpOf, type Outcome, parseCommandArguments, RefusedCommand } from './command.ts';
 import { createOrganizationCommand } from './create-organization.ts';
@@ -45,8 +45,7 @@ Exit codes: 0 done, 1 rejected or failed, 2 invalid arguments, 3 done but someth
  */
 async function openAdmin(config: Config, life: Lifecycle, command: Command): Promise<Admin> {
   const progress = (line: string): void => console.error(line);
-  const prepare = command.database === 'migrate' ? migrate : assertMigrated;
-  const opened = await life.open(() => openDatabase(config, progress, prepare), closeDatabase);
+  const opened = await life.open(() => openDatabase(config, progress, command.database), closeDatabase);
   if (command.exclusive) {
     const release = await life.open(
       () => tryExclusiveLock(opened.control, 'portal-service admin'),
@@ -59,7 +58,7 @@ async function openAdmin(config: Config, life: Lifecycle, command: Command): Pro
     (open) => open.close(),
   );
   const owner = await life.open(
-    async () => openKnex(opened.control, 'portal_owner', 2),
+    async () => openKnex(opened.owner, 'portal_owner', 2),
     (knex) => knex.destroy(),
   );
   return { ctx, owner, progress };

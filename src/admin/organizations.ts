@@ -31,7 +31,7 @@ export const organizationsCommand = defineCommand({
     const { rows } = await owner.raw<{ rows: Row[] }>(
       `select o.id, o.slug, o.name, o.created_at, o.deleting_since, w.bytes, w.records, w.measured_at,
               (select count(*)::int from memberships m where m.organization_id = o.id) as members,
-              (select count(*)::int from api_keys k where k.organization_id = o.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as keys,
+              (select count(*)::int from api_keys k where k.organization_id = o.id and k.revoked_at is null and (least(k.expires_at, k.secret_ends_at) <= now()) is not true) as keys,
               (select count(*)::int from sync_configs c where c.organization_id = o.id) as syncs
        from organizations o left join warehouse_sizes w on w.organization_id = o.id order by o.created_at, o.id`,
     );

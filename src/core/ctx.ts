@@ -71,10 +71,12 @@ export type Principal = {
   /** The published versions and resources that an API key is restricted to; an empty list means all. */
   readonly reads: { readonly versions: readonly string[]; readonly resources: readonly string[] };
   /**
-   * An API key whose creator left the organization and that was reassigned to another member: it may not create keys or extend their
-   * scopes, and never counts as an owner.
+   * An API key whose creator left the organization and that was reassigned to another member: it may not create keys, extend their
+   * scopes or keep their secrets, and never counts as an owner.
    */
   readonly isTransferredKey: boolean;
+  /** When the secret of an API key stops working; null when it has no end, and for tokens and sessions. */
+  readonly expiresAt: Date | null;
 };
 
 /** The holder of a valid credential, before an organization is required. */

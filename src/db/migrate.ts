@@ -2,9 +2,10 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { assertSupportedServer, type DatabaseAddress, explainDatabaseError, openKnex, poolConfig, UnusableDatabase } from './connect.ts';
+import { type DatabaseAddress, openKnex, poolConfig } from './connect.ts';
 import { appliedRelease, applyFunctions, currentRelease } from './functions.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
+import { type AddressVariable, assertSupportedServer, explainDatabaseError, UnusableDatabase } from './unusable-database.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
 /**
@@ -53,7 +54,7 @@ async function compareDatabase(knex: Knex, applied: readonly string[]): Promise<
  * Throws UnusableDatabase unless the database has exactly this version's migrations, and changes nothing. A command that calls it never
  * migrates a database on which a service of another version is running.
  */
-export async function assertMigrated(address: DatabaseAddress): Promise<void> {
+export async function assertMigrated(address: DatabaseAddress, variable?: AddressVariable): Promise<void> {
   const knex = openKnex(address, null, 1);
   try {
     await assertSupportedServer(knex);
@@ -68,14 +69,14 @@ export async function assertMigrated(address: DatabaseAddress): Promise<void> {
       `The database was migrated by ${other} version of this service. Run the command with the version that is deployed, or start this version first.`,
     );
   } catch (error) {
-    throw explainDatabaseError(error);
+    throw explainDatabaseError(error, variable);
   } finally {
     await knex.destroy();
   }
 }
 
 /** Returns how many migrations ran. Throws UnusableDatabase when the server can't be used (see `assertSupportedServer`). */
-export async function migrate(address: DatabaseAddress): Promise<{ applied: number }> {
+export async function migrate(address: DatabaseAddress, variable?: AddressVariable): Promise<{ applied: number }> {
   // A migration may take long, but must not wait for a server that no longer responds.
   const liveness = monitorDatabaseLiveness(poolConfig(address, null));
   const knex = openKnex(address, null, 2, { stream: liveness.openSocket });
@@ -91,7 +92,7 @@ export async function migrate(address: DatabaseAddress): Promise<{ applied: numb
       return { applied: names.length };
     });
   } catch (error) {
-    throw explainDatabaseError(error);
+    throw explainDatabaseError(error, variable);
   } finally {
     await knex.destroy();
     await liveness.close();

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { BadEnvironment, readConfig } from '../../src/config.ts';
+import { BadEnvironment, readConfig, warningsAbout } from '../../src/config.ts';
 
 const key = (id = 'k1') => `${id}:${randomBytes(32).toString('base64')}`;
 const good = {
@@ -54,6 +54,7 @@ describe('readConfig', () => {
     expect(problemsOf({ PUBLIC_URL: 'https://portal.example.org/api?x=1' })).toEqual(['PUBLIC_URL']);
     expect(problemsOf({ CORS_ORIGINS: 'https://shop.example,*' })).toEqual(['CORS_ORIGINS']);
     expect(problemsOf({ WAREHOUSE_URL: 'postgres://portal@db/portal' })).toEqual(['WAREHOUSE_URL']);
+    expect(problemsOf({ MIGRATION_DATABASE_URL: 'postgres://portal@db/portal' })).toEqual(['MIGRATION_DATABASE_URL']);
     expect(readConfig({ CORS_ORIGINS: 'https://shop.example' }).settings.corsOrigins).toEqual(['https://shop.example']);
   });
 
@@ -123,6 +124,18 @@ describe('readConfig', () => {
     expect(problemsOf(oidc)).toEqual(['OIDC_ISSUER']);
     expect(problemsOf({ ...oidc, OIDC_CLIENT_ID: 'portal' })).toEqual(['OIDC_ISSUER']);
     expect(problemsOf({ ...oidc, OIDC_ISSUER: 'http://127.0.0.1:9000' })).toEqual([]);
+  });
+
+  it('accepts a password for a mail server by smtp://, which is sent after STARTTLS only, and refuses other protocols', () => {
+    for (const url of ['smtp://portal:secret@mail.example.org:587', 'smtps://portal:secret@mail.example.org'])
+      expect(problemsOf({ ...good, SMTP_URL: url })).toEqual([]);
+    expect(problemsOf({ ...good, SMTP_URL: 'telnet://portal:secret@mail.example.org' })).toEqual(['SMTP_URL']);
+  });
+
+  it('warns of trust in every proxy, and of nothing narrower', () => {
+    const warningsOf = (value: string) => warningsAbout(readConfig({ ...good, TRUST_PROXY: value }));
+    expect(warningsOf('true')).toEqual([expect.stringMatching(/^TRUST_PROXY=true /)]);
+    for (const value of ['', 'false', '1', '10.0.0.0/8', 'loopback']) expect([value, warningsOf(value)]).toEqual([value, []]);
   });
 
   it('treats empty and blank values as absent', () => {

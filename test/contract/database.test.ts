@@ -175,13 +175,13 @@ describe('roles', () => {
         "select rolname, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolcanlogin from pg_roles where rolname like 'portal\\_%' order by 1",
       ),
     ).toEqual(
-      ['portal_owner', 'portal_service', 'portal_simulator'].map((rolname) => ({
+      ['portal_login', 'portal_owner', 'portal_service', 'portal_simulator'].map((rolname) => ({
         rolname,
         rolsuper: false,
         rolbypassrls: false,
         rolcreaterole: false,
         rolcreatedb: false,
-        rolcanlogin: false,
+        rolcanlogin: rolname === 'portal_login',
       })),
     );
     expect(
@@ -233,6 +233,7 @@ const definers = [
   'note_write',
   'operational_figures',
   'organizations_of',
+  'organizations_with_ended_secret',
   'organizations_with_erp_news',
   'organizations_with_expiring_certificate',
   'prune_api_key_usage',

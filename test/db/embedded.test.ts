@@ -9,6 +9,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embe
 import { assertOwnFolder } from '../../src/db/embedded/folders.ts';
 import { findPrograms, repairLinks } from '../../src/db/embedded/programs.ts';
 import { createScratchFolder } from '../setup/scratch-folder.ts';
+import { until } from '../setup/until.ts';
 
 let base: string;
 let dataDir: string;
@@ -193,6 +194,98 @@ describe('startEmbedded', () => {
     expect(await query(database, 'select 1 as one')).toEqual([{ one: 1 }]);
     expect(await database.stop()).toBe(true);
     await rm(database.connection.host);
+  });
+});
+
+describe('passwords', () => {
+  const rules = (dir: string) => path.join(dir, 'postgres-18', 'pg_hba.conf');
+  const connectAs = async ({ connection }: EmbeddedDatabase, login: { user?: string; password: string }): Promise<string> => {
+    const client = new Client({ ...connection, ...login, ssl: false });
+    client.on('error', () => {});
+    return client
+      .connect()
+      .then(() => client.end())
+      .then(
+        () => 'connected',
+        ({ code }: { code: string }) => code,
+      );
+  };
+  const trusts = (database: EmbeddedDatabase): Promise<true> =>
+    until(async () => ((await connectAs(database, { password: 'guess' })) === 'connected' ? true : undefined));
+  const refuses = (database: EmbeddedDatabase): Promise<true> =>
+    until(async () => ((await connectAs(database, { password: 'guess' })) === '28P01' ? true : undefined));
+  async function reloadTrusting(dir: string, database: EmbeddedDatabase): Promise<void> {
+    await writeFile(rules(dir), (await readFile(rules(dir), 'utf8')).replaceAll('scram-sha-256', 'trust'));
+    process.kill(await serverPid(dir), 'SIGHUP');
+    await trusts(database);
+  }
+  /** A stopped cluster of the previous version, which trusted everyone who reached its socket. */
+  async function makeTrusting(dir: string): Promise<void> {
+    // Not in `started`: its password ends here.
+    const database = await startEmbedded(dir);
+    await reloadTrusting(dir, database);
+    await query(database, 'alter role postgres password null');
+    await database.stop();
+    for (const name of ['portal.password', 'service.password']) await rm(path.join(dir, 'postgres-18', name));
+  }
+
+  it('are needed by every process that reaches the socket, and only their owner can read them', async () => {
+    const dir = newFolder();
+    const database = await start(dir);
+    expect(await connectAs(database, { password: database.connection.password })).toBe('connected');
+    for (const user of ['postgres', 'portal_login', 'nobody']) expect(await connectAs(database, { user, password: 'guess' })).toBe('28P01');
+    for (const name of ['portal.password', 'service.password']) {
+      const { mode, uid } = await lstat(path.join(dir, 'postgres-18', name));
+      expect([name, mode & 0o777, uid]).toEqual([name, 0o600, process.getuid?.() ?? 0]);
+    }
+    expect(await readFile(rules(dir), 'utf8')).not.toMatch(/^[^#\n]*\btrust\b/m);
+    await database.stop();
+  });
+
+  it('are set for a cluster of the previous version when its server starts', async () => {
+    const dir = newFolder();
+    await makeTrusting(dir);
+    const database = await start(dir);
+    expect(await readFile(rules(dir), 'utf8')).not.toMatch(/^[^#\n]*\btrust\b/m);
+    await refuses(database);
+    expect(await query(database, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await database.stop();
+    expect(await query(await start(dir), 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+
+  it('are set by the next start when one was interrupted in between', async () => {
+    const dir = newFolder();
+    await makeTrusting(dir);
+    const trusting = await readFile(rules(dir), 'utf8');
+    const first = await start(dir);
+    const { password } = first.connection;
+    await first.stop();
+    // As after a crash between setting the password and replacing the rules.
+    await writeFile(rules(dir), trusting);
+    const second = await start(dir);
+    expect(second.connection.password).toBe(password);
+    await refuses(second);
+    expect(await connectAs(second, { password })).toBe('connected');
+    await second.stop();
+  });
+
+  it('leave a running server of the previous version as it is, for the processes that use it', async () => {
+    const dir = newFolder();
+    const running = await start(dir);
+    await reloadTrusting(dir, running);
+    const attached = await start(dir);
+    expect(attached.startedHere).toBe(false);
+    expect(await readFile(rules(dir), 'utf8')).toMatch(/^[^#\n]*\btrust\b/m);
+    expect(await connectAs(running, { password: 'guess' })).toBe('connected');
+    await attached.stop();
+    await running.stop();
+  });
+
+  it('are not replaced when the file is missing: the start explains it', async () => {
+    const dir = newFolder();
+    await (await start(dir)).stop();
+    await rm(path.join(dir, 'postgres-18', 'portal.password'));
+    await expect(startEmbedded(dir)).rejects.toThrow(/portal\.password is missing/);
   });
 });
 

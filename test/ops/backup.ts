@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { openKnex } from '../../src/db/connect.ts';
-import { startEmbedded } from '../../src/db/embedded/embedded.ts';
+import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts';
 
 const run = promisify(execFile);
 
@@ -27,10 +27,14 @@ export async function findClient(major: string): Promise<Client | string> {
   return `pg_dump of PostgreSQL ${major} is needed, and there is ${found.length === 0 ? 'none' : found.join(', ')}`;
 }
 
-type Connection = { readonly host: string; readonly port: number; readonly user: string };
-const addressed = ({ host, port, user }: Connection): string[] => ['-h', host, '-p', String(port), '-U', user, '-d', 'portal'];
+type Connection = EmbeddedDatabase['connection'];
+/** pg_dump and pg_restore take the password from the environment. */
+const runOn = ({ host, port, user, password }: Connection, program: string, ...args: string[]) =>
+  run(program, ['-h', host, '-p', String(port), '-U', user, '-d', 'portal', ...args], {
+    env: { PATH: process.env['PATH'] ?? '', PGPASSWORD: password },
+  });
 
-export const dumpDatabase = ({ dump }: Client, from: Connection, file: string) => run(dump, [...addressed(from), '-Fc', '-f', file]);
+export const dumpDatabase = ({ dump }: Client, from: Connection, file: string) => runOn(from, dump, '-Fc', '-f', file);
 
 /** Restores into a new server in the data directory `to`. */
 export async function restoreDump({ restore }: Client, file: string, to: string): Promise<void> {
@@ -43,13 +47,13 @@ export async function restoreDump({ restore }: Client, file: string, to: string)
     } finally {
       await admin.destroy();
     }
-    await run(restore, [...addressed(server.connection), '--exit-on-error', file]);
+    await runOn(server.connection, restore, '--exit-on-error', file);
   } finally {
     await server.stop();
   }
 }
 
-export async function serverMajor(connection: Connection & { readonly database: string }): Promise<string> {
+export async function serverMajor(connection: Connection): Promise<string> {
   const admin = openKnex(connection, null, 1);
   const { rows } = await admin
     .raw<{ rows: { major: string }[] }>("select current_setting('server_version_num')::int / 10000 as major")

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { type Cluster, startCluster } from '../chaos/cluster.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
+import { databaseUrl } from '../setup/database-url.ts';
 import { until } from '../setup/until.ts';
 import { processes, signal } from './machine.ts';
 import { type ServingProcess, startServer } from './server-process.ts';
@@ -61,8 +62,7 @@ beforeAll(async () => {
   const admin = openKnex(cluster.connection, null, 1);
   await admin.raw('create database portal');
   await admin.destroy();
-  const { host, port, user } = cluster.connection;
-  const url = `postgres://${user}@/portal?host=${encodeURIComponent(host)}&port=${port}`;
+  const url = databaseUrl({ ...cluster.connection, database: 'portal' });
   server = await startServer(
     { url, folder },
     { ...site.environment, SYNC_LEASE_SECONDS: '2', RATE_LIMIT_PER_MINUTE: '1000000', METRICS_PORT: '0', SHUTDOWN_SECONDS: '2' },

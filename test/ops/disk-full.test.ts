@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { type Cluster, startCluster } from '../chaos/cluster.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
+import { databaseUrl } from '../setup/database-url.ts';
 import { until } from '../setup/until.ts';
 import { processes } from './machine.ts';
 import { type ServingProcess, startServer } from './server-process.ts';
@@ -37,8 +38,7 @@ beforeAll(async () => {
   await first.raw('create database portal');
   await first.destroy();
   const address = { ...cluster.connection, database: 'portal' };
-  const { host, port, user } = cluster.connection;
-  const url = `postgres://${user}@/portal?host=${encodeURIComponent(host)}&port=${port}`;
+  const url = databaseUrl({ ...cluster.connection, database: 'portal' });
   server = await startServer({ url, folder }, { ...site.environment, RATE_LIMIT_PER_MINUTE: '1000000' });
   admin = openKnex(address, null, 1);
   company = await makeCompany(address);

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
+import { databaseUrl } from '../setup/database-url.ts';
 import { until } from '../setup/until.ts';
 
 const server = inject('pg');
@@ -19,9 +20,7 @@ beforeAll(async () => {
   const admin = openKnex(server, null, 1);
   await admin.raw(`create database ${database}`);
   await admin.destroy();
-  address = server.host.startsWith('/')
-    ? `postgres://${server.user}@/${database}?host=${encodeURIComponent(server.host)}&port=${server.port}`
-    : `postgres://${server.user}@${server.host}:${server.port}/${database}`;
+  address = databaseUrl({ ...server, database });
 });
 afterAll(async () => {
   const admin = openKnex(server, null, 1);

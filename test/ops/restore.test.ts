@@ -146,7 +146,7 @@ const atRest = (name: string): Promise<true> =>
 async function saveByClient(): Promise<void> {
   const { connection, stop: leave } = await startEmbedded(place('lost').folder);
   try {
-    dumped = await findClient(await serverMajor({ ...connection, database: 'postgres' }));
+    dumped = await findClient(await serverMajor(connection));
     if (typeof dumped !== 'string') await dumpDatabase(dumped, connection, dumpFile());
   } finally {
     await leave();

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { inject } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { databaseUrl } from '../setup/database-url.ts';
 import { templateName } from '../setup/global.ts';
 import { until } from '../setup/until.ts';
 
@@ -21,13 +22,10 @@ export async function opsDatabase(from: string | null = templateName): Promise<O
   const database = await testDatabase();
   if (from === null) await empty(database.address.database);
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-ops-'));
-  const { host, port, user, database: name } = database.address;
   return {
     ...database,
     folder,
-    url: host.startsWith('/')
-      ? `postgres://${user}@/${name}?host=${encodeURIComponent(host)}&port=${port}`
-      : `postgres://${user}@${host}:${port}/${name}`,
+    url: databaseUrl(database.address),
     close: async () => {
       await database.close();
       await rm(folder, { recursive: true, force: true });

@@ -56,7 +56,14 @@ export function testClock(start = new Date('2026-03-02T10:00:00Z')): TestClock {
   };
 }
 
-export type TestDatabase = { readonly ctx: Ctx; readonly address: TestServer; close(): Promise<void> };
+export type TestDatabase = {
+  readonly ctx: Ctx;
+  /** With the login of the superuser, for set-up by tests. */
+  readonly address: TestServer;
+  /** With the login of the service, as `ctx` uses it. */
+  readonly service: TestServer;
+  close(): Promise<void>;
+};
 export type TestDatabaseOptions = { settings?: Partial<Settings>; clock?: Clock; logLevel?: string };
 
 export async function testDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
@@ -69,8 +76,9 @@ export async function testDatabase(options: TestDatabaseOptions = {}): Promise<T
   await admin.raw(`grant create, connect on database ${name} to portal_owner, portal_service`);
   await admin.destroy();
   const address = { ...server, database: name };
+  const service = { ...address, ...inject('serviceLogin') };
   const settings = { ...testSettings, ...options.settings };
-  const db = openDb(address, address, { control: 8, data: 6 }, settings.readTimeoutMs);
+  const db = openDb(service, service, { control: 8, data: 6 }, settings.readTimeoutMs);
   const ctx: Ctx = {
     db,
     settings,
@@ -84,6 +92,7 @@ export async function testDatabase(options: TestDatabaseOptions = {}): Promise<T
   return {
     ctx,
     address,
+    service,
     close: async () => {
       await db.close();
       const closing = openKnex(server, null, 1);

@@ -3,15 +3,19 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openKnex } from '../../src/db/connect.ts';
-import { startEmbedded } from '../../src/db/embedded/embedded.ts';
+import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { ensureServiceLogin } from '../../src/db/service-login.ts';
 import { startCleanupWatcher } from './cleanup-watcher.ts';
 import { createScratchFolder } from './scratch-folder.ts';
 
-export type TestServer = { host: string; port: number; user: string; database: string };
+/** With the login of the cluster's superuser. */
+export type TestServer = EmbeddedDatabase['connection'];
 declare module 'vitest' {
   export interface ProvidedContext {
     pg: TestServer;
+    /** With which the service connects: a plain member of portal_service. */
+    serviceLogin: EmbeddedDatabase['serviceLogin'];
   }
 }
 
@@ -28,12 +32,15 @@ export default async function setup(project: TestProject) {
     const admin = openKnex(server.connection, null, 1);
     await admin.raw(`create database ${templateName}`);
     await admin.destroy();
-    await migrate({ ...server.connection, database: templateName });
+    const template = { ...server.connection, database: templateName };
+    await migrate(template);
+    await ensureServiceLogin(template, server.serviceLogin, { overwrite: true });
   } catch (error) {
     await server.stop();
     throw error;
   }
   project.provide('pg', server.connection);
+  project.provide('serviceLogin', server.serviceLogin);
   return async () => {
     await server.stop();
     await rm(folder, { recursive: true, force: true });

@@ -3,6 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
+import { openClientStore } from '../../demo/identity-provider/client-store.ts';
 import { type DemoPerson, type IdentityProviderServer, startIdentityProvider } from '../../demo/identity-provider/identity-provider.ts';
 import { createIdentityProviderSecrets } from '../../demo/identity-provider/secrets.ts';
 import { createApp } from '../../src/app.ts';
@@ -44,6 +45,7 @@ export async function startSignInSite({ ctx, people, settings = {}, publicUrl, p
     people,
     agentFor: people[0]?.id ?? '',
     secrets,
+    clients: await openClientStore(null),
     nowMs: () => performance.now(),
   });
   const server = createServer({ keepAliveTimeout: 0 });
@@ -120,7 +122,7 @@ export function openBrowser(headers: Record<string, string> = {}) {
   const locationOf = (response: Response, from: string): string => new URL(response.headers.get('location') ?? '', from).href;
 
   /** Goes from a URL of the provider to that of the callback, which isn't requested; `personId` null cancels. */
-  async function throughProvider(start: string, personId: string | null): Promise<string> {
+  async function throughProvider(start: string, personId: string | null, callbackPath = '/auth/callback'): Promise<string> {
     let at = start;
     for (let step = 0; step < 10; step += 1) {
       const isPage = new URL(at).pathname.startsWith('/interaction/');
@@ -128,7 +130,7 @@ export function openBrowser(headers: Record<string, string> = {}) {
       const response = await send(at, isPage ? { method: 'POST', body: form } : {});
       if (response.status < 300 || response.status >= 400) throw new Error(`${response.status} at ${at}: ${await response.text()}`);
       at = locationOf(response, at);
-      if (new URL(at).pathname === '/auth/callback') return at;
+      if (new URL(at).pathname === callbackPath) return at;
     }
     throw new Error('the provider did not redirect to the callback');
   }

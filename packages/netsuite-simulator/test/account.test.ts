@@ -66,8 +66,10 @@ describe('the role', () => {
 
 describe('the reader in PostgreSQL', () => {
   it('can only read the views, even with arbitrary SQL', async () => {
-    const client = new Client({ ...inject('pg'), database: caller.database, user: `${caller.database}_reader` });
+    const client = new Client({ ...inject('pg'), database: caller.database });
     await client.connect();
+    // Only the account knows the password of its reader.
+    await client.query(`SET SESSION AUTHORIZATION "${caller.database}_reader"`);
     const attempt = (sql: string) =>
       client.query(sql).then(
         () => 'done',

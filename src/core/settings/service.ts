@@ -42,7 +42,14 @@ export const serviceSettings = {
     postgresUrl.optional(),
     '',
     'PostgreSQL 17 or later with pg_trgm, for example postgres://portal:secret@db.internal:5432/portal',
-    'The login must be allowed to create roles at the first start. Leave empty to use the embedded PostgreSQL in DATA_DIR.',
+    'Leave empty to use the embedded PostgreSQL in DATA_DIR.',
+  ),
+  MIGRATION_DATABASE_URL: variable(
+    postgresUrl.optional(),
+    '',
+    "The same database with the login that owns it, for migrations and operators' commands; it must be allowed to create roles at the first",
+    'start. The login of DATABASE_URL is then a plain one, which is created if it is missing: docs/operations.md#database-logins',
+    'If empty, the login of DATABASE_URL owns the database, and nothing in the database limits what the service can do.',
   ),
   WAREHOUSE_URL: variable(
     postgresUrl.optional(),

@@ -1,17 +1,25 @@
 // The database cluster in the data folder, and how to connect to its server.
-import { createHash, randomBytes } from 'node:crypto';
-import { chown, readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { chown, open, rename, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { assertOwnFolder, buildAtomically, ensureSecureFolder, exists, removeAbandoned } from './folders.ts';
+import { createPassword, readServicePassword, readSuperuserPassword, superuserPasswordFile } from './passwords.ts';
 import { type Programs, ROOT_FOLDER } from './programs.ts';
-import { ownUid, runProgram, WINDOWS, withView } from './run-program.ts';
+import { type Account, ownUid, runProgram, WINDOWS, withView } from './run-program.ts';
 
 /** node-postgres connection settings of the cluster's superuser. */
-export type ClusterConnection = { host: string; port: number; user: string; database: string };
-export type Cluster = { programs: Programs; folder: string; logFile: string; connection: ClusterConnection };
+export type ClusterConnection = { host: string; port: number; user: string; database: string; password: string };
+export type Cluster = {
+  programs: Programs;
+  folder: string;
+  logFile: string;
+  connection: ClusterConnection;
+  /** Of the service; the login itself is created when the database is opened. */
+  serviceLogin: { user: string; password: string };
+};
 
 const SUPERUSER = 'postgres';
-const PASSWORD_FILE = 'portal.password';
+const SERVICE_LOGIN = 'portal_login';
 const CLUSTER_OPTIONS = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', '--no-instructions'];
 
 /** Creates the cluster unless it exists. Rejects when its folder belongs to another user or is open to others. */
@@ -25,39 +33,40 @@ export async function prepareCluster(dataDir: string, programs: Programs, onProg
     await buildAtomically(folder, (fresh) => initializeCluster(fresh, programs));
   }
   await assertOwnFolder(folder, programs.account?.uid ?? ownUid(), 0o077);
-  return { programs, folder, logFile: `${folder}.log`, connection: await connectionTo(folder) };
+  const serviceLogin = { user: SERVICE_LOGIN, password: await readServicePassword(folder) };
+  return { programs, folder, logFile: `${folder}.log`, connection: await connectionTo(folder, programs.account), serviceLogin };
 }
 
 /** Creates a new database cluster in the empty folder `fresh`. Rejects with initdb's output. */
 async function initializeCluster(fresh: string, programs: Programs): Promise<void> {
-  if (programs.account) await chown(fresh, programs.account.uid, programs.account.gid);
+  const { account } = programs;
   const passwordFile = `${fresh}.password`;
-  if (WINDOWS) await writeFile(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flag: 'wx' });
-  const authentication = WINDOWS ? ['--auth=scram-sha-256', `--pwfile=${passwordFile}`] : ['--auth=trust'];
-  await withView(fresh, programs.account, (view, inherited) =>
-    runProgram(programs.initdb, ['-D', view, '-U', SUPERUSER, ...authentication, ...CLUSTER_OPTIONS], programs.account, inherited),
-  );
-  if (WINDOWS) await rename(passwordFile, path.join(fresh, PASSWORD_FILE));
+  await writeFile(passwordFile, createPassword(), { mode: 0o600, flag: 'wx' });
+  if (account) await Promise.all([fresh, passwordFile].map((file) => chown(file, account.uid, account.gid)));
+  const handle = await open(passwordFile);
+  try {
+    await withView(fresh, account, (view, inherited) => {
+      // Like the folder, `nobody` gets the file as an open descriptor.
+      const [password, descriptors] = account ? ['/proc/self/fd/4', [...inherited, handle.fd]] : [passwordFile, inherited];
+      const authentication = ['--auth=scram-sha-256', `--pwfile=${password}`];
+      return runProgram(programs.initdb, ['-D', view, '-U', SUPERUSER, ...authentication, ...CLUSTER_OPTIONS], account, descriptors);
+    });
+  } finally {
+    await handle.close();
+  }
+  if (account) await chown(passwordFile, ownUid(), process.getgid?.() ?? 0);
+  await rename(passwordFile, superuserPasswordFile(fresh));
 }
 
 /**
- * How to connect to the cluster in `folder`: over a unix socket inside it, which only its owner can enter (Windows: loopback TCP with a
- * password). Rejects with an Error when the path is too long and the folder for a shorter alias is unsafe.
+ * How to connect to the cluster in `folder`: over a unix socket inside it, which only its owner can enter (Windows: loopback TCP). Rejects
+ * with an Error when the path is too long and the folder for a shorter alias is unsafe, and when the password is missing.
  */
-async function connectionTo(folder: string): Promise<ClusterConnection> {
+async function connectionTo(folder: string, account: Account | undefined): Promise<ClusterConnection> {
   const digest = createHash('sha256').update(folder).digest('hex');
-  if (WINDOWS) {
-    const password = await readFile(path.join(folder, PASSWORD_FILE), 'utf8');
-    const tcp = {
-      host: '127.0.0.1',
-      port: 49_152 + (Number.parseInt(digest.slice(0, 8), 16) % 16_000),
-      user: SUPERUSER,
-      database: 'postgres',
-      password,
-    };
-    return tcp;
-  }
-  const unix = { port: 5432, user: SUPERUSER, database: 'postgres' };
+  const superuser = { user: SUPERUSER, database: 'postgres', password: await readSuperuserPassword(folder, account) };
+  if (WINDOWS) return { host: '127.0.0.1', port: 49_152 + (Number.parseInt(digest.slice(0, 8), 16) % 16_000), ...superuser };
+  const unix = { port: 5432, ...superuser };
   // The strictest limit for the path of a socket is that of macOS: 103 bytes.
   if (Buffer.byteLength(path.join(folder, '.s.PGSQL.5432')) <= 103) return { host: folder, ...unix };
   const shared = ownUid() === 0 ? ROOT_FOLDER : `/tmp/portal-service-${ownUid()}`;

@@ -1,15 +1,18 @@
 // The embedded PostgreSQL, from npm: creates the cluster inside the data folder, attaches to its server or starts it, and stops it when no
 // other process uses it. All data stays inside the data folder. Must never stop a server that another process is attached to.
 import path from 'node:path';
-import { type ClusterConnection, prepareCluster } from './cluster.ts';
+import { type Cluster, type ClusterConnection, prepareCluster } from './cluster.ts';
+import { requirePasswords } from './passwords.ts';
 import { findPrograms } from './programs.ts';
 import { serverSettings } from './server-settings.ts';
 import { attachOrStart } from './start-server.ts';
 import { stopServer } from './stop-server.ts';
 
 export type EmbeddedDatabase = {
-  /** The cluster's superuser over a private unix socket (Windows: loopback TCP and `password`). */
+  /** The cluster's superuser over a private unix socket (Windows: loopback TCP). Nothing that serves requests uses it. */
   readonly connection: ClusterConnection;
+  /** Name and password for the login of the service, which the caller creates with `ensureServiceLogin`. */
+  readonly serviceLogin: Cluster['serviceLogin'];
   readonly startedHere: boolean;
   /**
    * Stops the server unless another client is connected; the caller must have closed its own connections. Returns whether it did. Rejects
@@ -29,7 +32,14 @@ export async function startEmbedded(dataDir: string, options: EmbeddedOptions = 
   const programs = await findPrograms(onProgress);
   const cluster = await prepareCluster(path.resolve(dataDir), programs, onProgress);
   const { presence, startedHere } = await attachOrStart(cluster, settings, onProgress);
+  // Only a server that this process started: another one may be used by processes of an earlier version, which have no password.
+  const { folder, connection, serviceLogin } = cluster;
+  if (startedHere)
+    await requirePasswords(folder, programs.account, presence.client, connection).catch(async (error: unknown) => {
+      await stopServer(cluster, presence);
+      throw error;
+    });
   // The presence connection alone must not keep the process alive.
   presence.socket.unref();
-  return { connection: cluster.connection, startedHere, stop: () => stopServer(cluster, presence) };
+  return { connection, serviceLogin, startedHere, stop: () => stopServer(cluster, presence) };
 }

@@ -48,12 +48,12 @@ export async function ensureSecureFolder(folder: string, mode: number, forbidden
 
 const inProgress = new Set<string>();
 
-/** Removes the temporary folders that killed processes left next to `final` while building it. */
+/** Removes the temporary folders and files that killed processes left next to `final` while building it. */
 export async function removeAbandoned(final: string): Promise<void> {
   const prefix = `${path.basename(final)}.new-`;
   for (const name of await readdir(path.dirname(final))) {
     const file = path.join(path.dirname(final), name);
-    if (!name.startsWith(prefix) || inProgress.has(file)) continue;
+    if (!name.startsWith(prefix) || [...inProgress].some((folder) => file.startsWith(folder))) continue;
     const builder = Number.parseInt(name.slice(prefix.length), 10);
     // An initdb that outlived its killed parent may still be writing; what can't be removed now is removed at the next start.
     if (builder === process.pid || !isAlive(builder)) await rm(file, { recursive: true, force: true }).catch(() => {});

@@ -20,7 +20,7 @@ const DEFAULT_SETTINGS: Record<string, string> = {
   log_timezone: 'UTC',
   log_checkpoints: 'off',
 };
-/** Settings that callers can't change: there is no password, so only the permissions of the socket's folder keep other users out. */
+/** Settings that callers can't change: only the service's user reaches the server, and only with a password. */
 const FIXED_SETTINGS = new Set(['data_directory', 'hba_file', 'listen_addresses', 'port', 'unix_socket_directories']);
 
 /** The defaults with the caller's changes. Throws when a name is no setting's, or one that can't be changed. */

@@ -63,8 +63,8 @@ describe('knex', () => {
 
   it('reports that all its connections are in use by a message of its own', async () => {
     const hurried = openKnex(database.address, null, 1);
-    hurried.client.pool.acquireTimeoutMillis = 50;
     const tx = await hurried.transaction();
+    hurried.client.pool.acquireTimeoutMillis = 50;
     const message = await messageOf(hurried.raw('select').catch((error: Error) => Promise.reject(error.message)));
     await tx.rollback();
     await hurried.destroy();

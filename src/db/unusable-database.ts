@@ -1,0 +1,54 @@
+// What keeps the service from using a database, as messages for the operator.
+import type { Knex } from 'knex';
+
+export class UnusableDatabase extends Error {
+  override readonly name = 'UnusableDatabase';
+}
+
+const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOENT)$/;
+const refusedLogin = /^(28|3D)/;
+
+/** The environment variable with the address of the database. */
+export type AddressVariable = 'DATABASE_URL' | 'MIGRATION_DATABASE_URL';
+
+/**
+ * Returns an UnusableDatabase with advice for the operator when the error means that the database can't be used at all, else the error
+ * itself.
+ */
+export function explainDatabaseError(error: unknown, variable: AddressVariable = 'DATABASE_URL'): unknown {
+  const { code = '', message = '' } = error as { code?: string; message?: string };
+  if (unreachable.test(code)) {
+    return new UnusableDatabase(
+      `PostgreSQL at ${variable} can't be reached (${code}). Check host and port; a password with @ / : or # must be percent-encoded in the URL.`,
+    );
+  }
+  if (refusedLogin.test(code)) return new UnusableDatabase(`PostgreSQL at ${variable} rejected the login: ${message}`);
+  if (code === '08P01' && message.includes('startup parameter'))
+    return new UnusableDatabase(
+      `The connection pooler at ${variable} rejects a setting that the service needs: ${message}. See docs/operations.md#connection-poolers.`,
+    );
+  if (code === '42501') {
+    return new UnusableDatabase(
+      `The login of ${variable} lacks a privilege: ${message.split(' - ').at(-1)}. The login that migrates must own its database and either ` +
+        'have CREATEROLE, or be a member of the existing roles portal_owner, portal_service and portal_simulator. If the service connects as ' +
+        'a plain login, set MIGRATION_DATABASE_URL: docs/operations.md#database-logins.',
+    );
+  }
+  return error;
+}
+
+/** Throws UnusableDatabase, with advice for the operator, when the server is older than 17, lacks pg_trgm, or the database isn't UTF-8. */
+export async function assertSupportedServer(knex: Knex): Promise<void> {
+  const { rows } = await knex.raw<{ rows: { version: number; shown: string; trgm: boolean; encoding: string }[] }>(
+    `select current_setting('server_version_num')::int as version, current_setting('server_version') as shown,
+            exists (select from pg_available_extensions where name = 'pg_trgm') as trgm, current_setting('server_encoding') as encoding`,
+  );
+  const server = rows[0];
+  if (server === undefined || server.version < 170_000)
+    throw new UnusableDatabase(`PostgreSQL 17 or later is required; this server is ${server?.shown ?? 'of an unknown version'}.`);
+  if (!server.trgm) throw new UnusableDatabase('The PostgreSQL server lacks the extension pg_trgm. Install its contrib package.');
+  if (server.encoding !== 'UTF8')
+    throw new UnusableDatabase(
+      `The encoding of the database must be UTF8; it is ${server.encoding}. Create a new database with ENCODING UTF8.`,
+    );
+}

@@ -1,0 +1,90 @@
+// Every pooled connection has the role and the settings of the service or is refused, also behind a pooler that drops start-up options.
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { createId } from '../../src/core/id.ts';
+import { openDb, openKnex, openOperatorPool } from '../../src/db/connect.ts';
+import { startupOptions } from '../../src/db/session.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { type OptionDroppingProxy, startOptionDroppingProxy } from '../setup/option-dropping-proxy.ts';
+import { makeOrganization } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let proxy: OptionDroppingProxy;
+/** A login like that of the service, but without defaults. */
+const bare = { user: `bare_${createId().replaceAll('-', '')}`, password: 'only-for-this-test' };
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await makeOrganization(database.ctx);
+  proxy = await startOptionDroppingProxy(inject('pg'));
+  await asAdmin(`create role ${bare.user} login noinherit password '${bare.password}'; grant portal_service to ${bare.user}`);
+});
+afterAll(async () => {
+  proxy.close();
+  await asAdmin(`drop role ${bare.user}`);
+  await database.close();
+});
+
+async function asAdmin(sql: string): Promise<void> {
+  const admin = openKnex(database.address, null, 1);
+  await admin.raw(sql).finally(() => admin.destroy());
+}
+
+type Address = typeof database.address;
+const throughProxy = (address: Address): Address => ({ ...address, host: proxy.host, port: proxy.port });
+
+/** What each pool of the service sees through the proxy: the number of organizations, or why it has no connection. */
+async function seenBy(address: Address): Promise<unknown[]> {
+  const reached = throughProxy(address);
+  const db = openDb(reached, reached, { control: 1, data: 1, lookups: 1, exports: 1 }, 5_000);
+  const operators = openOperatorPool(reached);
+  const sql = 'select count(*)::int as seen from organizations';
+  try {
+    return await Promise.all(
+      [db.control.raw(sql), db.lookups.raw(sql), db.data.query(sql), db.exports.query(sql), operators.query(sql)].map((work) =>
+        Promise.resolve(work).then(
+          ({ rows }) => rows[0].seen,
+          (error: Error) => `${error.name}: ${error.message}`,
+        ),
+      ),
+    );
+  } finally {
+    await Promise.all([db.close(), operators.end()]);
+  }
+}
+
+describe('behind a pooler that drops start-up options', () => {
+  it('no pool works with the rights of the login', async () => {
+    const refused = await seenBy(database.address);
+    expect(new Set(refused)).toEqual(new Set([expect.stringMatching(/^UnusableDatabase: .*role is postgres instead of portal_service/)]));
+  });
+
+  it('a plain login without defaults is refused, with what is missing', async () => {
+    const [refused] = await seenBy({ ...database.address, ...bare });
+    expect(refused).toContain(`role is ${bare.user} instead of portal_service, timezone is UTC`.slice(0, -', timezone is UTC'.length));
+    expect(refused).toContain('search_path is "$user", public instead of public');
+    expect(refused).toContain('intervalstyle is postgres instead of iso_8601');
+  });
+
+  it('the login of the service has its role and settings as defaults, so all pools work', async () => {
+    expect(await seenBy(database.service)).toEqual([0, 0, 0, 0, 0]);
+  });
+});
+
+describe('a connection', () => {
+  it('is refused when the server overrides a setting', async () => {
+    const options = startupOptions('portal_service').replace('timezone=UTC', 'timezone=Europe/Berlin');
+    const knex = openKnex(database.service, 'portal_service', 1, { options });
+    await expect(Promise.resolve(knex.raw('select'))).rejects.toThrow('timezone is Europe/Berlin instead of UTC');
+    await knex.destroy();
+  });
+
+  it('is refused when its statement timeout was dropped', async () => {
+    const dropping = await startOptionDroppingProxy(inject('pg'), ['statement_timeout']);
+    const address = { ...database.service, host: dropping.host, port: dropping.port };
+    const db = openDb(address, address, { control: 1, data: 1 }, 5_000);
+    await expect(db.data.query('select')).rejects.toThrow('statement_timeout is 0 instead of 5000');
+    expect((await db.control.raw('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    await db.close();
+    dropping.close();
+  });
+});
