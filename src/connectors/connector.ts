@@ -305,8 +305,9 @@ export type Connector = {
    */
   readPage(request: PageRequest): Promise<RecordPage>;
   /**
-   * Records by id, at most 1,000 ids; ids that don't exist are absent from the result. All of them come in one page, so request fewer
-   * where records have many lines. Throws a RangeError for more than 1,000 ids; otherwise as `readPage`.
+   * Records by id, at most 1,000 ids; ids that don't exist are absent from the result. The page may end early where records are large: then
+   * `hasMore` is true, and the ids behind `lastId` were not read. Request few where records have many lines. Throws a RangeError for more
+   * than 1,000 ids; otherwise as `readPage`.
    */
   readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<RecordPage>;
   /**

@@ -155,9 +155,8 @@ async function exchange(
   outgoing.end(request.body);
   const incoming = await responded;
   try {
-    const bytes = await readBody(incoming, request.maxBytes);
-    const status = incoming.statusCode ?? 0;
-    return { status, headers: flattenHeaders(incoming), text: decodeText(bytes, status) };
+    const text = await readBody(incoming, request.maxBytes);
+    return { status: incoming.statusCode ?? 0, headers: flattenHeaders(incoming), text };
   } catch (error) {
     outgoing.destroy();
     throw error;
@@ -192,10 +191,11 @@ function lookupFrom(addresses: readonly Address[]): LookupFunction {
   };
 }
 
-async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const bodyless = incoming.statusCode === 204 || incoming.statusCode === 304;
+async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string> {
+  const { statusCode: status = 0 } = incoming;
+  const bodyless = status === 204 || status === 304;
   const encoding = bodyless ? 'identity' : (incoming.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
-  if (encoding === 'identity' || encoding === '') return collect(incoming, maxBytes);
+  if (encoding === 'identity' || encoding === '') return collectText(incoming, maxBytes, status);
   if (encoding !== 'gzip' && encoding !== 'x-gzip')
     throw new GuardedFetchError('network', 'The response has a content encoding other than gzip');
   const plain = createGunzip();
@@ -205,21 +205,42 @@ async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<Bu
     wireBytes += chunk.length;
     if (wireBytes > maxBytes) plain.destroy(tooLarge(maxBytes)); // an endless gzip stream may decode to nothing
   });
-  return collect(incoming.pipe(plain), maxBytes);
+  return collectText(incoming.pipe(plain), maxBytes, status);
 }
 
 const tooLarge = (maxBytes: number): GuardedFetchError =>
   new GuardedFetchError('too-large', `The response is larger than ${maxBytes} bytes`);
 
-async function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+/** The number of bytes at the end that are the beginning of a character. */
+function incompleteBytes(bytes: Buffer): number {
+  for (let count = 1; count <= Math.min(3, bytes.length); count += 1) {
+    const byte = bytes[bytes.length - count] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte >= 0xc0) return count < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? count : 0;
+  }
+  return 0;
+}
+
+/**
+ * Decodes as the bytes arrive, so that a large body neither holds the event loop at its end nor is in memory twice. (A `TextDecoder` that
+ * streams would be slower, and its strings twice as large.) Invalid UTF-8 in a success response would be stored as data, so it fails; in an
+ * error response it is replaced by U+FFFD.
+ */
+async function collectText(stream: Readable, maxBytes: number, status: number): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: status >= 200 && status < 300, ignoreBOM: true });
+  let text = '';
   let size = 0;
+  let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const end = bytes.length - incompleteBytes(bytes);
+    text += decodeText(decoder, bytes.subarray(0, end));
+    rest = bytes.subarray(end);
   }
-  return Buffer.concat(chunks);
+  text += decodeText(decoder, rest);
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
 function flattenHeaders(incoming: IncomingMessage): Record<string, string> {
@@ -229,10 +250,9 @@ function flattenHeaders(incoming: IncomingMessage): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** Invalid UTF-8 in a success response would be stored as data, so it fails; in an error response it is replaced by U+FFFD. */
-function decodeText(bytes: Buffer, status: number): string {
+function decodeText(decoder: { decode(bytes: Buffer): string }, bytes: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: status >= 200 && status < 300 }).decode(bytes);
+    return decoder.decode(bytes);
   } catch (error) {
     throw new GuardedFetchError('network', 'The response is not valid UTF-8', error);
   }

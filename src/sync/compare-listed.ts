@@ -6,7 +6,8 @@ import type { RunState } from '../warehouse/run-state-row.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
 import { filterUnreadIds, listNotStagedAs, readLocalByIds } from './local-records.ts';
 import { countMismatch, recordsUnreadable } from './proof.ts';
-import { addFacts, assertPageAdvances, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
+import { assertPageAdvances } from './read-by-ids.ts';
+import { addFacts, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
 
 /** The largest step back of a clock in a zone with daylight saving: a time in the repeated hour may be read as the one an hour earlier. */
 const repeatedHourMs = 3_600_000;

@@ -5,6 +5,7 @@ import { inDataTransaction } from '../db/transaction.ts';
 import { countRead, type Emptied, findEmptied } from '../warehouse/emptied-columns.ts';
 import { readRecordState, type StalePlan } from '../warehouse/record-state.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
+import { readRecordsByIds } from './read-by-ids.ts';
 import { type RunReadContext, saveStep } from './read-context.ts';
 import { ProofFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
@@ -32,14 +33,12 @@ function columnEmptied(emptied: Emptied, id: string): ProofFailed {
  * has a value after all.
  */
 async function confirmEmpty(reading: RunReadContext, found: readonly Emptied[], alone: boolean): Promise<void> {
-  const { connector, recordType, signal } = reading;
   const asked = found.flatMap((emptied) => emptied.ids.slice(0, maxRecordsAsked).map((id) => ({ id, emptied })));
   const batches = [...Map.groupBy(asked, ({ id }) => (alone ? id : '')).values()];
   for (const batch of batches) {
     const fields = [...new Set(batch.map(({ emptied }) => emptied.field))];
-    const page = await connector.readByIds({ recordType, fields, ids: [...new Set(batch.map(({ id }) => id))], signal });
-    signal.throwIfAborted();
-    const records = new Map(page.records.map((record) => [record.id, record]));
+    const read = await readRecordsByIds(reading, fields, [...new Set(batch.map(({ id }) => id))]);
+    const records = new Map(read.map((record) => [record.id, record]));
     const filled = batch.find(({ id, emptied }) => {
       const record = records.get(id);
       return record !== undefined && hasValue(record, emptied);

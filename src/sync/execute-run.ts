@@ -226,15 +226,16 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
   });
   await reportStart(run, prepared);
   const { fields, state: prior } = prepared;
-  const proveLines = createLineProver({ connector, recordType, fields, signal, state: prior });
-  const readPage = createPageReader(connector, proveLines, prior, { recordType, fields, limit: ctx.settings.sync.pageSize, signal });
+  const settings = ctx.settings.sync;
+  const rules = { proveLines: createLineProver({ connector, recordType, fields, signal, state: prior }), limits: settings };
+  const readPage = createPageReader(connector, rules, prior, { recordType, fields, limit: settings.pageSize, signal });
   const reading: RunReadContext = {
     ctx,
     lease,
     signal,
     connector,
     readPage,
-    proveLines,
+    rules,
     recordType,
     prepared,
     config: run.config,

@@ -10,11 +10,10 @@ import {
   findComparableLines,
   requestTotals,
 } from './line-totals.ts';
+import { readByIds } from './read-by-ids.ts';
 import { ProofFailed } from './retry.ts';
 
 const idsPerTotals = 1_000;
-/** Bounded because the response contains all lines of these records. */
-const idsPerReread = 200;
 /** How often records whose lines differ are read again, because they may have been edited in between, before the run fails. */
 const maxRereads = 3;
 
@@ -40,12 +39,9 @@ type LineProverOptions = {
   readonly state: Pick<RunState, 'columns' | 'plan'>;
 };
 
-async function rereadPages({ connector, recordType, fields, signal }: LineProverOptions, ids: readonly string[]): Promise<RecordPage[]> {
+async function rereadPages(options: LineProverOptions, ids: readonly string[]): Promise<RecordPage[]> {
   const pages: RecordPage[] = [];
-  for (let start = 0; start < ids.length; start += idsPerReread) {
-    pages.push(await connector.readByIds({ recordType, fields, ids: ids.slice(start, start + idsPerReread), signal }));
-    signal.throwIfAborted();
-  }
+  for await (const { page } of readByIds(options, options.fields, ids)) pages.push(page);
   return pages;
 }
 

@@ -5,6 +5,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Connector, PageRequest, RecordPage, RecordRejection, SourceRecord } from '../connectors/connector.ts';
 import { type EncodedRecord, encodeRecord } from '../warehouse/encode.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
+import type { SizeLimits } from '../warehouse/size-limits.ts';
 import type { StagedPage } from '../warehouse/staging.ts';
 import { isValidId, toStorableText } from '../warehouse/validate-values.ts';
 import type { LineFacts, LineProver } from './line-prover.ts';
@@ -15,6 +16,8 @@ export type ReadyPage = ProvedPage & {
   /** The latest modification time among its records; null when none has one. */
   readonly maxModified: string | null;
 };
+/** What decides whether a record that was read is staged or rejected. */
+export type PageRules = { readonly proveLines: LineProver; readonly limits: SizeLimits };
 /** The columns and the id type that rows are encoded for. */
 type RowTarget = Pick<RunState, 'columns'> & { readonly plan: Pick<RunState['plan'], 'idType'> };
 /** `changedSince` null reads all records. Rejects with the connector's error, or the signal's reason when the run is aborted. */
@@ -32,11 +35,12 @@ function encodeOrReject(
   record: SourceRecord,
   { columns, plan: { idType } }: RowTarget,
   repeated: ReadonlySet<string>,
-): EncodedRecord | RecordRejection {
+  limits: SizeLimits,
+): EncodedRecord | RecordRejection | Promise<EncodedRecord> {
   if (!isValidId(record.id, idType)) return rejection(record.id, 'ID_UNREADABLE', `The id is not a valid ${idType} id`);
   if (repeated.has(record.id)) return rejection(record.id, 'DUPLICATE_ID', 'The ERP returned more than one record with this id');
-  const encoded = encodeRecord(record, columns);
-  return typeof encoded === 'string' ? rejection(record.id, 'VALUE_UNREADABLE', encoded) : encoded;
+  const encoded = encodeRecord(record, columns, limits);
+  return encoded instanceof Promise || 'row' in encoded ? encoded : rejection(record.id, encoded.code, encoded.message);
 }
 
 function repeatedIds(records: readonly SourceRecord[]): Set<string> {
@@ -46,19 +50,29 @@ function repeatedIds(records: readonly SourceRecord[]): Set<string> {
   return repeated;
 }
 
-/** The event loop gets a turn after this many records: requests to this process wait no longer than encoding them takes. */
+/**
+ * The event loop gets a turn after this many records, or fewer with this many characters: requests to this process wait no longer than
+ * encoding them takes. A rejected record counts as a turn, because it may be large.
+ */
 const recordsPerYield = 50;
+const charactersPerYield = 262_144;
 
 /** Validates and encodes each record of a page. An invalid record is rejected; the others of its page are staged. */
-async function encodePage(page: RecordPage, target: RowTarget): Promise<StagedPage> {
+async function encodePage(page: RecordPage, target: RowTarget, limits: SizeLimits): Promise<StagedPage> {
   const repeated = repeatedIds(page.records);
   const records: EncodedRecord[] = [];
   const rejected = new Map<string, RecordRejection>();
-  for (const [index, record] of page.records.entries()) {
-    if (index > 0 && index % recordsPerYield === 0) await yieldToEventLoop();
-    const result = encodeOrReject(record, target, repeated);
+  let work = 0;
+  for (const record of page.records) {
+    if (work >= 1) {
+      await yieldToEventLoop();
+      work = 0;
+    }
+    const made = encodeOrReject(record, target, repeated, limits);
+    const result = made instanceof Promise ? await made : made;
     if ('row' in result) records.push(result);
     else rejected.set(result.id, result);
+    work += 1 / recordsPerYield + ('row' in result ? result.row.length / charactersPerYield : 1);
   }
   for (const { id, code, message } of page.rejected) {
     const storable = rejection(id, code, message);
@@ -85,11 +99,11 @@ function replaceRecords(page: RecordPage, later: readonly RecordPage[]): RecordP
 }
 
 /** Encodes a page that was read, and proves the lines of the records that can be stored. Rejects as the prover does. */
-export async function toStagedPage(proveLines: LineProver, page: RecordPage, target: RowTarget): Promise<ProvedPage> {
-  const encoded = await encodePage(page, target);
+export async function toStagedPage({ proveLines, limits }: PageRules, page: RecordPage, target: RowTarget): Promise<ProvedPage> {
+  const encoded = await encodePage(page, target, limits);
   const isRejected = new Set(encoded.rejected.map(({ id }) => id));
   const { again, lines } = await proveLines(page.records.filter(({ id }) => !isRejected.has(toStorableText(id, 200))));
-  return { ...(again.length === 0 ? encoded : await encodePage(replaceRecords(page, again), target)), lines };
+  return { ...(again.length === 0 ? encoded : await encodePage(replaceRecords(page, again), target, limits)), lines };
 }
 
 const latestModified = (records: readonly SourceRecord[]): string | null =>
@@ -101,7 +115,7 @@ const latestModified = (records: readonly SourceRecord[]): string | null =>
 /** The reader rejects with the connector's error, as the prover does, or with the signal's reason when `request.signal` aborts. */
 export function createPageReader(
   connector: Pick<Connector, 'readPage'>,
-  proveLines: LineProver,
+  rules: PageRules,
   target: RowTarget,
   request: Omit<PageRequest, 'afterId' | 'changedSince'>,
 ): PageReader {
@@ -110,7 +124,7 @@ export function createPageReader(
   const read = async (afterId: string | null, changedSince: string | null): Promise<ReadyPage> => {
     const page = await connector.readPage({ ...request, afterId, changedSince: changedSince === null ? null : new Date(changedSince) });
     request.signal.throwIfAborted();
-    return { ...(await toStagedPage(proveLines, page, target)), maxModified: latestModified(page.records) };
+    return { ...(await toStagedPage(rules, page, target)), maxModified: latestModified(page.records) };
   };
   return async (afterId, changedSince) => {
     const key = keyOf(afterId, changedSince);

@@ -6,9 +6,10 @@ import { LostLease, type RunPlan, type RunState } from '../warehouse/run-state-r
 import { type AbsentRecord, findUnstorable, isUnstorableError, type StagedPage, stagePage } from '../warehouse/staging.ts';
 import { isValidId, toStorableText } from '../warehouse/validate-values.ts';
 import { Cancelled } from './interruption.ts';
-import type { LineFacts, LineProver } from './line-prover.ts';
-import { type PageReader, toStagedPage } from './page-reader.ts';
+import type { LineFacts } from './line-prover.ts';
+import { type PageReader, type PageRules, toStagedPage } from './page-reader.ts';
 import type { PreparedRun } from './prepare.ts';
+import { isIdBefore, readByIds } from './read-by-ids.ts';
 import type { RequestCounter } from './request-count.ts';
 import { type Lease, type RunProgress, type SyncConfigRow, saveProgress } from './runs.store.ts';
 import { logStep } from './steps.ts';
@@ -19,15 +20,12 @@ export type RunReadContext = {
   readonly signal: AbortSignal;
   readonly connector: Connector;
   readonly readPage: PageReader;
-  readonly proveLines: LineProver;
+  readonly rules: PageRules;
   readonly recordType: RecordTypeMetadata;
   readonly prepared: PreparedRun;
   readonly config: SyncConfigRow;
   readonly requests: RequestCounter;
 };
-
-/** Bounded because the response contains all lines of these records. */
-export const idsPerRequest = 200;
 
 const percentOf = (fetched: number, expected: number | null): number | null =>
   expected === null ? null : expected === 0 ? 100 : Math.min(100, Math.floor((fetched / expected) * 100));
@@ -128,18 +126,14 @@ export async function rereadByIds(
   ids: readonly string[],
   proof: AbsentRecord['proof'] | null,
 ): Promise<{ state: RunState; absent: string[] }> {
-  const { connector, recordType, prepared, signal } = reading;
   const absent: string[] = [];
   let current = state;
-  for (let start = 0; start < ids.length; start += idsPerRequest) {
-    const batch = ids.slice(start, start + idsPerRequest);
-    const page = await connector.readByIds({ recordType, fields: prepared.fields, ids: batch, signal });
-    signal.throwIfAborted();
+  for await (const { ids: read, page } of readByIds(reading, reading.prepared.fields, ids)) {
     const found = new Set([...page.records, ...page.rejected].map(({ id }) => id));
-    const missing = batch.filter((id) => !found.has(id));
+    const missing = read.filter((id) => !found.has(id));
     absent.push(...missing);
     current = await stageRunPage(reading, current, {
-      ...(await toStagedPage(reading.proveLines, page, current)),
+      ...(await toStagedPage(reading.rules, page, current)),
       rereads: true,
       lastId: null,
       hasMore: !current.complete,
@@ -148,10 +142,6 @@ export async function rereadByIds(
   }
   return { state: current, absent };
 }
-
-/** The sort order of ids: integers by value, texts by their bytes. */
-export const isIdBefore = (a: string, b: string, idType: 'integer' | 'text'): boolean =>
-  idType === 'integer' ? BigInt(a) < BigInt(b) : Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 
 /**
  * Throws an `ErpError` `PAGE_OUT_OF_ORDER` when a page contains an id at or before the checkpoint: in that order some records would be read
@@ -172,12 +162,4 @@ export function assertAscendingPage(
       fix: 'Run the sync again; if it fails again, report it to the operator of this service.',
     },
   );
-}
-
-/** Throws an `ErpError` `PAGE_WITHOUT_END` when a page says that more follow but names no later record to continue from. */
-export function assertPageAdvances(page: Pick<StagedPage, 'hasMore' | 'lastId'>, checkpoint: string | null): void {
-  if (!page.hasMore || (page.lastId !== null && page.lastId !== checkpoint)) return;
-  throw new ErpError('answer', 'PAGE_WITHOUT_END', 'The ERP reported that more records follow but named no record to continue from', {
-    fix: "Run the sync again; if it fails again, report it to the ERP's support.",
-  });
 }

@@ -6,14 +6,8 @@ import { withholdEmptied } from './empty-fields.ts';
 import { markReferenced } from './find-references.ts';
 import { type ReadyPage, toStagedPage } from './page-reader.ts';
 import { compareWithErp, proveFields, provePages, proveStaged, proveVolume, recordsUnreadable } from './proof.ts';
-import {
-  assertAscendingPage,
-  assertPageAdvances,
-  idsPerRequest,
-  type RunReadContext,
-  reportProgress,
-  stageRunPage,
-} from './read-context.ts';
+import { assertPageAdvances, readByIds } from './read-by-ids.ts';
+import { assertAscendingPage, type RunReadContext, reportProgress, stageRunPage } from './read-context.ts';
 import { ProofFailed } from './retry.ts';
 import type { RunProofCheck } from './runs.store.ts';
 import { describeLineProof } from './stored-lines.ts';
@@ -50,16 +44,12 @@ async function fetchMissing(
   state: RunState,
   missing: readonly string[],
 ): Promise<{ state: RunState; unread: string[] }> {
-  const { connector, recordType, prepared, signal } = reading;
   const unread = new Set(missing);
   let current = state;
-  for (let start = 0; start < missing.length; start += idsPerRequest) {
-    const ids = missing.slice(start, start + idsPerRequest);
-    const page = await connector.readByIds({ recordType, fields: prepared.fields, ids, signal });
-    signal.throwIfAborted();
+  for await (const { page } of readByIds(reading, reading.prepared.fields, missing)) {
     for (const { id } of [...page.records, ...page.rejected]) unread.delete(id);
     current = await stageRunPage(reading, current, {
-      ...(await toStagedPage(reading.proveLines, page, current)),
+      ...(await toStagedPage(reading.rules, page, current)),
       rereads: true, // an attempt that was interrupted may have found it absent
       lastId: current.checkpoint,
       hasMore: false,

@@ -10,17 +10,8 @@ import { hasReleasedRecords, markReferenced } from './find-references.ts';
 import { buildIncrementalProof } from './incremental-proof.ts';
 import { countLocal, listUnconfirmedAbsentIds, listUnreadRejectedIds } from './local-records.ts';
 import { proveFields, proveStaged, proveVolume } from './proof.ts';
-import {
-  addFacts,
-  assertAscendingPage,
-  assertPageAdvances,
-  idsPerRequest,
-  type RunReadContext,
-  reportProgress,
-  rereadByIds,
-  saveStep,
-  stageRunPage,
-} from './read-context.ts';
+import { assertPageAdvances, idsPerRequest } from './read-by-ids.ts';
+import { addFacts, assertAscendingPage, type RunReadContext, reportProgress, rereadByIds, saveStep, stageRunPage } from './read-context.ts';
 import { readRolling } from './rolling-read.ts';
 import type { RunProofCheck } from './runs.store.ts';
 import { scanNextRange } from './scan.ts';

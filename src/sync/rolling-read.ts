@@ -4,15 +4,8 @@
 import type { RollingSlice, RunState } from '../warehouse/run-state-row.ts';
 import { filterUnreadIds, listUnreadInRange } from './local-records.ts';
 import { toStagedPage } from './page-reader.ts';
-import {
-  addFacts,
-  assertAscendingPage,
-  assertPageAdvances,
-  type RunReadContext,
-  rereadByIds,
-  saveStep,
-  stageRunPage,
-} from './read-context.ts';
+import { assertPageAdvances } from './read-by-ids.ts';
+import { addFacts, assertAscendingPage, type RunReadContext, rereadByIds, saveStep, stageRunPage } from './read-context.ts';
 import { readRecentRequests } from './request-count.ts';
 
 const dayMs = 86_400_000;
@@ -76,7 +69,7 @@ async function readNextPage(reading: RunReadContext, state: RunState, slice: Rol
   signal.throwIfAborted();
   assertPageAdvances(page, afterId);
   assertAscendingPage(page, { ...state, checkpoint: afterId });
-  const staged = await toStagedPage(reading.proveLines, page, state);
+  const staged = await toStagedPage(reading.rules, page, state);
   const ids = [...staged.records, ...staged.rejected].map(({ id }) => id);
   const upTo = page.hasMore ? page.lastId : null;
   const missing = await listUnreadInRange(reading, state, { afterId, upTo, except: ids, limit: maxMissing });

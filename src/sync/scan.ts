@@ -17,15 +17,8 @@ import {
   readLocalRange,
 } from './local-records.ts';
 import { countMismatch, recordsUnreadable } from './proof.ts';
-import {
-  addFacts,
-  assertAscendingPage,
-  assertPageAdvances,
-  isIdBefore,
-  type RunReadContext,
-  rereadByIds,
-  saveStep,
-} from './read-context.ts';
+import { assertPageAdvances, isIdBefore } from './read-by-ids.ts';
+import { addFacts, assertAscendingPage, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
 import { findWrongLines } from './stored-lines.ts';
 
 const recordsPerScanPage = 1_000;

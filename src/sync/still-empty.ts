@@ -3,6 +3,7 @@ import type { Connector, RecordTypeMetadata, SourceRecord } from '../connectors/
 import type { RecordColumn } from '../warehouse/columns.ts';
 import type { Emptied } from '../warehouse/emptied-columns.ts';
 import type { RecordState, StaleField, StalePlan } from '../warehouse/record-state.ts';
+import { readRecordsByIds } from './read-by-ids.ts';
 
 /** Enough to notice that the ERP has values, and few enough to read each alone. */
 export const maxRecordsAsked = 20;
@@ -25,13 +26,12 @@ export type Found = 'empty' | 'filled' | 'gone';
 /** Reads the records in which fields came empty in an earlier run. One request per field. Throws what the connector throws. */
 export async function askFilled(reader: Reader, empty: EmptyFields): Promise<ReadonlyMap<string, Found>> {
   const answers = new Map<string, Found>();
-  const { connector, recordType, signal } = reader;
+  const { recordType } = reader;
   const readable = new Map(recordType.fields.filter(({ syncable }) => syncable).map((field) => [field.name, field]));
   for (const [field, { ids = [], ...parts }] of empty) {
     const metadata = readable.get(field);
     if (metadata === undefined) continue;
-    const { records } = await connector.readByIds({ recordType, fields: [field], ids: ids.slice(0, maxRecordsAsked), signal });
-    signal.throwIfAborted();
+    const records = await readRecordsByIds(reader, [field], ids.slice(0, maxRecordsAsked));
     const emptied = partsOf(field, metadata.type === 'lines', parts);
     const isFilled = emptied.some((part) => records.some((record) => hasValue(record, part)));
     answers.set(field, records.length === 0 ? 'gone' : isFilled ? 'filled' : 'empty');

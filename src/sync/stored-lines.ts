@@ -7,7 +7,8 @@ import { isValidId } from '../warehouse/validate-values.ts';
 import { proveListed, withRepeatedHour } from './compare-listed.ts';
 import { type ComparableLines, type Compared, findComparableLines, isEqual, requestTotals } from './line-totals.ts';
 import { filterUnreadIds } from './local-records.ts';
-import { addFacts, assertPageAdvances, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
+import { assertPageAdvances } from './read-by-ids.ts';
+import { addFacts, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
 import type { RunProofCheck } from './runs.store.ts';
 
 const idsPerTotals = 1_000;

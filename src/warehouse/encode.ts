@@ -1,9 +1,11 @@
 // Encodes a record of the ERP as its row in the text format of COPY, exactly: no value passes through a binary float. Also computes the
 // hash of its content, by which an unchanged record is recognized and skipped. The fast path covers most records: the cells are joined,
 // and one pattern over the whole row shows that none needs escaping or rejecting; all other records are encoded cell by cell.
-import { hash as digest } from 'node:crypto';
+import { createHash, hash as digest } from 'node:crypto';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import type { ColumnType, LineField, RecordColumn } from './columns.ts';
+import { findOversize, maxCharactersToSkip, type RejectionReason, type SizeLimits } from './size-limits.ts';
 import { type CellType, dayPattern, findInvalidValue, numberPattern, timePattern } from './validate-values.ts';
 
 /** `hash`: 32 hex digits. `row`: the cells of `rowColumns` as COPY takes them, with `emptyCell` for those without a value. */
@@ -103,9 +105,10 @@ function plainMember(value: string, type: CellType): string | null {
   return form.test(value) ? `"${value}"` : null;
 }
 
-function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[]): string | null {
+function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[], maxLength: number): string | null {
   let text = '';
   for (const line of lines) {
+    if (text.length > maxLength) return null;
     let members = '';
     for (const { name, type, head } of parts) {
       const value: unknown = line[name];
@@ -120,24 +123,27 @@ function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[]): s
 }
 
 /** Undefined when the value needs the slow path. */
-function plainCell({ values, labels, lines }: SourceRecord, { part, field, lineParts }: Slot): string | undefined {
-  if (part === 'lines') return lines === null ? empty : (plainLines(lines, lineParts) ?? undefined);
+function plainCell({ values, labels, lines }: SourceRecord, { part, field, lineParts }: Slot, maxLength: number): string | undefined {
+  if (part === 'lines') return lines === null ? empty : (plainLines(lines, lineParts, maxLength) ?? undefined);
   const value: unknown = part === 'label' ? labels[field] : values[field];
   if (typeof value === 'string') return value === empty ? undefined : value;
   return value === null || value === undefined || typeof value === 'function' ? empty : undefined;
 }
 
-/** The fast path; null when a value needs the slow path. */
-function encodePlain(record: SourceRecord, layout: Layout): EncodedRecord | null {
+/** The fast path; null when a value needs the slow path, or the row is longer than `maxLength`. */
+function encodePlain(record: SourceRecord, layout: Layout, maxLength: number): EncodedRecord | null {
   const { slots, contentCount, cells, plain } = layout;
   if (contentCount < slots.length) return null;
   let empties = '';
+  let length = 0;
   for (const [index, slot] of slots.entries()) {
-    const cell = plainCell(record, slot);
+    const cell = plainCell(record, slot, maxLength);
     if (cell === undefined) return null;
+    length += cell.length;
     if (cell === empty) empties += String.fromCharCode(index);
     cells[index] = cell;
   }
+  if (length > maxLength) return null;
   const row = cells.join('\t');
   return plain.test(row) ? { id: record.id, hash: hashOf(layout, row, empties), row } : null;
 }
@@ -188,16 +194,70 @@ const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '
 export const copyCell = (cell: string | null): string =>
   cell === null ? empty : cell.replaceAll(/[\\\t\n\r\u0001]/g, (found) => escapes[found] ?? found);
 
-function encodeCells(record: SourceRecord, layout: Layout): EncodedRecord {
-  const { slots, contentCount } = layout;
-  const cells = slots.map((slot) => copyCell(cellOf(record, slot)));
-  const content = cells.slice(0, contentCount);
+function joinCells({ id }: SourceRecord, layout: Layout, cells: readonly string[]): EncodedRecord {
+  const content = cells.slice(0, layout.contentCount);
   const empties = content.map((cell, index) => (cell === empty ? String.fromCharCode(index) : '')).join('');
-  return { id: record.id, hash: hashOf(layout, content.join('\t'), empties), row: cells.join('\t') };
+  const joined = content.join('\t');
+  return { id, hash: hashOf(layout, joined, empties), row: content.length === cells.length ? joined : cells.join('\t') };
 }
 
-/** The record's row, or a description of the first value that is not valid. */
-export function encodeRecord(record: SourceRecord, columns: readonly RecordColumn[]): EncodedRecord | string {
+/** The event loop gets a turn after this many characters of a record, whose values take long to escape. */
+const charactersPerTurn = 131_072;
+
+/** The end of a piece that starts at `start` and doesn't end within a character. */
+function pieceEnd(text: string, start: number): number {
+  const end = start + charactersPerTurn;
+  return (text.codePointAt(end - 1) ?? 0) > 0xffff ? end + 1 : end;
+}
+
+/** As `joinCells` of the escaped values, piece by piece. */
+async function encodeLongCells({ id }: SourceRecord, layout: Layout, values: readonly SourceValue[]): Promise<EncodedRecord> {
+  const { contentCount } = layout;
+  const empties = values.slice(0, contentCount).map((value, index) => (value === null ? String.fromCharCode(index) : ''));
+  const hash = createHash('sha256').update(filledNames(layout, empties.join('')));
+  let row = '';
+  let separator = '';
+  for (const [index, value] of values.entries()) {
+    if (index > 0) row += '\t';
+    if (value === null) {
+      row += empty;
+      continue;
+    }
+    const isContent = index < contentCount;
+    if (isContent) hash.update(separator);
+    if (isContent) separator = '\t';
+    for (let start = 0; start < value.length; ) {
+      if (start > 0) await yieldToEventLoop();
+      const end = pieceEnd(value, start);
+      const piece = copyCell(value.slice(start, end));
+      row += piece;
+      if (isContent) hash.update(piece);
+      start = end;
+    }
+  }
+  return { id, hash: hash.digest('hex').slice(0, 32), row };
+}
+
+function encodeCells(record: SourceRecord, layout: Layout): EncodedRecord | Promise<EncodedRecord> {
+  const values = layout.slots.map((slot) => cellOf(record, slot));
+  const length = values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
+  return length > charactersPerTurn ? encodeLongCells(record, layout, values) : joinCells(record, layout, values.map(copyCell));
+}
+
+/**
+ * The record's row, or why it can't be stored: the first value that is not valid, or what of it is too large. A promise only for the row of
+ * a long record, for which the event loop gets turns.
+ */
+export function encodeRecord(
+  record: SourceRecord,
+  columns: readonly RecordColumn[],
+  limits: SizeLimits,
+): EncodedRecord | RejectionReason | Promise<EncodedRecord> {
   const layout = layoutOf(columns);
-  return encodePlain(record, layout) ?? findInvalidValue(record, columns) ?? encodeCells(record, layout);
+  const plain = encodePlain(record, layout, maxCharactersToSkip(limits));
+  if (plain !== null) return plain;
+  const oversize = findOversize(record, columns, limits);
+  if (oversize !== null) return oversize;
+  const problem = findInvalidValue(record, columns);
+  return problem === null ? encodeCells(record, layout) : { code: 'VALUE_UNREADABLE', message: problem };
 }

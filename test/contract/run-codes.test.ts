@@ -8,7 +8,13 @@ const sorted = (names: readonly string[]): string[] => [...new Set(names)].sort(
 
 const sync = globSync('src/sync/**/*.ts').sort();
 /** In these files, `code: '…'` is that of a rejected record. */
-const rejecting = ['src/sync/page-reader.ts', 'src/warehouse/staging.ts', 'src/connectors/netsuite/records.ts'];
+const rejecting = [
+  'src/sync/page-reader.ts',
+  'src/warehouse/encode.ts',
+  'src/warehouse/size-limits.ts',
+  'src/warehouse/staging.ts',
+  'src/connectors/netsuite/records.ts',
+];
 const connector = globSync('src/connectors/netsuite/*.ts').filter((file) => file !== 'src/connectors/netsuite/write-errors.ts');
 
 /** What an account of NetSuite can do wrong: the properties of `fixes`. */

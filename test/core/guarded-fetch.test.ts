@@ -95,6 +95,32 @@ describe('guarded fetch: requests and responses', () => {
   });
 });
 
+describe('guarded fetch: text', () => {
+  const text = 'aé€\u{1f600}\ufeffz';
+  /** Sends each byte by itself. */
+  const serveBytes = (status: number, bytes: Buffer) =>
+    serve(async (_request, response) => {
+      response.writeHead(status);
+      for (const byte of bytes) await new Promise<void>((sent) => response.write(Buffer.of(byte), () => setImmediate(sent)));
+      response.end();
+    });
+
+  it('is decoded whatever bytes arrive together', async () => {
+    const { url } = await serveBytes(200, Buffer.from(`\ufeff${text}`));
+    expect((await open(url, limits)).text).toBe(text);
+  });
+
+  it('that ends within a character is refused', async () => {
+    const { url } = await serveBytes(200, Buffer.from(text).subarray(0, 5));
+    expect(await reasonOf(open(url, limits))).toBe('network');
+  });
+
+  it('that ends within a character is shown where the response is an error', async () => {
+    const { url } = await serveBytes(500, Buffer.from(text).subarray(0, 5));
+    expect((await open(url, limits)).text).toBe('aé\ufffd');
+  });
+});
+
 describe('guarded fetch: refused addresses', () => {
   const refused = [
     '0.0.0.0',

@@ -5,6 +5,7 @@ import { createLineProver } from '../../src/sync/line-prover.ts';
 import { createPageReader } from '../../src/sync/page-reader.ts';
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import { createRunPlan } from '../../src/warehouse/run-state-row.ts';
+import { testSettings } from '../setup/database.ts';
 import { datedFields, memoryErp } from './fixture.ts';
 
 const name: RecordColumn = { column: 'f_name', field: 'name', part: 'value', type: 'text', state: 'live', lineFields: null };
@@ -19,7 +20,8 @@ async function reader(records: number) {
   erp.calls.length = 0;
   const order: Omit<PageRequest, 'afterId' | 'changedSince'> = { recordType, fields: ['name'], limit: 10, signal };
   const state = { columns: [name], plan: createRunPlan({ mode: 'full', idType: 'integer', since: null }) };
-  const read = createPageReader(erp.connector, createLineProver({ ...order, connector: erp.connector, state }), state, order);
+  const proveLines = createLineProver({ ...order, connector: erp.connector, state });
+  const read = createPageReader(erp.connector, { proveLines, limits: testSettings.sync }, state, order);
   return { erp, read, asked: () => erp.calls.map(({ afterId }) => afterId) };
 }
 

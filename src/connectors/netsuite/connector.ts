@@ -12,11 +12,11 @@ import { describeRecordTypes } from './metadata.ts';
 import { createPaymentWriter } from './payments.ts';
 import { changeCountQuery, changedLinesKey, changedRecordsKey, countQuery, modifiedColumn, recordsQuery, todayQuery } from './queries.ts';
 import { distinctIds, getDefinition, pageLimit, planRead } from './read-plan.ts';
-import { type LinesPerRecord, readRecords, scanRecords } from './records.ts';
+import { createRecordReader } from './records.ts';
 import { assertIdOrder } from './rows.ts';
 import { createSuiteql, maxRowsPerQuery, type Suiteql } from './suiteql.ts';
 import { createTbaAuthorizer } from './tba.ts';
-import { parseValue } from './values.ts';
+import { compareIds, isIdText, parseValue } from './values.ts';
 
 /** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before it calls `create`. */
 export const netsuite: ConnectorKind<NetsuiteSettings, NetsuiteSecrets> = { create: createNetsuiteConnector };
@@ -30,7 +30,7 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
   const limiter = ctx.erpLimits.of(`${origin} ${account}`, ctx.settings.erp.concurrency);
   const http = createNetsuiteHttp({ ctx, origin, authorizer, limiter });
   const suiteql = createSuiteql(http);
-  const linesPerRecord: LinesPerRecord = new Map();
+  const { readRecords, scanRecords } = createRecordReader(suiteql, ctx.settings.erp.maxPageCharacters);
   return {
     test: (signal) =>
       testNetsuiteConnection({ clock: ctx.clock, clockSkew, suiteql, account, now: () => readServerTime(http, signal) }, signal),
@@ -43,21 +43,20 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
       const plan = planRead(recordType, fields);
       if (changedSince !== null && !plan.hasModified)
         throw erpError('query', 'FIELD_NOT_SYNCABLE', `${recordType.name} has no modification time to select changed records by`);
-      return readRecords(suiteql, plan, { afterId, changedSince }, pageLimit(limit), linesPerRecord, signal);
+      return readRecords(plan, { afterId, changedSince }, pageLimit(limit), signal);
     },
     async readByIds({ recordType, fields, ids, signal }) {
       const wanted = distinctIds(ids);
       const plan = planRead(recordType, fields);
       if (wanted.length === 0) return emptyPage;
-      return readRecords(suiteql, plan, { ids: wanted }, maxRowsPerQuery, linesPerRecord, signal);
+      return readRecords(plan, { ids: sortIds(wanted) }, maxRowsPerQuery, signal);
     },
     async scan({ recordType, fields, signal, ...selection }) {
       const plan = planRead(recordType, fields);
       if (plan.lines !== null) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A scan reads no lines: use readByIds');
-      if (selection.ids === undefined)
-        return scanRecords(suiteql, plan, { afterId: selection.afterId }, pageLimit(selection.limit), signal);
+      if (selection.ids === undefined) return scanRecords(plan, { afterId: selection.afterId }, pageLimit(selection.limit), signal);
       const wanted = distinctIds(selection.ids);
-      return wanted.length === 0 ? emptyPage : scanRecords(suiteql, plan, { ids: wanted }, maxRowsPerQuery, signal);
+      return wanted.length === 0 ? emptyPage : scanRecords(plan, { ids: wanted }, maxRowsPerQuery, signal);
     },
     deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, getDefinition(recordType), since, signal),
     listIds: (request) => listIds(suiteql, request),
@@ -65,6 +64,9 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
     payments: createPaymentWriter(http, suiteql),
   };
 }
+
+/** Ascending; unchanged where one isn't an id, which the query then refuses. */
+const sortIds = (ids: readonly string[]): readonly string[] => (ids.every(isIdText) ? ids.toSorted(compareIds) : ids);
 
 const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
 
@@ -80,7 +82,7 @@ function createAuthorizer(ctx: ConnectorCtx, origin: string, settings: NetsuiteS
 }
 
 async function readServerTime(http: NetsuiteHttp, signal: AbortSignal): Promise<Date> {
-  const response = await http.send({ method: 'GET', path: 'system/v1/serverTime', signal });
+  const { json: response } = await http.send({ method: 'GET', path: 'system/v1/serverTime', signal });
   const text: unknown = typeof response === 'object' && response !== null ? Reflect.get(response, 'serverTime') : undefined;
   const isTime = typeof text === 'string' && /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/.test(text);
   const time = new Date(isTime ? text : Number.NaN);

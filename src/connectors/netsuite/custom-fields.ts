@@ -54,7 +54,8 @@ export const lineFields = ({ fields }: CustomFields, { customPrefix }: LinesDefi
 
 async function readCatalogue(http: NetsuiteHttp, entry: string, signal: AbortSignal): Promise<ColumnDefinition[]> {
   const headers = { accept: 'application/schema+json' };
-  return collectCustom(await http.send({ method: 'GET', path: `record/v1/metadata-catalog/${entry}`, headers, signal }));
+  const { json } = await http.send({ method: 'GET', path: `record/v1/metadata-catalog/${entry}`, headers, signal });
+  return collectCustom(json);
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;

@@ -78,8 +78,12 @@ export function networkError(error: GuardedFetchError): ErpError {
   return erpError(kind, code, `${message}: ${error.message}`, { cause: error });
 }
 
+/** Parsing a longer body would hold the event loop. */
+const maxErrorLength = 1_000_000;
+
 /** The first of NetSuite's own error details in the body; empty texts where the body has none. */
 export function errorDetail(text: string): { code: string; detail: string; path: string } {
+  if (text.length > maxErrorLength) return noDetail;
   try {
     const body: unknown = JSON.parse(text);
     const details: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'o:errorDetails') : undefined;

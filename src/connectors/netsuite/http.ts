@@ -5,6 +5,7 @@
 import type { Limiter } from '../../core/account-limits.ts';
 import type { Ctx } from '../../core/ctx.ts';
 import { GuardedFetchError, type GuardedResponse } from '../../core/guarded-fetch.ts';
+import { parseJson } from '../../core/parse-json.ts';
 import type { Authorizer } from './auth.ts';
 import { erpError, networkError, responseError } from './errors.ts';
 import { writeError } from './write-errors.ts';
@@ -18,9 +19,11 @@ export type NetsuiteRequest = {
   readonly signal: AbortSignal;
 };
 
+/** A response's JSON, and how long its text was. */
+type ParsedResponse = { readonly json: unknown; readonly characters: number };
 export type NetsuiteHttp = {
   /** The parsed JSON of a 2xx response. Rejects with ErpError, or with the signal's reason once that is aborted. */
-  send(request: NetsuiteRequest): Promise<unknown>;
+  send(request: NetsuiteRequest): Promise<ParsedResponse>;
   /**
    * For writes, which have no response body: the Location header of a 2xx response, empty where there is none. Rejects as `send` does,
    * with refusals classified by write-errors.ts.
@@ -73,7 +76,7 @@ export function createNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts):
     async send(request) {
       const response = await exchange(request);
       if (!isSuccess(response)) throw responseError(response, ctx.clock.now());
-      return parseResponse(response);
+      return { json: await parseResponse(response), characters: response.text.length };
     },
     async write(request) {
       const response = await exchange(request);
@@ -85,9 +88,9 @@ export function createNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts):
 
 const isSuccess = ({ status }: GuardedResponse): boolean => status >= 200 && status <= 299;
 
-function parseResponse(response: GuardedResponse): unknown {
+async function parseResponse(response: GuardedResponse): Promise<unknown> {
   try {
-    return JSON.parse(response.text);
+    return await parseJson(response.text);
   } catch (error) {
     const type = response.headers['content-type'] ?? 'no content type';
     if (/\bjson\b/i.test(type) && response.text !== '')

@@ -16,23 +16,30 @@ export type BatchResult<T> =
 const maxBadRecords = 50;
 
 /**
- * Fetches the ids in batches that are halved until each unreadable response is down to a single id. Results come in the order of the ids.
- * Rejects with whatever `read` rejects with, except unreadable responses; of these the one for the 51st bad record is thrown as well.
+ * Fetches the ids in batches that are halved until each unreadable response is down to a single id. Results come in the order of the ids;
+ * once `isFull` is true for a batch, the ids behind it are not fetched and returned as `rest`. Rejects with whatever `read` rejects with,
+ * except unreadable responses; of these the one for the 51st bad record is thrown as well.
  */
 export async function isolateBadRecords<T>(
   ids: readonly string[],
   read: (ids: readonly string[]) => Promise<T>,
-): Promise<BatchResult<T>[]> {
+  isFull: (found: T) => boolean,
+): Promise<{ readonly parts: readonly BatchResult<T>[]; readonly rest: readonly string[] }> {
   let badRecords = 0;
+  let full = false;
+  const rest: string[] = [];
   const fetchHalves = async (some: readonly string[]): Promise<BatchResult<T>[]> => {
     const middle = Math.ceil(some.length / 2);
     return [...(await fetchBatch(some.slice(0, middle))), ...(await fetchBatch(some.slice(middle)))];
   };
   const fetchBatch = async (some: readonly string[]): Promise<BatchResult<T>[]> => {
     const [id] = some;
-    if (id === undefined) return [];
+    if (full) rest.push(...some);
+    if (full || id === undefined) return [];
     try {
-      return [{ found: await read(some), id: null, reason: null }];
+      const found = await read(some);
+      full = isFull(found);
+      return [{ found, id: null, reason: null }];
     } catch (error) {
       if (!isUnreadableResponse(error)) throw error;
       if (some.length > 1) return fetchHalves(some);
@@ -41,5 +48,5 @@ export async function isolateBadRecords<T>(
       return [{ found: null, id, reason: error.message }];
     }
   };
-  return fetchBatch(ids);
+  return { parts: await fetchBatch(ids), rest };
 }

@@ -1,7 +1,7 @@
 // Reads all lines of a page of records, in as many queries as necessary, and sorts them into line order. A record's lines are returned
 // only when all of them were read. While NetSuite works on one query, the rows of the previous one are processed.
-import type { SourceLine } from '../connector.ts';
-import { inconsistentResponse, rethrowHiddenLines } from './errors.ts';
+import type { ErpError, SourceLine } from '../connector.ts';
+import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
 import { type LineCursor, linesQuery, parentKey, parentModifiedKey } from './queries.ts';
 import type { LinesPlan, ReadPlan } from './read-plan.ts';
 import { createLineParser } from './rows.ts';
@@ -18,11 +18,15 @@ export type LineSet = {
 export type LineSets = {
   /** By record id; records without lines are absent. */
   readonly sets: ReadonlyMap<string, LineSet>;
-  /** How many of the records, from the first on, are complete: all, unless `maxLines` was reached. */
+  /** How many of the records, from the first on, are complete: all, unless a limit was reached. */
   readonly completeCount: number;
   /** Ids of the records whose lines came in more than one response. */
   readonly spanning: ReadonlySet<string>;
+  /** The length of the responses. */
+  readonly characters: number;
 };
+/** Once `maxLines` or `maxCharacters` were read, no further records are started. */
+export type LineLimits = { readonly maxLines: number; readonly maxCharacters: number; readonly maxRecordCharacters: number };
 
 /** How many lines a query should find: somewhat fewer than fit into one response. */
 const targetLinesPerQuery = 800;
@@ -30,14 +34,14 @@ const firstChunkSize = 40;
 
 /**
  * `ids` must ascend. The records are queried in chunks whose lines are likely to fit into one response, by the average so far, because
- * each further page of one query makes the ERP find all of its lines again. Once `maxLines` were read, no further records are started.
- * Rejects with `ErpError`, also for lines that were not requested or are out of order, or with the signal's reason.
+ * each further page of one query makes the ERP find all of its lines again. Rejects with `ErpError`, also for lines that were not requested
+ * or are out of order, and with `ANSWER_TOO_LARGE` where those of one record are larger than `maxRecordCharacters`; or with the signal's reason.
  */
 export async function readLinesOfRecords(
   suiteql: Suiteql,
   { plan, lines }: { plan: ReadPlan; lines: LinesPlan },
   ids: readonly string[],
-  maxLines: number | null,
+  { maxLines, maxCharacters, maxRecordCharacters }: LineLimits,
   signal: AbortSignal,
 ): Promise<LineSets> {
   const { definition, hasModified } = plan;
@@ -46,6 +50,8 @@ export async function readLinesOfRecords(
   let chunk: Chunk | null = { begin: 0, end: Math.min(firstChunkSize, ids.length), after: null };
   const spanning = new Set<string>();
   let count = 0;
+  let characters = 0;
+  let recordCharacters = 0;
   const query = ({ begin, end, after }: Chunk): Promise<SuiteqlResult> => {
     const remaining = ids.slice(begin, end);
     const parents = after === null ? remaining : remaining.filter((id) => compareIds(id, after.parent) >= 0);
@@ -64,16 +70,23 @@ export async function readLinesOfRecords(
     const page: SuiteqlResult = await pending;
     const { rows, last } = takeOrderedLines(page, current, ids, lines.definition);
     count += rows.length;
+    characters += page.characters;
     if (last !== null) spanning.add(last.parent);
+    const before = done;
     done = last === null ? current.end : ids.indexOf(last.parent, current.begin);
-    const isEnough = maxLines !== null && count >= maxLines && done > 0;
+    recordCharacters = done === before ? recordCharacters + page.characters : page.characters;
+    if (last !== null && recordCharacters > maxRecordCharacters) throw tooManyLines(last.parent, recordCharacters);
+    const isEnough = done > 0 && (count >= maxLines || characters >= maxCharacters);
     chunk = last === null ? nextChunk(current.end, ids.length, count) : { ...current, after: last };
     pending = isEnough || chunk === null ? null : query(chunk);
     pending?.catch(() => undefined); // awaited in the next round; if this round throws first, it must not be an unhandled rejection
     for (const row of rows) addLine(kept, row, readLine);
   }
-  return { sets: new Map(ids.slice(0, done).flatMap((id) => finishLineSet(kept, id, lines))), completeCount: done, spanning };
+  return { sets: new Map(ids.slice(0, done).flatMap((id) => finishLineSet(kept, id, lines))), completeCount: done, spanning, characters };
 }
+
+const tooManyLines = (parent: string, characters: number): ErpError =>
+  erpError('answer', 'ANSWER_TOO_LARGE', `The lines of the record ${parent} are too large: more than ${characters} characters`);
 
 /** The records from index `begin` to before `end`, from the line behind `after` on. */
 type Chunk = { readonly begin: number; readonly end: number; readonly after: LineCursor | null };

@@ -22,7 +22,8 @@ function createDocuments(http: NetsuiteHttp, suiteql: Suiteql) {
   };
   const read = async (type: string, id: string, signal: AbortSignal): Promise<unknown> => {
     try {
-      return await http.send({ method: 'GET', path: `record/v1/${type}/${assertId(id)}?expandSubResources=true`, signal });
+      const path = `record/v1/${type}/${assertId(id)}?expandSubResources=true`;
+      return (await http.send({ method: 'GET', path, signal })).json;
     } catch (error) {
       if (isAbsent(error)) return null;
       throw isRefusal(error) ? new ErpError('query', 'RECORD_UNREADABLE', error.message, { fix: unreadableFix, cause: error }) : error;

@@ -2,10 +2,11 @@
 // which are rejected with a reason, and when a response as a whole can't be trusted.
 //
 // The exported functions reject with `ErpError`, or with the signal's reason once that is aborted.
+import { mapInTurns } from '../../core/turns.ts';
 import type { RecordPage, RecordRejection, ScannedRecord, ScanPage, SourceRecord } from '../connector.ts';
 import { inconsistentResponse } from './errors.ts';
 import { isolateBadRecords, isUnreadableResponse } from './isolate-bad-records.ts';
-import { type LineSet, type LineSets, readLinesOfRecords } from './lines.ts';
+import { type LineLimits, type LineSet, type LineSets, readLinesOfRecords } from './lines.ts';
 import { modifiedColumn, type RecordSelection, recordsQuery } from './queries.ts';
 import type { LinesPlan, ReadPlan } from './read-plan.ts';
 import { assertIdOrder, parseColumns } from './rows.ts';
@@ -20,45 +21,93 @@ const maxRereads = 3;
  * hundred thousand lines.
  */
 const maxLinesPerPage = 4_000;
-
-/** The average number of lines per record on the last page, by record type: limits the headers to what the next page can hold. */
-export type LinesPerRecord = Map<string, number>;
+/** The lines of one record may be as long as this many pages; beyond that the record is rejected. */
+const maxPagesOfOneRecord = 8;
 
 type Header = { readonly id: string; readonly record: ScannedRecord | RecordRejection };
-type Headers = { readonly headers: readonly Header[]; readonly hasMore: boolean };
+/** `characters`: the length of the responses. */
+type Headers = { readonly headers: readonly Header[]; readonly hasMore: boolean; readonly characters: number };
 
-/** Reads headers without their lines, with a single query. */
-export async function scanRecords(
+/** Averages per record of the last page: they limit the records of the next one to what it can hold. */
+type RecordSize = { readonly lines: number; readonly characters: number };
+type Reader = {
+  readonly suiteql: Suiteql;
+  /** A page whose responses have this many characters ends early. */
+  readonly maxCharacters: number;
+  /** By what is read (`sizeKey`). */
+  readonly sizes: Map<string, RecordSize>;
+};
+type Read<T> = (plan: ReadPlan, selection: RecordSelection, limit: number, signal: AbortSignal) => Promise<T>;
+
+/**
+ * Reads pages that end early where records are large. `scanRecords` reads headers without their lines, with a single query; a page of given
+ * ids is never cut short. `readRecords` reads records with their lines, if the plan has any; given ids must ascend, and where the page
+ * ended early, `hasMore` is true and the ids behind `lastId` were not read.
+ */
+export function createRecordReader(
   suiteql: Suiteql,
-  plan: ReadPlan,
-  selection: RecordSelection,
-  limit: number,
-  signal: AbortSignal,
-): Promise<ScanPage> {
-  return pageOf(await readHeaders(suiteql, plan, selection, limit, signal));
+  maxCharacters: number,
+): { scanRecords: Read<ScanPage>; readRecords: Read<RecordPage> } {
+  const reader: Reader = { suiteql, maxCharacters, sizes: new Map() };
+  return {
+    scanRecords: async (plan, selection, limit, signal) =>
+      selection.ids === undefined
+        ? pageOf(await readFittingHeaders(reader, plan, selection, limit, signal))
+        : scanIds(suiteql, plan, selection.ids, signal),
+    readRecords: (plan, selection, limit, signal) => readRecords(reader, plan, selection, limit, signal),
+  };
 }
 
-/** Reads records with their lines, if the plan has any. A page of given ids is never cut short. Updates `linesPerRecord`. */
-export async function readRecords(
-  suiteql: Suiteql,
+const scanIds = async (suiteql: Suiteql, plan: ReadPlan, ids: readonly string[], signal: AbortSignal): Promise<ScanPage> =>
+  pageOf(await readHeaders(suiteql, plan, { ids }, maxRowsPerQuery, Number.POSITIVE_INFINITY, signal));
+
+const sizeKey = ({ definition, columns, lines }: ReadPlan): string =>
+  `${definition.name} ${lines === null} ${columns.map(({ name }) => name).join()}`;
+
+/** Reads only as many as fit, where an earlier page showed how large the records are. */
+async function readFittingHeaders(
+  { suiteql, maxCharacters, sizes }: Reader,
   plan: ReadPlan,
   selection: RecordSelection,
   limit: number,
-  linesPerRecord: LinesPerRecord,
+  signal: AbortSignal,
+): Promise<Headers> {
+  const { lines, characters } = sizes.get(sizeKey(plan)) ?? { lines: 0, characters: 0 };
+  const fitting = Math.max(1, Math.floor(maxCharacters / Math.max(1, characters)));
+  const { ids } = selection;
+  if (ids !== undefined) {
+    for (let start = 0; ; start += fitting) {
+      const some = { ids: ids.slice(start, start + fitting) };
+      const found = await readHeaders(suiteql, plan, some, limit, maxCharacters, signal);
+      const hasMore = found.hasMore || start + fitting < ids.length;
+      // A page that ends early ends with a record, behind which the next one starts.
+      if (!hasMore || found.headers.length > 0) return { ...found, hasMore };
+    }
+  }
+  const maxHeaders = Math.max(1, Math.min(limit, fitting, Math.ceil(maxLinesPerPage / Math.max(1, lines))));
+  const found = await readHeaders(suiteql, plan, selection, maxHeaders, maxCharacters, signal);
+  if (plan.lines === null) sizes.set(sizeKey(plan), { lines: 0, characters: found.characters / Math.max(1, found.headers.length) });
+  return found;
+}
+
+async function readRecords(reader: Reader, ...[plan, selection, limit, signal]: Parameters<Read<RecordPage>>): Promise<RecordPage> {
+  const found = await readFittingHeaders(reader, plan, selection, limit, signal);
+  if (plan.lines !== null) return addLinesToPage(reader, { plan, lines: plan.lines }, found, selection, signal);
+  const page = pageOf(found);
+  return { ...page, records: page.records.map((record) => ({ ...record, lines: null })) };
+}
+
+async function addLinesToPage(
+  { suiteql, maxCharacters, sizes }: Reader,
+  plans: { plan: ReadPlan; lines: LinesPlan },
+  found: Headers,
+  { ids }: RecordSelection,
   signal: AbortSignal,
 ): Promise<RecordPage> {
-  const { lines } = plan;
-  if (lines === null) {
-    const page = await scanRecords(suiteql, plan, selection, limit, signal);
-    return { ...page, records: page.records.map((record) => ({ ...record, lines: null })) };
-  }
-  const isByIds = selection.ids !== undefined;
-  const maxHeaders = isByIds
-    ? limit
-    : Math.max(1, Math.min(limit, Math.ceil(maxLinesPerPage / Math.max(1, linesPerRecord.get(plan.definition.name) ?? 0))));
-  const found = await readHeaders(suiteql, plan, selection, maxHeaders, signal);
   const readable = found.headers.flatMap(({ record }) => (isRejected(record) ? [] : [record]));
-  const first = await readLinesIsolating(suiteql, { plan, lines }, idsOf(readable), isByIds ? null : maxLinesPerPage, signal);
+  const maxLines = ids === undefined ? maxLinesPerPage : Number.POSITIVE_INFINITY;
+  const limits = { maxLines, maxCharacters, maxRecordCharacters: maxPagesOfOneRecord * maxCharacters };
+  const first = await readLinesIsolating(suiteql, plans, idsOf(readable), limits, signal);
   const next = readable[first.completeCount];
   const headers =
     next === undefined
@@ -68,8 +117,10 @@ export async function readRecords(
           found.headers.findIndex(({ record }) => record === next),
         );
   const { rejected, records, ...page } = pageOf({ headers, hasMore: found.hasMore || next !== undefined });
-  linesPerRecord.set(plan.definition.name, countLines(first.sets) / Math.max(1, first.completeCount));
-  const complete = await addLines(suiteql, { plan, lines }, records, first, signal);
+  const read = Math.max(1, first.completeCount);
+  const characters = found.characters / Math.max(1, found.headers.length) + first.characters / read;
+  sizes.set(sizeKey(plans.plan), { lines: countLines(first.sets) / read, characters });
+  const complete = await addLines(suiteql, plans, records, first, limits, signal);
   return { ...page, records: complete.records, rejected: [...rejected, ...complete.rejected] };
 }
 
@@ -78,7 +129,7 @@ const countLines = (sets: LineSets['sets']): number => [...sets.values()].reduce
 
 const isRejected = (record: Header['record']): record is RecordRejection => 'code' in record;
 
-function pageOf({ headers, hasMore }: Headers): ScanPage {
+function pageOf({ headers, hasMore }: Omit<Headers, 'characters'>): ScanPage {
   const lastId = headers.map(({ id }) => id).findLast(isIdText) ?? null;
   if (hasMore && lastId === null) throw inconsistentResponse('No row of the page has an id to continue from');
   const rejected = headers.flatMap(({ record }) => (isRejected(record) ? [record] : []));
@@ -93,10 +144,10 @@ async function queryHeaders(
   limit: number,
   signal: AbortSignal,
 ): Promise<Headers> {
-  const { rows, hasMore } = await suiteql.query(recordsQuery(plan.definition, plan.columns, selection), limit, signal);
+  const { rows, hasMore, characters } = await suiteql.query(recordsQuery(plan.definition, plan.columns, selection), limit, signal);
   assertIdOrder(rows, selection);
-  const headers = rows.map((row) => readHeader(row, plan.columns));
-  return { headers: headers.map((header, at) => rejectRepeated(header, headers[at - 1], headers[at + 1])), hasMore };
+  const headers = await mapInTurns(rows, Math.ceil(valuesPerTurn / plan.columns.length), (row) => readHeader(row, plan.columns));
+  return { headers: headers.map((header, at) => rejectRepeated(header, headers[at - 1], headers[at + 1])), hasMore, characters };
 }
 
 /** Rows are sorted by id, so those with the same id are neighbours. All of them are rejected: there is no way to know which is right. */
@@ -106,14 +157,21 @@ function rejectRepeated(header: Header, ...neighbours: readonly (Header | undefi
   return { id, record: { id, code: 'DUPLICATE_ID', message: 'NetSuite returned more than one row with this id' } };
 }
 
+/** The event loop gets a turn after this many values. */
+const valuesPerTurn = 20_000;
+
 const idColumn = { name: 'id', type: 'integer' } as const;
 
-/** Where one record makes the whole response unreadable, by its text or its size, only that record is rejected. */
+/**
+ * Where one record makes the whole response unreadable, by its text or its size, only that record is rejected. Where all of them together
+ * are too large, reads as many as `maxCharacters` leaves room for.
+ */
 async function readHeaders(
   suiteql: Suiteql,
   plan: ReadPlan,
   selection: RecordSelection,
   limit: number,
+  maxCharacters: number,
   signal: AbortSignal,
 ): Promise<Headers> {
   try {
@@ -122,29 +180,52 @@ async function readHeaders(
     if (!isUnreadableResponse(error)) throw error;
     const listed = await queryHeaders(suiteql, { ...plan, columns: [idColumn] }, selection, limit, signal);
     const ids = [...new Set(listed.headers.map(({ id }) => id).filter((id) => id !== ''))];
-    const parts = await isolateBadRecords(
+    let characters = 0;
+    const { parts, rest } = await isolateBadRecords(
       ids,
-      async (some) => (await queryHeaders(suiteql, plan, { ids: some }, maxRowsPerQuery, signal)).headers,
+      (some) => queryHeaders(suiteql, plan, { ids: some }, maxRowsPerQuery, signal),
+      (found) => {
+        characters += found.characters;
+        return characters >= maxCharacters;
+      },
     );
-    const withoutId = listed.headers.filter(({ id }) => id === '');
-    const headers = parts.flatMap(({ found, id, reason }) => found ?? [{ id, record: { id, code: 'RECORD_UNREADABLE', message: reason } }]);
-    return { headers: [...withoutId, ...headers], hasMore: listed.hasMore };
+    const end = rest.length === 0 ? listed.headers.length : listed.headers.findIndex(({ id }) => id === rest[0]);
+    const withoutId = listed.headers.slice(0, end).filter(({ id }) => id === '');
+    const headers = parts.flatMap(({ found, id, reason }): readonly Header[] =>
+      found === null ? [{ id, record: { id, code: 'RECORD_UNREADABLE', message: reason } }] : found.headers,
+    );
+    return { headers: [...withoutId, ...headers], hasMore: listed.hasMore || rest.length > 0, characters };
   }
 }
 
 /** The same for lines: a record whose lines make the response unreadable has a problem instead of lines. */
-async function readLinesIsolating(...[suiteql, plans, ids, maxLines, signal]: Parameters<typeof readLinesOfRecords>): Promise<LineSets> {
+async function readLinesIsolating(...[suiteql, plans, ids, limits, signal]: Parameters<typeof readLinesOfRecords>): Promise<LineSets> {
   try {
-    return await readLinesOfRecords(suiteql, plans, ids, maxLines, signal);
+    return await readLinesOfRecords(suiteql, plans, ids, limits, signal);
   } catch (error) {
     if (!isUnreadableResponse(error)) throw error;
-    const parts = await isolateBadRecords(ids, async (some) => (await readLinesOfRecords(suiteql, plans, some, null, signal)).sets);
-    const sets = parts.flatMap(({ found, id, reason }): [string, LineSet][] =>
-      found === null ? [[id, { lines: [], problem: reason, parentModified: [] }]] : [...found],
+    let characters = 0;
+    const { parts, rest } = await isolateBadRecords(
+      ids,
+      (some) => readLinesOfRecords(suiteql, plans, some, wholeOf(limits), signal),
+      (found) => {
+        characters += found.characters;
+        return characters >= limits.maxCharacters;
+      },
     );
-    return { sets: new Map(sets), completeCount: ids.length, spanning: new Set(ids) };
+    const sets = parts.flatMap(({ found, id, reason }): [string, LineSet][] =>
+      found === null ? [[id, { lines: [], problem: reason, parentModified: [] }]] : [...found.sets],
+    );
+    return { sets: new Map(sets), completeCount: ids.length - rest.length, spanning: new Set(ids), characters };
   }
 }
+
+/** Limits by which no read of several records ends early. */
+const wholeOf = (limits: LineLimits): LineLimits => ({
+  ...limits,
+  maxLines: Number.POSITIVE_INFINITY,
+  maxCharacters: Number.POSITIVE_INFINITY,
+});
 
 function readHeader(row: SuiteqlRow, columns: ReadPlan['columns']): Header {
   const id = String(row['id']);
@@ -168,6 +249,7 @@ async function addLines(
   plans: { plan: ReadPlan; lines: LinesPlan },
   headers: readonly ScannedRecord[],
   firstLines: LineSets,
+  limits: LineLimits,
   signal: AbortSignal,
 ): Promise<Complete> {
   const records = new Map<string, SourceRecord>();
@@ -191,10 +273,10 @@ async function addLines(
       );
       break;
     }
-    const again = await scanRecords(suiteql, plans.plan, { ids: idsOf(edited) }, maxRowsPerQuery, signal);
+    const again = await scanIds(suiteql, plans.plan, idsOf(edited), signal);
     rejected.push(...again.rejected);
     remaining = again.records;
-    read = await readLinesIsolating(suiteql, plans, idsOf(remaining), null, signal);
+    read = await readLinesIsolating(suiteql, plans, idsOf(remaining), wholeOf(limits), signal);
   }
   return { records: headers.flatMap(({ id }) => records.get(id) ?? []), rejected };
 }
@@ -205,7 +287,7 @@ const noneQueried: Modified = new Map();
 
 async function queryModified(suiteql: Suiteql, plan: ReadPlan, ids: readonly string[], signal: AbortSignal): Promise<Modified> {
   const columns = plan.columns.filter(({ name }) => name === 'id' || name === modifiedColumn);
-  const { records } = await scanRecords(suiteql, { ...plan, columns }, { ids }, maxRowsPerQuery, signal);
+  const { records } = await scanIds(suiteql, { ...plan, columns }, ids, signal);
   return new Map([...ids.map((id) => [id, null] as const), ...records.map(({ id, modifiedAt }) => [id, { at: modifiedAt }] as const)]);
 }
 

@@ -6,7 +6,8 @@ import type { NetsuiteHttp } from './http.ts';
 
 /** Column values by name in lower case; empty columns are absent. */
 export type SuiteqlRow = Readonly<Record<string, unknown>>;
-export type SuiteqlResult = { readonly rows: readonly SuiteqlRow[]; readonly hasMore: boolean };
+/** `characters`: the length of the response. */
+export type SuiteqlResult = { readonly rows: readonly SuiteqlRow[]; readonly hasMore: boolean; readonly characters: number };
 
 /** The maximum number of rows in one response, and of values in one IN list. */
 export const maxRowsPerQuery = 1_000;
@@ -29,12 +30,13 @@ export function createSuiteql(http: NetsuiteHttp): Suiteql {
     async query(query, limit, signal) {
       const headers = { 'content-type': 'application/json', prefer: 'transient' };
       const path = `query/v1/suiteql?limit=${limit}&offset=0`;
-      return parseResult(await http.send({ method: 'POST', path, headers, body: JSON.stringify({ q: query }), signal }), limit);
+      const { json, characters } = await http.send({ method: 'POST', path, headers, body: JSON.stringify({ q: query }), signal });
+      return { ...parseResult(json, limit), characters };
     },
   };
 }
 
-function parseResult(response: unknown, limit: number): SuiteqlResult {
+function parseResult(response: unknown, limit: number): Omit<SuiteqlResult, 'characters'> {
   const parsed = SuiteqlResponse.safeParse(response);
   if (!parsed.success)
     throw inconsistentResponse(`The response to a query has an unexpected shape: ${z.prettifyError(parsed.error).slice(0, 300)}`);

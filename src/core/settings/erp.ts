@@ -24,6 +24,8 @@ export const erpSettings = {
     requestTimeoutMs: fixed(120_000),
     /** A larger response is an error. */
     maxResponseBytes: fixed(64 * megabyte),
+    /** A page of records ends early when the responses for it have this many characters, and the next one requests fewer records. */
+    maxPageCharacters: fixed(8 * megabyte),
   },
   sync: {
     /** Concurrent runs in this process. */
@@ -51,6 +53,14 @@ export const erpSettings = {
     maxAttemptsWithoutProgress: fixed(5),
     /** Maximum number of records per page that is read from the ERP. */
     pageSize: fixed(1_000),
+    /** A record with a larger field is rejected. */
+    maxFieldBytes: setting(
+      'MAX_FIELD_BYTES',
+      integer(1_000, 16 * megabyte),
+      String(megabyte),
+      'Largest field, and largest record with its lines, that syncs store, in bytes of UTF-8. Larger records are rejected.',
+    ),
+    maxRecordBytes: setting('MAX_RECORD_BYTES', integer(1_000, 16 * megabyte), String(4 * megabyte)),
     /** How old a swapped-out table must be before it is dropped. */
     dropAfterMs: fixed(60_000),
     /** How far before the high-water mark an incremental run starts to read. */

@@ -1,0 +1,149 @@
+// What others notice while pages of large texts are read from an ERP: the lag of the service's event loop, and the latency of small lists
+// of another organization. Texts as large as the bounds let through, texts beyond them, and many small values that are as much together.
+// Usage: npm run bench:large-records -- [seconds per measurement, default 15]
+import type { Pool } from 'pg';
+import type { Ctx } from '../src/core/ctx.ts';
+import { inTransaction } from '../src/db/transaction.ts';
+import { isFinal } from '../src/sync/run-state.ts';
+import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
+import { type LargeErp, type LargeRecords, largeRecordType, startLargeErp } from './large-erp.ts';
+import { type Invoices, loadInvoices, publishInvoices } from './reads-data.ts';
+import { headersOf, listPaths } from './reads-measure.ts';
+import { createSyncOrganization } from './sync-organization.ts';
+import { describeMachine, type Line, writeTable } from './table.ts';
+import { type LoopLag, startWatchedService, type WatchedService } from './watched-service.ts';
+import { withDatabase, withWorkspace } from './workspace.ts';
+
+const mebibyte = 1024 * 1024;
+const maxLagMs = 50;
+const megabytes = (bytes: number): number => bytes / mebibyte;
+
+type Scenario = LargeRecords & { readonly name: string; readonly status: 'succeeded' | 'partial' };
+const scenarios: readonly Scenario[] = [
+  { name: '1 MiB in each of 40 records', records: 40, fields: 1, bytes: mebibyte, status: 'succeeded' },
+  { name: 'three times 1 MiB in each of 15 records', records: 15, fields: 3, bytes: mebibyte, status: 'succeeded' },
+  { name: '4 MB in each of 20 records, rejected', records: 20, fields: 1, bytes: 4_000_000, status: 'partial' },
+  { name: '1,000 records of 200 values of 100 bytes', records: 1_000, fields: 200, bytes: 100, status: 'succeeded' },
+];
+
+type Setting = {
+  readonly ctx: Ctx;
+  readonly admin: Pool;
+  readonly service: WatchedService;
+  readonly erp: LargeErp;
+  readonly callers: Callers;
+  readonly lists: Workload;
+  readonly ms: number;
+};
+type Measured = { readonly lag: LoopLag; readonly lists: WorkloadResult };
+
+/** The lists of the other organization while `background` runs. */
+async function measure({ service, callers, lists, ms }: Setting, background: () => Promise<unknown>): Promise<Measured> {
+  await service.watch();
+  const [results] = await Promise.all([callers.run([lists], ms), background()]);
+  const found = results.get(lists.name);
+  if (found === undefined || found.perSecond === 0) throw new Error(`The lists failed: ${JSON.stringify(found)}`);
+  return { lag: await service.readLag(), lists: found };
+}
+
+/** Repeats full runs until the time is over, and returns how many records a second they read. Rejects when one doesn't end as expected. */
+async function syncRepeatedly({ ctx, admin, ms }: Setting, scenario: Scenario): Promise<number> {
+  const organization = await createSyncOrganization(ctx, []);
+  await inTransaction({ db: ctx.db, organizationId: organization.organizationId }, (tx) =>
+    tx('erp_metadata').insert({
+      organization_id: organization.organizationId,
+      record_types: JSON.stringify([largeRecordType(scenario)]),
+      refreshed_at: tx.fn.now(),
+    }),
+  );
+  const startMs = performance.now();
+  let runs = 0;
+  for (; performance.now() - startMs < ms; runs += 1) {
+    const id = await organization.queueRun('full');
+    let run = await organization.getRun(id);
+    for (; !isFinal(run.status); run = await organization.getRun(id)) await new Promise((resolve) => setTimeout(resolve, 50));
+    if (run.status !== scenario.status) throw new Error(`A run ended ${run.status}: ${JSON.stringify(run.error)}`);
+  }
+  const perSecond = (runs * scenario.records) / ((performance.now() - startMs) / 1_000);
+  await admin.query(`drop schema ${organization.schema} cascade`);
+  return perSecond;
+}
+
+const line = (measured: string, value: number, unit: string, digits: number, goal: Line['goal'] = null): Line => ({
+  measure: measured,
+  goal,
+  unit,
+  values: [value],
+  digits,
+});
+
+function lagLines(name: string, { lag, lists }: Measured): Line[] {
+  const goal = { target: maxLagMs, floor: maxLagMs, lowerIsBetter: true };
+  return [
+    line(`${name}: lag of the event loop, p99`, lag.p99Ms, ' ms', 1, goal),
+    line(`${name}: the longest`, lag.maxMs, ' ms', 1),
+    line(`${name}: CPU time of what a request waits for, p99`, lag.cpuP99Ms, ' ms', 1),
+    line(`${name}: the longest`, lag.cpuMaxMs, ' ms', 1),
+    line(`${name}: small lists, p50`, lists.p50Ms, ' ms', 1),
+    line(`${name}: small lists, p99`, lists.p99Ms, ' ms', 1),
+  ];
+}
+
+async function measureAll(setting: Setting): Promise<Line[]> {
+  await measure(setting, async () => undefined);
+  const lines = lagLines('no sync', await measure(setting, async () => undefined));
+  for (const scenario of scenarios) {
+    await setting.erp.setRecords(scenario);
+    let perSecond = 0;
+    const measured = await measure(setting, async () => {
+      perSecond = await syncRepeatedly(setting, scenario);
+    });
+    const rate = megabytes(perSecond * scenario.fields * scenario.bytes);
+    const found = [...lagLines(scenario.name, measured), line(`${scenario.name}: read from the ERP`, rate, ' MB/s', 1)];
+    lines.push(...found, line(`${scenario.name}: peak memory so far`, megabytes(measured.lag.peakBytes), ' MB', 0));
+    for (const { measure: what, values, unit } of found) console.log(`${what}: ${values[0]?.toFixed(1)}${unit}`);
+  }
+  return lines;
+}
+
+const listWorkload = (url: string, invoices: Invoices): Workload => ({
+  name: 'lists',
+  url,
+  headers: headersOf(invoices),
+  paths: listPaths,
+  connections: 8,
+  perSecond: 50,
+});
+
+const [seconds = '15'] = process.argv.slice(2);
+if (!/^[1-9]\d{0,2}$/.test(seconds)) {
+  console.error('Usage: npm run bench:large-records -- [seconds per measurement]');
+  process.exit(2);
+}
+await withWorkspace((folder) =>
+  withDatabase(
+    folder,
+    { BODY_CACHE_MB: '0', RATE_LIMIT_PER_MINUTE: '100000', ENCRYPTION_KEY: undefined },
+    async ({ ctx, admin, address }) => {
+      const invoices = await loadInvoices(ctx, admin, 10_000);
+      const erp = await startLargeErp();
+      const service = await startWatchedService({ address, settings: ctx.settings, erpUrl: erp.url });
+      const callers = startCallers();
+      try {
+        await publishInvoices(service.url, invoices, admin);
+        const lists = listWorkload(service.url, invoices);
+        const lines = await measureAll({ ctx, admin, service, erp, callers, lists, ms: Number(seconds) * 1_000 });
+        const day = ctx.clock.now().toISOString().slice(0, 10);
+        return await writeTable(
+          'bench:large-records',
+          `Run of ${day}, ${seconds} s per measurement.\n${await describeMachine(admin)}`,
+          lines,
+        );
+      } finally {
+        callers.stop();
+        await service.stop();
+        erp.stop();
+      }
+    },
+  ),
+);

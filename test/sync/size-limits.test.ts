@@ -1,0 +1,167 @@
+// How large a field and a record may be: a larger record is rejected with its reason, and what was stored of it before stays.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { SourceRecord } from '../../src/connectors/connector.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+
+const limits = { maxFieldBytes: 1_000, maxRecordBytes: 3_000 };
+let database: TestDatabase;
+let ctx: Ctx;
+const withLimits = (sync: object): Ctx => ({ ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, ...sync } } });
+beforeAll(async () => {
+  database = await testDatabase();
+  ctx = database.ctx;
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const rejections = (world: SyncWorld) =>
+  world.query<{ id: string; code: string; message: string }>(`select id, code, message from ${world.schema}.rejections order by id`);
+
+const fields = [
+  ...datedFields,
+  field('memo'),
+  field('notes'),
+  field('entity', 'reference'),
+  field('lines', 'lines', [field('id', 'integer'), field('description'), field('amount', 'number')]),
+];
+/** Before what an incremental run reads as changed. */
+const longAgo = '2026-04-01T08:00:00Z';
+const line = (id: number, description: string) => ({ id: String(id), description, amount: '1.00' });
+
+async function worldOf(values: Record<string, string>, more: Partial<SourceRecord> = {}): Promise<SyncWorld> {
+  const erp = memoryErp(fields);
+  erp.put(1, {}, { lines: [] });
+  erp.put(2, values, { lines: [], ...more });
+  return syncWorld(withLimits(limits), erp);
+}
+
+describe('a record within the limits is stored', () => {
+  it.each<[string, Record<string, string>, Partial<SourceRecord>]>([
+    ['a field as large as a field may be', { memo: 'x'.repeat(1_000) }, {}],
+    ['the same in letters of two and three bytes', { memo: 'é'.repeat(350) + '€'.repeat(100) }, {}],
+    ['a field as large, of line breaks and marks that are escaped', { memo: '\n"\\\t'.repeat(250) }, {}],
+    ['lines that are larger together than a field', {}, { lines: [1, 2, 3].map((id) => line(id, 'x'.repeat(600))) }],
+    [
+      'fields that are nearly as large as a record together',
+      { memo: 'x'.repeat(1_000), notes: 'x'.repeat(1_000), name: 'x'.repeat(900) },
+      {},
+    ],
+  ])('%s', async (_name, values, more) => {
+    const world = await worldOf(values, more);
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 2, rejected: 0 } });
+    for (const [name, value] of Object.entries(values)) expect((await world.rows())[1]?.[`f_${name}`]).toBe(value);
+  });
+});
+
+describe('a larger record is rejected; the message names the field, its size, the limit, and what to do', () => {
+  const fieldFix = 'a field may have 1000. Shorten it in the ERP, leave it out of the sync, or raise MAX_FIELD_BYTES.';
+  const recordFix = 'a record may have 3000. Shorten it in the ERP, leave fields out of the sync, or raise MAX_RECORD_BYTES.';
+  it.each<[string, Record<string, string>, Partial<SourceRecord>, { code: string; message: string | RegExp }]>([
+    ['a field', { memo: 'x'.repeat(1_001) }, {}, { code: 'FIELD_TOO_LARGE', message: `memo has 1001 bytes; ${fieldFix}` }],
+    ['a field, by its bytes', { memo: '€'.repeat(334) }, {}, { code: 'FIELD_TOO_LARGE', message: `memo has 1002 bytes; ${fieldFix}` }],
+    [
+      'a label',
+      { entity: '7' },
+      { labels: { entity: 'y'.repeat(2_000) } },
+      { code: 'FIELD_TOO_LARGE', message: `the label of entity has 2000 bytes; ${fieldFix}` },
+    ],
+    [
+      'a field of a line',
+      {},
+      { lines: [line(1, 'x'), line(2, 'x'.repeat(1_500))] },
+      { code: 'FIELD_TOO_LARGE', message: `lines line 2: description has 1500 bytes; ${fieldFix}` },
+    ],
+    [
+      'fields together',
+      { memo: 'x'.repeat(1_000), notes: 'x'.repeat(999), name: 'x'.repeat(999) },
+      { lines: [line(1, 'x')] },
+      { code: 'RECORD_TOO_LARGE', message: /^The record has at least 3\d\d\d bytes, of which memo has 1000; / },
+    ],
+    [
+      'lines together',
+      {},
+      { lines: Array.from({ length: 50 }, (_, id) => line(id + 1, 'x'.repeat(60))) },
+      { code: 'RECORD_TOO_LARGE', message: new RegExp(`of which lines has 3\\d\\d\\d; ${recordFix}$`) },
+    ],
+  ])('%s', async (_name, values, more, { code, message }) => {
+    const world = await worldOf(values, more);
+    expect(await world.sync()).toMatchObject({
+      status: 'partial',
+      error: { code: 'RECORDS_REJECTED' },
+      counts: { inserted: 1, rejected: 1 },
+    });
+    const [rejected, ...others] = await rejections(world);
+    expect(others).toEqual([]);
+    expect(rejected).toMatchObject({ id: '2', code });
+    expect(rejected?.message).toMatch(message);
+    expect((await world.rows()).map(({ id }) => String(id))).toEqual(['1']);
+  });
+});
+
+describe('a stored record that is larger than the limits', () => {
+  it.each(['full', 'incremental'] as const)('keeps its last version when a %s run reads it again, until it is shortened', async (mode) => {
+    const erp = memoryErp(fields);
+    erp.at = new Date('2026-05-01T08:00:00Z');
+    erp.put(1, { memo: 'x'.repeat(5_000) }, { lines: [] });
+    erp.put(2, {}, { lines: [] });
+    const world = await syncWorld(ctx, erp);
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+
+    const limited = withLimits(limits);
+    const syncLimited = async (wanted: typeof mode) => {
+      const id = await world.queue(wanted);
+      await world.work(await world.claim(), new AbortController().signal, limited);
+      return world.row(id);
+    };
+    erp.at = new Date('2026-05-01T09:00:00Z');
+    erp.put(1, { memo: 'y'.repeat(5_000) }, { lines: [] });
+    expect(await syncLimited(mode)).toMatchObject({ status: 'partial', counts: { updated: 0, deleted: 0, rejected: 1 } });
+    expect(await rejections(world)).toMatchObject([{ id: '1', code: 'FIELD_TOO_LARGE' }]);
+    expect((await world.rows()).map(({ f_memo }) => f_memo)).toEqual(['x'.repeat(5_000), null]);
+
+    expect(await syncLimited('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
+    erp.put(1, { memo: 'short' }, { lines: [] });
+    expect(await syncLimited('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
+    expect((await world.rows()).map(({ f_memo }) => f_memo)).toEqual(['short', null]);
+  });
+});
+
+describe('records that the ERP returns by id, a part at a time', () => {
+  it('are all read, and those that are gone are noticed', async () => {
+    const erp = memoryErp(fields);
+    erp.at = new Date('2026-05-01T08:00:00Z');
+    for (let id = 1; id <= 9; id += 1) erp.rejects.set(String(id), { id: String(id), code: 'VALUE_UNREADABLE', message: 'broken' });
+    for (let id = 1; id <= 9; id += 1) erp.put(id, {}, { lines: [], modifiedAt: longAgo });
+    const { readByIds } = erp.connector;
+    const asked: number[] = [];
+    const connector = {
+      ...erp.connector,
+      readByIds: async (request: Parameters<typeof readByIds>[0]) => {
+        asked.push(request.ids.length);
+        const page = await readByIds({ ...request, ids: request.ids.slice(0, 2) });
+        return { ...page, lastId: request.ids[1] ?? page.lastId, hasMore: request.ids.length > 2 };
+      },
+    };
+    const world = await syncWorld(ctx, Object.assign(erp, { connector }));
+    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { rejected: 9 } });
+    erp.rejects.clear();
+    erp.records.delete('5');
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 8, rejected: 0 } });
+    expect(asked).toEqual([9, 7, 5, 3, 1]);
+    expect((await world.rows()).map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
+  });
+
+  it('fail the run where a part has no end', async () => {
+    const erp = memoryErp(fields);
+    erp.put(1, {}, { lines: [], modifiedAt: longAgo });
+    erp.rejects.set('1', { id: '1', code: 'VALUE_UNREADABLE', message: 'broken' });
+    const { readByIds } = erp.connector;
+    const endless: typeof readByIds = async () => ({ records: [], rejected: [], lastId: null, hasMore: true });
+    const world = await syncWorld(ctx, Object.assign(erp, { connector: { ...erp.connector, readByIds: endless } }));
+    await world.sync();
+    const run = await world.sync('incremental');
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'PAGE_WITHOUT_END' } });
+  });
+});
