@@ -32,8 +32,8 @@ const abortedStatus = 500;
 export type PublicOptions = {
   /** Serves `GET /openapi/{version}/preview`, the same page for everyone. */
   readonly referencePage: RequestHandler;
-  /** Value of the management session cookie, if there is one. */
-  readonly sessionCookie: (req: Request) => string | undefined;
+  /** Values of the management session cookie. */
+  readonly sessionCookies: (req: Request) => readonly string[];
   /** The response headers collected so far, as alternating names and values; error responses also carry them. */
   readonly headersOf: (res: Response) => string[];
   /** Applies the collected headers to the response, for handlers that set their own headers. */
@@ -50,7 +50,7 @@ const preview = /^\/openapi\/[^/]+\/preview\/?$/;
  */
 export function publicHandler(
   ctx: ReadingCtx,
-  { referencePage, sessionCookie, headersOf, applyHeaders, usage, onServed }: PublicOptions,
+  { referencePage, sessionCookies, headersOf, applyHeaders, usage, onServed }: PublicOptions,
 ): RequestHandler {
   const service = createPublicService(ctx);
   return (req, res, next) => {
@@ -74,7 +74,7 @@ export function publicHandler(
       res,
       headers,
       baseUrl: req.baseUrl,
-      session: () => sessionCookie(req),
+      sessions: () => sessionCookies(req),
       admitCaller: ({ id, organization }) => {
         res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
         apiKeyId = id;

@@ -4,7 +4,7 @@ import supertest from 'supertest';
 import type { Ctx, ReadEngine, ReadingCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { sessionCookie } from '../../src/http/cookies.ts';
+import { sessionCookies } from '../../src/http/cookies.ts';
 import { errorHandler, notFoundHandler } from '../../src/http/errors.ts';
 import { applyPendingHeaders, pendingHeaders } from '../../src/http/pending-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
@@ -236,7 +236,7 @@ export function publicApp(ctx: Ctx, usage: UsageCounter = startUsageCounter(ctx)
       { ...ctx, reads },
       {
         usage,
-        sessionCookie: (req) => sessionCookie(req, ctx.settings.publicUrl),
+        sessionCookies: (req) => sessionCookies(req, ctx.settings.publicUrl),
         headersOf: pendingHeaders,
         applyHeaders: applyPendingHeaders,
         onServed: recordServed,

@@ -17,6 +17,15 @@ export const interfaceSettings = {
     '10000',
     'Milliseconds that a public read may take before the response is 503.',
   ),
+  /** A page of several records with more bytes of them is refused; a page of changes ends before it has more. */
+  maxAnswerBytes: inBytes(
+    setting(
+      'ANSWER_MB',
+      integer(1, 256),
+      '16',
+      'Megabytes of records in a response of the public interface. A larger page of a list is 400 with the page size that fits.',
+    ),
+  ),
   /** How a version's reads are tested before it goes live. */
   proof: {
     /** A warm read that takes longer yields a warning. */

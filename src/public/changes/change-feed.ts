@@ -2,11 +2,13 @@
 // follows `next` ends up with the contents of the list.
 import { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
-import { negotiateMediaType, type ReadContext, sendPageOrNotModified } from '../http/exchange.ts';
-import type { Freshness, StateRow } from '../read/reader.ts';
+import { negotiateMediaType, type ReadContext, readerFor, sendPageOrNotModified } from '../http/exchange.ts';
+import { isTooLarge } from '../read/failures.ts';
+import type { Freshness, Reader, StateRow } from '../read/reader.ts';
 import { parameterError, parameterProblem, parseQuery, type QueryParameters, queryTextOf } from '../read/request.ts';
-import { readRow } from '../read/rows.ts';
-import { type ChangePlan, type ChangeRow, changesStatement } from './change-sql.ts';
+import { type RecordsText, readPieces, readRow } from '../read/rows.ts';
+import { withinTimeLimit } from '../read/time-limit.ts';
+import { type ChangePlan, type ChangeRow, changesStatement, largeChangesStatement } from './change-sql.ts';
 import { type ChangeCursor, decodeChangeToken, encodeChangeToken, epochMarkOf } from './change-token.ts';
 
 const maxChanges = 1_000;
@@ -70,24 +72,43 @@ function nextCursor(from: ChangeCursor | null, row: ChangeRow, { epoch, generati
   return { position, floor: row.more ? (from?.floor ?? generation) : generation, epochMark: epochMarkOf(epoch) };
 }
 
+type ChangesRead = { readonly row: ChangeRow; readonly changes: RecordsText; readonly freshness: Freshness };
+
+/** A page of changes that ends early when its records have too many bytes. Rejects with 503 as `readRow` does, and when it takes too long. */
+const readChanges = (reader: Reader, plan: ChangePlan): Promise<ChangesRead> =>
+  withinTimeLimit(reader, async (limited) => {
+    const { recordType } = plan.endpoint;
+    try {
+      const { row, freshness } = await readRow<StateRow & ChangeRow & { changes: string }>(limited, recordType, (table) =>
+        changesStatement(table, plan),
+      );
+      return { row, changes: row.changes, freshness };
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+    }
+    const { row, pieces, freshness } = await readPieces<ChangeRow>(limited, recordType, (table) =>
+      largeChangesStatement(table, plan, limited.maxAnswerBytes),
+    );
+    return { row, changes: pieces, freshness };
+  });
+
 /**
  * Sends one page of changes, or 304. Rejects with 406 for another media type, 400 for bad parameters, 410 when `since` is too old, and 503
  * when nothing is synced or the database is unavailable.
  */
 export async function serveChanges(read: ReadContext): Promise<void> {
-  const { tenant, version, endpoint, reader, exchange } = read;
+  const { tenant, version, endpoint, exchange } = read;
   negotiateMediaType(exchange.req, ['application/json']);
   const { since, limit } = parseChangesQuery(parseQuery(queryTextOf(exchange.req.url ?? '')));
   const from = since === null ? null : decodeSince(read, since);
   await sendPageOrNotModified(read, 'changes', JSON.stringify([since, limit]), async () => {
     const plan: ChangePlan = { endpoint, after: from?.position ?? null, limit };
-    const { row, freshness } = await readRow<StateRow & ChangeRow>(reader, endpoint.recordType, (table) => changesStatement(table, plan));
+    const { row, changes, freshness } = await readChanges(readerFor(read), plan);
     if (from !== null) assertFollows(from, freshness, row.pruned);
     const next = encodeChangeToken(tenant, { version, resource: endpoint.name }, nextCursor(from, row, freshness));
     const address = `${exchange.baseUrl}/${version}/${endpoint.name}/changes`;
     return {
-      text: `{"data":[${row.changes}],"next":"${next}","hasMore":${row.more}}`,
-      records: row.changes,
+      body: { before: '{"data":[', records: changes, after: `],"next":"${next}","hasMore":${row.more}}` },
       links: row.more ? `<${address}?since=${next}&limit=${limit}>; rel="next"` : '',
       freshness,
     };

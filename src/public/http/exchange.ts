@@ -8,13 +8,22 @@ import { cachedFreshness, currentFreshness, type Freshness, type Reader } from '
 import type { CompiledEndpoint } from '../version/compile.ts';
 import { chooseMediaType } from './negotiate.ts';
 import type { PageBody, PageBodyCache } from './page-bodies.ts';
-import { addFreshness, type Identity, matchingTag, type PendingResponse, sendBody, sendNotModified, writeBody } from './response.ts';
+import {
+  addFreshness,
+  type BodyParts,
+  type Identity,
+  matchingTag,
+  type PendingResponse,
+  sendBody,
+  sendNotModified,
+  writeBody,
+} from './response.ts';
 
 /** A request in progress, with callbacks that admit the caller and report what was served. */
 export type PublicExchange = PendingResponse & {
   readonly baseUrl: string;
-  /** Value of the session cookie; it grants access to descriptions, never to records. */
-  session(): string | undefined;
+  /** Values of the session cookie; it grants access to descriptions, never to records. */
+  sessions(): readonly string[];
   /** Counts the request against the key's organization. Rejects with 503 when that is at its share of this process. */
   admitCaller(key: FoundApiKey): Promise<never> | undefined;
   /** Called once the version exists and, with a non-empty `resource`, once that resource of it exists. */
@@ -72,8 +81,17 @@ function sendIfNotModified({ exchange, endpoint }: ReadContext, freshness: Fresh
   return true;
 }
 
-/** `records` is the part of `text` that PostgreSQL wrote; the rest is ASCII. `links` is the Link header, empty for none. */
-export type RenderedPage = { readonly text: string; readonly records: string; readonly links: string; readonly freshness: Freshness };
+/** The reader of this request, which keeps the permit of a large read until the response is sent or the client has gone. */
+export const readerFor = ({ reader, exchange: { res } }: ReadContext): Reader => ({
+  ...reader,
+  holdLarge: (release) => {
+    if (res.closed) release();
+    else res.once('close', release);
+  },
+});
+
+/** `links` is the Link header, empty for none. */
+export type RenderedPage = { readonly body: BodyParts; readonly links: string; readonly freshness: Freshness };
 
 /**
  * Sends a page: 304 or a cached body when the cached freshness allows it, otherwise the page from `render`. Rejects with 503 when nothing
@@ -92,8 +110,8 @@ export async function sendPageOrNotModified(
   if (sendIfNotModified(read, current, identity)) return;
   const cached = bodies.find(exchange.req, identity);
   if (cached !== undefined) return sendPage(read, current, cached);
-  const { text, records, links, freshness } = await render();
-  const body = { ...(await writeBody(exchange.req, identityOf(read, kind, normalized, freshness), text, records)), links };
+  const { body: parts, links, freshness } = await render();
+  const body = { ...(await writeBody(exchange.req, identityOf(read, kind, normalized, freshness), parts)), links };
   bodies.put(body);
   sendPage(read, freshness, body);
 }

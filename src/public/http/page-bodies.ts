@@ -13,6 +13,7 @@ export type PageBody = Body & { readonly links: string };
 export type PageBodyCache = {
   /** The cached body in the coding that this client would get. */
   find(req: IncomingMessage, identity: Identity): PageBody | undefined;
+  /** Keeps no large body: it would take the place of many others. */
   put(body: PageBody): void;
 };
 
@@ -35,7 +36,8 @@ export function createPageBodyCache(maxBytes: number, counter: HitCounter = crea
       return found;
     },
     put: (body) => {
-      if (maxBytes > 0) bodies.put(body.tag, { ...body, content: Buffer.from(body.content) });
+      const { content } = body;
+      if (maxBytes > 0 && !Array.isArray(content)) bodies.put(body.tag, { ...body, content: Buffer.from(content as Buffer | string) });
     },
   };
 }

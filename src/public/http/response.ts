@@ -2,10 +2,12 @@
 // never parsed. Uses the plain Node response and no framework.
 import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { createGzip, gzip } from 'node:zlib';
 import type { ListPlan } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
+import type { RecordsText } from '../read/rows.ts';
 import { freshnessOfFields } from '../read/stale-fields.ts';
 import type { CompiledEndpoint } from '../version/compile.ts';
 import type { VersionState } from '../version/versions.store.ts';
@@ -32,8 +34,16 @@ export const tagOf = (identity: Identity, coding: Coding): string =>
 /** A request and the headers collected for its response: alternating names and values, written together with the status. */
 export type PendingResponse = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly headers: string[] };
 
-/** A response body as sent; `length` in bytes. */
-export type Body = { readonly tag: string; readonly coding: Coding; readonly content: Buffer | string; readonly length: number };
+/** A response body as sent, in pieces when it is large; `length` in bytes. */
+export type Body = {
+  readonly tag: string;
+  readonly coding: Coding;
+  readonly content: Buffer | string | readonly Buffer[];
+  readonly length: number;
+};
+
+/** A body before it is coded: the text that PostgreSQL wrote, between two texts in ASCII. */
+export type BodyParts = { readonly before: string; readonly records: RecordsText; readonly after: string };
 
 /** The tag of this representation that the client already has, in a coding that it accepts; undefined when the body must be sent. */
 export function matchingTag(req: IncomingMessage, identity: Identity): string | undefined {
@@ -52,16 +62,26 @@ export function sendNotModified({ res, headers }: PendingResponse, tag: string):
   res.end();
 }
 
-/**
- * Compresses bodies above 1 KiB for clients that accept gzip. `records`, if given, is the part of `text` that PostgreSQL wrote; the rest is
- * ASCII. Counting only the bytes of `records` avoids flattening the concatenated text twice.
- */
-export async function writeBody(req: IncomingMessage, identity: Identity, text: string, records = text): Promise<Body> {
-  const length = Buffer.byteLength(records) + text.length - records.length;
+/** Compresses bodies above 1 KiB for clients that accept gzip. */
+export async function writeBody(req: IncomingMessage, identity: Identity, { before, records, after }: BodyParts): Promise<Body> {
+  if (typeof records !== 'string') return writeLargeBody(req, identity, [Buffer.from(before), ...records, Buffer.from(after)]);
+  // Counting only the bytes of `records` avoids flattening the concatenated text twice.
+  const length = Buffer.byteLength(records) + before.length + after.length;
+  const text = before + records + after;
   if (length <= minGzipBytes || !acceptsGzip(req.headers))
     return { tag: tagOf(identity, 'identity'), coding: 'identity', content: text, length };
   const content = await compress(text, { level: gzipLevel });
   return { tag: tagOf(identity, 'gzip'), coding: 'gzip', content, length: content.length };
+}
+
+const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0);
+
+/** Piece by piece, so that the event loop is never held for the whole body. */
+async function writeLargeBody(req: IncomingMessage, identity: Identity, pieces: readonly Buffer[]): Promise<Body> {
+  if (!acceptsGzip(req.headers)) return { tag: tagOf(identity, 'identity'), coding: 'identity', content: pieces, length: lengthOf(pieces) };
+  const content: Buffer[] = [];
+  for await (const piece of Readable.from(pieces).pipe(createGzip({ level: gzipLevel }))) content.push(piece as Buffer);
+  return { tag: tagOf(identity, 'gzip'), coding: 'gzip', content, length: lengthOf(content) };
 }
 
 /** Whether the body has the coding that this client would get. */
@@ -83,14 +103,18 @@ export function sendBody(reply: PendingResponse, { tag, coding, content, length 
   if (req.method === 'HEAD') res.end();
   // As many bytes as characters means ASCII, which is sent in one write with the headers.
   else if (typeof content === 'string') res.end(content, length === content.length ? 'latin1' : 'utf8');
-  else res.end(content);
+  else if (Buffer.isBuffer(content)) res.end(content);
+  else {
+    for (const piece of content) res.write(piece);
+    res.end();
+  }
 }
 
 /** Sends JSON text, or 304 when the client already has it in any coding. */
-export async function sendJsonText(reply: PendingResponse, identity: Identity, text: string): Promise<void> {
+export async function sendJsonText(reply: PendingResponse, identity: Identity, parts: BodyParts): Promise<void> {
   const tag = matchingTag(reply.req, identity);
   if (tag !== undefined) return sendNotModified(reply, tag);
-  sendBody(reply, await writeBody(reply.req, identity, text));
+  sendBody(reply, await writeBody(reply.req, identity, parts));
 }
 
 /** Headers of every response, 304 included. */
@@ -118,10 +142,15 @@ export function addDeprecation({ headers }: PendingResponse, state: VersionState
   headers.push('Link', `<${baseUrl}/${target}>; rel="successor-version"`);
 }
 
-export const listBody = (records: string, total: number, { page, pageSize }: ListPlan): string =>
-  `{"data":[${records}],"pagination":{"total":${total},"page":${page},"pageSize":${pageSize},"totalPages":${Math.ceil(total / pageSize)}}}`;
+export const listBody = (records: RecordsText, total: number, { page, pageSize }: ListPlan): BodyParts => ({
+  before: '{"data":[',
+  records,
+  after: `],"pagination":{"total":${total},"page":${page},"pageSize":${pageSize},"totalPages":${Math.ceil(total / pageSize)}}}`,
+});
 
-export const recordBody = (record: string): string => `{"data":${record}}`;
+export const textBody = (text: string): BodyParts => ({ before: '', records: text, after: '' });
+
+export const recordBody = (record: RecordsText): BodyParts => ({ before: '{"data":', records: record, after: '}' });
 
 /** The Link header for the other pages of this query. `path` is the path of the list. */
 export function paginationLinks(path: string, { linkQuery, page, pageSize }: ListPlan, total: number): string {

@@ -28,6 +28,13 @@ export function createReadQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>):
   );
 }
 
+/** The records of each are in memory until the client has read them. */
+const maxLargeReads = 8;
+
+/** Queue for reads of large pages and records, which are held until their response is sent. */
+export const createLargeReadQueue = ({ publicLoad: { maxRequests, maxWaitMs } }: Pick<Ctx['settings'], 'publicLoad'>): Semaphore =>
+  createFairQueue({ maxRunning: maxLargeReads, maxWaiting: maxRequests, maxWaitMs, retryAfterSeconds }, 'large responses');
+
 /** Queue for reads of saved queries, which no version declares and no index may serve: the other half of the connections stays free. */
 export function createSavedQueryQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>): Semaphore {
   const half = Math.max(1, Math.floor(db.maxConnections.data / 2));

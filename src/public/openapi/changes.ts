@@ -12,7 +12,7 @@ const since: oas31.ParameterObject = {
 const limit: oas31.ParameterObject = {
   name: 'limit',
   in: 'query',
-  description: 'Changes per response. Values above 1000 are rejected.',
+  description: 'Maximum number of changes per response; large records make it fewer. Values above 1000 are rejected.',
   schema: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
 };
 

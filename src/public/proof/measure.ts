@@ -1,30 +1,43 @@
 // Runs the statements of a proof on the real data and measures them.
+import type { QueryResultRow } from 'pg';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { parseAnchors, spacingFor } from '../read/anchors.ts';
-import { queryCanceled } from '../read/failures.ts';
+import { isTooLarge, queryCanceled } from '../read/failures.ts';
 import type { ListPlan } from '../read/plan.ts';
-import { anchoredRanges, sortedRanges } from '../read/ranges.ts';
-import { anchorsStatement, listStatement, type Statement, type TableRef } from '../read/sql.ts';
+import { anchoredRanges, type Range, sortedRanges } from '../read/ranges.ts';
+import { anchorsStatement, largeListStatement, listStatement, type Statement, type TableRef } from '../read/sql.ts';
 
 /** Slower reads are repeated this often, in case only the cache was cold. */
 const repeats = 2;
 
-/** Number of records that the page has. */
-export async function countFound(ctx: TenantCtx, statement: Statement): Promise<number> {
-  const { rows } = await ctx.db.data.query<{ found: number }>(statement.write(), [...statement.values]);
-  return rows[0]?.found ?? 0;
+/** The statement of a page, and one that finds the same records and writes only the first: for a page too large for one text. */
+export type ProvedPage = { readonly page: Statement; readonly large: Statement };
+
+export const provedPage = (tableRef: TableRef, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): ProvedPage => ({
+  page: listStatement(tableRef, plan, ranges, withTotal),
+  large: largeListStatement(tableRef, plan, ranges, withTotal, 0),
+});
+
+async function query<Row extends QueryResultRow>(ctx: TenantCtx, { page, large }: ProvedPage, prefix = ''): Promise<Row | undefined> {
+  const run = async ({ write, values }: Statement): Promise<Row | undefined> =>
+    (await ctx.db.data.query<Row>(`${prefix}${write()}`, [...values])).rows[0];
+  return run(page).catch((error: unknown) => (isTooLarge(error) ? run(large) : Promise.reject(error)));
 }
 
+/** Number of records that the page has. */
+export const countFound = async (ctx: TenantCtx, page: ProvedPage): Promise<number> =>
+  (await query<{ found: number }>(ctx, page))?.found ?? 0;
+
 /** The second read of list.ts: long lists have anchors from then on, until their data changes. */
-export async function fallbackStatement(ctx: TenantCtx, tableRef: TableRef, plan: ListPlan, rows: number): Promise<Statement> {
+export async function fallbackStatement(ctx: TenantCtx, tableRef: TableRef, plan: ListPlan, rows: number): Promise<ProvedPage> {
   const { anchorEvery, cacheBytes } = ctx.settings;
-  if (rows <= anchorEvery || cacheBytes.anchors === 0) return listStatement(tableRef, plan, sortedRanges(plan), false);
+  if (rows <= anchorEvery || cacheBytes.anchors === 0) return provedPage(tableRef, plan, sortedRanges(plan), false);
   const every = spacingFor(rows, anchorEvery);
   const { write, values } = anchorsStatement(tableRef, plan, every);
   const { rows: built } = await ctx.db.data.query<{ valued: string; nulls: string | null }>(write(), [...values]);
   const anchors = { every, valued: parseAnchors(built[0]?.valued ?? null), nulls: parseAnchors(built[0]?.nulls ?? null) };
-  return listStatement(tableRef, plan, anchoredRanges(plan, anchors), false);
+  return provedPage(tableRef, plan, anchoredRanges(plan, anchors), false);
 }
 
 /** To a hundredth. */
@@ -34,11 +47,11 @@ export const rounded = (ms: number): number => Math.round(ms * 100) / 100;
  * Page and total in one statement, including the network, as a client sees it. Repeated once after a timeout, in case only the cache was
  * cold.
  */
-export async function runFirst(ctx: TenantCtx, statement: Statement): Promise<{ rows: number; firstMs: number }> {
+export async function runFirst(ctx: TenantCtx, page: ProvedPage): Promise<{ rows: number; firstMs: number }> {
   const run = async () => {
     const startedMs = ctx.clock.monotonicMs();
-    const { rows } = await ctx.db.data.query<{ total: string }>(statement.write(), [...statement.values]);
-    return { rows: Number(rows[0]?.total ?? 0), firstMs: rounded(ctx.clock.monotonicMs() - startedMs) };
+    const row = await query<{ total: string }>(ctx, page);
+    return { rows: Number(row?.total ?? 0), firstMs: rounded(ctx.clock.monotonicMs() - startedMs) };
   };
   return run().catch((error: unknown) => (sqlState(error) === queryCanceled ? run() : Promise.reject(error)));
 }
@@ -49,18 +62,18 @@ export type Measured = { readonly ms: number; readonly byIndex: boolean };
 type PlanNode = { 'Node Type': string; 'Relation Name'?: string; Plans?: PlanNode[] };
 type Explained = { Plan: PlanNode; 'Planning Time': number; 'Execution Time': number };
 
-const explain = 'explain (analyze, timing off, serialize text, format json)';
+const explain = 'explain (analyze, timing off, serialize text, format json) ';
 
 /**
  * EXPLAIN ANALYZE runs the statement, serializes its result and reports planning and execution time, without the network. Rejects with the
  * error of PostgreSQL when no run succeeded.
  */
-export async function measure(ctx: TenantCtx, warnMs: number, table: string, statement: Statement): Promise<Measured> {
+export async function measure(ctx: TenantCtx, warnMs: number, table: string, page: ProvedPage): Promise<Measured> {
   let best: Measured | undefined;
   for (let repeatsLeft = repeats; repeatsLeft >= 0; repeatsLeft -= 1) {
     try {
-      const { rows } = await ctx.db.data.query<{ 'QUERY PLAN': [Explained] }>(`${explain} ${statement.write()}`, [...statement.values]);
-      const [explained] = rows[0]?.['QUERY PLAN'] ?? [];
+      const row = await query<{ 'QUERY PLAN': [Explained] }>(ctx, page, explain);
+      const [explained] = row?.['QUERY PLAN'] ?? [];
       if (explained === undefined) throw new Error('EXPLAIN returned no plan');
       const ms = rounded(explained['Planning Time'] + explained['Execution Time']);
       if (best === undefined || ms < best.ms) best = { ms, byIndex: !readsWhole(explained.Plan, table) };

@@ -10,10 +10,9 @@ import { isUndefinedObject, queryCanceled } from '../read/failures.ts';
 import { planList } from '../read/plan.ts';
 import { boundedRanges, scanLimitWithoutTotal } from '../read/ranges.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
-import { listStatement } from '../read/sql.ts';
 import { type CompiledEndpoint, compileSchema, type FilterParameter } from '../version/compile.ts';
 import type { Bindings, SchemaDocument } from '../version/schema-document.ts';
-import { countFound, fallbackStatement, measure, rounded, runFirst } from './measure.ts';
+import { countFound, fallbackStatement, measure, provedPage, rounded, runFirst } from './measure.ts';
 import { countPairs, type Pair, pairsOf } from './pairs.ts';
 import { type ColumnSample, sampleColumn, trialValues, type ValueKind } from './trial-values.ts';
 
@@ -185,12 +184,12 @@ async function tryValue(
   try {
     const first = hasFilter
       ? await once(run.firstReads, `${pair.resource} ${pair.filter} ${value}`, () =>
-          runFirst(ctx, listStatement(tableRef, inDefaultOrder, boundedRanges(inDefaultOrder, undefined, rowCount, scanLimit), true)),
+          runFirst(ctx, provedPage(tableRef, inDefaultOrder, boundedRanges(inDefaultOrder, undefined, rowCount, scanLimit), true)),
         )
       : undefined;
     counting = false;
     const rows = first?.rows ?? rowCount;
-    const statement = listStatement(tableRef, plan, boundedRanges(plan, rows, rowCount, scanLimit), false);
+    const statement = provedPage(tableRef, plan, boundedRanges(plan, rows, rowCount, scanLimit), false);
     const page = await measure(ctx, options.warnMs, table, statement);
     // A page that comes back short is read again in another way, and from then on in that way at once.
     const isShort = (await countFound(ctx, statement)) < Math.min(plan.pageSize, rows);

@@ -2,14 +2,17 @@
 // only the filters of the version and computes only over fields that the version publishes.
 import type { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
+import { responseTooLong } from '../../core/truncate-list.ts';
 import type { CompiledEndpoint, OutputField } from '../version/compile.ts';
 import { columnReference, conditionPart, whereSql } from './conditions.ts';
+import { maxTextBytes } from './large-sql.ts';
 import { type ListPlan, planList } from './plan.ts';
 import type { Freshness, Reader, StateRow } from './reader.ts';
 import { valueJson } from './render-sql.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
 import { readRow } from './rows.ts';
 import { createParameters, type Statement, stateColumns, stateOf, type TableRef, tableSql } from './sql.ts';
+import { withinTimeLimit } from './time-limit.ts';
 
 export const aggregateOrders = ['count', 'sum', 'min', 'max', 'average', 'value'] as const;
 
@@ -103,13 +106,18 @@ export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statem
     const source = `from ${tableSql(table)}${whereSql(conditions.map((part) => part.text(bind)))}`;
     const shown = aggregates.map(([name, { shown: sql }]) => [name, sql] as const);
     const state = `${stateOf(table)} where s.record_type = ${recordType}`;
-    if (groupBy === undefined) return `select ${stateColumns}, (select ${objectSql(shown)}::text ${source}) as result ${state}`;
+    // Values of a group may be as large as a field: what no caller accepts does not leave PostgreSQL.
+    const select = (
+      result: string,
+    ): string => `select ${stateColumns}, (select case when octet_length(a.text) <= ${maxTextBytes} then a.text end
+      from (${result} offset 0) as a(text)) as result ${state}`;
+    if (groupBy === undefined) return select(`select ${objectSql(shown)}::text ${source}`);
     const value = columnReference(groupBy.column);
     const by = orderBy === 'value' ? '' : `${aggregateExpressions(field)[orderBy]?.by ?? 'count(*)'} desc nulls last, `;
     const groups = `select ${objectSql([['value', valueJson(value, groupBy.column.type, groupBy.asString)], ...shown])} as g,
       row_number() over (order by ${by}${value} asc nulls last) as n ${source} group by ${value}`;
-    return `select ${stateColumns}, (select json_build_object('totalGroups', count(*), 'groups',
-      coalesce(json_agg(r.g order by r.n) filter (where r.n <= ${bind(limit, 'bigint')}), '[]'))::text from (${groups}) as r) as result ${state}`;
+    return select(`select json_build_object('totalGroups', count(*), 'groups',
+      coalesce(json_agg(r.g order by r.n) filter (where r.n <= ${bind(limit, 'bigint')}), '[]'))::text from (${groups}) as r`);
   };
   const shape = [conditions.map(({ key }) => key).join(), field?.name ?? '', groupBy?.name ?? '', orderBy];
   return {
@@ -122,8 +130,8 @@ export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statem
 /**
  * Returns the aggregates as JSON text with the data state they were computed from: `count` (records); for a field also `values` (records
  * that have a value), `min` and `max`; for a number also `sum` and `average` (6 decimals). Values are text with exact digits, null when
- * there is no value. With `groupBy`: `{totalGroups, groups: [{value, …aggregates}]}`. Throws 400 for bad parameters, and 503 when nothing
- * is synced or the read takes too long.
+ * there is no value. With `groupBy`: `{totalGroups, groups: [{value, …aggregates}]}`. Throws 400 for bad parameters and for a result of
+ * more than `maxTextBytes`, and 503 when nothing is synced or the read takes too long.
  */
 export async function aggregate(
   reader: Reader,
@@ -132,8 +140,9 @@ export async function aggregate(
   options: AggregateOptions,
 ): Promise<{ readonly result: string; readonly freshness: Freshness }> {
   const plan = planAggregate(endpoint, query, options);
-  const { row, freshness } = await readRow<StateRow & { result: string }>(reader, endpoint.recordType, (table) =>
-    aggregateStatement(table, plan),
+  const { row, freshness } = await withinTimeLimit(reader, (limited) =>
+    readRow<StateRow & { result: string | null }>(limited, endpoint.recordType, (table) => aggregateStatement(table, plan)),
   );
+  if (row.result === null) throw responseTooLong('limit', 'request fewer groups, or omit `groupBy`');
   return { result: row.result.trim(), freshness };
 }

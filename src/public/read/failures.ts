@@ -7,12 +7,16 @@ const undefinedObject = /^(42P01|3F000|42703|42883)$/;
 const connectionLost = /^(08\w{3}|57P0[123]|ECONNRESET|EPIPE|ECONNREFUSED)$/;
 /** SQLSTATE of a statement that exceeded its timeout. */
 export const queryCanceled = '57014';
+const numericOutOfRange = '22003';
 
 /** Whether PostgreSQL lacks a table, schema, column or function that the statement names. */
 export const isUndefinedObject = (error: unknown): boolean => undefinedObject.test(sqlState(error) ?? '');
 
 /** Whether a column is missing: the table was replaced, or an older version of this service made it. */
 export const isUndefinedColumn = (error: unknown): boolean => sqlState(error) === '42703';
+
+/** Whether a statement failed because its records are too large for one text, see `boundedCount`. */
+export const isTooLarge = (error: unknown): boolean => sqlState(error) === numericOutOfRange;
 
 /** 503 with Retry-After: the tables of an older version of this service could not be upgraded, usually because they are locked. */
 export const beingUpgraded = (cause: unknown): AppError => unavailable('The data is being upgraded; try again', 10, cause);
@@ -26,10 +30,13 @@ export const beingReplaced = (cause?: unknown): AppError => unavailable('The dat
 const isConnectionLost = (error: unknown): boolean =>
   connectionLost.test(sqlState(error) ?? '') || (error instanceof Error && saysConnectionLost(error.message));
 
+/** 503 with Retry-After: the read took longer than it may. */
+export const timedOut = (cause?: unknown): AppError =>
+  unavailable('The read exceeded its time limit. Narrow the filter or sort by another field.', 5, cause);
+
 /** Converts timeouts and lost connections into a 503; returns other errors unchanged. */
 export function asUnavailable(error: unknown): unknown {
-  if (sqlState(error) === queryCanceled)
-    return unavailable('The read exceeded its time limit. Narrow the filter or sort by another field.', 5, error);
+  if (sqlState(error) === queryCanceled) return timedOut(error);
   return isConnectionLost(error) ? unavailable('The database is temporarily unavailable; try again', 2, error) : error;
 }
 

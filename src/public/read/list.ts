@@ -1,37 +1,73 @@
 // Reads a page of a list with its exact total. Page and state come from one statement; a known total is used only if that statement saw the
 // same generation, and otherwise the page is read again.
+import type { AppError } from '../../core/errors.ts';
+import { megabyte } from '../../core/settings/values.ts';
 import { anchorKey, type BuiltAnchors, parseAnchors, spacingFor } from './anchors.ts';
+import { isTooLarge } from './failures.ts';
 import { skipsRecords } from './order-index.ts';
 import type { ListPlan } from './plan.ts';
 import { anchoredRanges, boundedRanges, emptyRanges, firstRow, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
 import { cachedFreshness, currentFreshness, type Freshness, type Reader, type StateRow } from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
-import { readRow } from './rows.ts';
-import { anchorsStatement, listStatement } from './sql.ts';
+import { parameterError, parameterProblem } from './request.ts';
+import { type RecordsText, readPieces, readRow } from './rows.ts';
+import { anchorsStatement, largeListStatement, listStatement } from './sql.ts';
+import { withinTimeLimit } from './time-limit.ts';
 import { totalKey } from './totals.ts';
 
-export type ListRead = { readonly freshness: Freshness; readonly records: string; readonly total: number };
+export type ListRead = { readonly freshness: Freshness; readonly records: RecordsText; readonly total: number };
 
 type ListRow = StateRow & { records: string; found: number; total?: string };
-type PageRead = { readonly row: ListRow; readonly freshness: Freshness };
+/** `fitting`: how many of the `found` records an answer may have; there are none when these are fewer. */
+type Page = { readonly freshness: Freshness; readonly records: RecordsText; readonly found: number; readonly fitting: number };
+type PageRead = Page & { readonly total: string | undefined };
 
-const readPage = (reader: Reader, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Promise<PageRead> =>
-  readRow<ListRow>(reader, plan.endpoint.recordType, (table) => listStatement(table, plan, ranges, withTotal));
+/** Rejects with 503 as `readRow` does. */
+async function readPage(reader: Reader, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Promise<PageRead> {
+  const { recordType } = plan.endpoint;
+  try {
+    const { row, freshness } = await readRow<ListRow>(reader, recordType, (table) => listStatement(table, plan, ranges, withTotal));
+    return { freshness, records: row.records, found: row.found, fitting: row.found, total: row.total };
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+  }
+  const { row, pieces, freshness } = await readPieces<{ total?: string }>(reader, recordType, (table) =>
+    largeListStatement(table, plan, ranges, withTotal, reader.maxAnswerBytes),
+  );
+  return { freshness, records: pieces, found: row.found, fitting: row.fitting, total: row.total };
+}
+
+/** 400 that names the largest page that starts at the same record and fits. */
+function pageTooLarge(plan: ListPlan, fitting: number, maxBytes: number): AppError {
+  const start = firstRow(plan);
+  let pageSize = fitting;
+  while (start % pageSize !== 0) pageSize -= 1;
+  const message = `The records of this page have more than ${maxBytes / megabyte} MiB. The largest page that fits from the same record is page=${start / pageSize + 1}&pageSize=${pageSize}`;
+  return parameterError([parameterProblem('pageSize', 'page_too_large', message)]);
+}
 
 export const totalKeyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
   totalKey([reader.organizationId, plan.endpoint.recordType, epoch, generation], plan.filterKey);
 
 const sameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;
 
-type Found = ListRead & { readonly found: number };
+type Found = Page & { readonly total: number };
 
 /**
- * A page with its exact total, of the newest generation. Reads again when a new generation is published meanwhile. Rejects with 503 as
- * `readRow` does.
+ * A page with its exact total, of the newest generation. Rejects with 400 `page_too_large` when its records have more than
+ * `maxAnswerBytes`, one record excepted, and with 503 as `readRow` does or when it takes too long.
  */
-export function readListPage(reader: Reader, plan: ListPlan): Promise<ListRead> {
+export const readListPage = (reader: Reader, plan: ListPlan): Promise<ListRead> =>
+  withinTimeLimit(reader, async (limited) => {
+    const page = await readNewest(limited, plan);
+    if (page.fitting < page.found) throw pageTooLarge(plan, page.fitting, reader.maxAnswerBytes);
+    return page;
+  });
+
+/** Reads again when a new generation is published meanwhile. */
+function readNewest(reader: Reader, plan: ListPlan): Promise<Found> {
   let sortsAll = false;
-  return repeatWhileReplaced<ListRead>(reader, plan.endpoint.recordType, async (isLast) => {
+  return repeatWhileReplaced<Found>(reader, plan.endpoint.recordType, async (isLast) => {
     if (isLast) return readInOneStatement(reader, plan);
     const page = await readPlanned(reader, plan, sortsAll);
     if (page === undefined || sortsAll || page.found >= rowsOnPage(plan, page.total)) return page;
@@ -43,9 +79,9 @@ export function readListPage(reader: Reader, plan: ListPlan): Promise<ListRead> 
 }
 
 /** Costs a sort of the whole list, but nothing that is published meanwhile can come between page and total. */
-async function readInOneStatement(reader: Reader, plan: ListPlan): Promise<ListRead> {
-  const { row, freshness } = await readPage(reader, plan, sortedRanges(plan), true);
-  return { freshness, records: row.records, total: Number(row.total) };
+async function readInOneStatement(reader: Reader, plan: ListPlan): Promise<Found> {
+  const page = await readPage(reader, plan, sortedRanges(plan), true);
+  return { ...page, total: Number(page.total) };
 }
 
 /** Undefined when the data has changed meanwhile. With `sortsAll` the page is never short. */
@@ -68,10 +104,10 @@ async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, 
   }
   try {
     const ranges = sortsAll ? sortedRanges(plan) : boundedRanges(plan, undefined, planned.rowCount, reader.scanLimit);
-    const { row, freshness } = await readPage(reader, plan, ranges, true);
-    const total = Number(row.total);
-    claim.found({ key: totalKeyFor(reader, plan, freshness), total });
-    return { freshness, records: row.records, found: row.found, total };
+    const page = await readPage(reader, plan, ranges, true);
+    const total = Number(page.total);
+    claim.found({ key: totalKeyFor(reader, plan, page.freshness), total });
+    return { ...page, total };
   } catch (error) {
     claim.fail(error);
     throw error;
@@ -89,10 +125,9 @@ async function readWithKnownTotal(
   const found = rangesFor(reader, plan, planned, total, sortsAll);
   const chosen = found instanceof Promise ? await found : found;
   if (chosen === undefined) return undefined;
-  const { row, freshness } = await readPage(reader, plan, chosen.ranges, false);
-  const page = { freshness, records: row.records, found: row.found };
-  if (sameData(planned, freshness)) return { ...page, total };
-  return plan.conditions.length === 0 && chosen.validForAnyData ? { ...page, total: freshness.rowCount } : undefined;
+  const page = await readPage(reader, plan, chosen.ranges, false);
+  if (sameData(planned, page.freshness)) return { ...page, total };
+  return plan.conditions.length === 0 && chosen.validForAnyData ? { ...page, total: page.freshness.rowCount } : undefined;
 }
 
 /** Pages at least this many anchors deep justify building anchors; before that, walking there is cheaper. */

@@ -4,7 +4,7 @@ import type { Cache } from '../../core/cache.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Db } from '../../core/ctx.ts';
 import type { Log } from '../../core/log.ts';
-import type { Semaphore } from '../../core/semaphore.ts';
+import type { Release, Semaphore } from '../../core/semaphore.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { OutputField } from '../version/compile.ts';
 import type { AnchorCache } from './anchors.ts';
@@ -39,6 +39,14 @@ export type ShownFreshness = {
 /** `text`: the stale fields as JSON, see `StaleFields`. `byFields`: what `freshnessOfFields` computed of it. */
 type Stale = { readonly text: string; readonly byFields: WeakMap<readonly OutputField[], ShownFreshness> };
 
+/** What the statements of one read share. */
+export type ReadInProgress = {
+  /** The time limit has passed: no further statement may start. */
+  isOver: boolean;
+  /** Takes a permit of the large reads, unless this read has one. Rejects with 503 when too many wait. */
+  acquireLarge(): Promise<void>;
+};
+
 export type Reader = {
   readonly db: Pick<Db, 'data'>;
   readonly clock: Clock;
@@ -52,6 +60,15 @@ export type Reader = {
   readonly statements: StatementRunner;
   /** Queue for the data connections, by organization. */
   readonly queue: Semaphore;
+  /** Bytes of records that a page of several may have. */
+  readonly maxAnswerBytes: number;
+  /** Reads of more than `maxTextBytes`, by organization: each holds its records in memory until they are sent. */
+  readonly largeReads: Semaphore;
+  /** Takes over the permit of a large read until its records are sent; without it, the permit ends with the read. */
+  readonly holdLarge?: (release: Release) => void;
+  /** For a read as a whole. */
+  readonly timeoutMs: number;
+  readonly progress?: ReadInProgress;
   /** Upgrades the organization's tables when an older version of this service made them. Rejects with 503 while they are locked. */
   readonly updateSchema: (organizationId: string) => Promise<void>;
 };

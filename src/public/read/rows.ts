@@ -1,14 +1,30 @@
 // Runs the statement of a read. Its state comes from the same statement and so from the same snapshot; when the statement was written for a
 // table that has since been replaced, it is written again for the one that is active now.
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
-import { asUnavailable, isUndefinedObject, withOneRetry } from './failures.ts';
+import { asUnavailable, isUndefinedObject, timedOut, withOneRetry } from './failures.ts';
+import { maxTextBytes, type PieceRow } from './large-sql.ts';
 import type { RecordPlan } from './plan.ts';
 import { cachedFreshness, currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow, stateKey } from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
-import { recordStatement, type Statement, type TableRef } from './sql.ts';
+import { largeRecordStatement, recordStatement, type Statement, type TableRef } from './sql.ts';
+import { withinTimeLimit } from './time-limit.ts';
+
+/** JSON text that PostgreSQL wrote; as bytes in pieces when it is longer than `maxTextBytes`. */
+export type RecordsText = string | readonly Buffer[];
+
+/** For callers that need the text as one string. */
+export const wholeText = (records: RecordsText): string => (typeof records === 'string' ? records : Buffer.concat(records).toString());
+
+/** A page that is parsed or copied as a whole holds the event loop meanwhile. */
+const maxWholeBytes = 4 * maxTextBytes;
+
+/** For callers of `wholeText`: their pages are bounded more tightly. */
+export const textReader = (reader: Reader): Reader => ({ ...reader, maxAnswerBytes: Math.min(reader.maxAnswerBytes, maxWholeBytes) });
 
 /** `record` is null when it does not exist. */
-export type RecordRead = { readonly freshness: Freshness; readonly record: string | null };
+export type RecordRead = { readonly freshness: Freshness; readonly record: RecordsText | null };
+
+export type Read<Row> = { readonly row: Row; readonly rows: readonly Row[]; readonly freshness: Freshness };
 
 const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
   b !== undefined &&
@@ -21,27 +37,29 @@ const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
 
 /**
  * Runs the statement from `write` for the active table, again after a table swap, until the statement itself saw that table as the active
- * one. Returns the row and its state, and refreshes the cached state. Rejects with 503 when nothing is synced, the table is replaced again
- * at every attempt, the read times out, or the database is unavailable.
+ * one. Returns the first row, all rows and their state, and refreshes the cached state. Rejects with 503 when nothing is synced, the table
+ * is replaced again at every attempt, the read times out, or the database is unavailable.
  */
 export function readRow<Row extends StateRow>(
   reader: Reader,
   recordType: string,
   write: (table: TableRef) => Statement,
-): Promise<{ row: Row; freshness: Freshness }> {
+): Promise<Read<Row>> {
   const key = stateKey(reader, recordType);
   const schema = tenantSchema(reader.organizationId);
   return repeatWhileReplaced(reader, recordType, async () => {
     const current = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
     const { table } = current;
     const statement = write({ schema, table });
+    if (reader.progress?.isOver === true) throw timedOut();
     const startedMs = reader.clock.monotonicMs();
     try {
-      const row = await withOneRetry(() => reader.statements.run<Row>(reader.organizationId, statement));
+      const rows = await withOneRetry(() => reader.statements.run<Row>(reader.organizationId, statement));
+      const [row] = rows;
       const read = freshnessOf(row);
       const seen = isSame(current, read) ? current : read;
       reader.states.put(key, seen, startedMs);
-      return row !== undefined && seen?.table === table ? { row, freshness: seen } : undefined;
+      return row !== undefined && seen?.table === table ? { row, rows, freshness: seen } : undefined;
     } catch (error) {
       if (isUndefinedObject(error)) reader.states.evict(key);
       throw asUnavailable(error);
@@ -49,10 +67,26 @@ export function readRow<Row extends StateRow>(
   });
 }
 
-/** Rejects with 503 as `readRow` does. */
-export async function readSingleRecord(reader: Reader, plan: RecordPlan): Promise<RecordRead> {
-  const { row, freshness } = await readRow<StateRow & { record: string | null }>(reader, plan.endpoint.recordType, (table) =>
-    recordStatement(table, plan),
-  );
-  return { freshness, record: row.record };
+/** As `readRow`, for statements whose records come in pieces. Takes a permit of the large reads, once for each read. */
+export async function readPieces<Row>(
+  reader: Reader,
+  recordType: string,
+  write: (table: TableRef) => Statement,
+): Promise<{ row: Row & PieceRow; freshness: Freshness; pieces: readonly Buffer[] }> {
+  await reader.progress?.acquireLarge();
+  const { row, rows, freshness } = await readRow<StateRow & PieceRow & Row>(reader, recordType, write);
+  const found = rows.flatMap(({ at, piece }) => (at === null || piece === null ? [] : [{ at, piece }]));
+  return { row, freshness, pieces: found.sort((a, b) => a.at - b.at).map(({ piece }) => piece) };
 }
+
+type RecordRow = StateRow & { bytes: number | null; record: string | null };
+
+/** A record of any size. Rejects with 503 as `readRow` does, and when it takes too long. */
+export const readSingleRecord = (reader: Reader, plan: RecordPlan): Promise<RecordRead> =>
+  withinTimeLimit(reader, async (limited) => {
+    const { recordType } = plan.endpoint;
+    const { row, freshness } = await readRow<RecordRow>(limited, recordType, (table) => recordStatement(table, plan));
+    if (row.record !== null || row.bytes === null) return { freshness, record: row.record };
+    const large = await readPieces(limited, recordType, (table) => largeRecordStatement(table, plan));
+    return { freshness: large.freshness, record: large.pieces.length === 0 ? null : large.pieces };
+  });

@@ -8,6 +8,7 @@ import { rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { OutputField } from '../version/compile.ts';
 import { type Bind, columnReference, conditionPart, parameterTypes, type SqlPart, whereSql } from './conditions.ts';
+import { boundedCount, maxTextBytes, pieceColumns, pieceExpressions, piecesFrom } from './large-sql.ts';
 import { hasOnePlan, rowCapFor, servedConditions } from './order-index.ts';
 import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';
 import type { Range } from './ranges.ts';
@@ -122,8 +123,17 @@ export function listStatement(ref: TableRef, plan: ListPlan, ranges: readonly Ra
   return statement;
 }
 
-/** A page of a list, its state, the number of records found and, if requested, the total: all from one snapshot. */
-function writeList(ref: TableRef, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Statement {
+type PageSql = { readonly recordType: string; readonly bind: Bind; readonly found: string; readonly total: string };
+
+/** A statement about a page of a list. `found` selects its ids in their order; `total` is a further column, if requested. */
+function pageStatement(
+  kind: string,
+  ref: TableRef,
+  plan: ListPlan,
+  ranges: readonly Range[],
+  withTotal: boolean,
+  writePage: (page: PageSql) => string,
+): Statement {
   const { endpoint, fields, sort } = plan;
   const conditions = conditionParts(plan);
   // A counting statement may need another plan for a common value than for a rare one.
@@ -133,19 +143,48 @@ function writeList(ref: TableRef, plan: ListPlan, ranges: readonly Range[], with
     const { recordType, bind } = createParameters();
     const texts = conditions.map((part) => part.text(bind));
     const found = parts.map((part) => part.text(texts, bind)).join(' union all ');
-    const table = tableSql(ref);
-    const total = withTotal ? `, (select count(*)::text from ${table}${whereSql(texts)}) as total` : '';
-    return `select ${stateColumns}, r.records, r.found${total} ${stateOf(ref)} cross join lateral (
-      select coalesce(string_agg(p.record, ','), '') as records, count(*)::int as found from (select row_to_json(o)::text as record from ${table}
-        cross join lateral (select ${recordColumns(fields)}) as o where t.id = any(array(${found})) order by ${orderSql(sort)}) as p
-      ) as r where s.record_type = ${recordType}`;
+    const total = withTotal ? `, (select count(*)::text from ${tableSql(ref)}${whereSql(texts)}) as total` : '';
+    return writePage({ recordType, bind, found, total });
   };
   const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sortKey(sort), keysOf(parts), withTotal];
   return {
-    key: ['list', ref.schema, ref.table, endpoint.key, ...shape].join('\n'),
+    key: [kind, ref.schema, ref.table, endpoint.key, ...shape].join('\n'),
     values: [endpoint.recordType, ...valuesOf(conditions), ...valuesOf(parts)],
     write,
   };
+}
+
+/**
+ * A page of a list, its state, the number of records found and, if requested, the total: all from one snapshot. Fails when the records have
+ * more than `maxTextBytes`. A record is written when its id is found, so nothing is sorted after that, and the rest is not written.
+ */
+const writeList = (ref: TableRef, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Statement =>
+  pageStatement(
+    'list',
+    ref,
+    plan,
+    ranges,
+    withTotal,
+    ({ recordType, found, total }) => `select ${stateColumns}, r.records, r.found${total} ${stateOf(ref)} cross join lateral (
+      select coalesce(string_agg(p.record, ','), '') as records, ${boundedCount('p.record')} as found from (select (select row_to_json(o)::text
+        from ${tableSql(ref)} cross join lateral (select ${recordColumns(plan.fields)}) as o where t.id = f.id) as record from (${found}) as f offset 0) as p
+      ) as r where s.record_type = ${recordType}`,
+  );
+
+/** As `listStatement`, with the records in pieces (`PieceRow`), and none when they have more than `maxBytes`. */
+export function largeListStatement(
+  ref: TableRef,
+  plan: ListPlan,
+  ranges: readonly Range[],
+  withTotal: boolean,
+  maxBytes: number,
+): Statement {
+  const { key, values, write } = pageStatement('large list', ref, plan, ranges, withTotal, ({ recordType, bind, found, total }) => {
+    const pieces = { table: tableSql(ref), fields: plan.fields, maxBytes: bind(maxBytes, 'bigint'), mayEndEarly: false };
+    return `with recursive ${pieceExpressions({ ...pieces, entries: `select array(${found}) as ids` })}
+      select ${stateColumns}, ${pieceColumns}${total} ${stateOf(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
+  });
+  return { key, values: [...values, maxBytes], write };
 }
 
 /**
@@ -173,14 +212,30 @@ export function anchorsStatement(ref: TableRef, plan: ListPlan, every: number): 
   };
 }
 
-/** One record as JSON text, null when it does not exist, and its state. */
+/**
+ * One record as JSON text, null when it does not exist, and its state. The record is also null when it has more than `maxTextBytes`;
+ * `bytes` tells the two apart.
+ */
 export function recordStatement(ref: TableRef, { endpoint, fields, id }: RecordPlan): Statement {
   const write = (): string => {
     const { recordType, bind } = createParameters();
-    const record = `select row_to_json(o)::text from ${tableSql(ref)} cross join lateral (select ${recordColumns(fields)}) as o
-      where t.id = ${bind(id, parameterTypes[endpoint.idType])}`;
-    return `select ${stateColumns}, (${record}) as record ${stateOf(ref)} where s.record_type = ${recordType}`;
+    const record = `select row_to_json(o)::text as text from ${tableSql(ref)} cross join lateral (select ${recordColumns(fields)}) as o
+      where t.id = ${bind(id, parameterTypes[endpoint.idType])} offset 0`;
+    return `select ${stateColumns}, octet_length(r.text) as bytes, case when octet_length(r.text) <= ${maxTextBytes} then r.text end as record
+      ${stateOf(ref)} left join lateral (${record}) as r on true where s.record_type = ${recordType}`;
   };
   const key = ['record', ref.schema, ref.table, endpoint.key, fieldsKey(fields, endpoint.fields)].join('\n');
+  return { key, values: [endpoint.recordType, id], write };
+}
+
+/** One record of any size in pieces (`PieceRow`), and its state. */
+export function largeRecordStatement(ref: TableRef, { endpoint, fields, id }: RecordPlan): Statement {
+  const write = (): string => {
+    const { recordType, bind } = createParameters();
+    const entries = `select array[${bind(id, parameterTypes[endpoint.idType])}] as ids`;
+    return `with recursive ${pieceExpressions({ table: tableSql(ref), fields, entries, maxBytes: '0', mayEndEarly: false })}
+      select ${stateColumns}, ${pieceColumns} ${stateOf(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
+  };
+  const key = ['large record', ref.schema, ref.table, endpoint.key, fieldsKey(fields, endpoint.fields)].join('\n');
   return { key, values: [endpoint.recordType, id], write };
 }

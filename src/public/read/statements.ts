@@ -12,10 +12,10 @@ import type { Statement } from './sql.ts';
 
 export type StatementRunner = {
   /**
-   * Returns the first row, within the share of the owner. Rejects with 503 when too many wait, and with errors of PostgreSQL, except those
+   * Returns the rows, within the share of the owner. Rejects with 503 when too many wait, and with errors of PostgreSQL, except those
    * that only mean that a prepared statement is stale or gone.
    */
-  run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row | undefined>;
+  run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]>;
 };
 
 type Shape = { readonly name: string; readonly text: string; uses: number };
@@ -40,7 +40,7 @@ function createTexts(maxBytes: number, counter?: HitCounter): (statement: Statem
   };
 }
 
-type QueryNamed = <Row extends QueryResultRow>(client: PoolClient, shape: Shape, values: unknown[]) => Promise<Row | undefined>;
+type QueryNamed = <Row extends QueryResultRow>(client: PoolClient, shape: Shape, values: unknown[]) => Promise<Row[]>;
 
 /** The returned function runs a statement prepared by name; a stale one is deallocated and run without its name. */
 function createNamedQueries(maxPerConnection: number): QueryNamed {
@@ -53,18 +53,18 @@ function createNamedQueries(maxPerConnection: number): QueryNamed {
       if (sqlState(error) !== '26000') throw error;
     });
   };
-  return async <Row extends QueryResultRow>(client: PoolClient, { name, text }: Shape, values: unknown[]): Promise<Row | undefined> => {
+  return async <Row extends QueryResultRow>(client: PoolClient, { name, text }: Shape, values: unknown[]): Promise<Row[]> => {
     const names = named.get(client) ?? new Set<string>();
     named.set(client, names);
     const [oldest] = names;
     if (!names.delete(name) && names.size >= maxPerConnection && oldest !== undefined) await deallocate(client, names, oldest);
     names.add(name);
     try {
-      return (await client.query<Row>({ name, text, values })).rows[0];
+      return (await client.query<Row>({ name, text, values })).rows;
     } catch (error) {
       if (!stale.test(sqlState(error) ?? '')) throw error;
       await deallocate(client, names, name);
-      return (await client.query<Row>(text, values)).rows[0];
+      return (await client.query<Row>(text, values)).rows;
     }
   };
 }
@@ -82,12 +82,12 @@ export function createStatementRunner(
 ): StatementRunner {
   const shapeOf = createTexts(maxTextBytes, counter);
   const queryNamed = createNamedQueries(maxPerConnection);
-  const runOn = async <Row extends QueryResultRow>(shape: Shape, values: unknown[]): Promise<Row | undefined> => {
+  const runOn = async <Row extends QueryResultRow>(shape: Shape, values: unknown[]): Promise<Row[]> => {
     const client = await pool.connect();
     let failure: unknown;
     try {
       if (shape.uses > 1) return await queryNamed<Row>(client, shape, values);
-      return (await client.query<Row>(shape.text, values)).rows[0];
+      return (await client.query<Row>(shape.text, values)).rows;
     } catch (error) {
       failure = error;
       throw error;
@@ -97,7 +97,7 @@ export function createStatementRunner(
     }
   };
   return {
-    run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row | undefined> {
+    run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]> {
       const shape = shapeOf(statement);
       return queue.run(owner, () => runOn<Row>(shape, statement.values as unknown[]));
     },

@@ -4,7 +4,7 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import type { Semaphore } from '../../core/semaphore.ts';
 import { readListPage } from '../read/list.ts';
 import { currentFreshness } from '../read/reader.ts';
-import { readSingleRecord } from '../read/rows.ts';
+import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';
 import { isRecordId } from '../read/values.ts';
 import { readAvailableType } from '../version/available.ts';
 import {
@@ -40,8 +40,8 @@ export type FoundRecords = {
 
 export type RecordReader = {
   /**
-   * One page; `page` starts at 1. Columns that the warehouse no longer has are reported in `problems`, not thrown. Rejects with 503 when no
-   * sync of the record type has been published, too many reads wait, the read times out, or the database is unavailable.
+   * One page; `page` starts at 1. Columns that the warehouse no longer has are reported in `problems`, not thrown. Rejects with 400
+   * `page_too_large` when its records have too many bytes, and with 503 when no sync of the record type has been published, too many reads wait, the read times out, or the database is unavailable.
    */
   list(tenant: TenantCtx, query: RecordQuery, page: Page): Promise<FoundRecords>;
   /** One record as JSON text, its values under their sources; undefined when it does not exist. Rejects with 503 as `list` does. */
@@ -68,7 +68,7 @@ const nothing = (query: RecordQuery): FoundRecords => ({
 async function list(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, page: Page): Promise<FoundRecords> {
   const type = await readAvailableType(ctx, query.recordType);
   if (type === undefined) return nothing(query);
-  const reader = sources.readerOf(ctx.organizationId);
+  const reader = textReader(sources.readerOf(ctx.organizationId));
   const { plan, columns, problems, matchesNothing } = bindQuery(query, type, page);
   if (matchesNothing) {
     const { syncedAt, problems: stale } = freshnessOfQuery(query, await currentFreshness(reader, query.recordType));
@@ -76,7 +76,7 @@ async function list(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, 
   }
   const { records, total, freshness } = await readListPage(reader, plan);
   const { syncedAt, problems: stale } = freshnessOfQuery(query, freshness);
-  return { columns, problems: [...problems, ...stale], heldBack: false, records: `[${records}]`, total, syncedAt };
+  return { columns, problems: [...problems, ...stale], heldBack: false, records: `[${wholeText(records)}]`, total, syncedAt };
 }
 
 async function get(
@@ -92,7 +92,7 @@ async function get(
   const { endpoint } = endpointOf({ recordType, columns }, type, () => undefined);
   const plan = { endpoint, id, fields: endpoint.fields, normalized: '' };
   const { record } = await readSingleRecord(readerOf(ctx.organizationId), plan);
-  return record ?? undefined;
+  return record === null ? undefined : wholeText(record);
 }
 
 async function check(ctx: TenantCtx, query: RecordQuery): Promise<readonly QueryProblem[]> {

@@ -80,8 +80,8 @@ export function assertTenant(
  * key, the tenant header asserts the organization of the session. Throws 401 for an invalid session, 400 without a well-formed tenant
  * header, and 403 for another tenant or without `api-schema:read`.
  */
-export async function authenticateMember(ctx: Ctx, session: string, headers: IncomingHttpHeaders): Promise<Principal> {
-  const { principal, refusal } = await callerFromSession(ctx, session, undefined);
+export async function authenticateMember(ctx: Ctx, sessions: readonly string[], headers: IncomingHttpHeaders): Promise<Principal> {
+  const { principal, refusal } = await callerFromSession(ctx, sessions, undefined);
   if (principal === undefined) throw refusal ?? unauthorized();
   assertTenant(principal, headers, 'session');
   if (!principal.permissions.has(readDrafts)) throw new AppError('FORBIDDEN', `Missing required permission: ${readDrafts}`);

@@ -5,7 +5,7 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
-import { addCacheHeaders, addDeprecation, sendJsonText } from '../http/response.ts';
+import { addCacheHeaders, addDeprecation, sendJsonText, textBody } from '../http/response.ts';
 import { unauthenticated } from '../load/admission.ts';
 import { describeVersion } from '../openapi/describe-version.ts';
 import { restrictDescription } from '../openapi/restrict-description.ts';
@@ -24,11 +24,11 @@ import type { PublicService } from './service.ts';
 export async function serveDescriptionToMember(
   service: PublicService,
   exchange: PublicExchange,
-  session: string,
+  sessions: readonly string[],
   version: string,
 ): Promise<void> {
   const { ctx, runLookup } = service;
-  const member = await runLookup(unauthenticated, () => authenticateMember(ctx, session, exchange.req.headers));
+  const member = await runLookup(unauthenticated, () => authenticateMember(ctx, sessions, exchange.req.headers));
   exchange.onMember(member);
   if (version === '') throw notFoundError();
   addCacheHeaders(exchange);
@@ -57,7 +57,7 @@ export async function serveDescription(
     return sendJsonText(
       exchange,
       [tenant.organizationId, scopeKey, 'draft', version, createHash('sha256').update(text).digest('base64url')],
-      text,
+      textBody(text),
     );
   }
   const state = await getPublishedVersion(service.engine, tenant, version);
@@ -70,7 +70,7 @@ export async function serveDescription(
   await sendJsonText(
     exchange,
     [tenant.organizationId, scopeKey, 'description', state.id],
-    await service.engine.content.loadDescription(tenant, state.id, part),
+    textBody(await service.engine.content.loadDescription(tenant, state.id, part)),
   );
 }
 

@@ -8,6 +8,7 @@ import {
   negotiateMediaType,
   type PublicExchange,
   type ReadContext,
+  readerFor,
   sendNotModifiedIfFresh,
   sendPageOrNotModified,
 } from '../http/exchange.ts';
@@ -47,8 +48,8 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   const { runLookup } = service;
   const target = parseTarget(req.url ?? '');
   if (target.kind !== 'nothing') exchange.onServed(served[target.kind]);
-  const session = target.kind === 'description' && req.headers.authorization === undefined ? exchange.session() : undefined;
-  if (session !== undefined) return serveDescriptionToMember(service, exchange, session, target.version);
+  const sessions = target.kind === 'description' && req.headers.authorization === undefined ? exchange.sessions() : [];
+  if (sessions.length > 0) return serveDescriptionToMember(service, exchange, sessions, target.version);
   const found = service.authenticate(req.headers);
   const key = found instanceof Promise ? await found : found;
   const refused = exchange.admitCaller(key);
@@ -101,16 +102,16 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
   const plan = service.loadPlan(read.endpoint, queryTextOf(req.url ?? ''));
   const path = `${read.exchange.baseUrl}/${read.version}/${read.endpoint.name}`;
   await sendPageOrNotModified(read, 'list', plan.normalized, async () => {
-    const { records, total, freshness } = await readListPage(read.reader, plan);
+    const { records, total, freshness } = await readListPage(readerFor(read), plan);
     const links = paginationLinks(path, plan, total);
-    return { text: listBody(records, total, plan), records, links: links.length <= maxLinkLength ? links : '', freshness };
+    return { body: listBody(records, total, plan), links: links.length <= maxLinkLength ? links : '', freshness };
   });
 }
 
 async function serveRecord(read: ReadContext, id: string): Promise<void> {
   const plan = await planExisting(read, id);
   if (await sendNotModifiedIfFresh(read, 'record', plan.normalized)) return;
-  const { record, freshness } = await readSingleRecord(read.reader, plan);
+  const { record, freshness } = await readSingleRecord(readerFor(read), plan);
   if (record === null) throw notFoundError();
   addFreshness(read.exchange, freshness, read.endpoint);
   await sendJsonText(read.exchange, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));

@@ -10,7 +10,7 @@ import { readListPage } from '../read/list.ts';
 import { listParameters, planList, planRecord } from '../read/plan.ts';
 import type { Freshness, ReaderOf } from '../read/reader.ts';
 import { parameterError, parameterProblem, type QueryParameters } from '../read/request.ts';
-import { readSingleRecord } from '../read/rows.ts';
+import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';
 import { isRecordId } from '../read/values.ts';
 import type { CompiledEndpoint } from '../version/compile.ts';
 import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError } from '../version/published.ts';
@@ -138,10 +138,10 @@ async function query(sources: ToolSources, tenant: TenantCtx, access: ToolAccess
   const { endpoint } = target;
   const plan = planList(endpoint, queryOf(input));
   const { page, pageSize } = plan;
-  const { records, total, freshness } = await readListPage(sources.readerOf(tenant.organizationId), plan);
+  const { records, total, freshness } = await readListPage(textReader(sources.readerOf(tenant.organizationId)), plan);
   return truncatedList({
     name: 'data',
-    items: records,
+    items: wholeText(records),
     of: Math.max(0, Math.min(pageSize, total - (page - 1) * pageSize)),
     rest: { pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) }, ...metadataOf(freshness, target) },
     maxChars: access.maxCharacters,
@@ -157,8 +157,9 @@ async function get(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, 
   const plan = planRecord(endpoint, input.id, queryOf({ fields: input.fields }));
   const { record, freshness } = await readSingleRecord(sources.readerOf(tenant.organizationId), plan);
   if (record === null) throw notFoundError();
-  if (record.length > access.maxCharacters) throw responseTooLong('fields', advice);
-  return `{"data":${record},${JSON.stringify(metadataOf(freshness, target)).slice(1)}`;
+  const text = wholeText(record);
+  if (text.length > access.maxCharacters) throw responseTooLong('fields', advice);
+  return `{"data":${text},${JSON.stringify(metadataOf(freshness, target)).slice(1)}`;
 }
 
 /** The result is bounded by the number of groups and by the length of the group values. */

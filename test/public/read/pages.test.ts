@@ -268,7 +268,7 @@ describe('prepared statements', () => {
       const held = async () =>
         (await only.query<{ statement: string }>("select statement from pg_prepared_statements where statement like '% as sum'")).rows
           .length;
-      const run = async (n: number) => expect(await statements.run('a', statement(n))).toEqual({ sum: 2 * n });
+      const run = async (n: number) => expect(await statements.run('a', statement(n))).toEqual([{ sum: 2 * n }]);
       for (const n of [1, 2, 3, 4, 5]) await run(n);
       expect(await held()).toBe(0);
       for (const n of [1, 2, 3, 4, 5, 1, 2, 5, 5]) await run(n);

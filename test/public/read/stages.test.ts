@@ -213,7 +213,7 @@ describe('the statement', () => {
   });
 
   it('ends every order with the id, in the same direction', () => {
-    expect(write('sort=total&order=desc').text).toContain('order by t."f_total" desc nulls last, t.id desc');
+    expect(write('sort=total&order=desc').text).toContain('order by t."f_total" desc nulls first, t.id desc');
     expect(write('sort=total').text).toContain('order by t."f_total" asc nulls last, t.id asc');
   });
 

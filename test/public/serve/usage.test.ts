@@ -92,7 +92,12 @@ it('is complete after shutdown', async () => {
   });
   const today = () => new Date().toISOString().slice(0, 10);
   const days = [today()];
-  const service = await startService(config, { control: database.address, data: database.address, embedded: undefined });
+  const service = await startService(config, {
+    control: database.service,
+    data: database.service,
+    owner: database.address,
+    embedded: undefined,
+  });
   const headers = { authorization: `Bearer ${key.secret}`, 'x-tenant-id': organizationId };
   const { status } = await fetch(`${service.localUrl}/api/public/v1/invoices`, { headers });
   await service.stop();

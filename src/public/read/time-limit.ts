@@ -1,0 +1,31 @@
+// Bounds a read as a whole: the time limit of a statement covers neither waits for connections nor the repetition of a statement.
+import type { Release } from '../../core/semaphore.ts';
+import { timedOut } from './failures.ts';
+import type { Reader, ReadInProgress } from './reader.ts';
+
+/**
+ * Runs a read. It rejects with 503 when it takes longer than the time limit, and then starts no further statement; otherwise with the error
+ * of the read. A permit for a large read goes to `holdLarge`, or ends with the read.
+ */
+export async function withinTimeLimit<T>(reader: Reader, read: (reader: Reader) => Promise<T>): Promise<T> {
+  const { largeReads, organizationId, holdLarge } = reader;
+  let release: Release | undefined;
+  const progress: ReadInProgress = {
+    isOver: false,
+    acquireLarge: async () => {
+      if (release !== undefined) return;
+      release = largeReads.tryAcquire(organizationId) ?? (await largeReads.acquire(organizationId));
+      holdLarge?.(release);
+    },
+  };
+  const { promise: limit, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    progress.isOver = true;
+    reject(timedOut());
+  }, reader.timeoutMs);
+  const reading = read({ ...reader, progress }).finally(() => {
+    clearTimeout(timer);
+    if (holdLarge === undefined) release?.();
+  });
+  return Promise.race([reading, limit]);
+}

@@ -1,0 +1,236 @@
+// Answers are bounded in bytes: a larger page of a list is refused with the page size that fits, a page of changes ends early, and a single
+// record is always answered. A read ends within its time limit, whatever it waits for.
+import type { Express } from 'express';
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openKnex } from '../../../src/db/connect.ts';
+import { bindDocument, proveVersion, readAvailable, recordsOf, SchemaDocument } from '../../../src/public/index.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { until } from '../../setup/until.ts';
+import { callerOf, type InvoiceRow, idsOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, withReads } from '../fixture.ts';
+
+const maxAnswerBytes = 2 << 20;
+const count = 60;
+/** Larger than an answer may be. */
+const hugeId = 31;
+
+/** Letters of one to four bytes, and those that JSON escapes. */
+const textOf = (bytes: number): string => 'aé€😀"\\\n\u0001'.repeat(Math.ceil(bytes / 20));
+const bytesAt = (id: number): number => (id === hugeId ? 3 << 20 : id % 7 === 0 ? 500_000 : id % 3 === 0 ? 90_000 : 200);
+const rows: InvoiceRow[] = Array.from({ length: count }, (_, index) => {
+  const id = index + 1;
+  return { id, tranid: `INV-${id}`, total: id % 4 === 0 ? null : String((id * 37) % 11), entity: textOf(bytesAt(id)) };
+});
+const allIds = rows.map(({ id }) => String(id)).sort();
+
+const endpoints = [{ ...invoicesEndpoint, maxPageSize: 1_000 }];
+
+let database: TestDatabase;
+let admin: Knex;
+let app: Express;
+let organizationId: string;
+let table: string;
+let get: ReturnType<typeof callerOf>;
+
+beforeAll(async () => {
+  database = await testDatabase({ settings: { maxAnswerBytes, readTimeoutMs: 60_000 } });
+  admin = openKnex(database.address, null, 2);
+  ({ id: organizationId } = await makeOrganization(database.ctx));
+  table = await loadInvoices(database.ctx, organizationId, rows);
+  await publishVersion(database.ctx, organizationId, { endpoints });
+  const { secret } = await makeKey(database.ctx, organizationId);
+  app = publicApp(database.ctx);
+  get = callerOf(app, { secret, organizationId });
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+});
+
+const pageIn = (message: string): { page: number; pageSize: number } => {
+  const [, page, pageSize] = /page=(\d+)&pageSize=(\d+)/.exec(message) ?? [];
+  return { page: Number(page), pageSize: Number(pageSize) };
+};
+
+/** Reads the whole list, page by page; where a page is refused, as the refusal advises. */
+async function walk(query: string, pageSize: number): Promise<{ ids: string[]; refusals: number; mostBytes: number }> {
+  const ids: string[] = [];
+  let [at, refusals, mostBytes] = [{ page: 1, pageSize }, 0, 0];
+  for (;;) {
+    const response = await get(`/v1/invoices?${query}page=${at.page}&pageSize=${at.pageSize}`);
+    if (response.status === 400) {
+      const advised = pageIn(response.body.error.message);
+      expect(advised.pageSize).toBeLessThan(at.pageSize);
+      expect((advised.page - 1) * advised.pageSize).toBe(ids.length);
+      refusals += 1;
+      at = advised;
+      continue;
+    }
+    expect(response.status, response.text).toBe(200);
+    if (at.pageSize > 1) mostBytes = Math.max(mostBytes, Buffer.byteLength(response.text));
+    ids.push(...idsOf(response));
+    if (at.page >= response.body.pagination.totalPages) return { ids, refusals, mostBytes };
+    at = { ...at, page: at.page + 1 };
+  }
+}
+
+describe('GET /{version}/{resource} with large records', () => {
+  it('400 page_too_large names the largest page that fits from the same record', async () => {
+    const { body } = await get('/v1/invoices?pageSize=60').expect(400);
+    expect(body.error).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'pageSize', code: 'page_too_large' }] });
+    expect(body.error.details[0].message).toBe(body.error.message);
+    const { page, pageSize } = pageIn(body.error.message);
+    expect(page).toBe(1);
+    const fitting = await get(`/v1/invoices?page=1&pageSize=${pageSize}`).expect(200);
+    expect(idsOf(fitting)).toEqual(
+      allIds
+        .map(Number)
+        .sort((a, b) => a - b)
+        .slice(0, pageSize)
+        .map(String),
+    );
+    await get(`/v1/invoices?page=1&pageSize=${pageSize + 1}`).expect(400);
+    await get('/v1/invoices?pageSize=60&fields=number').expect(200);
+  });
+
+  it.each(['', 'sort=total&order=desc&', 'number_not=INV-5&'])(
+    'a client that follows the refusals reads every record once: %j',
+    async (query) => {
+      const { text } = await get(`/v1/invoices?${query}fields=id`, { accept: 'application/x-ndjson' }).expect(200);
+      const expected = text
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { id: string }).id);
+      for (const pageSize of [60, 7]) {
+        const { ids, refusals, mostBytes } = await walk(query, pageSize);
+        expect(ids).toEqual(expected);
+        expect(refusals).toBeGreaterThan(0);
+        expect(mostBytes).toBeLessThan(maxAnswerBytes + 1_000);
+      }
+    },
+  );
+
+  it('a refused page does not fail others that wait for the same total', async () => {
+    const other = publicApp(database.ctx);
+    const { secret } = await makeKey(database.ctx, organizationId);
+    const ask = callerOf(other, { secret, organizationId });
+    const answers = await Promise.all(['pageSize=60', 'pageSize=1', 'pageSize=2'].map((size) => ask(`/v1/invoices?number_not=x&${size}`)));
+    expect(answers.map(({ status }) => status)).toEqual([400, 200, 200]);
+    expect(answers[1]?.body.pagination.total).toBe(count);
+  });
+
+  it('a large page has the bytes of an export, in either coding, and an ETag', async () => {
+    const { text: lines } = await get('/v1/invoices?id=7&id=14&id=21', { accept: 'application/x-ndjson' }).expect(200);
+    const path = '/v1/invoices?id=7&id=14&id=21';
+    const plain = await get(path, { 'accept-encoding': 'identity' }).expect(200);
+    expect(plain.text).toBe(
+      `{"data":[${lines.trimEnd().replaceAll('\n', ',')}],"pagination":{"total":3,"page":1,"pageSize":25,"totalPages":1}}`,
+    );
+    expect(plain.headers['content-length']).toBe(String(Buffer.byteLength(plain.text)));
+    expect(plain.headers['link']).toContain('rel="first"');
+    const gzipped = await get(path, { 'accept-encoding': 'gzip' }).buffer(true).expect(200).expect('content-encoding', 'gzip');
+    expect(gzipped.text).toBe(plain.text);
+    await get(path, { 'if-none-match': String(plain.headers['etag']) }).expect(304);
+    expect(gzipped.headers['etag']).not.toBe(plain.headers['etag']);
+  });
+});
+
+describe('GET /{version}/{resource}/{id} with a record larger than an answer', () => {
+  it('200 with every byte of it, alone and as the only record of a page', async () => {
+    const { text: line } = await get(`/v1/invoices?id=${hugeId}`, { accept: 'application/x-ndjson' }).expect(200);
+    const single = await get(`/v1/invoices/${hugeId}`, { 'accept-encoding': 'identity' }).expect(200);
+    expect(single.text === `{"data":${line.trimEnd()}}`).toBe(true);
+    expect(single.headers['content-length']).toBe(String(Buffer.byteLength(single.text)));
+    const zipped = await get(`/v1/invoices/${hugeId}`, { 'accept-encoding': 'gzip' }).expect(200).expect('content-encoding', 'gzip');
+    expect(zipped.text === single.text).toBe(true);
+    await get(`/v1/invoices/${hugeId}`, { 'if-none-match': String(single.headers['etag']) }).expect(304);
+    const { body } = await get(`/v1/invoices?pageSize=1&page=${hugeId}`).expect(200);
+    expect(body.data[0].customer === rows[hugeId - 1]?.entity).toBe(true);
+    await get('/v1/invoices/999').expect(404);
+  });
+});
+
+describe('GET /{version}/{resource}/changes with large records', () => {
+  it('ends a page early with hasMore, and a client that follows it gets every record once', async () => {
+    const ids: string[] = [];
+    const pages: { bytes: number; entries: number; hasMore: boolean }[] = [];
+    for (let since = ''; ; ) {
+      const { body, text } = await get(`/v1/invoices/changes?limit=1000${since}`).expect(200);
+      pages.push({ bytes: Buffer.byteLength(text), entries: body.data.length, hasMore: body.hasMore });
+      ids.push(...body.data.map(({ id }: { id: string }) => id));
+      since = `&since=${body.next}`;
+      if (!body.hasMore) break;
+    }
+    expect([...ids].sort()).toEqual(allIds);
+    expect(pages.length).toBeGreaterThan(2);
+    for (const { bytes, entries } of pages) if (entries > 1) expect(bytes).toBeLessThan(maxAnswerBytes + 1_000);
+    expect(pages.slice(0, -1).every(({ hasMore }) => hasMore)).toBe(true);
+  });
+});
+
+describe('pages of large records for callers inside the service', () => {
+  const columns = ['tranid', 'entity'].map((name) => ({ name, source: name }));
+  const query = { recordType: 'invoice', columns, filters: [], sort: [] };
+
+  it('400 page_too_large for a page of a query; single records and small pages are read', async () => {
+    const ctx = withReads(database.ctx);
+    const [tenant, records] = [{ ...ctx, organizationId }, recordsOf(ctx)];
+    await expect(records.list(tenant, query, { page: 1, pageSize: count })).rejects.toMatchObject({
+      status: 400,
+      details: [{ path: 'pageSize', code: 'page_too_large' }],
+    });
+    for (const id of [7, hugeId]) {
+      const listed = await records.list(tenant, query, { page: id, pageSize: 1 });
+      const entity = rows[id - 1]?.entity;
+      expect((JSON.parse(listed.records) as { entity: string }[]).map((record) => record.entity === entity)).toEqual([true]);
+      const single = (await records.get(tenant, 'invoice', String(id), ['entity'])) ?? '';
+      expect((JSON.parse(single) as { entity: string }).entity === entity).toBe(true);
+    }
+  });
+
+  it('a version is measured although its pages are too large', async () => {
+    const ctx = { ...database.ctx, organizationId };
+    const document = SchemaDocument.parse({ endpoints });
+    const bindings = bindDocument(document, await readAvailable(ctx));
+    const { pairs, timedOut } = await proveVersion(ctx, document, bindings, {
+      ...{ maxPairs: 4, smallTableRecords: 1_000, budgetMs: 60_000, warnMs: 60_000 },
+      onProgress: async () => undefined,
+      signal: new AbortController().signal,
+    });
+    expect(timedOut).toEqual([]);
+    expect(pairs.flatMap(({ trials }) => trials).length).toBeGreaterThan(0);
+  });
+});
+
+describe('READ_TIMEOUT_MS', () => {
+  it.each(['/v1/invoices', '/v1/invoices?number_not=y', '/v1/invoices/1', '/v1/invoices/changes'])(
+    '503 when a read of %s takes longer altogether, although each statement may go on',
+    async (path) => {
+      // The statements of these connections end after 60 s.
+      const hasty = publicApp({ ...database.ctx, settings: { ...database.ctx.settings, readTimeoutMs: 300 } });
+      const { secret } = await makeKey(database.ctx, organizationId);
+      await admin.transaction(async (tx) => {
+        await tx.raw(`lock table ${tenantSchema(organizationId)}.${table} in access exclusive mode`);
+        const answer = callerOf(hasty, { secret, organizationId })(path).then((response) => response);
+        await until(async () => ((await waiting()) > 0 ? true : undefined));
+        const { status, body, headers } = await answer;
+        expect([status, headers['retry-after'], body.error.details]).toEqual([
+          503,
+          '5',
+          [expect.objectContaining({ code: 'unavailable' })],
+        ]);
+        expect(await waiting()).toBe(1);
+      });
+      await until(async () => ((await waiting()) === 0 ? true : undefined));
+    },
+  );
+});
+
+async function waiting(): Promise<number> {
+  const { rows: found } = await admin.raw<{ rows: { n: number }[] }>(
+    "select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  );
+  return found[0]?.n ?? 0;
+}
