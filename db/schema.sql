@@ -107,6 +107,9 @@ create table api_keys (
   revoked_at timestamp with time zone,
   ceiling text[],
   previous_ceiling text[],
+  transferred_from text,
+  secret_ends_at timestamp with time zone,
+  secret_end_reported boolean default false not null,
   constraint api_keys_pkey PRIMARY KEY (id),
   constraint api_key_previous_secret_is_unique UNIQUE (previous_secret_hash),
   constraint api_key_secret_is_unique UNIQUE (secret_hash),
@@ -116,10 +119,12 @@ create table api_keys (
 );
 CREATE INDEX api_keys_organization_id_created_at_id_idx ON api_keys USING btree (organization_id, created_at DESC, id DESC);
 CREATE INDEX api_keys_organization_id_created_by_idx ON api_keys USING btree (organization_id, created_by);
+CREATE INDEX secret_end_to_report ON api_keys USING btree (secret_ends_at) WHERE secret_ends_at IS NOT NULL AND NOT secret_end_reported;
 alter table api_keys enable row level security;
 alter table api_keys force row level security;
 create policy own_organization on api_keys for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on api_keys for all to portal_owner using (true);
+CREATE TRIGGER new_secret_has_no_end BEFORE UPDATE ON api_keys FOR EACH ROW WHEN (new.secret_hash IS DISTINCT FROM old.secret_hash) EXECUTE FUNCTION clear_secret_end();
 grant delete, insert, select, update on api_keys to portal_service;
 
 -- Versions of the public interface. A trigger makes published ones immutable.
@@ -1581,6 +1586,7 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- claim_sandbox_event(lease interval) returns record  [security definer]
 -- claim_subscription_slot(new_lease uuid, lease_for interval) returns record  [security definer]
 -- claim_sync_run(worker text, lease interval) returns record  [security definer]
+-- clear_secret_end() returns trigger
 -- current_organization() returns uuid
 -- current_person() returns uuid
 -- disable_without_view_or_owner() returns trigger
@@ -1605,6 +1611,7 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- note_write(claim uuid, what jsonb) returns bool  [security definer]
 -- operational_figures() returns record  [security definer]
 -- organizations_of(wanted uuid) returns record  [security definer]
+-- organizations_with_ended_secret() returns uuid  [security definer]
 -- organizations_with_erp_news(quiet interval) returns uuid  [security definer]
 -- organizations_with_expiring_certificate(within interval) returns uuid  [security definer]
 -- prune_api_key_usage() returns void  [security definer]

@@ -1,13 +1,13 @@
 -- Finds the API key whose current or previous secret has this hash, with its organization, user and role. The caller decides about
 -- revoked and expired keys. During the grace period of a rotation the old secret keeps acting for the user it acted for before,
--- with no more power than before.
+-- with no more power than before. expires_at is the end of this secret: of the key, of its grace period, or after a transfer.
 create or replace function find_api_key(hash bytea) returns table (
   id uuid, organization_id uuid, organization_slug text, organization_name text, scope_versions text[], scope_resources text[],
   scope_permissions text[], expires_at timestamptz, revoked_at timestamptz, user_id uuid, user_email text, user_name text,
   role_id uuid, role_name text, role_built_in boolean, role_permissions text[], ceiling text[], seen_at timestamptz, use_noted boolean)
 language sql stable security definer set search_path = public, pg_temp as $$
   select k.id, o.id, o.slug, o.name, k.scope_versions, k.scope_resources, k.scope_permissions,
-         case when k.secret_hash = hash then k.expires_at else least(k.expires_at, k.previous_expires_at) end,
+         least(k.expires_at, case when k.secret_hash = hash then k.secret_ends_at else k.previous_expires_at end),
          k.revoked_at, u.id, u.email, u.name, r.id, r.name, r.built_in, r.permissions,
          case when k.secret_hash = hash then k.ceiling else k.previous_ceiling end, clock_timestamp(),
          coalesce(k.last_used_at > clock_timestamp() - interval '1 minute', false)

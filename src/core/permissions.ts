@@ -45,6 +45,9 @@ const assignable = new Set<string>(assignablePermissions);
 export const isRolePermission = (name: string): name is Permission => assignable.has(name);
 export const isReadPermission = (permission: Permission): boolean => permission.endsWith(':read');
 
+/** The scope of an access token that restricts it to reading. */
+export const readScope = 'portal:read';
+
 /** A short description for people, such as "read members". */
 export function describePermission(permission: Permission): string {
   const [resource = '', action = ''] = permission.split(':');

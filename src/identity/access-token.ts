@@ -3,6 +3,7 @@
 import jwt, { type JwtHeader, type JwtPayload } from 'jsonwebtoken';
 import type { Ctx } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
+import { readScope } from '../core/permissions.ts';
 import type { Settings } from '../core/settings.ts';
 import { createSigningKeys } from './signing-keys.ts';
 
@@ -11,7 +12,7 @@ export type TokenClaims = {
   readonly subject: string;
   /** The e-mail address that the token itself, or else the issuer's userinfo endpoint, states to be verified. Never rejects. */
   verifiedEmail(): Promise<string | null>;
-  /** The scope portal:read restricts a token to reading. */
+  /** Whether the token has the scope that restricts it to reading. */
   readonly readOnly: boolean;
 };
 
@@ -57,7 +58,7 @@ function toClaims(payload: JwtPayload, token: string, oidc: Oidc, log: Log): Tok
     subject,
     verifiedEmail: async () =>
       verifiedEmailIn(payload) ?? (oidc.userinfoUri === null ? null : fetchUserinfo(oidc.userinfoUri, token, subject, log)),
-    readOnly: scopesOf(payload).includes('portal:read'),
+    readOnly: scopesOf(payload).includes(readScope),
   };
 }
 

@@ -12,6 +12,8 @@ export type FoundApiKey = {
   readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] } | null;
   /** The permissions that the key had when it was reassigned to another person, as an upper limit; null when it never was. */
   readonly ceiling: readonly string[] | null;
+  /** When this secret stops working; null when it has no end. */
+  readonly expiresAt: Date | null;
   /** Whether its use was recorded within the last minute. */
   readonly useRecorded: boolean;
 };
@@ -24,6 +26,7 @@ type FoundRow = {
   scope_versions: string[];
   scope_resources: string[];
   scope_permissions: string[];
+  expires_at: Date | null;
   user_id: string;
   user_email: string;
   user_name: string;
@@ -54,6 +57,7 @@ export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<
         ? null
         : { id: row.role_id, name: row.role_name ?? '', builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] },
     ceiling: row.ceiling,
+    expiresAt: row.expires_at,
     useRecorded: row.use_noted,
   };
 }

@@ -58,6 +58,7 @@ async function fromApiKey(ctx: Ctx, secret: string, requestedId: string | undefi
     isRestrictedKey,
     reads: { versions: key.scopes.versions, resources: key.scopes.resources },
     isTransferredKey: key.ceiling !== null,
+    expiresAt: key.expiresAt,
   };
   const refusal = requestedId === undefined || requestedId === key.organization.id ? undefined : mismatch();
   return { user: key.creator, credential, readOnly: false, principal, refusal };
@@ -92,6 +93,7 @@ function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
     isRestrictedKey: false,
     reads: { versions: [], resources: [] },
     isTransferredKey: false,
+    expiresAt: null,
   };
 }
 
@@ -107,9 +109,12 @@ async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, req
   return { ...person, principal: asMember(ctx, person, chosen), refusal: undefined };
 }
 
-/** The person of a session cookie, in the session's active organization. Rejects with 401 when the session is unknown or has expired. */
-export async function callerFromSession(ctx: Ctx, token: string, requestedId: string | undefined): Promise<Caller> {
-  const session = await findSession(ctx, token);
+/**
+ * The person of the session cookies, in the session's active organization. Rejects with 401 unless exactly one of them is of a session that
+ * is known and hasn't expired.
+ */
+export async function callerFromSession(ctx: Ctx, tokens: readonly string[], requestedId: string | undefined): Promise<Caller> {
+  const session = await findSession(ctx, tokens);
   if (session === undefined) throw unauthorized();
   recordSessionUse(ctx, session);
   const person = { user: session.user, credential: { kind: 'session', id: session.id }, readOnly: false } as const;
@@ -125,8 +130,8 @@ export async function callerFromSession(ctx: Ctx, token: string, requestedId: st
 export type Credentials = {
   readonly authorization: string | undefined;
   readonly organization: string | undefined;
-  /** The value of the session cookie. */
-  readonly session: string | undefined;
+  /** The values of the session cookie. */
+  readonly sessions: readonly string[];
 };
 
 /**
@@ -134,7 +139,7 @@ export type Credentials = {
  * for a missing or invalid credential, and with 503 while the identity provider's keys are unavailable.
  */
 export async function identify(ctx: Ctx, given: Credentials, verify: VerifyToken): Promise<Caller> {
-  if (given.authorization === undefined && given.session !== undefined) return callerFromSession(ctx, given.session, given.organization);
+  if (given.authorization === undefined && given.sessions.length > 0) return callerFromSession(ctx, given.sessions, given.organization);
   const bearer = /^Bearer ([\x21-\x7e]{1,8192})$/i.exec(given.authorization ?? '')?.[1];
   if (bearer === undefined) throw unauthorized();
   return bearer.startsWith('psk_') ? fromApiKey(ctx, bearer, given.organization) : fromAccessToken(ctx, bearer, verify, given.organization);

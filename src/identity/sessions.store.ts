@@ -24,21 +24,27 @@ export const bindOrganization = (tx: Tx, organizationId: string) =>
 
 type FoundRow = { id: string; user_id: string; user_email: string; user_name: string; active_organization_id: string | null };
 
-/** The active session of a cookie; undefined when malformed, unknown, idle for too long or too old, by the database's clock. */
-export async function findSession(ctx: Pick<Ctx, 'db' | 'settings'>, token: string): Promise<Session | undefined> {
-  if (!secretTokenPattern.test(token)) return undefined;
+/** The active sessions of cookies; none of one that is malformed, unknown, idle for too long or too old, by the database's clock. */
+export async function findSessions(ctx: Pick<Ctx, 'db' | 'settings'>, tokens: readonly string[]): Promise<Session[]> {
+  const hashes = tokens.filter((token) => secretTokenPattern.test(token)).map(hashSecretToken);
+  if (hashes.length === 0) return [];
   const { idleMs, absoluteMs } = ctx.settings.session;
   const { rows } = await ctx.db.control.raw<{ rows: FoundRow[] }>(
-    `select * from find_session(?) where last_seen_at > seen_at - ? * interval '1 millisecond' and created_at > seen_at - ? * interval '1 millisecond'`,
-    [hashSecretToken(token), idleMs, absoluteMs],
+    `select found.* from unnest(?::bytea[]) as given(hash), find_session(given.hash) as found
+     where last_seen_at > seen_at - ? * interval '1 millisecond' and created_at > seen_at - ? * interval '1 millisecond'`,
+    [hashes, idleMs, absoluteMs],
   );
-  const row = rows[0];
-  if (row === undefined) return undefined;
-  return {
+  return rows.map((row) => ({
     id: row.id,
     user: { id: row.user_id, email: row.user_email, name: row.user_name },
     organizationId: row.active_organization_id,
-  };
+  }));
+}
+
+/** The active session of cookies. Of several none can be trusted, because another domain may have set one: then it is undefined too. */
+export async function findSession(ctx: Pick<Ctx, 'db' | 'settings'>, tokens: readonly string[]): Promise<Session | undefined> {
+  const [session, ...others] = await findSessions(ctx, tokens);
+  return others.length === 0 ? session : undefined;
 }
 
 /** Records that the session is in use, at most once a minute. Runs in the background and never rejects. */

@@ -7,7 +7,7 @@ import { AppError } from '../core/errors.ts';
 import type { Tx } from '../db/transaction.ts';
 import { writeAudit } from './audit.store.ts';
 import type { IdentityProvider, Profile, Prompt, ProvenIdentity } from './provider.ts';
-import { bindOrganization, deleteSessions, type EndedSession, findSession, insertSession, inUserTransaction } from './sessions.store.ts';
+import { bindOrganization, deleteSessions, type EndedSession, findSessions, insertSession, inUserTransaction } from './sessions.store.ts';
 import { createUser, findLinkedUser, findMemberships, findUserByToken, hasInvitation, setUserName, type User } from './users.store.ts';
 
 /** Where a request comes from, for the list of sessions and the audit log. */
@@ -63,17 +63,16 @@ const startAgain = (): AppError =>
     details: [{ path: '', code: 'sign_in_expired', message: 'Start again at /auth/login.' }],
   });
 
-/** Throws 400 `sign_in_expired` unless the cookie was issued by this service, hasn't expired, and belongs to the provider's response. */
-function decryptAttempt(ctx: Ctx, cookie: string | undefined, query: URLSearchParams): AttemptCookie {
+/** Undefined unless the cookie was issued by this service, hasn't expired, and belongs to the provider's response. */
+function decryptAttempt(ctx: Ctx, cookie: string, query: URLSearchParams): AttemptCookie | undefined {
   let content: unknown;
   try {
-    content = JSON.parse(ctx.keyring.decrypt(cookie ?? '', encryptionBinding));
+    content = JSON.parse(ctx.keyring.decrypt(cookie, encryptionBinding));
   } catch {
-    throw startAgain();
+    return undefined;
   }
   const { data } = AttemptCookie.safeParse(content);
-  if (data === undefined || data.expiresAtMs <= ctx.clock.now().getTime() || query.get('state') !== data.state) throw startAgain();
-  return data;
+  return data !== undefined && data.expiresAtMs > ctx.clock.now().getTime() && query.get('state') === data.state ? data : undefined;
 }
 
 /** Lets only one request per attempt continue, across all processes. Rejects with 400 `sign_in_expired` for the others. */
@@ -181,7 +180,8 @@ async function startSession(ctx: Ctx, user: User, visitor: ClientInfo): Promise<
 }
 
 type Finished = { readonly token: string; readonly returnTo: string };
-type Callback = { readonly query: URLSearchParams; readonly cookie: string | undefined; readonly session: string | undefined };
+/** `cookies` and `sessions` are the values of the two cookies. */
+type Callback = { readonly query: URLSearchParams; readonly cookies: readonly string[]; readonly sessions: readonly string[] };
 
 /**
  * Handles the provider's callback. Ends the session that the browser still has, so that no token outlives a new sign-in. Rejects with 400
@@ -191,20 +191,20 @@ type Callback = { readonly query: URLSearchParams; readonly cookie: string | und
 export async function finishSignIn(
   ctx: Ctx,
   provider: IdentityProvider,
-  { query, cookie, session }: Callback,
+  { query, cookies, sessions }: Callback,
   visitor: ClientInfo,
 ): Promise<Finished> {
-  const attempt = decryptAttempt(ctx, cookie, query);
+  const attempt = cookies.map((cookie) => decryptAttempt(ctx, cookie, query)).find((found) => found !== undefined);
+  if (attempt === undefined) throw startAgain();
   await assertFirstUse(ctx, attempt.state);
   const user = await findOrCreateUser(ctx, await provider.finish(attempt, query));
-  if (session !== undefined) await signOut(ctx, session, visitor);
+  await signOut(ctx, sessions, visitor);
   return { token: await startSession(ctx, user, visitor), returnTo: attempt.returnTo };
 }
 
-/** Ends the session of this token; does nothing when there is none. */
-export async function signOut(ctx: Ctx, token: string, visitor: ClientInfo): Promise<void> {
-  const session = await findSession(ctx, token);
-  if (session === undefined) return;
-  const person = { user: session.user, credential: { kind: 'session', id: session.id } };
-  await endSessions(ctx, person, { only: session.id }, visitor);
+/** Ends the sessions of these cookies; does nothing when there are none. */
+export async function signOut(ctx: Ctx, tokens: readonly string[], visitor: ClientInfo): Promise<void> {
+  for (const { id, user } of await findSessions(ctx, tokens)) {
+    await endSessions(ctx, { user, credential: { kind: 'session', id } }, { only: id }, visitor);
+  }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ReadingCtx } from '../core/ctx.ts';
 import { sessionCookieName } from '../http/cookies.ts';
 import { createStreams, type StreamOptions } from '../http/event-stream.ts';
+import type { FailureLimit } from '../http/failure-limit.ts';
 import { describeRoutes } from '../http/openapi/describe-routes.ts';
 import { assertRoutes, definePublicRoute } from '../http/route/define.ts';
 import type { AnyRoute, RouteGroup } from '../http/route/route.ts';
@@ -113,7 +114,12 @@ export function describePlatform(publicUrl: string): Record<string, unknown> {
 }
 
 /** The Express router of the management interface. Throws when the route definitions are inconsistent, such as duplicate ids or paths. */
-export function platformRouter(ctx: ReadingCtx, verify: VerifyToken, streams: StreamOptions): ReturnType<typeof createRouteRouter> {
+export function platformRouter(
+  ctx: ReadingCtx,
+  verify: VerifyToken,
+  failures: FailureLimit,
+  streams: StreamOptions,
+): ReturnType<typeof createRouteRouter> {
   assertRoutes(platformRoutes);
-  return createRouteRouter(ctx, platformRoutes, verify, createStreams(ctx, streams));
+  return createRouteRouter(ctx, platformRoutes, verify, failures, createStreams(ctx, streams));
 }

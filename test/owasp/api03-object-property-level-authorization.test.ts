@@ -123,12 +123,14 @@ describe('a response', () => {
     createApiKey: 'secret: shown this once',
     rotateApiKey: 'secret: shown this once',
   };
+  /** When the secret of a transferred key ends. */
+  const times = ['secretEndsAt'];
   it('has no property named like a secret, except where one is shown once', () => {
     const secretName = /secret|password|private|hash|token$|sealed|cipher/i;
     const found = platformRoutes.flatMap(({ id, response }) => {
       if (response === undefined || Object.hasOwn(harmless, id)) return [];
       return namesIn(shapeOf(response, 'output'))
-        .filter((name) => secretName.test(name))
+        .filter((name) => secretName.test(name) && !times.includes(name))
         .map((name) => `${id}: ${name}`);
     });
     expect(found).toEqual([]);

@@ -3,10 +3,13 @@ import { Day, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { ApiKey, ApiKeyPatch, ApiKeyRotation, ApiKeyUsage, ApiKeyWithSecret, NewApiKey, usageGrouping } from './api-keys.schemas.ts';
-import { createApiKey, getApiKey, listApiKeys, revokeApiKey, rotateApiKey, updateApiKey } from './api-keys.service.ts';
+import { createApiKey, getApiKey, keepApiKeySecret, listApiKeys, revokeApiKey, rotateApiKey, updateApiKey } from './api-keys.service.ts';
 import { getApiKeyUsage } from './usage.ts';
 
 const group = 'API Keys';
+const ceiling =
+  'Callers can grant only what they may do themselves: reading records requires `view:read`, and a key never outlives the API key that makes ' +
+  'or widens it.';
 
 export const apiKeyRoutes = [
   defineRoute({
@@ -32,7 +35,7 @@ export const apiKeyRoutes = [
     path: '/api-keys',
     permission: 'api-key:create',
     summary: 'Create an API key',
-    description: 'The secret is returned only in this response.',
+    description: `The secret is returned only in this response. ${ceiling}`,
     body: NewApiKey,
     example: { name: 'Reporting', scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] }, expiresAt: null },
     response: ApiKeyWithSecret,
@@ -60,7 +63,8 @@ export const apiKeyRoutes = [
     permission: 'api-key:update',
     summary: 'Update an API key',
     description:
-      'Changes name, scopes or expiry. Takes effect everywhere within one second. Callers can grant only what they may do themselves.',
+      `Changes name, scopes or expiry. Takes effect everywhere within one second. ${ceiling} Scopes can't be widened while a former ` +
+      "holder's secret works: during the grace period of a rotation, and before the secret of a transferred key ends.",
     params: IdParams,
     body: ApiKeyPatch,
     example: { name: 'Reporting, nightly' },
@@ -112,7 +116,9 @@ export const apiKeyRoutes = [
     path: '/api-keys/{id}/rotate',
     permission: 'api-key:update',
     summary: 'Rotate an API key',
-    description: 'Creates a new secret. The old secret keeps working for the grace period. The key then acts for the caller.',
+    description:
+      `Creates a new secret. The old secret keeps working for the grace period, or until its own end if that is sooner. The key then acts ` +
+      `for the caller. ${ceiling}`,
     params: IdParams,
     body: ApiKeyRotation,
     example: { gracePeriodSeconds: 3600 },
@@ -120,5 +126,20 @@ export const apiKeyRoutes = [
     status: 201,
     shownOnce: ['secret'],
     handler: (ctx, { params, body }) => rotateApiKey(ctx, params.id, body.gracePeriodSeconds),
+  }),
+  defineRoute({
+    id: 'keepApiKeySecret',
+    group,
+    method: 'POST',
+    path: '/api-keys/{id}/keep-secret',
+    permission: 'api-key:update',
+    summary: 'Keep the secret of a transferred API key',
+    description:
+      'The secret then has no end (`secretEndsAt`), although the former member may know it. Rotate the key instead where you can: then only ' +
+      `the new secret works. A secret that has ended can't be kept. ${ceiling}`,
+    params: IdParams,
+    response: ApiKey,
+    additionalErrors: [422],
+    handler: (ctx, { params }) => keepApiKeySecret(ctx, params.id),
   }),
 ];

@@ -21,8 +21,9 @@ export const ApiKeyPatch = z.strictObject({
   scopes: Scopes.optional(),
   expiresAt: bodyInstant.optional(),
 });
+export const maxGracePeriodSeconds = 2_592_000;
 export const ApiKeyRotation = z.strictObject({
-  gracePeriodSeconds: z.int().min(0).max(2_592_000, 'must be at most 2592000 (30 days)').default(0),
+  gracePeriodSeconds: z.int().min(0).max(maxGracePeriodSeconds, 'must be at most 2592000 (30 days)').default(0),
 });
 
 export const ApiKey = z
@@ -31,8 +32,16 @@ export const ApiKey = z
     name: z.string(),
     prefix: z.string().describe('The first 12 characters of the secret, to identify the key'),
     scopes: z.object({ versions: z.array(z.string()), resources: z.array(z.string()), permissions: z.array(z.string()) }),
-    status: z.enum(['active', 'expired', 'revoked']),
+    status: z.enum(['active', 'expired', 'revoked']).describe('`expired` also when the secret has ended'),
     expiresAt: Instant.nullable(),
+    secretEndsAt: Instant.nullable().describe(
+      'When the secret ends because the key was transferred from a former member, who may know it. Rotate the key, or keep the secret, before. ' +
+        'Null when the secret has no end',
+    ),
+    transferredFrom: z
+      .string()
+      .nullable()
+      .describe('E-mail address of that former member; null when the key was not transferred, or rotated since'),
     lastUsedAt: Instant.nullable(),
     createdBy: z.object({ id: Id, email: z.string(), name: z.string() }),
     createdAt: Instant,

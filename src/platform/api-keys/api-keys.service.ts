@@ -1,8 +1,8 @@
-// API keys: the secret is returned once, callers cannot create keys with more access than they have, a revoked key stays revoked.
+// API keys: the secret is returned once, no key can do more than the caller who makes or widens it (ceiling.ts), a revoked key stays revoked.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
-import { isReadPermission, type Permission } from '../../core/permissions.ts';
+import type { Permission } from '../../core/permissions.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
@@ -22,9 +22,11 @@ import {
   listApiKeyRows,
   lockApiKey,
   markApiKeyRevoked,
+  removeSecretEnd,
   replaceSecret,
   updateApiKeyRow,
 } from './api-keys.store.ts';
+import { assertWithinCeiling, coversReads, type KeyPower } from './ceiling.ts';
 
 const view = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
@@ -36,6 +38,8 @@ const view = (row: ApiKeyRow): ApiKey => ({
   lastUsedAt: instantOrNull(row.last_used_at),
   createdAt: instant(row.created_at),
   revokedAt: instantOrNull(row.revoked_at),
+  secretEndsAt: instantOrNull(row.secret_ends_at),
+  transferredFrom: row.transferred_from,
   createdBy: { id: row.user_id, email: row.user_email, name: row.user_name },
 });
 
@@ -45,55 +49,41 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
   return row;
 }
 
-type ScopeColumns = Pick<ApiKeyRow, 'scope_versions' | 'scope_resources' | 'scope_permissions'>;
-
-const escalation = (): AppError =>
-  new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
-    details: [{ path: 'scopes', code: 'escalation', message: 'The key would have permissions that you do not have' }],
-  });
-
-/** Throws 403 `escalation` when a caller without any write permission creates a key that writes. */
-function assertCanGrantScopes(ctx: RequestCtx, permissions: readonly string[]): void {
-  if (permissions.includes('write') && [...ctx.principal.permissions].every(isReadPermission)) throw escalation();
-}
-
 /** Locks the caller's membership. Throws 403 when they were removed from the organization meanwhile. */
 async function assertCallerIsMember(tx: Tx, ctx: RequestCtx): Promise<void> {
   if (await keepMembership(tx, ctx.organizationId, ctx.principal.user.id)) return;
   throw new AppError('FORBIDDEN', 'You no longer belong to the organization');
 }
 
-const isRestricted = (scopes: ScopeColumns): boolean => scopes.scope_versions.length > 0 || scopes.scope_resources.length > 0;
-
-/** Permissions on the management interface of this creator's key with these scopes. Keys restricted to versions or resources have none. */
-export function managementPermissionsOf(row: ApiKeyRow, scopes: ScopeColumns, ceiling = row.ceiling): ReadonlySet<Permission> {
-  if (row.role_name === null || isRestricted(scopes)) return new Set();
+/** Permissions on the management interface of this creator's key. Keys restricted to versions or resources have none. */
+export function managementPermissionsOf(row: ApiKeyRow, ceiling = row.ceiling): ReadonlySet<Permission> {
+  if (row.role_name === null || row.scope_versions.length > 0 || row.scope_resources.length > 0) return new Set();
   const role = { id: '', name: row.role_name, builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] };
-  return keyPermissions({ role, scopes: { versions: [], resources: [], permissions: scopes.scope_permissions }, ceiling });
+  return keyPermissions({ role, scopes: { versions: [], resources: [], permissions: row.scope_permissions }, ceiling });
 }
 
-const isWider = (after: ScopeColumns, before: ScopeColumns): boolean =>
-  (after.scope_permissions.includes('write') && !before.scope_permissions.includes('write')) ||
-  (isRestricted(before) && !isRestricted(after));
+const powerOf = (row: ApiKeyRow): KeyPower => ({
+  versions: row.scope_versions,
+  resources: row.scope_resources,
+  manages: managementPermissionsOf(row),
+  expiresAt: row.expires_at,
+});
 
 /**
- * An update of another member's key may reduce its permissions, but must not add any that the caller lacks; extending its lifetime
- * counts as granting all of them again. Scopes apply to every secret of the key, so they cannot be widened while an old secret still
- * acts for the former holder. Throws 422 `grace_running`, 403 `escalation`.
+ * Scopes apply to every secret of the key, so they cannot be widened while a former holder's secret works: an old one in its grace period,
+ * or that of a transferred key until it ends, is replaced, or is kept. Throws 422 `grace_running`.
  */
-function assertNoEscalation(ctx: RequestCtx, row: ApiKeyRow, after: ScopeColumns & Pick<ApiKeyRow, 'expires_at'>): void {
-  if (row.grace_until !== null && isWider(after, row))
-    throw invalid('An old secret of the key is still valid', [
-      {
-        path: 'scopes',
-        code: 'grace_running',
-        message: `Widen the scopes after ${instant(row.grace_until)}, or end the grace period by rotating the key again`,
-      },
-    ]);
-  const livesLonger = row.expires_at !== null && (after.expires_at === null || after.expires_at > row.expires_at);
-  const before = row.status === 'active' && !livesLonger ? managementPermissionsOf(row, row) : new Set();
-  const gained = [...managementPermissionsOf(row, after)].filter((permission) => !before.has(permission));
-  if (gained.some((permission) => !ctx.principal.permissions.has(permission))) throw escalation();
+function assertNotWidened(after: ApiKeyRow, before: ApiKeyRow): void {
+  const { former_secret_until: until } = before;
+  const gainsWrite = after.scope_permissions.includes('write') && !before.scope_permissions.includes('write');
+  if (until === null || (!gainsWrite && coversReads(powerOf(before), powerOf(after)))) return;
+  throw invalid('An old secret of the key is still valid', [
+    {
+      path: 'scopes',
+      code: 'grace_running',
+      message: `Widen the scopes after ${instant(until)}, or rotate the key without a grace period first`,
+    },
+  ]);
 }
 
 function assertFutureExpiry(ctx: Pick<RequestCtx, 'clock'>, expiresAt: string | null | undefined): void {
@@ -165,20 +155,20 @@ export async function issueApiKey(
 /** Throws 403 `escalation` or `handed_over`, 422 for a past expiry, unknown versions, or at the quota. */
 export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
   assertNotTransferredKey(ctx);
-  assertCanGrantScopes(ctx, input.scopes.permissions);
   return inTransaction(ctx, async (tx) => {
     await assertCallerIsMember(tx, ctx);
     await assertQuota(tx, ctx, 'apiKeys');
     const by = { organizationId: ctx.organizationId, clock: ctx.clock, userId: ctx.principal.user.id };
     const { id, secret } = await issueApiKey(tx, by, input, (entry) => writeAudit(tx, ctx, entry));
-    return { ...view(await getRow(tx, ctx, id)), secret };
+    const made = await getRow(tx, ctx, id);
+    assertWithinCeiling(ctx, powerOf(made), undefined);
+    return { ...view(made), secret };
   });
 }
 
 /** Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked key, a past expiry, unknown versions, or a running grace period. */
 export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPatch) {
   if (change.scopes !== undefined || change.expiresAt !== undefined) assertNotTransferredKey(ctx);
-  assertCanGrantScopes(ctx, change.scopes?.permissions ?? []);
   assertFutureExpiry(ctx, change.expiresAt);
   return inTransaction(ctx, async (tx) => {
     await lockApiKey(tx, ctx.organizationId, id);
@@ -195,11 +185,13 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
         scope_permissions: change.scopes.permissions,
       }),
     };
-    const expiresAt = typeof change.expiresAt === 'string' ? new Date(change.expiresAt) : null;
-    assertNoEscalation(ctx, row, { ...row, ...columns, expires_at: change.expiresAt === undefined ? row.expires_at : expiresAt });
     if (Object.keys(columns).length > 0) await updateApiKeyRow(tx, ctx.organizationId, id, columns);
+    const changed = await getRow(tx, ctx, id);
+    assertNotWidened(changed, row);
+    // What has expired could do nothing; extending it grants everything again.
+    assertWithinCeiling(ctx, powerOf(changed), row.status === 'active' || changed.status !== 'active' ? powerOf(row) : undefined);
     await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
-    return view(await getRow(tx, ctx, id));
+    return view(changed);
   });
 }
 
@@ -216,20 +208,24 @@ export const revokeApiKey = (ctx: RequestCtx, id: string) =>
     });
   });
 
+/** The locked row. Throws 404, 403 when the caller is no longer a member or `handed_over`, 422 for a revoked or expired key. */
+async function lockUsableKey(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
+  assertNotTransferredKey(ctx);
+  await assertCallerIsMember(tx, ctx);
+  await lockApiKey(tx, ctx.organizationId, id);
+  const row = await getRow(tx, ctx, id);
+  assertNotRevoked(row);
+  if (row.has_expired) throw invalid('The key has expired', [{ path: '', code: 'expired', message: 'Set a later expiresAt first' }]);
+  return row;
+}
+
 /**
  * The caller gets the new secret, so the key acts for them from then on. Throws 404, 403 `escalation` or `handed_over`, 422 for a
  * revoked or expired key.
  */
 export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: number) =>
   inTransaction(ctx, async (tx) => {
-    assertNotTransferredKey(ctx);
-    await assertCallerIsMember(tx, ctx);
-    await lockApiKey(tx, ctx.organizationId, id);
-    const row = await getRow(tx, ctx, id);
-    assertNotRevoked(row);
-    if (row.status === 'expired')
-      throw invalid('The key has expired', [{ path: '', code: 'expired', message: 'Set a later expiresAt first' }]);
-    assertCanGrantScopes(ctx, row.scope_permissions);
+    const row = await lockUsableKey(tx, ctx, id);
     const key = generateApiKey();
     await replaceSecret(tx, ctx.organizationId, id, { ...key, createdBy: ctx.principal.user.id }, gracePeriodSeconds);
     await writeAudit(tx, ctx, {
@@ -237,5 +233,28 @@ export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: nu
       target: { type: 'api-key', id },
       changes: { prefix: { from: row.prefix, to: key.prefix }, gracePeriodSeconds },
     });
-    return { ...view(await getRow(tx, ctx, id)), secret: key.secret };
+    const rotated = await getRow(tx, ctx, id);
+    assertWithinCeiling(ctx, powerOf(rotated), undefined);
+    return { ...view(rotated), secret: key.secret };
+  });
+
+/**
+ * The secret of a transferred key goes on working, although the former member may know it. The key keeps its ceiling. Throws 404, 403
+ * `escalation` or `handed_over`, 422 for a revoked or expired key, and when the secret has no end or has ended.
+ */
+export const keepApiKeySecret = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => {
+    const row = await lockUsableKey(tx, ctx, id);
+    const refuse = (code: string, message: string) => invalid('There is no secret to keep', [{ path: '', code, message }]);
+    if (row.secret_ends_at === null) throw refuse('no_end', 'The secret has no end');
+    if (row.status === 'expired') throw refuse('secret_ended', 'The secret has ended. Rotate the key to get a new one.');
+    await removeSecretEnd(tx, ctx.organizationId, id);
+    const kept = await getRow(tx, ctx, id);
+    assertWithinCeiling(ctx, powerOf(kept), undefined);
+    await writeAudit(tx, ctx, {
+      action: 'api-key.keep-secret',
+      target: { type: 'api-key', id },
+      changes: { prefix: row.prefix, secretEndsAt: { from: instant(row.secret_ends_at), to: null } },
+    });
+    return view(kept);
   });

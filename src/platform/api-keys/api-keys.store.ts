@@ -14,7 +14,14 @@ export type ApiKeyRow = {
   last_used_at: Date | null;
   created_at: Date;
   revoked_at: Date | null;
+  /** `expired` also when the current secret has ended after a transfer. */
   status: 'active' | 'expired' | 'revoked';
+  /** Whether the key itself has expired, with all of its secrets. */
+  has_expired: boolean;
+  /** The end of the current secret after a transfer; null when it has none. */
+  secret_ends_at: Date | null;
+  /** E-mail address of the former member from whom the key was transferred; null once it has a new secret. */
+  transferred_from: string | null;
   user_id: string;
   user_email: string;
   user_name: string;
@@ -26,13 +33,15 @@ export type ApiKeyRow = {
   ceiling: string[] | null;
   previous_created_by: string | null;
   previous_ceiling: string[] | null;
-  /** End of the grace period of the old secret after a rotation; null when there is none. */
-  grace_until: Date | null;
+  /** Until when a secret of a former holder works: an old one in its grace period, or that of a transferred key. Null when none does. */
+  former_secret_until: Date | null;
 };
 
 export type ApiKeyFilter = { readonly q?: string | undefined; readonly status?: ApiKeyRow['status'] | undefined };
 
-export const keyStatus = "case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'active' end";
+export const keyStatus =
+  "case when k.revoked_at is not null then 'revoked' when least(k.expires_at, k.secret_ends_at) <= now() then 'expired' else 'active' end";
+const hasExpired = 'coalesce(k.expires_at <= now(), false)';
 
 const inGrace = 'k.previous_secret_hash is not null and k.previous_expires_at > now()';
 
@@ -53,6 +62,8 @@ const select = (tx: Tx, organizationId: string) =>
       'k.last_used_at',
       'k.created_at',
       'k.revoked_at',
+      'k.secret_ends_at',
+      'k.transferred_from',
       'k.ceiling',
       'k.previous_created_by',
       'k.previous_ceiling',
@@ -63,7 +74,10 @@ const select = (tx: Tx, organizationId: string) =>
       'r.built_in as role_built_in',
       'r.permissions as role_permissions',
       tx.raw(`${keyStatus} as status`),
-      tx.raw(`case when ${inGrace} then k.previous_expires_at end as grace_until`),
+      tx.raw(`${hasExpired} as has_expired`),
+      tx.raw(
+        `greatest(case when ${inGrace} then k.previous_expires_at end, case when k.secret_ends_at > now() then k.secret_ends_at end) as former_secret_until`,
+      ),
     );
 
 export function listApiKeyRows(tx: Tx, organizationId: string, page: PageQuery, filter: ApiKeyFilter) {
@@ -79,26 +93,31 @@ export function listApiKeyRows(tx: Tx, organizationId: string, page: PageQuery, 
 export const findApiKeyRow = async (tx: Tx, organizationId: string, id: string): Promise<ApiKeyRow | undefined> =>
   (await select(tx, organizationId).where('k.id', id).first()) as ApiKeyRow | undefined;
 
-/** The key acts for the person by its secret, or by an old secret in its grace period. */
-const actsFor = `(k.created_by = ? or (k.previous_created_by = ? and ${inGrace}))`;
+/** Keys that are not revoked and whose current secret, or old secret in its grace period, belongs to this person. */
+const keysOf = (tx: Tx, organizationId: string, userId: string) =>
+  select(tx, organizationId)
+    .whereNull('k.revoked_at')
+    .whereRaw(`(k.created_by = ? or (k.previous_created_by = ? and ${inGrace}))`, [userId, userId]);
 
-/** Active keys that act for this person, locked until the transaction ends. */
-export const lockActiveKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
-  (await select(tx, organizationId)
-    .whereRaw(actsFor, [userId, userId])
-    .whereRaw(`${keyStatus} = 'active'`)
-    .orderBy('k.id')
-    .forUpdate('k')) as ApiKeyRow[];
+/** Includes expired keys, which could be extended later. Locked until the transaction ends. */
+export const lockKeysOf = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
+  (await keysOf(tx, organizationId, userId).orderBy('k.id').forUpdate('k')) as ApiKeyRow[];
 
-/** Active keys that act for this person, newest first, without locks. */
-export const listActiveKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
-  (await select(tx, organizationId)
-    .whereRaw(actsFor, [userId, userId])
-    .whereRaw(`${keyStatus} = 'active'`)
-    .orderBy([
-      { column: 'k.created_at', order: 'desc' },
-      { column: 'k.id', order: 'desc' },
-    ])) as ApiKeyRow[];
+/** Whether the person's secret of this key works: the current one, or the old one if someone else has rotated the key. */
+export const actsFor = (key: ApiKeyRow, userId: string): boolean => (key.user_id === userId ? key.status === 'active' : !key.has_expired);
+
+/** Keys that act for this person, newest first, without locks. */
+export const listActiveKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> => {
+  const keys = (await keysOf(tx, organizationId, userId).orderBy([
+    { column: 'k.created_at', order: 'desc' },
+    { column: 'k.id', order: 'desc' },
+  ])) as ApiKeyRow[];
+  return keys.filter((key) => actsFor(key, userId));
+};
+
+/** Keys by id, without locks, in the order of their creation. */
+export const listKeyRows = async (tx: Tx, organizationId: string, ids: readonly string[]): Promise<ApiKeyRow[]> =>
+  (await select(tx, organizationId).whereIn('k.id', ids).orderBy('k.id')) as ApiKeyRow[];
 
 /** Locks the key until the transaction ends. */
 export const lockApiKey = (tx: Tx, organizationId: string, id: string) =>
@@ -110,9 +129,18 @@ export const endGracePeriod = (tx: Tx, organizationId: string, id: string) =>
     .where({ organization_id: organizationId, id })
     .update({ previous_secret_hash: null, previous_expires_at: null, previous_created_by: null, previous_ceiling: null });
 
-/** The old secret keeps reading the public interface but loses all management permissions, even if its holder becomes a member again. */
-export const restrictOldSecret = (tx: Tx, organizationId: string, id: string) =>
-  tx('api_keys').where({ organization_id: organizationId, id }).update({ previous_ceiling: [] });
+/** In at most `graceSeconds`, and never later than it would have ended anyway. */
+const endBy = (tx: Tx, column: 'secret_ends_at' | 'previous_expires_at', graceSeconds: number) =>
+  tx.raw('least(??, now() + make_interval(secs => ?))', [column, graceSeconds]);
+
+/**
+ * The old secret keeps reading the public interface for at most `graceSeconds`. It loses all management permissions, even if its holder
+ * becomes a member again.
+ */
+export const restrictOldSecret = (tx: Tx, organizationId: string, id: string, graceSeconds: number) =>
+  tx('api_keys')
+    .where({ organization_id: organizationId, id })
+    .update({ previous_ceiling: [], previous_expires_at: endBy(tx, 'previous_expires_at', graceSeconds) });
 
 /** Share lock on the membership, so that no key is created for a leaving member. False when the person is not a member. */
 export async function keepMembership(tx: Tx, organizationId: string, userId: string): Promise<boolean> {
@@ -141,12 +169,15 @@ export const updateApiKeyRow = (tx: Tx, organizationId: string, id: string, chan
 export const markApiKeyRevoked = (tx: Tx, organizationId: string, id: string) =>
   tx('api_keys').where({ organization_id: organizationId, id }).whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
 
-/** Makes the key act for another person, with a ceiling. An old secret is transferred as well if it acted for the same person. */
+/**
+ * Makes the key act for another person, with a ceiling, and ends its secret after `graceSeconds`. An old secret is transferred as well if
+ * it acted for the same person.
+ */
 export const handOverKey = (
   tx: Tx,
   organizationId: string,
   id: string,
-  to: string,
+  { from, to, graceSeconds }: { from: string; to: string; graceSeconds: number },
   bounds: { ceiling: readonly string[]; previousCeiling: readonly string[] | null },
 ) =>
   tx('api_keys')
@@ -154,10 +185,45 @@ export const handOverKey = (
     .update({
       created_by: to,
       ceiling: bounds.ceiling,
-      ...(bounds.previousCeiling !== null && { previous_created_by: to, previous_ceiling: bounds.previousCeiling }),
+      transferred_from: from,
+      secret_ends_at: endBy(tx, 'secret_ends_at', graceSeconds),
+      ...(bounds.previousCeiling !== null && {
+        previous_created_by: to,
+        previous_ceiling: bounds.previousCeiling,
+        previous_expires_at: endBy(tx, 'previous_expires_at', graceSeconds),
+      }),
     });
 
-/** During the grace period the old secret keeps acting for its former person. Another rotation ends the older secret immediately. */
+/** The secret of a transferred key has no end any more. */
+export const removeSecretEnd = (tx: Tx, organizationId: string, id: string) =>
+  tx('api_keys').where({ organization_id: organizationId, id }).update({ secret_ends_at: null });
+
+export type EndedSecretRow = Pick<ApiKeyRow, 'id' | 'name' | 'prefix' | 'has_expired' | 'user_email'> & {
+  secret_ends_at: Date;
+  transferred_from: string;
+};
+
+/**
+ * Marks keys whose secret has ended after a transfer as reported, and returns them. Concurrent calls return each key once: a key that
+ * another transaction has locked is left to it, or to the next call.
+ */
+export async function takeEndedSecrets(tx: Tx, organizationId: string): Promise<EndedSecretRow[]> {
+  const rows = (await select(tx, organizationId)
+    .whereNull('k.revoked_at')
+    .where('k.secret_end_reported', false)
+    .whereRaw('k.secret_ends_at <= clock_timestamp()')
+    .orderBy('k.id')
+    .forUpdate('k')
+    .skipLocked()) as EndedSecretRow[];
+  const ids = rows.map(({ id }) => id);
+  await tx('api_keys').where('organization_id', organizationId).whereIn('id', ids).update({ secret_end_reported: true });
+  return rows;
+}
+
+/**
+ * During the grace period the old secret keeps acting for its former person. Another rotation ends the older secret immediately. A trigger
+ * gives the new secret no end, and keeps that of the old one.
+ */
 export const replaceSecret = (
   tx: Tx,
   organizationId: string,

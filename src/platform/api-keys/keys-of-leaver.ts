@@ -1,6 +1,6 @@
-// Revokes or transfers the keys of a member who leaves. A transferred key keeps reading the public interface, which depends only on the
-// organization. On the management interface it never gains permissions, because the former member still knows its secret, and it has
-// permissions only if the recipient agreed to take it over.
+// Revokes or transfers the keys of a member who leaves. A transferred key keeps reading the public interface until its secret ends: the
+// former member still knows it. On the management interface it never gains permissions, and it has permissions only if the recipient
+// agreed to take it over. Keys that have expired are revoked or transferred as well, because someone could extend them later.
 import type { Tx } from '../../db/transaction.ts';
 import { managementPermissionsOf } from './api-keys.service.ts';
 import { type ApiKeyRow, endGracePeriod, handOverKey, markApiKeyRevoked, restrictOldSecret } from './api-keys.store.ts';
@@ -16,27 +16,37 @@ export async function revokeKeys(tx: Tx, organizationId: string, keys: readonly 
   }
 }
 
-/** `agreed`: the recipient asked for the transfer. */
-export type KeyRecipient = { readonly id: string; readonly agreed: boolean };
+export type KeyTransfer = {
+  readonly from: { readonly id: string; readonly email: string };
+  /** `agreed`: the recipient asked for the transfer. */
+  readonly to: { readonly id: string; readonly agreed: boolean };
+  /** After this time the secrets end. */
+  readonly graceSeconds: number;
+};
 
 /** Call before the membership is deleted: the ceiling is what each key can do now, or nothing when the recipient has not agreed. */
 export async function handOverKeys(
   tx: Tx,
   organizationId: string,
   keys: readonly ApiKeyRow[],
-  leaverId: string,
-  recipient: KeyRecipient,
+  { from, to, graceSeconds }: KeyTransfer,
 ): Promise<void> {
   for (const key of keys) {
-    if (isRotatedAway(key, leaverId)) {
-      await restrictOldSecret(tx, organizationId, key.id);
+    if (isRotatedAway(key, from.id)) {
+      await restrictOldSecret(tx, organizationId, key.id, graceSeconds);
       continue;
     }
-    const ceilingOf = (ceiling: string[] | null) => (recipient.agreed ? [...managementPermissionsOf(key, key, ceiling)] : []);
-    const actedForSame = key.previous_created_by === leaverId;
-    await handOverKey(tx, organizationId, key.id, recipient.id, {
-      ceiling: ceilingOf(key.ceiling),
-      previousCeiling: actedForSame ? ceilingOf(key.previous_ceiling) : null,
-    });
+    const ceilingOf = (ceiling: string[] | null) => (to.agreed ? [...managementPermissionsOf(key, ceiling)] : []);
+    const actedForSame = key.previous_created_by === from.id;
+    await handOverKey(
+      tx,
+      organizationId,
+      key.id,
+      { from: from.email, to: to.id, graceSeconds },
+      {
+        ceiling: ceilingOf(key.ceiling),
+        previousCeiling: actedForSame ? ceilingOf(key.previous_ceiling) : null,
+      },
+    );
   }
 }

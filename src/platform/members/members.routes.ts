@@ -3,7 +3,7 @@ import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { deleteMember, leaveOrganization } from './leaving.service.ts';
-import { LeavingOptions, Member, MemberParams, MemberPatch, MemberWithKeys } from './members.schemas.ts';
+import { LeavingOptions, Member, MemberParams, MemberPatch, MemberWithKeys, RemovalOptions } from './members.schemas.ts';
 import { getMember, listMembers, updateMember } from './members.service.ts';
 
 const group = 'Organizations';
@@ -64,10 +64,11 @@ export const memberRoutes = [
     additionalErrors: [422],
     description:
       'Takes effect immediately. If the member has active API keys, `keys` must say whether they are revoked or transferred to another ' +
-      'member. A transferred key keeps reading the public interface. On the management interface it can do what it could before when the caller ' +
-      'takes it over, and nothing when another member does. Only an owner can remove an owner; the last owner cannot be removed.',
+      'member. A transferred key keeps reading the public interface until its secret ends after `gracePeriodSeconds`; the member who takes it ' +
+      'over gets a mail then, and one before. On the management interface it can do what it could before when the caller takes it over, and ' +
+      'nothing when another member does. Only an owner can remove an owner; the last owner cannot be removed.',
     params: MemberParams,
-    query: LeavingOptions,
+    query: RemovalOptions,
     handler: (ctx, { params, query }) => deleteMember(ctx, params.userId, query),
   }),
   definePersonRoute({
@@ -80,7 +81,7 @@ export const memberRoutes = [
     additionalErrors: [422],
     description:
       'For any member except the last owner. Active API keys are revoked, or transferred to the member in `transferTo`: they then keep ' +
-      'reading the public interface and lose all access to the management interface.',
+      'reading the public interface until their secrets end after `gracePeriodSeconds`, and lose all access to the management interface.',
     params: IdParams,
     query: LeavingOptions,
     handler: (ctx, { params, query }) => leaveOrganization(ctx, params.id, query),

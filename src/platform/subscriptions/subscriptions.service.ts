@@ -7,6 +7,7 @@ import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, type PageResult, toPage } from '../../http/page.ts';
+import { missingPermission } from '../../http/route/authorize.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { findNextSlot, findScheduleProblem } from '../../sync/index.ts';
 import { findTemplate } from '../portal/templates.store.ts';
@@ -183,11 +184,16 @@ async function toUpdatedColumns(tx: Tx, ctx: RequestCtx, row: store.Subscription
   };
 }
 
-/** Throws 404 when the caller can't see the subscription, 403 when they may not change it, and 422 like `createSubscription`. */
+/**
+ * Throws 404 when the caller can't see the subscription, 403 when they may not change it or, for the subscription of someone else, lack
+ * `view:read`, and 422 like `createSubscription`.
+ */
 export async function updateSubscription(ctx: RequestCtx, id: string, change: SubscriptionPatch): Promise<Subscription> {
   if (change.recipients !== undefined) assertUniqueRecipients(change.recipients);
   return inTransaction(ctx, async (tx) => {
     const row = await lockEditableSubscription(tx, ctx, id);
+    // Its mails are read with the owner's permission: redirecting them to oneself would be reading without one's own.
+    if (row.owner_id !== ctx.principal.user.id && !ctx.principal.permissions.has('view:read')) throw missingPermission('view:read');
     const columns = await toUpdatedColumns(tx, ctx, row, change);
     assertSchedule(columns.schedule, columns.timezone);
     await store.updateSubscription(tx, ctx.organizationId, id, columns);

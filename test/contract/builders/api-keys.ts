@@ -4,14 +4,23 @@ import { instants, laterInstants } from '../arbitrary.ts';
 import type { BuilderGroup, Fixture } from '../builder.ts';
 
 const ownKey = async ({ ctx, organization }: Fixture) => ({ params: { id: (await makeKey(ctx, organization.id)).id } });
+/** A key whose secret ends because it was transferred. */
+async function transferredKey(fixture: Fixture) {
+  const own = await ownKey(fixture);
+  const columns = { ceiling: [], transferred_from: 'former@example.test', secret_ends_at: '2100-01-01T00:00:00Z' };
+  await fixture.sql((tx) => tx('api_keys').where(own.params).update(columns));
+  return own;
+}
 const dayOf = (instant: string): string => instant.slice(0, 10);
+/** Every key reads records, which a role with one permission may not. */
+const mayRefuse = ['escalation'];
 /** A key's versions must exist; the fixture has none. */
 const fields = { 'body.expiresAt': fc.option(laterInstants), 'body.scopes.versions': fc.constant([]) };
 
 export const apiKeyBuilders: BuilderGroup = {
   builders: {
     listApiKeys: { build: () => ({}) },
-    createApiKey: { build: ({ next }) => ({ body: { name: `Key ${next()}` } }), fields, repeatable: true },
+    createApiKey: { build: ({ next }) => ({ body: { name: `Key ${next()}` } }), fields, repeatable: true, mayRefuse },
     getApiKey: { build: ownKey },
     updateApiKey: { build: async (fixture) => ({ ...(await ownKey(fixture)), body: { name: 'Other' } }), fields },
     getApiKeyUsage: {
@@ -19,6 +28,11 @@ export const apiKeyBuilders: BuilderGroup = {
       fields: { 'query.from': instants.map(dayOf), 'query.to': laterInstants.map(dayOf) },
     },
     deleteApiKey: { build: ownKey },
-    rotateApiKey: { build: async (fixture) => ({ ...(await ownKey(fixture)), body: { gracePeriodSeconds: 60 } }), repeatable: true },
+    rotateApiKey: {
+      build: async (fixture) => ({ ...(await ownKey(fixture)), body: { gracePeriodSeconds: 60 } }),
+      repeatable: true,
+      mayRefuse,
+    },
+    keepApiKeySecret: { build: transferredKey, mayRefuse },
   },
 };

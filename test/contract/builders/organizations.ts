@@ -61,9 +61,10 @@ export const organizationBuilders: BuilderGroup = {
       build: async (fixture) => {
         const userId = await member(fixture);
         await makeKey(fixture.ctx, fixture.organization.id, { createdBy: userId });
-        return { params: { ...own(fixture), userId }, query: { keys: 'transfer', transferTo: fixture.owner.id } };
+        const query = { keys: 'transfer', transferTo: fixture.owner.id, gracePeriodSeconds: '3600' };
+        return { params: { ...own(fixture), userId }, query };
       },
-      fields: { 'query.keys': asBuilt, 'query.transferTo': asBuilt },
+      fields: { 'query.keys': asBuilt, 'query.transferTo': asBuilt, 'query.gracePeriodSeconds': asBuilt },
     },
     listRoles: { build: (fixture) => ({ params: own(fixture) }) },
     createRole: {

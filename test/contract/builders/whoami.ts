@@ -19,9 +19,9 @@ export const whoamiBuilders: BuilderGroup = {
       build: async ({ ctx, organization, owner }) => {
         const heir = await makeMember(ctx, organization.id, 'owner');
         await makeKey(ctx, organization.id, { createdBy: owner.id });
-        return { params: { id: organization.id }, query: { keys: 'transfer', transferTo: heir.id } };
+        return { params: { id: organization.id }, query: { keys: 'transfer', transferTo: heir.id, gracePeriodSeconds: '3600' } };
       },
-      fields: { 'query.keys': asBuilt, 'query.transferTo': asBuilt },
+      fields: { 'query.keys': asBuilt, 'query.transferTo': asBuilt, 'query.gracePeriodSeconds': asBuilt },
       destroys: true,
     },
   },

@@ -98,7 +98,7 @@ describe('POST /api-keys', () => {
   );
 
   it('403 when a caller with read permissions only grants write', async () => {
-    const api = await memberKey(['api-key:create', 'api-key:read'], 'write');
+    const api = await memberKey(['api-key:create', 'api-key:read', 'view:read'], 'write');
     await create(api, { scopes: { permissions: ['read'] } });
     const reader = await memberKey('viewer');
     expect((await reader('post', '/api-keys', { name: 'x', scopes: { permissions: ['write'] } })).status).toBe(403);
@@ -245,7 +245,7 @@ describe('POST /api-keys/{id}/rotate', () => {
 
   it('422 when the caller who rotated widens the scopes while the old secret acts for its former holder', async () => {
     const old = await create(owner, { scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] } });
-    const holder = await memberKey(['api-key:read', 'api-key:update']);
+    const holder = await memberKey(['api-key:read', 'api-key:update', 'view:read']);
     const wide = { scopes: { permissions: ['write'] } };
     expect((await holder('patch', `/api-keys/${old.id}`, wide)).status).toBe(403);
     expect((await holder('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 })).status).toBe(201);

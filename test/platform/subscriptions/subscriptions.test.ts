@@ -102,6 +102,18 @@ describe('access to a subscription', () => {
       owner: { id: maker.id },
     });
   });
+
+  it("403 when a caller without view:read changes someone else's subscription, whose mails are read with the owner's right", async () => {
+    const maker = await world.member(rights);
+    const { id } = await world.subscribe({ viewId, recipients: ['ada@example.test'] }, maker.api);
+    const managing = ['member:update', 'subscription:read', 'subscription:update'];
+    const [blind, manager] = [await world.member(managing), await world.member([...managing, 'view:read'])];
+    const change = { recipients: ['blind@example.test'] };
+    const refused = await blind.api('patch', `/subscriptions/${id}`, change);
+    expect([refused.status, refused.body.error?.message]).toEqual([403, 'Missing required permission: view:read']);
+    expect((await world.owner('get', `/subscriptions/${id}`)).body.recipients).toMatchObject([{ email: 'ada@example.test' }]);
+    expect((await manager.api('patch', `/subscriptions/${id}`, change)).status).toBe(200);
+  });
 });
 
 describe('a subscription is disabled', () => {
