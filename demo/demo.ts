@@ -1,6 +1,7 @@
 // `npm run demo`: shows the service at work on this machine alone. Starts PostgreSQL from npm, a simulated ERP account with real data and
 // an identity provider; then an organization connects to the account, syncs its records and publishes v1.
 import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
 import { type DayReport, type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import type { Config } from '../src/config.ts';
 import { systemClock } from '../src/core/clock.ts';
@@ -8,6 +9,7 @@ import type { Lifecycle } from '../src/core/lifecycle.ts';
 import { createLog } from '../src/core/log.ts';
 import type { Settings } from '../src/core/settings.ts';
 import { closeDatabase, type OpenedDatabase, openDatabase, type Service, startService } from '../src/service.ts';
+import { openClientStore } from './identity-provider/client-store.ts';
 import { type IdentityProviderServer, startIdentityProvider } from './identity-provider/identity-provider.ts';
 import { loadOrCreateSecrets } from './identity-provider/secrets.ts';
 import { type DemoFile, ensureDemoKeys, readDemoFile, writeDemoFile } from './keys.ts';
@@ -62,7 +64,8 @@ async function startAccount(
 
 async function startDemoIdentityProvider(config: Config, known: DemoFile | undefined): Promise<IdentityProviderServer> {
   const secrets = await loadOrCreateSecrets(config.DATA_DIR);
-  const options = { people: demoPeople, agentFor: owner.id, secrets, nowMs: systemClock.monotonicMs };
+  const clients = await openClientStore(path.join(config.DATA_DIR, 'identity-provider-clients.json'));
+  const options = { people: demoPeople, agentFor: owner.id, secrets, clients, nowMs: systemClock.monotonicMs };
   return startAtPreviousPort(known?.identityProviderUrl, (port) => startIdentityProvider({ ...options, port }));
 }
 
@@ -75,8 +78,7 @@ function agentTokenCommand({ settings, agent }: IdentityProviderServer): string 
 function welcomeText(file: DemoFile, identityProvider: IdentityProviderServer, dataDir: string): string {
   const { baseUrl, tenantId, apiKey, managementKey, version, agentId, netsuiteUrl, erpControl } = file;
   const token = `$(${agentTokenCommand(identityProvider)})`;
-  const api = `${baseUrl}/api/public/${version}`;
-  const platform = `${baseUrl}/api/platform/v1`;
+  const [api, platform] = [`${baseUrl}/api/public/${version}`, `${baseUrl}/api/platform/v1`];
   const managing = `curl -s -H 'Authorization: Bearer ${managementKey}' -H 'Content-Type: application/json'`;
   const headers = `-H 'Authorization: Bearer ${apiKey}' -H 'x-tenant-id: ${tenantId}'`;
   return `
@@ -88,6 +90,7 @@ The service is at ${baseUrl}
   simulated ERP    ${netsuiteUrl}
   its control page ${erpControl?.url}/#token=${erpControl?.token}
   sign-in          ${identityProvider.issuer}   (the demo's identity provider)
+  MCP              ${baseUrl}/mcp   (clients open a page to sign you in)
   all of this      ${dataDir}/demo.json
 
 Try it:
@@ -174,7 +177,7 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
   try {
     progress.startStep('Starting PostgreSQL');
-    const own = { DATA_DIR: config.DATA_DIR, DATABASE_URL: undefined, WAREHOUSE_URL: undefined };
+    const own = { DATA_DIR: config.DATA_DIR };
     const opened = await life.open(() => openDatabase(own), closeDatabase);
     const known = await readDemoFile(config.DATA_DIR);
     const account = await life.open(

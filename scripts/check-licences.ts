@@ -1,8 +1,8 @@
-// npm run check:licences: compares the licence of each installed dependency with scripts/licences.json, by the software bill of materials that
-// npm writes. Packages that only development needs may have those of `development` as well. Exits with 1 and names what isn't listed.
-import { execFileSync } from 'node:child_process';
+// npm run check:licences: compares the licence of each installed dependency with scripts/licences.json, by the software bill of
+// materials. Packages that only development needs may have those of `development` as well. Exits with 1 and names what isn't listed.
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
+import { type Bill, partOf, productionNames, readBill } from './bill-of-materials.ts';
 
 /** Whether an SPDX expression, such as `(MIT OR GPL-3.0) AND ISC`, can be met with the allowed licences alone. */
 export function isAllowed(expression: string, allowed: readonly string[]): boolean {
@@ -30,32 +30,28 @@ function splitOutside(text: string, operator: string): string[] {
   return [...parts, text.slice(start)];
 }
 
-type Licence = { readonly expression?: string; readonly license?: { readonly id?: string; readonly name?: string } };
-/** A CycloneDX document. */
-type Bill = { readonly components: readonly { readonly name: string; readonly version: string; readonly licenses?: readonly Licence[] }[] };
-
-/** `<name> <version>: <licence>` of each component of a CycloneDX document whose licence is missing or not allowed. */
-export function findForbidden({ components }: Bill, allowed: readonly string[], own: readonly string[]): string[] {
-  return components.flatMap(({ name, version, licenses = [] }) => {
+/**
+ * `<name> <version>: <licence>` of each component of a CycloneDX document whose licence is missing or not allowed. `own` are this repository's
+ * packages, as `<name>@<version>`.
+ */
+export function findForbidden({ components }: Pick<Bill, 'components'>, allowed: readonly string[], own: readonly string[]): string[] {
+  return components.flatMap(({ name, version, licenses = [], 'bom-ref': ref }) => {
     const stated = licenses.map(({ expression, license }) => expression ?? license?.id ?? license?.name ?? '');
-    if (own.includes(name) || (stated.length > 0 && stated.every((one) => isAllowed(one, allowed)))) return [];
+    if (own.includes(ref) || (stated.length > 0 && stated.every((one) => isAllowed(one, allowed)))) return [];
     return `${name} ${version}: ${stated.join(', ') || 'no licence'}`;
   });
-}
-
-function readBill(more: readonly string[]): Bill {
-  const args = ['sbom', '--sbom-format=cyclonedx', ...more];
-  return JSON.parse(execFileSync('npm', args, { encoding: 'utf8', maxBuffer: 64 << 20, stdio: ['ignore', 'pipe', 'inherit'] }));
 }
 
 if (import.meta.main) {
   const read = (name: string) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'));
   const { production, development } = read('licences.json');
-  // npm names a workspace by its folder.
-  const own = read('../package.json').workspaces.map((folder: string) => folder.split('/').at(-1));
-  const all = readBill([]);
+  const own = read('../package.json').workspaces.map((folder: string) => {
+    const { name, version } = read(`../${folder}/package.json`);
+    return `${name}@${version}`;
+  });
+  const all = readBill();
   const forbidden = [
-    ...findForbidden(readBill(['--omit=dev']), production, own),
+    ...findForbidden(partOf(all, productionNames()), production, own),
     ...findForbidden(all, [...production, ...development], own),
   ];
   for (const one of new Set(forbidden)) console.error(`The licence is not on the list in scripts/licences.json: ${one}`);

@@ -1,10 +1,14 @@
-// The demo's identity provider: real OpenID Connect on loopback, with people who need no password. It signs people in to the portal
-// (authorization code with PKCE) and issues an agent tokens that act for one of them (client credentials).
+// The demo's identity provider: real OpenID Connect on loopback, with people who need no password. It signs people in to the portal and to
+// clients that register themselves (authorization code with PKCE), and issues an agent tokens that act for one of them (client
+// credentials).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { readScope } from '../../src/core/permissions.ts';
+import type { ClientStore } from './client-store.ts';
+import { handleInteraction } from './interaction.ts';
 import { createMemoryAdapter } from './memory-adapter.ts';
-import { choosePersonPage, contentSecurityPolicy, messagePage, signOutPage } from './pages.ts';
+import { contentSecurityPolicy, messagePage, signOutPage } from './pages.ts';
 import type { IdentityProviderSecrets } from './secrets.ts';
 
 export type DemoPerson = {
@@ -23,6 +27,8 @@ export type IdentityProviderOptions = {
   /** Id of the person for whom the agent's tokens act. */
   readonly agentFor: string;
   readonly secrets: IdentityProviderSecrets;
+  /** The clients that registered themselves. */
+  readonly clients: ClientStore;
   /** A monotonic clock, in milliseconds. */
   readonly nowMs: () => number;
 };
@@ -31,7 +37,7 @@ export type IdentityProviderOptions = {
 const audience = 'urn:portal-service:demo';
 const portalId = 'portal';
 const agentId = 'demo-agent';
-const scopes = 'openid email profile';
+const signInScopes = 'openid email profile';
 
 export type IdentityProviderServer = {
   readonly issuer: string;
@@ -74,9 +80,10 @@ function clientsOf({ secrets, portalUrl }: ProviderContext): Configuration['clie
 }
 
 function featuresOf({ portalUrl }: ProviderContext): Configuration['features'] {
-  const policy = contentSecurityPolicy(new URL(portalUrl).origin);
+  const policy = contentSecurityPolicy(portalUrl);
   return {
     devInteractions: { enabled: false },
+    registration: { enabled: true, issueRegistrationAccessToken: false },
     clientCredentials: { enabled: true },
     rpInitiatedLogout: {
       enabled: true,
@@ -88,41 +95,61 @@ function featuresOf({ portalUrl }: ProviderContext): Configuration['features'] {
       enabled: true,
       getResourceServerInfo: (_ctx, resource) => {
         if (resource !== audience && resource !== `${portalUrl}/mcp`) throw new errors.InvalidTarget();
-        return { scope: 'portal:read', audience: resource, accessTokenTTL: 3_600, accessTokenFormat: 'jwt' };
+        return { scope: readScope, audience: resource, accessTokenTTL: 3_600, accessTokenFormat: 'jwt' };
       },
     },
   };
 }
 
+/** Lifetimes in seconds. */
+const ttl = {
+  AccessToken: 3_600,
+  AuthorizationCode: 60,
+  ClientCredentials: 3_600,
+  Grant: 43_200,
+  IdToken: 3_600,
+  Interaction: 3_600,
+  RefreshToken: 43_200,
+  Session: 43_200,
+};
+
+/** The portal is a first-party client and needs no consent. Other clients need it each time. */
+async function findGrant({ oidc: { provider, client, account, result } }: KoaContextWithOIDC) {
+  if (client === undefined || account === undefined) return undefined;
+  const given = result?.consent?.grantId;
+  if (client.clientId !== portalId) return given === undefined ? undefined : provider.Grant.find(given);
+  const grant = new provider.Grant({ clientId: client.clientId, accountId: account.accountId });
+  grant.addOIDCScope(signInScopes);
+  await grant.save();
+  return grant;
+}
+
 function configurationOf(context: ProviderContext): Configuration {
-  const { people, secrets, agentFor, nowMs, portalUrl } = context;
+  const { people, secrets, clients, agentFor, nowMs, portalUrl } = context;
   const find = (id: string | undefined) => people.find((person) => person.id === id);
-  const policy = contentSecurityPolicy(new URL(portalUrl).origin);
+  const policy = contentSecurityPolicy(portalUrl);
   return {
-    adapter: createMemoryAdapter(nowMs),
+    adapter: createMemoryAdapter(nowMs, clients),
     clients: clientsOf(context),
     features: featuresOf(context),
     jwks: { keys: [secrets.signingKey] },
     cookies: { keys: [secrets.cookieKey] },
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
-    scopes: scopes.split(' '),
+    scopes: [...signInScopes.split(' '), readScope],
     pkce: { required: () => true },
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    // Clients in a browser exchange their code from the page to which they are sent.
+    clientBasedCORS: (_ctx, origin, client) => client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false,
     interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
     findAccount: (_ctx, id) => {
       const person = find(id);
       return person === undefined ? undefined : { accountId: id, claims: () => claimsOf(person) };
     },
-    // The portal is a first-party client: no consent page.
-    loadExistingGrant: async ({ oidc: { provider, client, account } }) => {
-      if (client === undefined || account === undefined) return undefined;
-      const grant = new provider.Grant({ clientId: client.clientId, accountId: account.accountId });
-      grant.addOIDCScope(scopes);
-      await grant.save();
-      return grant;
-    },
-    // An agent's token carries the email and subject of the person it acts for, as that person's own token would.
+    loadExistingGrant: findGrant,
+    // Access tokens carry the email of the person. An agent's token carries the email and subject of the person it acts for, as that
+    // person's own token would.
     extraTokenClaims: (_ctx, token) => {
-      const person = token.kind === 'ClientCredentials' ? find(agentFor) : undefined;
+      const person = find(token.kind === 'ClientCredentials' ? agentFor : token.accountId);
       return person === undefined ? undefined : { email: person.email, email_verified: person.emailVerified ?? true };
     },
     formats: {
@@ -132,60 +159,9 @@ function configurationOf(context: ProviderContext): Configuration {
         },
       },
     },
-    ttl: {
-      AccessToken: 3_600,
-      AuthorizationCode: 60,
-      ClientCredentials: 3_600,
-      Grant: 43_200,
-      IdToken: 3_600,
-      Interaction: 3_600,
-      Session: 43_200,
-    },
+    ttl,
     renderError: (ctx, out) => sendHtml(ctx, policy, messagePage('Sign-in failed', out.error_description ?? out.error)),
   };
-}
-
-const maxFormCharacters = 10_000;
-
-async function readForm(req: IncomingMessage): Promise<URLSearchParams> {
-  let text = '';
-  for await (const chunk of req) {
-    text += String(chunk);
-    if (text.length > maxFormCharacters) break;
-  }
-  return new URLSearchParams(text);
-}
-
-/** Shows the page on which people choose who to sign in as (GET), and handles their choice (POST). */
-async function handleInteraction(provider: Provider, context: ProviderContext, req: IncomingMessage, res: ServerResponse): Promise<void> {
-  const send = (status: number, body: string) =>
-    res
-      .writeHead(status, {
-        'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': contentSecurityPolicy(new URL(context.portalUrl).origin),
-        'cache-control': 'no-store',
-      })
-      .end(body);
-  try {
-    await provider.interactionDetails(req, res);
-    if (req.method !== 'POST') {
-      send(200, choosePersonPage(context.people));
-      return;
-    }
-    const form = await readForm(req);
-    const person = context.people.find(({ id }) => id === form.get('person'));
-    const result = person === undefined ? { error: 'access_denied' } : { login: { accountId: person.id } };
-    await provider.interactionFinished(req, res, result, { mergeWithLastSubmission: false });
-  } catch (error) {
-    if (!(error instanceof errors.OIDCProviderError)) throw error;
-    send(
-      400,
-      messagePage(
-        'This sign-in has expired',
-        'It took too long, or it was started in another browser. Go back to the portal and start again.',
-      ),
-    );
-  }
 }
 
 function createRequestHandler(context: ProviderContext): (req: IncomingMessage, res: ServerResponse) => void {
@@ -193,7 +169,9 @@ function createRequestHandler(context: ProviderContext): (req: IncomingMessage, 
   const handleProtocol = provider.callback();
   return (req, res) => {
     const handled =
-      req.url?.startsWith('/interaction/') === true ? handleInteraction(provider, context, req, res) : handleProtocol(req, res);
+      req.url?.startsWith('/interaction/') === true
+        ? handleInteraction(provider, { ...context, portalId }, req, res)
+        : handleProtocol(req, res);
     handled.catch(() => {
       if (!res.headersSent) res.writeHead(500);
       res.end();

@@ -1,5 +1,7 @@
-// The identity provider's storage for codes, tokens and sessions: in memory, until they expire or the process ends.
+// The identity provider's storage for codes, tokens and sessions: in memory, until they expire or the process ends. Clients that registered
+// themselves have a store of their own.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
+import type { ClientStore } from './client-store.ts';
 
 type StoredEntry = { readonly payload: AdapterPayload; readonly expiresAtMs: number };
 
@@ -10,7 +12,7 @@ type StoredEntry = { readonly payload: AdapterPayload; readonly expiresAtMs: num
 const revokedWithGrant = /^(AccessToken|AuthorizationCode|RefreshToken):/;
 
 /** Creates one store for all of the provider's models. `nowMs` is a monotonic clock. */
-export function createMemoryAdapter(nowMs: () => number): (model: string) => Adapter {
+export function createMemoryAdapter(nowMs: () => number, clients: ClientStore): (model: string) => Adapter {
   const store = new Map<string, StoredEntry>();
 
   function find(key: string): AdapterPayload | undefined {
@@ -32,7 +34,7 @@ export function createMemoryAdapter(nowMs: () => number): (model: string) => Ada
     return undefined;
   };
 
-  return (model) => ({
+  const createAdapter = (model: string): Adapter => ({
     upsert: async (id, payload, expiresInSeconds) => {
       deleteExpired();
       const expiresAtMs = expiresInSeconds === undefined ? Number.POSITIVE_INFINITY : nowMs() + expiresInSeconds * 1000;
@@ -52,4 +54,6 @@ export function createMemoryAdapter(nowMs: () => number): (model: string) => Ada
       for (const [key, { payload }] of store) if (revokedWithGrant.test(key) && payload.grantId === grantId) store.delete(key);
     },
   });
+  return (model) =>
+    model === 'Client' ? { ...createAdapter(model), upsert: clients.save, find: async (id) => clients.find(id) } : createAdapter(model);
 }

@@ -15,12 +15,21 @@ ul button{width:100%;text-align:left;overflow-wrap:anywhere}ul button strong{dis
 button:hover{border-color:var(--accent)}button.main{background:var(--accent);border-color:var(--accent);color:var(--on);font-weight:600}
 button:focus-visible{outline:3px solid var(--accent);outline-offset:2px}`;
 
-/** Content-Security-Policy. `form-action` also covers the redirects after a form is sent, so it names the portal along with 'self'. */
-export const contentSecurityPolicy = (portalOrigin: string): string =>
+/** A source of a Content-Security-Policy: the origin of a web address, the scheme of any other. */
+function sourceOf(address: string): string {
+  const { origin, protocol } = new URL(address);
+  return origin === 'null' ? protocol : origin;
+}
+
+/**
+ * Content-Security-Policy. `form-action` also covers the redirects after a form is sent, so along with 'self' it names the portal, or the
+ * redirect address of another client. Throws for an invalid address.
+ */
+export const contentSecurityPolicy = (portalUrl: string, redirectUri: string = portalUrl): string =>
   [
     "default-src 'none'",
     `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-    `form-action 'self' ${portalOrigin}`,
+    `form-action 'self' ${sourceOf(redirectUri)}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
@@ -45,10 +54,24 @@ ${body}
 
 export type PersonChoice = { readonly id: string; readonly email: string; readonly about: string };
 
-export const choosePersonPage = (people: readonly PersonChoice[]): string =>
+/** A client that registered itself; its name and redirect address are its own words. */
+export type RegisteredClient = {
+  readonly id: string;
+  readonly name: string;
+  readonly redirectUri: string;
+  /** Whether it asked for a token that only reads. */
+  readonly readsOnly: boolean;
+};
+
+const requestOf = ({ name, redirectUri, readsOnly }: RegisteredClient): string =>
+  `<p>A program that calls itself <strong>${escapeHtml(name)}</strong> asks to ${readsOnly ? 'read' : 'read and change'} what the person may ${readsOnly ? 'read' : 'read and change'} in the portal. You will be sent to ${escapeHtml(sourceOf(redirectUri))}. Go on only if you started this yourself.</p>`;
+
+/** With `client`, the choice also allows that client what it asks for. */
+export const choosePersonPage = (people: readonly PersonChoice[], client?: RegisteredClient): string =>
   page(
     'Who do you want to sign in as?',
     `<p>This is the identity provider of the demo. It runs on this machine and asks for no password.</p>
+${client === undefined ? '' : requestOf(client)}
 <form method="post">
 <ul>
 ${people

@@ -12,8 +12,10 @@ import express, {
 import type { CallerCtx, Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { isLoopbackName } from '../core/loopback.ts';
+import { readScope } from '../core/permissions.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, callerCtx, rateLimitKey } from './authenticate.ts';
+import type { FailureLimit } from './failure-limit.ts';
 import { consumeRateLimit, rateLimitRequests } from './rate-limit.ts';
 import { hasTooManyValues, maxBodyBytes, tooManyValuesText } from './route/body-limits.ts';
 import { assertJsonBody } from './router.ts';
@@ -28,14 +30,19 @@ export const metadataPaths = [`${metadataPath}${mcpPath}`, metadataPath];
 /** The OAuth resource identifier of `/mcp`; tokens with this audience are accepted. */
 export const mcpResource = (publicUrl: string): string => `${publicUrl}${mcpPath}`;
 
-/** RFC 9728: which authorization server issues tokens for `/mcp`. Not served without an identity provider: then only API keys work. */
+/**
+ * RFC 9728: which authorization server issues tokens for `/mcp`, and the scope that clients request by default: reading.
+ * Readable for pages of any origin, since clients in a browser need it. Not served without an identity provider: then only API keys work.
+ */
 export const serveResourceMetadata =
   ({ settings: { oidc, publicUrl } }: Pick<Ctx, 'settings'>): RequestHandler =>
   (_req, res, next) => {
     if (oidc === null) return next();
+    res.setHeader('Access-Control-Allow-Origin', '*');
     res.json({
       resource: mcpResource(publicUrl),
       authorization_servers: [oidc.issuer],
+      scopes_supported: [readScope],
       bearer_methods_supported: ['header'],
       resource_name: 'Portal Service',
     });
@@ -120,24 +127,24 @@ async function serveMessages(ctx: Ctx, serve: ServeMcp, req: HttpRequest, res: H
   else res.type(response.headers.get('content-type') ?? 'application/json').send(text);
 }
 
-/** Adds where to get a token to every 401, as RFC 9728 requires. */
+/** Adds where to get a token, and with which scope, to every 401, as RFC 9728 and the protocol's authorization require. */
 function addResourceMetadata({ settings: { oidc, publicUrl } }: Ctx): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (oidc !== null && error instanceof AppError && error.status === 401) {
       const reason = req.headers.authorization === undefined ? '' : 'error="invalid_token", ';
-      res.setHeader('WWW-Authenticate', `Bearer ${reason}resource_metadata="${publicUrl}${metadataPaths[0]}"`);
+      res.setHeader('WWW-Authenticate', `Bearer ${reason}resource_metadata="${publicUrl}${metadataPaths[0]}", scope="${readScope}"`);
     }
     next(error);
   };
 }
 
 /** Mount it at `mcpPath`. */
-export function createMcpRouter(ctx: ReadingCtx, verify: VerifyToken, serve: ServeMcp): Router {
+export function createMcpRouter(ctx: ReadingCtx, verify: VerifyToken, failures: FailureLimit, serve: ServeMcp): Router {
   const router = Router({ caseSensitive: true, strict: true });
   router.use(
     (req, _res, next) => next(req.path === '/' ? undefined : 'router'),
     assertOwnHostAndOrigin(ctx),
-    authenticate(ctx, verify, { sessions: false }),
+    authenticate(ctx, verify, failures, { sessions: false }),
     rateLimitRequests(ctx, (_req, res) => rateLimitKey(res)),
     assertPost,
     assertJsonBody,

@@ -15,6 +15,7 @@ import type { Route } from '../http/route/route.ts';
 import { describePlatform, platformRoutes } from '../platform/index.ts';
 import { recordToolsOf, type UsageCounter } from '../public/index.ts';
 import { operationTools } from './operation-tools.ts';
+import { inOwnWords } from './protocol-errors.ts';
 import { recordTools } from './record-tools.ts';
 import { callTool, describeTool, type Tool } from './tool.ts';
 
@@ -32,6 +33,8 @@ function serverFor(ctx: CallerCtx, tools: readonly Tool[], listed: readonly List
     if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool');
     return callTool(tool, ctx, params.arguments ?? {});
   });
+  // A batch could cancel its own requests, and the library never answers those.
+  server.removeNotificationHandler('notifications/cancelled');
   return server;
 }
 
@@ -45,16 +48,25 @@ async function serveLegacy(server: Server, request: Request, parsedBody: unknown
   }
 }
 
+/** `sent` is the message or batch that the response is to. */
+async function withOwnErrors(response: Response, sent: unknown): Promise<Response> {
+  const text = await response.text();
+  // In the text of a value this would be escaped.
+  const own = text.includes('"error":{') ? JSON.stringify(inOwnWords(JSON.parse(text), sent)) : text;
+  return new Response(own === '' ? null : own, response);
+}
+
 /** Serves MCP messages. Calling an unknown tool is a JSON-RPC error (invalid params). */
 export function createMcpServer(ctx: ReadingCtx, usage: UsageCounter): ServeMcp {
   const routes = platformRoutes.filter((route): route is Route => route.access !== 'public');
   const tools = [...recordTools(recordToolsOf(ctx), usage), ...operationTools(routes, () => describePlatform(ctx.settings.publicUrl))];
   const listed = tools.map(describeTool);
-  return async (caller, request, body) => {
+  const answer: ServeMcp = async (caller, request, body) => {
     const createServer = () => serverFor(caller, tools, listed);
     if (await isLegacyRequest(request, body)) return serveLegacy(createServer(), request, body);
     const onerror = (error: Error): void => caller.log.debug({ err: error }, 'an MCP message was rejected');
     // The tools never change while the process runs, so there is nothing to subscribe to.
     return createMcpHandler(createServer, { legacy: 'reject', maxSubscriptions: 0, onerror }).fetch(request, { parsedBody: body });
   };
+  return async (caller, request, body) => withOwnErrors(await answer(caller, request, body), body);
 }

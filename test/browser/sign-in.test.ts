@@ -1,8 +1,12 @@
 // A person in a real browser: from the reference page to the identity provider, back with a session, a request with it, and signing out.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { UnauthorizedError } from '@modelcontextprotocol/client';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
+import { openMcpClient, selfRegistering } from '../setup/mcp-client.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { launchChromium, looks, openVisit, overflowOf, saveScreenshot, type Visit } from './chromium.ts';
 
@@ -103,6 +107,40 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     await made.page.getByRole('button', { name: 'owner@acme.example' }).click();
     await made.page.getByText('Signed in as Owner of Aster').waitFor();
     expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
+  });
+});
+
+describe('a client that registers itself', () => {
+  it('gets its code in the browser, for the person that is chosen, whoever was signed in before', async () => {
+    const codes: URLSearchParams[] = [];
+    const callback = createServer((request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? '', 'http://127.0.0.1');
+      if (pathname === '/callback') codes.push(searchParams);
+      response.end('Back at the editor');
+    });
+    await new Promise<void>((resolve) => callback.listen(0, '127.0.0.1', resolve));
+    const redirectUri = `http://127.0.0.1:${(callback.address() as AddressInfo).port}/callback`;
+    const made = await visit();
+    try {
+      for (const email of ['owner@acme.example', 'unverified@acme.example']) {
+        const auth = selfRegistering({ client_name: 'Test editor', redirect_uris: [redirectUri] }, redirectUri);
+        const { connect, transport } = openMcpClient(`${site.origin}/mcp`, auth);
+        await expect(connect()).rejects.toThrow(UnauthorizedError);
+        await made.page.goto(auth.kept.opened);
+        await made.page.getByText('Test editor').waitFor();
+        await saveScreenshot(made.page, 'sign-in-client');
+        expect(await overflowOf(made.page)).toBe(0);
+        await made.page.getByRole('button', { name: email }).click();
+        await made.page.getByText('Back at the editor').waitFor();
+        await transport.finishAuth(codes.at(-1) ?? new URLSearchParams());
+        const claims = JSON.parse(Buffer.from(auth.kept.tokens?.access_token.split('.')[1] ?? '', 'base64url').toString());
+        expect([claims.email, claims.aud]).toEqual([email, `${site.origin}/mcp`]);
+      }
+      expect(made.complaints.filter((text) => !text.includes('favicon'))).toEqual([]);
+    } finally {
+      callback.closeAllConnections();
+      await new Promise((resolve) => callback.close(resolve));
+    }
   });
 });
 

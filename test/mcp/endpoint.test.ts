@@ -35,13 +35,14 @@ describe('credentials', () => {
     const response = await site.post(ping);
     expect([response.status, (await errorOf(response)).code]).toEqual([401, 'UNAUTHORIZED']);
     expect(response.headers.get('www-authenticate')).toBe(
-      `Bearer resource_metadata="${site.origin}/.well-known/oauth-protected-resource/mcp"`,
+      `Bearer resource_metadata="${site.origin}/.well-known/oauth-protected-resource/mcp", scope="portal:read"`,
     );
     expect((await site.post(ping, bearer('nonsense'))).headers.get('www-authenticate')).toContain('error="invalid_token"');
     for (const path of ['', '/mcp']) {
       expect(await (await wellKnown(site.origin, path)).json()).toMatchObject({
         resource: `${site.origin}/mcp`,
         authorization_servers: [site.provider.issuer],
+        scopes_supported: ['portal:read'],
       });
     }
   });

@@ -1,11 +1,14 @@
 // The demo as a newcomer starts it: a process of its own, killed at every step of its first start, then used with the printed keys.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DemoFile } from '../../demo/keys.ts';
+import { call } from '../mcp/fixture.ts';
+import { signInMcpClient } from '../setup/mcp-client.ts';
 
 const run = promisify(execFile);
 const script = path.resolve('scripts/run.mjs');
@@ -128,6 +131,10 @@ describe('npm run demo', () => {
     expect(printed).toMatch(/event: message\ndata: .*"status":"complete"/);
     const signInPage = await fetch(`${again.baseUrl}/auth/login`, { redirect: 'manual' });
     expect([signInPage.status, new URL(signInPage.headers.get('location') ?? '').origin]).toEqual([302, again.identityProviderUrl]);
+    const { client } = await signInMcpClient(`${again.baseUrl}/mcp`, 'demo-owner');
+    const { value } = await call(client, 'query', { version: again.version, resource: 'invoices', pageSize: 1 });
+    expect(value).toMatchObject({ data: [expect.any(Object)] });
+    await client.close();
     second.process.kill('SIGTERM');
     expect(await second.ended()).toBe(0);
   });
@@ -155,7 +162,7 @@ describe('npm run demo', () => {
     const production = startDemo({
       NODE_ENV: 'production',
       DATABASE_URL: 'postgres://127.0.0.1/x',
-      ENCRYPTION_KEY: `k:${Buffer.alloc(32).toString('base64')}`,
+      ENCRYPTION_KEY: `k:${randomBytes(32).toString('base64')}`,
       PUBLIC_URL: 'https://portal.example',
     });
     expect(await production.ended()).toBe(1);
