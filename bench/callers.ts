@@ -11,6 +11,8 @@ export type Workload = {
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Each request adds one of them at random. */
+  readonly headerSets?: readonly Readonly<Record<string, string>>[];
   /** Each request picks one at random. */
   readonly paths: readonly string[];
   readonly method?: 'GET' | 'POST' | 'PATCH';
@@ -26,6 +28,8 @@ export type WorkloadResult = {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Of each response below 400, ascending. */
+  readonly latenciesMs: readonly number[];
   /** Of responses of 400 or above and of broken connections. */
   readonly errorP99Ms: number;
 };
@@ -33,8 +37,8 @@ type RunRequest = { readonly workloads: readonly Workload[]; readonly durationMs
 
 const timeoutMs = 60_000;
 
-function requestBytes({ method = 'GET', headers, body }: Workload, path: string): Buffer {
-  const lines = Object.entries({ Host: 'bench', ...headers, ...(body !== undefined && { 'Content-Type': 'application/json' }) });
+function requestBytes({ method = 'GET', headers, body }: Workload, path: string, more: Readonly<Record<string, string>>): Buffer {
+  const lines = Object.entries({ Host: 'bench', ...headers, ...more, ...(body !== undefined && { 'Content-Type': 'application/json' }) });
   const length = body === undefined ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
   return Buffer.from(
     `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}${length}\r\n${body ?? ''}`,
@@ -128,7 +132,8 @@ async function runWorkload(workload: Workload, durationMs: number): Promise<Work
   const [succeededMs, failedMs]: [number[], number[]] = [[], []];
   const statuses: Record<number, number> = {};
   // Serialized once: doing it per connection took the first second of a run with 600 connections.
-  const requests = workload.paths.map((path) => requestBytes(workload, path));
+  const { paths, headerSets = [{}] } = workload;
+  const requests = paths.flatMap((path) => headerSets.map((more) => requestBytes(workload, path, more)));
   const startMs = performance.now();
   const untilMs = startMs + durationMs;
   const recordResponse: OnResponse = (status, ms) => {
@@ -154,6 +159,7 @@ async function runWorkload(workload: Workload, durationMs: number): Promise<Work
     perSecond: succeededMs.length / seconds,
     p50Ms: quantile(succeededMs, 0.5),
     p99Ms: quantile(succeededMs, 0.99),
+    latenciesMs: succeededMs,
     errorP99Ms: quantile(failedMs, 0.99),
   };
 }

@@ -109,7 +109,7 @@ async function isEqual(url: string, headers: Record<string, string>, folder: str
 }
 
 async function main(folder: string, dataDir: string): Promise<boolean> {
-  const opened = await openDatabase({ DATA_DIR: dataDir, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
+  const opened = await openDatabase({ DATA_DIR: dataDir });
   if (opened.embedded === undefined) throw new Error('The benchmark needs the embedded PostgreSQL');
   const account = await startErpProcess({
     admin: opened.embedded.connection,

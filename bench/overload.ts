@@ -88,7 +88,15 @@ async function measure(scenario: Scenario): Promise<Measured> {
   };
 }
 
-const noResult: WorkloadResult = { name: '', statuses: {}, perSecond: 0, p50Ms: Number.NaN, p99Ms: Number.NaN, errorP99Ms: Number.NaN };
+const noResult: WorkloadResult = {
+  name: '',
+  statuses: {},
+  perSecond: 0,
+  p50Ms: Number.NaN,
+  p99Ms: Number.NaN,
+  latenciesMs: [],
+  errorP99Ms: Number.NaN,
+};
 const countStatuses = ({ statuses: found }: WorkloadResult, wanted: (status: number) => boolean): number =>
   Object.entries(found).reduce((sum, [status, times]) => sum + (wanted(Number(status)) ? times : 0), 0);
 

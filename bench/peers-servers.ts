@@ -7,6 +7,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { type LoadResult, measureLoad, type RequestSet } from './reads-load.ts';
+import type { Database } from './workspace.ts';
 
 const run = promisify(execFile);
 const installTimeoutMs = 1_200_000;
@@ -46,7 +47,7 @@ export async function installPeers(folder: string): Promise<void> {
 
 export type PeerOptions = {
   readonly folder: string;
-  readonly database: { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
+  readonly database: Database['adminAddress'];
   readonly schema: string;
   readonly table: string;
   readonly columns: readonly string[];
@@ -85,7 +86,7 @@ const camel = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: st
 
 export async function startPlatformatic({ folder, database, schema, columns, lists, ids }: PeerOptions, port: number): Promise<Peer> {
   const url = `http://127.0.0.1:${port}`;
-  const connectionString = `postgres://${database.user}@/${database.database}?host=${encodeURIComponent(database.host)}&port=${database.port}`;
+  const connectionString = `postgres://${database.user}:${database.password}@/${database.database}?host=${encodeURIComponent(database.host)}&port=${database.port}`;
   const child = await startPeer(
     folder,
     ['platformatic.mjs', JSON.stringify({ connectionString, schema, port })],
@@ -122,7 +123,7 @@ export async function startDirectus({ folder, database, schema, table, columns, 
     DB_HOST: database.host,
     DB_PORT: String(database.port),
     DB_USER: database.user,
-    DB_PASSWORD: 'none',
+    DB_PASSWORD: database.password ?? '',
     DB_DATABASE: database.database,
     DB_SEARCH_PATH: `array:${schema},public`,
     DB_POOL__MAX: '8',

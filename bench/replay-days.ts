@@ -107,7 +107,7 @@ async function planReplay({ folder, days }: Options): Promise<{ recordTypes: str
 async function main(options: Options, dataDir: string): Promise<boolean> {
   const startedMs = performance.now();
   const { recordTypes, from } = await planReplay(options);
-  const opened = await openDatabase({ DATA_DIR: dataDir, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
+  const opened = await openDatabase({ DATA_DIR: dataDir });
   if (opened.embedded === undefined) throw new Error('The benchmark needs the embedded PostgreSQL');
   const account: NetsuiteAccount = await startNetsuiteAccount({
     admin: opened.embedded.connection,

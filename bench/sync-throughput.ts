@@ -49,11 +49,11 @@ const copyTable = `bench.${recordType.name}`;
 const names = (columns: readonly RecordColumn[]): string =>
   ['id', 'generation', 'content_hash', ...rowColumns(columns).map((column) => `"${column}"`)].join(', ');
 
-async function writeCopyFile(file: string, columns: readonly RecordColumn[], records: Iterable<SourceRecord>): Promise<void> {
+async function writeCopyFile({ ctx, file, columns }: Step, records: Iterable<SourceRecord>): Promise<void> {
   function* lines() {
     for (const record of records) {
-      const encoded = encodeRecord(record, columns);
-      if (typeof encoded === 'string') throw new Error(encoded);
+      const encoded = encodeRecord(record, columns, ctx.settings.sync);
+      if (encoded instanceof Promise || !('row' in encoded)) throw new Error(JSON.stringify(encoded));
       yield `${encoded.id}\t1\t\\\\x${encoded.hash}\t${encoded.row}\n`;
     }
   }
@@ -245,7 +245,7 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
     modifiedAt: (n) => getRecord(ready[n - 1 - before]).modifiedAt,
     lineTotals: (n) => totals[n - 1 - before] ?? createLineTotals(n),
   });
-  await writeCopyFile(step.file, columns, ready);
+  await writeCopyFile(step, ready);
   const firstLoad = await compareWithCopy(
     step,
     rowsOf(records, () => false),
@@ -254,7 +254,7 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
   );
 
   for (let n = changesEvery; n <= records; n += changesEvery) ready[n - 1] = createRecord(n, 1);
-  await writeCopyFile(step.file, columns, ready);
+  await writeCopyFile(step, ready);
   const resynced = await resync(
     step,
     rowsOf(records, (n) => n % changesEvery === 0),
@@ -262,7 +262,7 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
 
   ready = createRecords(records + 1, records);
   totals = createTotals(records + 1, records);
-  await writeCopyFile(step.file, columns, ready);
+  await writeCopyFile(step, ready);
   const more = rowsOf(2 * records, (n) => n > records, records);
   const newRows = await compareWithCopy(step, more, 'incremental', copyGoesFirst);
 

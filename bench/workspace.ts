@@ -86,7 +86,7 @@ export async function withDatabase<T>(
   environment: Parameters<typeof readConfig>[0],
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
-  const opened = await openDatabase({ DATA_DIR: folder, DATABASE_URL: undefined, WAREHOUSE_URL: undefined });
+  const opened = await openDatabase({ DATA_DIR: folder });
   if (opened.embedded === undefined || typeof opened.data === 'string') throw new Error('The benchmark needs the embedded PostgreSQL');
   const { ctx, close } = await openCtx(readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn', ...environment }), opened);
   const adminAddress = { ...opened.embedded.connection, database: opened.data.database };

@@ -1,35 +1,16 @@
 // Authenticates the caller and hands the routes a CallerCtx. Failed attempts are counted per network. Browsers send a session's cookie by
 // themselves, so a request with a session that changes something must also come from a page of this service (CSRF protection).
-import { isIP } from 'node:net';
 import type { Request, RequestHandler, Response } from 'express';
-import { ipKeyGenerator } from 'express-rate-limit';
-import type { Caller, CallerCtx, Ctx, ReadingCtx } from '../core/ctx.ts';
+import type { Caller, CallerCtx, ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { identify } from '../identity/principal.ts';
-import { sessionCookie } from './cookies.ts';
+import { callerAddress } from './caller-address.ts';
+import { sessionCookies } from './cookies.ts';
 import { requestIdOf } from './errors.ts';
-import { countFailedAuthentication } from './rate-limit.ts';
+import type { FailureLimit } from './failure-limit.ts';
 
 const headerText = (value: string | string[] | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
-
-/** The caller's IP address, or `unknown`: behind proxies it comes from a header, which may hold anything. */
-export function callerAddress(req: Request): string {
-  const ip = (req.ip ?? req.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
-  return isIP(ip) === 0 ? 'unknown' : ip;
-}
-
-/** What failures are counted by: an IPv4 address, or the /64 network of an IPv6 address, since one person controls all of it. */
-export const networkOf = (ip: string): string => (isIP(ip) === 6 ? ipKeyGenerator(ip, 64) : ip);
-
-/**
- * Counts an unknown cookie or link token, which may be a guess. Throws 429 once its network has made too many; until then the caller may
- * hold an old one and gets an ordinary response.
- */
-export async function countGuess(ctx: Ctx, req: Request): Promise<void> {
-  const counted = await countFailedAuthentication(ctx, networkOf(callerAddress(req)), new AppError('UNAUTHORIZED', 'Not known'));
-  if (counted.status === 429) throw counted;
-}
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -47,7 +28,12 @@ export function assertSameOrigin(req: Request, publicUrl: string): void {
  * Middleware that identifies the caller and sets `callerCtx`. Without `sessions` cookies are ignored. Throws 401 for a missing or invalid
  * credential, and 429 once the caller's network has failed too often.
  */
-export function authenticate(ctx: ReadingCtx, verify: VerifyToken, { sessions } = { sessions: true }): RequestHandler {
+export function authenticate(
+  ctx: ReadingCtx,
+  verify: VerifyToken,
+  failures: FailureLimit,
+  { sessions } = { sessions: true },
+): RequestHandler {
   return async (req, res, next) => {
     const ip = callerAddress(req);
     const left = new AbortController();
@@ -58,7 +44,7 @@ export function authenticate(ctx: ReadingCtx, verify: VerifyToken, { sessions } 
       const given = {
         authorization: req.headers.authorization,
         organization: headerText(req.headers['x-organization-id']),
-        session: sessions ? sessionCookie(req, ctx.settings.publicUrl) : undefined,
+        sessions: sessions ? sessionCookies(req, ctx.settings.publicUrl) : [],
       };
       const identifyCaller = () => identify(ctx, given, verify);
       const caller = await identifyCaller();
@@ -68,7 +54,7 @@ export function authenticate(ctx: ReadingCtx, verify: VerifyToken, { sessions } 
       res.locals['identifyCaller'] = identifyCaller;
       res.locals['logged'] = { organizationId: caller.principal?.organization.id, credential: caller.credential };
     } catch (error) {
-      if (error instanceof AppError && error.status === 401) throw await countFailedAuthentication(ctx, networkOf(ip), error);
+      if (error instanceof AppError && error.status === 401) throw await failures.count(req, error);
       throw error;
     }
     next();

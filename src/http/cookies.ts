@@ -10,11 +10,10 @@ export const attemptCookieName = (publicUrl: string): string => nameOf(publicUrl
 /** The path of the cookie of a sign-in attempt: the prefix allows no other than `/`. */
 export const attemptCookiePath = (publicUrl: string): string => (publicUrl.startsWith('https:') ? '/' : '/auth');
 
-/** The value of a cookie. Of two that differ neither can be trusted: then it is the empty string, which is no valid credential. */
-export function cookieOf(req: Request, name: string): string | undefined {
+/** The different values of the cookies with this name. Without the prefix a sibling domain may have added some: the valid one counts. */
+export function cookiesOf(req: Request, name: string): readonly string[] {
   const given = (req.headers.cookie ?? '').split(';').map((pair) => parseCookies(pair)[name]);
-  const values = new Set(given.filter((value) => value !== undefined));
-  return values.size > 1 ? '' : [...values][0];
+  return [...new Set(given.filter((value) => value !== undefined))];
 }
 
-export const sessionCookie = (req: Request, publicUrl: string): string | undefined => cookieOf(req, sessionCookieName(publicUrl));
+export const sessionCookies = (req: Request, publicUrl: string): readonly string[] => cookiesOf(req, sessionCookieName(publicUrl));

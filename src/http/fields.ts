@@ -13,13 +13,20 @@ export const Instant = z.string().meta(wire({ type: 'string', format: 'date-time
 
 export const IdParams = z.strictObject({ id: Id });
 
-export const queryInteger = (bounds: { min: number; max: number; default: number }) =>
+type IntegerBounds = { min: number; max: number; default: number };
+
+/** Undefined when absent, so that the code can tell; the default is only described. */
+export const optionalQueryInteger = ({ min, max, default: otherwise }: IntegerBounds, description?: string) =>
   z
     .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${bounds.min} to ${bounds.max}`)
+    .regex(/^\d{1,9}$/, `must be a whole number from ${min} to ${max}`)
     .transform(Number)
-    .refine((value) => value >= bounds.min && value <= bounds.max, `must be a whole number from ${bounds.min} to ${bounds.max}`)
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
     .optional()
+    .meta(wire({ type: 'integer', minimum: min, maximum: max, default: otherwise, ...(description !== undefined && { description }) }));
+
+export const queryInteger = (bounds: IntegerBounds) =>
+  optionalQueryInteger(bounds)
     .transform((value) => value ?? bounds.default)
     .meta(wire({ type: 'integer', minimum: bounds.min, maximum: bounds.max, default: bounds.default }));
 
@@ -53,6 +60,15 @@ export const shortText = (max: number) =>
     .max(max)
     .refine((text) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u.test(text), 'must not contain control characters')
     .refine((text) => text === '' || /[^\p{Cf}\p{Mn}\p{Z}]/u.test(text), 'must contain a visible character');
+/** Invisible characters that emoji and words of the Arabic script need to look right. */
+const visibleUses =
+  /(?<=\p{Extended_Pictographic})\ufe0f|\u200d(?=\p{Extended_Pictographic})|(?<=\p{Script=Arabic})\u200c(?=\p{Script=Arabic})/gu;
+/** A name that is unique in its list, by which people choose: of two that look the same, one is rejected. */
+export const uniqueName = (max: number) =>
+  shortText(max).refine(
+    (text) => !/[\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text.replaceAll(visibleUses, '')),
+    'must not contain invisible characters',
+  );
 /** Text of several lines. */
 export const longText = (max: number) =>
   z

@@ -17,8 +17,9 @@ const permissionsPolicy = ['camera', 'display-capture', 'geolocation', 'micropho
   .join(', ');
 
 /**
- * The security headers that helmet sets, and what browsers must not offer to pages. They are the same for every response, so helmet runs once, when the application is created. A
- * page with its own scripts replaces the Content-Security-Policy later. Throws when helmet fails or sets fewer headers than expected.
+ * The security headers that helmet sets, and what browsers must not offer to pages. They are the same for every response, so helmet runs
+ * once, when the application is created. A page with its own scripts replaces the Content-Security-Policy later. Throws when helmet fails or
+ * sets fewer headers than expected.
  */
 export function createSecurityHeaders(): readonly string[] {
   const req = new IncomingMessage(new Socket());

@@ -7,12 +7,14 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 
 export const windowSeconds = 60;
-const maxFailuresPerMinute = 20;
 
 type Window = { hits: number; seconds_left: number };
 
-/** Counts hits in the key's window. Returns their total and how long the window still lasts. */
-async function countHits(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<{ hits: number; secondsLeft: number }> {
+/**
+ * Counts hits in the key's window. Resolves to their total and how long the window still lasts. Rejects with the database's error while it
+ * is unavailable.
+ */
+export async function countHits(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<{ hits: number; secondsLeft: number }> {
   const { rows } = await ctx.db.control.raw<{ rows: Window[] }>(
     `insert into rate_limits as existing (key, hits, resets_at) values (?, ?, clock_timestamp() + make_interval(secs => ?))
      on conflict (key) do update set
@@ -43,10 +45,13 @@ function databaseStore(ctx: Pick<Ctx, 'db'>): Store {
   };
 }
 
-const rateLimitExceeded = (retryAfterSeconds: number): AppError =>
-  new AppError('RATE_LIMIT_EXCEEDED', `Too many requests; try again in ${retryAfterSeconds} s`, {
-    headers: { 'Retry-After': String(retryAfterSeconds) },
+/** 429 with Retry-After in whole seconds, rounded up. */
+export function rateLimitExceeded(secondsLeft: number): AppError {
+  const seconds = Math.max(1, Math.ceil(secondsLeft));
+  return new AppError('RATE_LIMIT_EXCEEDED', `Too many requests; try again in ${seconds} s`, {
+    headers: { 'Retry-After': String(seconds) },
   });
+}
 
 /** Middleware that limits requests per `keyOf`. Passes a 429 with Retry-After to the error handler. */
 export function rateLimitRequests(ctx: Ctx, keyOf: (req: Request, res: Response) => string): RequestHandler {
@@ -67,12 +72,5 @@ export function rateLimitRequests(ctx: Ctx, keyOf: (req: Request, res: Response)
 /** Counts `count` more requests against the rate limit of a request. Throws 429 when they exceed it. */
 export async function consumeRateLimit(ctx: Ctx, key: string, count: number): Promise<void> {
   const { hits, secondsLeft } = await countHits(ctx, key, count);
-  if (hits > ctx.settings.rateLimitPerMinute) throw rateLimitExceeded(Math.max(1, Math.ceil(secondsLeft)));
-}
-
-/** Counts a failed authentication. Returns `refusal` for the first 20 per minute and network, a 429 after that. */
-export async function countFailedAuthentication(ctx: Pick<Ctx, 'db'>, network: string, refusal: AppError): Promise<AppError> {
-  const { hits, secondsLeft } = await countHits(ctx, `failed-authentication:${network}`);
-  if (hits <= maxFailuresPerMinute) return refusal;
-  return rateLimitExceeded(Math.max(1, Math.ceil(secondsLeft)));
+  if (hits > ctx.settings.rateLimitPerMinute) throw rateLimitExceeded(secondsLeft);
 }

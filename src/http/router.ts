@@ -4,11 +4,12 @@ import express, { type Request, type RequestHandler, type Response, Router } fro
 import type { Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError, notFound } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
-import { assertSameOrigin, authenticate, callerAddress, callerCtx, networkOf, rateLimitKey } from './authenticate.ts';
+import { assertSameOrigin, authenticate, callerCtx, rateLimitKey } from './authenticate.ts';
 import { sendDownload } from './download.ts';
 import { createStreams, replayStream, type Streams } from './event-stream.ts';
+import type { FailureLimit } from './failure-limit.ts';
 import { invokeOnce, streamOnce } from './idempotency.ts';
-import { countFailedAuthentication, rateLimitRequests } from './rate-limit.ts';
+import { rateLimitRequests } from './rate-limit.ts';
 import { maxBodyBytes } from './route/body-limits.ts';
 import { authorizeAndParse, type RouteResponse } from './route/invoke.ts';
 import { assertNoQuery } from './route/parse.ts';
@@ -110,7 +111,7 @@ const servePublic =
 const isRejected = (error: unknown): error is AppError => error instanceof AppError && (error.status === 400 || error.status === 404);
 
 /** Accepts any content type but no compressed body: the signature covers the bytes as received. */
-function serveWebhook(ctx: Ctx, route: PublicRoute, maxBytes: number): RequestHandler[] {
+function serveWebhook(ctx: Ctx, route: PublicRoute, maxBytes: number, failures: FailureLimit): RequestHandler[] {
   const handle: RequestHandler = async (req, res) => {
     try {
       const params = route.params?.safeParse(req.params);
@@ -126,7 +127,7 @@ function serveWebhook(ctx: Ctx, route: PublicRoute, maxBytes: number): RequestHa
       };
       send(res, { status: successStatus(route), body: route.response.parse(await route.handler(ctx, call)) });
     } catch (error) {
-      throw isRejected(error) ? await countFailedAuthentication(ctx, networkOf(callerAddress(req)), error) : error;
+      throw isRejected(error) ? await failures.count(req, error) : error;
     }
   };
   return [express.raw({ type: () => true, limit: maxBytes, inflate: false }), handle];
@@ -153,16 +154,22 @@ function assertKnownMethod(routes: readonly AnyRoute[]): RequestHandler {
 const literalFirst = (a: AnyRoute, b: AnyRoute): number => a.path.split('{').length - b.path.split('{').length;
 
 /** Serves the routes: public ones and webhooks first, all others behind authentication and the rate limit. */
-export function createRouteRouter(ctx: ReadingCtx, routes: readonly AnyRoute[], verify: VerifyToken, streams = createStreams(ctx)): Router {
+export function createRouteRouter(
+  ctx: ReadingCtx,
+  routes: readonly AnyRoute[],
+  verify: VerifyToken,
+  failures: FailureLimit,
+  streams = createStreams(ctx),
+): Router {
   const router = Router({ caseSensitive: true });
   for (const route of routes) {
     if (route.access !== 'public') continue;
-    const handlers = route.maxBodyBytes === undefined ? [servePublic(ctx, route)] : serveWebhook(ctx, route, route.maxBodyBytes);
+    const handlers = route.maxBodyBytes === undefined ? [servePublic(ctx, route)] : serveWebhook(ctx, route, route.maxBodyBytes, failures);
     router[methods[route.method]](expressPath(route.path), ...handlers);
   }
   const guarded = Router({ caseSensitive: true });
   guarded.use(
-    authenticate(ctx, verify),
+    authenticate(ctx, verify, failures),
     rateLimitRequests(ctx, (_req, res) => rateLimitKey(res)),
     assertSessionOrigin(ctx),
     assertJsonBody,

@@ -1,4 +1,5 @@
-// The sign-in endpoints below /auth. Only this file sets cookies: the encrypted sign-in attempt, valid for ten minutes, and the session. Browsers get errors as an HTML page, programs as the usual error body.
+// The sign-in endpoints below /auth. Only this file sets cookies: the encrypted sign-in attempt, valid for ten minutes, and the session.
+// Browsers get errors as an HTML page, programs as the usual error body.
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
@@ -8,11 +9,12 @@ import { createIdentityProvider, type IdentityProvider, prompts } from '../ident
 import { findSession } from '../identity/sessions.store.ts';
 import { attemptTtlMs, type ClientInfo, finishSignIn, signOut, startSignIn } from '../identity/sign-in.ts';
 import { activeMembership, findMemberships } from '../identity/users.store.ts';
-import { assertSameOrigin, callerAddress, countGuess, networkOf } from './authenticate.ts';
-import { attemptCookieName, attemptCookiePath, cookieOf, sessionCookie, sessionCookieName } from './cookies.ts';
+import { assertSameOrigin } from './authenticate.ts';
+import { callerAddress } from './caller-address.ts';
+import { attemptCookieName, attemptCookiePath, cookiesOf, sessionCookieName, sessionCookies } from './cookies.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
+import type { FailureLimit } from './failure-limit.ts';
 import { sendSignInError } from './pages/sign-in-page.ts';
-import { countFailedAuthentication } from './rate-limit.ts';
 import { toErrorDetails } from './route/parse.ts';
 import { validationMessage } from './route/validation-messages.ts';
 
@@ -57,7 +59,7 @@ const methodNotAllowed =
 
 type Handlers = { login: RequestHandler; callback: RequestHandler; logout: RequestHandler };
 
-function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
+function handlersOf(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit): Handlers {
   const { publicUrl } = ctx.settings;
   const [attemptName, sessionName] = [attemptCookieName(publicUrl), sessionCookieName(publicUrl)];
   const secure = !isLoopbackHttp(publicUrl);
@@ -78,10 +80,10 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
     },
 
     async callback(req, res) {
-      const given = { query: queryOf(req), cookie: cookieOf(req, attemptName), session: sessionCookie(req, publicUrl) };
+      const given = { query: queryOf(req), cookies: cookiesOf(req, attemptName), sessions: sessionCookies(req, publicUrl) };
       const visitor = visitorOf(req, res);
       const { token, returnTo } = await finishSignIn(ctx, provider, given, visitor).catch(async (error: unknown) => {
-        throw error instanceof AppError && error.status < 500 ? await countFailedAuthentication(ctx, networkOf(visitor.ip), error) : error;
+        throw error instanceof AppError && error.status < 500 ? await failures.count(req, error) : error;
       });
       res.clearCookie(attemptName, attemptCookie);
       res.cookie(sessionName, token, { ...heldCookie, maxAge: ctx.settings.session.absoluteMs });
@@ -90,8 +92,7 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
 
     async logout(req, res) {
       assertSameOrigin(req, publicUrl);
-      const token = sessionCookie(req, publicUrl);
-      if (token !== undefined) await signOut(ctx, token, visitorOf(req, res));
+      await signOut(ctx, sessionCookies(req, publicUrl), visitorOf(req, res));
       res.clearCookie(sessionName, heldCookie);
       const next = await findEndSessionUrl();
       if (wantsPage(req)) return res.redirect(303, next?.href ?? '/');
@@ -104,11 +105,11 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider): Handlers {
 
 /** Whether sign-in is configured, and who is signed in. Needs no credential, so that a page may call it before sign-in. */
 const serveSession =
-  (ctx: Ctx): RequestHandler =>
+  (ctx: Ctx, failures: FailureLimit): RequestHandler =>
   async (req, res) => {
-    const token = sessionCookie(req, ctx.settings.publicUrl);
-    const session = token === undefined ? undefined : await findSession(ctx, token);
-    if (token !== undefined && session === undefined) await countGuess(ctx, req);
+    const tokens = sessionCookies(req, ctx.settings.publicUrl);
+    const session = await findSession(ctx, tokens);
+    if (tokens.length > 0 && session === undefined) await failures.countGuess(req);
     const memberships = session === undefined ? [] : await findMemberships(ctx, session.user.id);
     const organization = activeMembership(memberships, session?.organizationId ?? null)?.organization ?? null;
     const client = ctx.settings.oidc?.client ?? null;
@@ -116,21 +117,21 @@ const serveSession =
   };
 
 /** Mount it at /auth. Without an identity provider its sign-in endpoints throw 404. */
-export function createSignInRouter(ctx: Ctx): Router {
+export function createSignInRouter(ctx: Ctx, failures: FailureLimit): Router {
   const router = Router({ caseSensitive: true });
   const { oidc } = ctx.settings;
   router.use((_req, res, next) => {
     res.setHeader('Cache-Control', 'no-store');
     next();
   });
-  router.get('/session', serveSession(ctx));
+  router.get('/session', serveSession(ctx, failures));
   router.all('/session', methodNotAllowed('GET, HEAD'));
   if (oidc === null || oidc.client === null) {
     router.use(['/login', '/callback', '/logout'], () => {
       throw new AppError('NOT_FOUND', 'Sign-in is not available: no identity provider is configured');
     });
   } else {
-    const { login, callback, logout } = handlersOf(ctx, createIdentityProvider(ctx, oidc, oidc.client));
+    const { login, callback, logout } = handlersOf(ctx, createIdentityProvider(ctx, oidc, oidc.client), failures);
     router.get('/login', login).all('/login', methodNotAllowed('GET, HEAD'));
     router.get('/callback', callback).all('/callback', methodNotAllowed('GET, HEAD'));
     router.post('/logout', logout).all('/logout', methodNotAllowed('POST'));

@@ -10,6 +10,7 @@ import type { Settings } from '../../src/core/settings.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { errorHandler } from '../../src/http/errors.ts';
+import { createFailureLimit } from '../../src/http/failure-limit.ts';
 import { pendingHeadersMiddleware } from '../../src/http/pending-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
 import type { AnyRoute, Route } from '../../src/http/route/route.ts';
@@ -69,7 +70,7 @@ function plainApp(ctx: Ctx, routes: readonly AnyRoute[]): Express {
   app.use(requestLog(ctx.log, ctx.clock), pendingHeadersMiddleware);
   app.use(
     platformBase,
-    createRouteRouter(withReads(ctx), routes, async () => undefined),
+    createRouteRouter(withReads(ctx), routes, async () => undefined, createFailureLimit(ctx)),
   );
   app.use(errorHandler(ctx.log));
   return app;

@@ -5,23 +5,26 @@ import { createApp } from '../../src/app.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';
 import { type Api, apiOf, base } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+import { createLimitClock } from '../setup/rate-limits.ts';
 
 let database: TestDatabase;
 let app: Express;
 let organizationId: string;
+let ownerId: string;
 let first: Api;
 let second: Api;
 
+const { clock, forget } = createLimitClock();
 beforeAll(async () => {
-  database = await testDatabase({ settings: { rateLimitPerMinute: 60 } });
+  database = await testDatabase({ settings: { rateLimitPerMinute: 60 }, clock });
   app = createApp(database.ctx);
-  organizationId = (await makeOrganization(database.ctx)).id;
+  ({ id: organizationId, ownerId } = await makeOrganization(database.ctx));
   first = apiOf(app, (await makeKey(database.ctx, organizationId)).secret);
   second = apiOf(app, (await makeKey(database.ctx, organizationId)).secret);
 });
 afterAll(() => database.close());
-beforeEach(() => database.ctx.db.control.raw('delete from rate_limits'));
+beforeEach(() => forget(database.ctx));
 
 const setHits = (like: string, hits: number, seconds = 60) =>
   database.ctx.db.control.raw(
@@ -89,6 +92,66 @@ describe('failed authentication', () => {
     expect([refused.status, refused.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect((await first('get', '/whoami')).status).toBe(200);
+  });
+
+  /** The rows of the limit, with the transaction that wrote each last. */
+  const rows = async () => (await database.ctx.db.control.raw('select key, hits, xmin::text from rate_limits')).rows;
+  /** What reached PostgreSQL on the service's connections during the work. */
+  async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
+    const statements: string[] = [];
+    const note = ({ sql }: { sql: string }) => void statements.push(sql);
+    database.ctx.db.control.on('query', note);
+    try {
+      await work();
+    } finally {
+      database.ctx.db.control.removeListener('query', note);
+    }
+    return statements;
+  }
+
+  it('beyond the limit writes nothing: malformed credentials cost no statement, well-formed ones a lookup, and valid ones work', async () => {
+    await fail('Bearer x');
+    await database.ctx.db.control.raw('update rate_limits set hits = 20');
+    expect((await fail('Bearer x')).status).toBe(429);
+    const [before, session] = [await rows(), await makeSession(database.ctx, ownerId, organizationId)];
+    const malformed = [
+      () => fail('Bearer psk_0000'),
+      () => fail(`Bearer ${generateApiKey().secret.slice(0, -1)}0`),
+      () => fail('Bearer a.b.c'),
+      () => fail('Basic eDp5'),
+      () => supertest(app).get(`${base}/whoami`).set({ cookie: 'portal_session=guess' }),
+      () => supertest(app).get(`${base}/whoami`),
+      () => supertest(app).post('/mcp').set({ authorization: 'Bearer x', host: '127.0.0.1' }),
+      () => supertest(app).get('/auth/session').set({ cookie: 'portal_session=guess' }),
+      () => supertest(app).get('/unsubscribe?token=guess'),
+    ];
+    const cheap = await statementsOf(async () => {
+      for (let count = 0; count < 100; count += 1) {
+        const refused = await malformed[count % malformed.length]?.();
+        expect([count, refused?.status, Number(refused?.headers['retry-after']) > 0]).toEqual([count, 429, true]);
+      }
+    });
+    expect(cheap).toEqual([]);
+    const wellFormed = await statementsOf(async () => {
+      for (let count = 0; count < 100; count += 1) expect((await fail(`Bearer ${generateApiKey().secret}`)).status).toBe(429);
+    });
+    expect([wellFormed.length, wellFormed.every((sql) => sql.startsWith('select * from find_api_key('))]).toEqual([100, true]);
+    expect(await rows()).toEqual(before);
+    expect((await first('get', '/whoami')).status).toBe(200);
+    expect((await supertest(app).get(`${base}/whoami`).set(session.headers)).status).toBe(200);
+  });
+
+  it('beyond the limit is known to another process after one failure there, and forgotten when the minute ends', async () => {
+    await fail('Bearer x');
+    await database.ctx.db.control.raw('update rate_limits set hits = 20');
+    expect((await fail('Bearer x')).status).toBe(429);
+    const other = createApp(database.ctx);
+    const failThere = async () => (await supertest(other).get(`${base}/whoami`).set({ authorization: 'Bearer x' })).status;
+    expect((await statementsOf(failThere)).length).toBe(1);
+    expect(await statementsOf(failThere)).toEqual([]);
+    expect(await failThere()).toBe(429);
+    await forget(database.ctx);
+    expect([await failThere(), (await fail('Bearer x')).status]).toEqual([401, 401]);
   });
 
   it('counts by address: by X-Forwarded-For only behind a trusted proxy, IPv6 by its network', async () => {

@@ -42,7 +42,7 @@ afterAll(async () => {
 const identified = (given: { authorization?: string; session?: string }): Promise<Caller> =>
   identify(
     site.ctx,
-    { authorization: given.authorization, session: given.session, organization: undefined },
+    { authorization: given.authorization, sessions: given.session === undefined ? [] : [given.session], organization: undefined },
     createTokenVerifier(site.ctx.settings.oidc, site.ctx),
   );
 

@@ -113,9 +113,18 @@ describe('a session', () => {
     expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED']);
   });
 
-  it('401 for two different cookies, because another subdomain may have set one', async () => {
+  it('of two cookies the valid one counts, because a sibling domain may have set the other; 401 for two valid ones', async () => {
     const [mine, other] = [await signedIn(), await signedIn()];
     const asking = (cookie: string) => supertest(app).get(`${base}/whoami`).set('cookie', cookie);
+    for (const planted of ['x', 'a'.repeat(43), 'é'.repeat(43), '']) {
+      const cookies = [`portal_session=${mine.token}`, `portal_session=${encodeURIComponent(planted)}`];
+      for (const cookie of [cookies, cookies.toReversed()]) {
+        const answer = await asking(cookie.join('; '));
+        expect([planted, answer.status, answer.body.credential?.kind]).toEqual([planted, 200, 'session']);
+      }
+    }
+    const many = Array.from({ length: 100 }, (_, index) => `portal_session=${String(index).padStart(43, 'a')}`);
+    expect((await asking([...many, `portal_session=${mine.token}`].join('; '))).status).toBe(200);
     expect((await asking(`portal_session=${mine.token}; portal_session=${other.token}`)).status).toBe(401);
     expect((await asking(`portal_session=${mine.token}; portal_session=${mine.token}; x=1`)).status).toBe(200);
   });

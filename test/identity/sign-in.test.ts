@@ -10,6 +10,7 @@ import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { createLimitClock } from '../setup/rate-limits.ts';
 import { findStablePort } from '../setup/stable-port.ts';
 import { until } from '../setup/until.ts';
 
@@ -29,10 +30,13 @@ const person = (id: string, more: Partial<DemoPerson> = {}): string => {
   return id;
 };
 
+const { clock, forget } = createLimitClock({
+  now: () => new Date(Date.now() + aheadMs),
+  monotonicMs: () => performance.now() + aheadMs,
+});
 beforeAll(async () => {
   database = await testDatabase();
   admin = openKnex(database.address, null, 1);
-  const clock = { now: () => new Date(Date.now() + aheadMs), monotonicMs: () => performance.now() + aheadMs };
   const log = createLog('trace', { write: (line: string) => void lines.push(line) });
   organization = await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
   site = await startSignInSite({ ctx: { ...database.ctx, clock, log }, people });
@@ -42,7 +46,7 @@ afterAll(async () => {
   await admin.destroy();
   await database.close();
 });
-beforeEach(() => database.ctx.db.control.raw('delete from rate_limits'));
+beforeEach(() => forget(database.ctx));
 
 const sessions = async (): Promise<number> => Number((await admin('sessions').count<{ count: string }[]>())[0]?.count);
 const users = async (): Promise<string[]> =>
@@ -299,6 +303,14 @@ describe('400 at the callback', () => {
     expect(statuses.sort()).toEqual([302, 400, 400]);
     expect(await refusal(await replay())).toEqual([400, 'sign_in_expired']);
     expect(await sessions()).toBe(before + 1);
+  });
+
+  it('the cookie of this attempt counts, because a sibling domain may have set another', async () => {
+    const { browser, callback } = await attempt();
+    const { browser: other } = await attempt();
+    const [own, others] = [browser, other].map(({ jar }) => `portal_sign_in=${jar.get('portal_sign_in')?.value}`);
+    const cookie = [`portal_sign_in=planted`, others, own].join('; ');
+    expect((await fetch(callback, { headers: { cookie }, redirect: 'manual' })).status).toBe(302);
   });
 
   it('counts per address: 429 after the twentieth within a minute', async () => {

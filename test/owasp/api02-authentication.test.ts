@@ -10,14 +10,16 @@ import { addressOf, guardedRoutes } from '../contract/walk.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+import { createLimitClock } from '../setup/rate-limits.ts';
 
 let database: TestDatabase;
 let site: SignInSite;
 let organization: { id: string; ownerId: string };
 let key: string;
 let token: string;
+const { clock, forget: forgetLimits } = createLimitClock();
 beforeAll(async () => {
-  database = await testDatabase({ settings: { rateLimitPerMinute: 1_000_000 } });
+  database = await testDatabase({ settings: { rateLimitPerMinute: 1_000_000 }, clock });
   organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
   site = await startSignInSite({ ctx: database.ctx, people: [{ id: 'ada', email: 'ada@example.test', name: 'Ada', about: '' }] });
   key = (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret;
@@ -27,7 +29,7 @@ afterAll(async () => {
   await site.stop();
   await database.close();
 });
-const forget = () => database.ctx.db.control.raw('delete from rate_limits');
+const forget = () => forgetLimits(database.ctx);
 beforeEach(forget);
 
 const whoami = `${platformBase}/whoami`;

@@ -28,7 +28,7 @@ async function useKey() {
   const offered = { authorization: `Bearer ${readCredential('key', 'API key')}` };
   const { user, organization } = await fetchJson(`${serverPath}/whoami`, offered, explain);
   headers = offered;
-  showWho(`${user.name || user.email} at ${organization.name}`, {
+  showWho(`${user.name || user.email || 'API key'} at ${organization.name}`, {
     other: session === null ? 'Use another key' : 'Back to the session',
     isSession: false,
   });

@@ -20,7 +20,7 @@ export type ModelTool = {
 };
 
 export type ModelLimits = {
-  /** Maximum number of calls of the model; each but the last may call tools. */
+  /** Maximum number of calls of the model; each but the last may call tools, a limited number at once. */
   readonly steps: number;
   /** Maximum over all steps. */
   readonly outputTokens: number;
@@ -42,7 +42,7 @@ export type ModelRequest = {
   readonly signal: AbortSignal;
 };
 
-/** In tokens. Estimated from the number of characters when the provider doesn't report usage or the call was interrupted. */
+/** In tokens: whole numbers, never negative. Estimated when the provider's count is missing or impossible or the call was interrupted. */
 export type ModelUsage = { readonly inputTokens: number; readonly outputTokens: number };
 
 export type ModelEvent =

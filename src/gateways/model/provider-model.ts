@@ -1,12 +1,13 @@
 // Answers with a provider's model: calls it, runs the tools that it requests, and calls it again with their results, within the limits.
 // The loop is our own so that tokens, time and each tool's output are limited over all steps; the library handles the providers' formats.
-import { jsonSchema, type ModelMessage as LibraryMessage, streamText, type ToolSet, tool } from 'ai';
+import { jsonSchema, type ModelMessage as LibraryMessage, streamText, type TextStreamPart, type ToolSet, tool } from 'ai';
 import type { Clock } from '../../core/clock.ts';
 import { answerAborted, answerTimedOut, type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from './model.ts';
 import { answerCutOff, emptyAnswer, providerError } from './provider-errors.ts';
 import { createProviderFetch } from './provider-fetch.ts';
 import type { Provider } from './providers.ts';
 import { runTool } from './run-tool.ts';
+import { addUsage, estimateUsage, maxBytesPerToken, type Traffic, usableUsage } from './usage.ts';
 
 type ToolCall = { readonly id: string; readonly name: string; readonly input: unknown; readonly problem: string | undefined };
 type Step = { readonly calls: readonly ToolCall[]; readonly reason: 'complete' | 'declined'; readonly messages: readonly LibraryMessage[] };
@@ -17,24 +18,19 @@ type AnswerState = {
   readonly signal: AbortSignal;
   readonly tools: ToolSet;
   readonly messages: LibraryMessage[];
+  /** Of all completed steps. */
   usage: ModelUsage;
-  /** The text of the current step; `text` is that of all completed steps. */
-  stepText: string;
+  /** The text of all steps. */
   text: string;
+  /** The call of the model in progress. `isAnswered`: the provider has begun to answer it. */
+  call: (Traffic & { receivedBytes: number; isAnswered: boolean }) | undefined;
 };
 
-/** For estimates, when the provider doesn't report usage. */
-const charactersPerToken = 4;
-/** Higher than in any language: a provider that sends more text per token ignores the limit. */
-const maxCharactersPerToken = 40;
+/** Of one step. Each further call gets an error that the model can read. */
+const maxToolCalls = 16;
+const tooManyToolCalls = `Not run: a step may call at most ${maxToolCalls} tools. Call it again in the next step if it is still needed`;
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
-
-const estimateTokens = (characters: number): number => Math.ceil(characters / charactersPerToken);
-const addUsage = (a: ModelUsage, b: ModelUsage): ModelUsage => ({
-  inputTokens: a.inputTokens + b.inputTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-});
 
 /** Tools without `execute`: this file runs them, so that their output is limited and reported as events. */
 const toolSetOf = ({ tools }: ModelRequest): ToolSet =>
@@ -42,10 +38,15 @@ const toolSetOf = ({ tools }: ModelRequest): ToolSet =>
     tools.map(({ name, description, inputSchema }) => [name, tool({ description, inputSchema: jsonSchema(inputSchema) })]),
   );
 
-const estimateUsage = ({ request, messages, stepText }: AnswerState): ModelUsage => ({
-  inputTokens: estimateTokens(JSON.stringify([request.instructions, messages, request.tools]).length),
-  outputTokens: estimateTokens(stepText.length),
-});
+const sentBytes = ({ request, messages }: AnswerState): number =>
+  Buffer.byteLength(JSON.stringify([request.instructions, messages, request.tools]));
+
+/** The bytes that a part of a response adds to what the model has written. */
+function writtenBytes(part: TextStreamPart<ToolSet>): number {
+  if (part.type === 'text-delta' || part.type === 'reasoning-delta') return Buffer.byteLength(part.text);
+  if (part.type === 'tool-input-start') return Buffer.byteLength(part.id + part.toolName);
+  return part.type === 'tool-input-delta' ? Buffer.byteLength(part.delta) : 0;
+}
 
 const limitReached = (message: string): ModelError => new ModelError('limit-reached', message);
 
@@ -65,9 +66,14 @@ const outputLimitReached = (limits: ModelRequest['limits']): ModelError =>
 async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, undefined> {
   const { request, messages, provider, signal, tools } = state;
   const maxOutputTokens = tokensLeft(state);
-  state.stepText = '';
+  const call = { sentBytes: sentBytes(state), receivedBytes: 0, maxOutputTokens, isAnswered: false };
+  state.call = call;
   const result = streamText({
-    model: provider.languageModel(state.fetch),
+    model: provider.languageModel(async (input, init) => {
+      const response = await state.fetch(input, init);
+      call.isAnswered = response.ok;
+      return response;
+    }),
     system: request.instructions,
     messages,
     tools,
@@ -81,9 +87,10 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
   for await (const part of result.fullStream) {
     if (part.type === 'error') throw part.error;
     if (part.type === 'abort') throw signal.reason;
+    call.receivedBytes += writtenBytes(part);
+    if (call.receivedBytes > maxOutputTokens * maxBytesPerToken) throw outputLimitReached(request.limits);
     if (part.type === 'text-delta' && part.text !== '') {
-      state.stepText += part.text;
-      if (state.stepText.length > maxOutputTokens * maxCharactersPerToken) throw outputLimitReached(request.limits);
+      state.text += part.text;
       yield { type: 'text', text: part.text };
     } else if (part.type === 'tool-call') {
       calls.push({
@@ -94,14 +101,9 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
           part.invalid === true ? 'Invalid tool call: the tool must exist, and its input must be JSON that matches its schema' : undefined,
       });
     } else if (part.type === 'finish-step') {
-      const counted = estimateUsage(state);
-      state.usage = addUsage(state.usage, {
-        inputTokens: part.usage.inputTokens ?? counted.inputTokens,
-        outputTokens: part.usage.outputTokens ?? counted.outputTokens,
-      });
+      state.usage = addUsage(state.usage, usableUsage(part.usage, call));
+      state.call = undefined;
       ended = { reason: part.finishReason, hasReason: part.rawFinishReason !== undefined };
-      state.text += state.stepText;
-      state.stepText = '';
     }
   }
   if (ended === undefined || !ended.hasReason) throw answerCutOff();
@@ -110,16 +112,17 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
   return { calls, messages: assistantMessages, reason: ended.reason === 'content-filter' ? 'declined' : 'complete' };
 }
 
-/** Runs all tool calls of a step concurrently; reports their results and passes them to the model in the order of the calls. */
+/** Runs the tool calls of a step concurrently; reports their results and passes them to the model in the order of the calls. */
 async function* runToolCalls(
   { request, signal, messages }: AnswerState,
   calls: readonly ToolCall[],
 ): AsyncGenerator<ModelEvent, void, undefined> {
-  const running = calls.map(async ({ name, input, problem }) =>
-    problem === undefined
+  const running = calls.map(async ({ name, input, problem }, index) => {
+    const refusal = index < maxToolCalls ? problem : tooManyToolCalls;
+    return refusal === undefined
       ? runTool(request.tools, { name, input }, request.limits.toolOutputBytes, signal)
-      : { ok: false, output: problem },
-  );
+      : { ok: false, output: refusal };
+  });
   for (const { id, name, input } of calls) yield { type: 'tool-started', id, name, input };
   for (const [index, { id, name }] of calls.entries()) {
     const { ok, output } = (await abortable(running[index], signal)) ?? { ok: false, output: '' };
@@ -166,8 +169,8 @@ export function createProviderModel({ clock }: { readonly clock: Clock }, name: 
       tools: toolSetOf(request),
       messages: request.messages.map(({ role, content }) => ({ role, content })),
       usage: { inputTokens: 0, outputTokens: 0 },
-      stepText: '',
       text: '',
+      call: undefined,
     };
     try {
       yield* runSteps(state);
@@ -180,11 +183,14 @@ export function createProviderModel({ clock }: { readonly clock: Clock }, name: 
   return { name, answer, check: (signal) => check(answer, signal) };
 }
 
-/** Adds the usage so far; that of an interrupted step is estimated. */
-function withUsage(state: AnswerState, error: unknown): ModelError {
-  const failure = error instanceof ModelError ? error : providerError(error, state.provider.secrets);
-  const interrupted = state.stepText === '' ? { inputTokens: 0, outputTokens: 0 } : estimateUsage(state);
-  return new ModelError(failure.kind, failure.message, { usage: addUsage(state.usage, interrupted), cause: failure.cause });
+/** Adds the usage so far. That of an interrupted call is estimated; one that the provider refused or never received cost nothing. */
+function withUsage({ provider, signal, usage, call }: AnswerState, error: unknown): ModelError {
+  const failure = error instanceof ModelError ? error : providerError(error, provider.secrets);
+  const isCharged = call !== undefined && (call.isAnswered || signal.aborted);
+  return new ModelError(failure.kind, failure.message, {
+    usage: isCharged ? addUsage(usage, estimateUsage(call)) : usage,
+    cause: failure.cause,
+  });
 }
 
 const probe: Omit<ModelRequest, 'signal'> = {

@@ -7,7 +7,7 @@ import express, { type Request, type RequestHandler, type Response, Router } fro
 import type { Ctx } from '../../core/ctx.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
 import { cancelPaySession, findPaySession, type PaySession, payByCard } from '../../gateways/payments/sandbox/pay-session.ts';
-import { countGuess } from '../authenticate.ts';
+import type { FailureLimit } from '../failure-limit.ts';
 import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
 import { assetsVersion, readAsset, serveAssets } from './static-page.ts';
 
@@ -121,14 +121,14 @@ function comesFromHere(req: Request, publicUrl: string): boolean {
 
 const tokenOf = ({ params }: Request): string => String(params['token']);
 
-function createPages(ctx: Ctx, stylesheets: readonly string[]): Router {
+function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly string[]): Router {
   const refuse = (res: Response, status: number, heading: string, text: string): void => {
     setHeaders(res, undefined);
     res.status(status).type('html');
     res.send(document(heading, `    <h1>${heading}</h1>\n    <p>${text}</p>`, stylesheets));
   };
   const unknown = async (req: Request, res: Response): Promise<void> => {
-    await countGuess(ctx, req);
+    await failures.countGuess(req);
     refuse(res, 404, 'Unknown payment page', 'The address may be incomplete. Go back to where you started the payment.');
   };
 
@@ -167,8 +167,8 @@ function createPages(ctx: Ctx, stylesheets: readonly string[]): Router {
 }
 
 /** Mount `pages` at /pay/sandbox and `assets` at /pay-assets; `stylesheet` is the URL of the one that small pages share. */
-export function createSandboxPayPages(ctx: Ctx, stylesheet: string): { pages: Router; assets: RequestHandler } {
+export function createSandboxPayPages(ctx: Ctx, failures: FailureLimit, stylesheet: string): { pages: Router; assets: RequestHandler } {
   const assets = new Map([['pay.css', readAsset(path.join(folder, 'pay.css'))]]);
   const version = assetsVersion(assets);
-  return { pages: createPages(ctx, [stylesheet, `/pay-assets/${version}/pay.css`]), assets: serveAssets(assets, version) };
+  return { pages: createPages(ctx, failures, [stylesheet, `/pay-assets/${version}/pay.css`]), assets: serveAssets(assets, version) };
 }

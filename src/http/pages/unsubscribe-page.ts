@@ -3,7 +3,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
-import { countGuess } from '../authenticate.ts';
+import type { FailureLimit } from '../failure-limit.ts';
 import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
 
 /** `ended`: the organization removed the address from the list. */
@@ -80,14 +80,14 @@ function send(res: Response, found: LinkState | undefined, token: string, styles
 const tokenOf = ({ query }: Request): string => (typeof query['token'] === 'string' ? query['token'] : '');
 
 /** Mount it at /unsubscribe: GET and POST of the path itself, and POST of /undo, all with `?token=`. The request log omits the query. */
-export function createUnsubscribePages(ctx: Ctx, links: UnsubscribeLinks, stylesheet: string): Router {
+export function createUnsubscribePages(ctx: Ctx, failures: FailureLimit, links: UnsubscribeLinks, stylesheet: string): Router {
   const callerOf = (req: Request, res: Response): LinkCaller => ({ ip: req.ip ?? '', requestId: String(res.locals['requestId']) });
   const page =
     (find: (ctx: Ctx, token: string, caller: LinkCaller) => Promise<LinkState | undefined>): RequestHandler =>
     async (req, res) => {
       const token = tokenOf(req);
       const found = await find(ctx, token, callerOf(req, res));
-      if (found === undefined) await countGuess(ctx, req);
+      if (found === undefined) await failures.countGuess(req);
       send(res, found, token, stylesheet);
     };
   const pages = Router({ caseSensitive: true });

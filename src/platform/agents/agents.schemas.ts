@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { Id, Instant, longText, shortText } from '../../http/fields.ts';
+import { Id, Instant, longText, uniqueName } from '../../http/fields.ts';
 import { agentStatuses } from './agent-state.ts';
 
-const name = shortText(120);
+const name = uniqueName(120);
 const description = longText(1_000);
 const instructions = longText(8_000).describe("The organization's instructions to the model. They cannot extend what the agent can read");
 const model = z.string().min(1).max(220).describe('One of `GET /agents/models`');

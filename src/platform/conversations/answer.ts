@@ -10,7 +10,7 @@ import type { ToolCall } from './conversations.schemas.ts';
 import { chargeCredits, renewAnswerLease } from './credits.store.ts';
 import { findMessage, finishMessage, type MessageRow } from './messages.store.ts';
 import { creditsToCharge, limitsForCredits, maxCredits } from './price.ts';
-import { buildInstructions, estimateTokens } from './prompt.ts';
+import { buildInstructions } from './prompt.ts';
 import type { StartedAnswer } from './start-answer.ts';
 
 export type AnswerEvent = Exclude<ModelEvent, { type: 'finished' }>;
@@ -102,13 +102,6 @@ const explainFailure = (error: ModelError, { gone, stopping }: Signals): Pick<Ou
   return { status: 'failed', error: { code: error.kind, message: error.message } };
 };
 
-/** After a disconnect the provider may not have reported usage yet; the input is then estimated, because it was sent. */
-function usageOf(error: ModelError, request: ModelRequest, agent: StartedAnswer['agent'], { gone }: Signals): ModelUsage {
-  if (!gone.aborted || error.usage.inputTokens > 0 || agent.model === offlineModelName) return error.usage;
-  const texts = [request.instructions, JSON.stringify(request.tools), ...request.messages.map(({ content }) => content)];
-  return { ...error.usage, inputTokens: estimateTokens(...texts) };
-}
-
 async function runToOutcome(
   ctx: RequestCtx,
   started: StartedAnswer,
@@ -134,7 +127,7 @@ async function runToOutcome(
     const { status, error: reason } = explainFailure(error, signals);
     const isShort = error.kind === 'limit-reached' && running.credits < maxCredits(agent.model, ctx.settings.agents);
     const message = `${reason?.message ?? ''}${isShort ? `; only ${running.credits} credits were left this month` : ''}`;
-    return { status, error: { code: reason?.code ?? '', message }, usage: usageOf(error, request, agent, signals) };
+    return { status, error: { code: reason?.code ?? '', message }, usage: error.usage };
   }
 }
 

@@ -65,7 +65,3 @@ export function deriveTitle(content: string): string {
   const space = cut.lastIndexOf(' ');
   return `${(space > maxTitleCharacters / 2 ? cut.slice(0, space) : cut).trimEnd()}…`;
 }
-
-/** Estimates tokens from characters, for requests that the provider did not count. */
-export const estimateTokens = (...texts: readonly string[]): number =>
-  Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / charactersPerToken);

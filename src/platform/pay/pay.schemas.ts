@@ -53,12 +53,14 @@ export const PayConfig = z
   .meta({ id: 'PayConfig' });
 export type PayConfig = z.input<typeof PayConfig>;
 
-/** `z.url` accepts what a browser would drop or send elsewhere. */
+/** Checked as it was given: `z.url` drops some characters, and accepts what a browser would drop or send elsewhere. */
 const returnUrl = z
-  .url({ protocol: /^https?$/ })
+  .string()
   .max(2000)
   .refine((text) => !/[\p{Cc}\p{Cf}\p{Z}]/u.test(text), 'must not contain control characters, spaces or invisible characters')
-  .refine((text) => !/^https?:\/*[^/?#]*@/i.test(text), 'must not contain a user name or password');
+  .refine((text) => !/^https?:\/*[^/?#]*@/i.test(text), 'must not contain a user name or password')
+  .pipe(z.url({ protocol: /^https?$/ }))
+  .meta({ openapi: { type: 'string', format: 'uri', maxLength: 2000 } });
 export const CheckoutInput = z.strictObject({
   customerId: RecordId.describe("The customer's id in the ERP"),
   invoices: z

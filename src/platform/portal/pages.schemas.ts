@@ -12,7 +12,12 @@ const pageSize = z.int().min(1).max(maxPageSize).default(defaultPageSize);
 export const Block = z
   .discriminatedUnion('type', [
     z.strictObject({ type: z.literal('heading'), level: z.int().min(1).max(3), text: shortText(200) }),
-    z.strictObject({ type: z.literal('text'), markdown: longText(20_000).min(1).describe('CommonMark; HTML in it is shown as text') }),
+    z.strictObject({
+      type: z.literal('text'),
+      markdown: longText(20_000)
+        .min(1)
+        .describe('CommonMark; HTML in it is shown as text. Links are http, https, mailto or have no scheme'),
+    }),
     z.strictObject({
       type: z.literal('view'),
       viewId: Id.describe('A view that everyone in the organization can see'),
@@ -66,8 +71,8 @@ export const PortalPage = z
     published: z
       .object({ slug: z.string(), title: z.string(), blocks: z.array(Block) })
       .nullable()
-      .describe('The version that visitors see; null when the page is not published'),
-    problems: z.array(Problem).describe('Views and record types of the draft that do not exist'),
+      .describe('The version that visitors see, without forbidden links; null when the page is not published'),
+    problems: z.array(Problem).describe('Views and record types of the draft that do not exist, and forbidden links'),
   })
   .meta({ id: 'Page' });
 

@@ -9,9 +9,20 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
+import { escapeMarkdown, hasForbiddenLink } from './markdown-links.ts';
 import { type Block, maxPageBytes, type NewPage, type PagePatch, type PageSummary, type PortalPage } from './pages.schemas.ts';
 import * as store from './pages.store.ts';
 import { findSharedViews, unknownRecordTypeDetail, unknownViewDetail } from './targets.ts';
+
+const forbiddenLinkDetail = (path: string): ErrorDetail => ({
+  path,
+  code: 'forbidden_link',
+  message: 'Links and images may only have http, https or mailto addresses, or one without a scheme',
+});
+
+/** Pages published before such links were refused may have some: their text is shown without Markdown. */
+const withoutForbiddenLinks = (block: Block): Block =>
+  block.type === 'text' && hasForbiddenLink(block.markdown) ? { ...block, markdown: escapeMarkdown(block.markdown) } : block;
 
 async function problemsOf(tx: Tx, ctx: RequestCtx, blocks: readonly Block[], available: Available): Promise<ErrorDetail[]> {
   const viewIds = blocks.flatMap((block) => (block.type === 'view' ? [block.viewId] : []));
@@ -20,6 +31,7 @@ async function problemsOf(tx: Tx, ctx: RequestCtx, blocks: readonly Block[], ava
     if (block.type === 'view' && !views.has(block.viewId)) return [unknownViewDetail(`blocks[${index}].viewId`)];
     if (block.type === 'record-list' && !Object.hasOwn(available, block.recordType))
       return [unknownRecordTypeDetail(`blocks[${index}].recordType`)];
+    if (block.type === 'text' && hasForbiddenLink(block.markdown)) return [forbiddenLinkDetail(`blocks[${index}].markdown`)];
     return [];
   });
 }
@@ -30,7 +42,7 @@ async function assertBlocks(tx: Tx, ctx: RequestCtx, blocks: readonly Block[], a
       { path: 'blocks', code: 'too_big', message: `The blocks may take at most ${maxPageBytes} bytes` },
     ]);
   const details = await problemsOf(tx, ctx, blocks, available);
-  if (details.length > 0) throw invalid('The page shows views or record types that do not exist', details);
+  if (details.length > 0) throw invalid('The page shows what does not exist, or has forbidden links', details);
 }
 
 const toPageSummary = (row: store.PageSummaryRow): PageSummary => ({
@@ -51,7 +63,7 @@ async function readPortalPage(tx: Tx, ctx: RequestCtx, id: string, available: Av
   return {
     ...toPageSummary(row),
     blocks: row.blocks,
-    published: slug === null || title === null || blocks === null ? null : { slug, title, blocks },
+    published: slug === null || title === null || blocks === null ? null : { slug, title, blocks: blocks.map(withoutForbiddenLinks) },
     problems: await problemsOf(tx, ctx, row.blocks, available),
   };
 }
@@ -93,7 +105,7 @@ export const listPages = (ctx: RequestCtx, page: PageQuery, filter: store.PageFi
 /** Throws 404 when the organization has no such page. */
 export const getPage = (ctx: RequestCtx, id: string) => inPageTransaction(ctx, (tx, available) => readPortalPage(tx, ctx, id, available));
 
-/** Throws 422 for blocks that are too large or show what does not exist, a slug that is taken, or a full quota. */
+/** Throws 422 for blocks that are too large, show what does not exist or have forbidden links, a slug that is taken, or a full quota. */
 export const createPage = (ctx: RequestCtx, input: NewPage) =>
   inPageTransaction(ctx, async (tx, available) => {
     await assertBlocks(tx, ctx, input.blocks, available);
@@ -124,7 +136,7 @@ export const updatePage = (ctx: RequestCtx, id: string, { revision, status, slug
     return after;
   });
 
-/** Throws 404 for an unknown page, and 422 for a stale revision, blocks that show what does not exist, or a published slug. */
+/** Throws 404 for an unknown page, and 422 for a stale revision, blocks as in `createPage`, or a published slug. */
 export const publishPage = (ctx: RequestCtx, id: string, revision: number) =>
   inPageTransaction(ctx, async (tx, available) => {
     const { slug, blocks } = await lockAtRevision(tx, ctx, id, revision);

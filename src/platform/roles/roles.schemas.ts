@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { assignablePermissions, type Permission } from '../../core/permissions.ts';
-import { Id, Instant, longText, shortText } from '../../http/fields.ts';
+import { Id, Instant, longText, uniqueName } from '../../http/fields.ts';
 
 export const RoleParams = z.strictObject({ id: Id, roleId: Id });
 
@@ -10,8 +10,7 @@ const Permissions = z
   .refine((list) => new Set(list).size === list.length, 'must not repeat an entry')
   .describe('See GET /organizations/{id}/permissions');
 
-/** Two names that look the same must be the same: no invisible characters. */
-const roleName = shortText(60).refine((text) => !/\p{Cf}/u.test(text), 'must not contain invisible characters');
+const roleName = uniqueName(60);
 
 export const NewRole = z.strictObject({ name: roleName, description: longText(500).default(''), permissions: Permissions });
 export const RolePatch = z.strictObject({

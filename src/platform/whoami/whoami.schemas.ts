@@ -8,7 +8,11 @@ const RoleName = z.object({ id: z.string(), name: z.string() });
 
 export const WhoAmI = z
   .object({
-    user: z.object({ id: Id, email: z.string(), name: z.string() }),
+    user: z.object({
+      id: Id,
+      email: z.string().nullable().describe('Null for an API key that is restricted to versions or resources'),
+      name: z.string(),
+    }),
     organization: OrganizationName.describe('The active organization; its id is the tenant id of the public interface'),
     membership: z.object({ role: RoleName }),
     permissions: z.array(z.string()),

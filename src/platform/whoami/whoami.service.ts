@@ -1,5 +1,5 @@
 // The caller, their sessions and their organizations. An ended session is refused at its next request, because each request looks it up.
-import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
+import type { CallerCtx, Principal, RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { allPermissions } from '../../core/permissions.ts';
 import { instant } from '../../http/fields.ts';
@@ -11,14 +11,21 @@ import { endSessions } from '../../identity/sign-in.ts';
 import { findMemberships } from '../../identity/users.store.ts';
 import { readMetrics } from './whoami.store.ts';
 
+/** A restricted key is often given to another company, which needs no address of the person who created it. */
+function describeUser({ user, isRestrictedKey }: Principal) {
+  if (!isRestrictedKey) return user;
+  // People whose name isn't known have their address as name.
+  return { ...user, email: null, name: user.name.toLowerCase() === user.email.toLowerCase() ? '' : user.name };
+}
+
 export async function describeCaller(ctx: RequestCtx) {
-  const { user, organization, role, permissions, credential } = ctx.principal;
+  const { organization, role, permissions, credential } = ctx.principal;
   const { storage, activeUsers, activeKeys, credits } = await readMetrics(ctx);
   const granted = ctx.settings.agentCreditsPerMonth;
   const { used, reserved, resetsAt } = credits;
   const agentCredits = { granted, used, remaining: Math.max(0, granted - used - reserved), resetsAt: instant(resetsAt) };
   return {
-    user,
+    user: describeUser(ctx.principal),
     organization,
     membership: { role },
     credential,

@@ -12,7 +12,7 @@ export async function readMetrics(ctx: TenantCtx) {
   const counted = await inTransaction(ctx, async (tx) => {
     const { rows } = await tx.raw<{ rows: Counted[] }>(
       `select (select count(*) from user_activity where organization_id = :id and month = date_trunc('month', now() at time zone 'UTC')::date) as active_users,
-              (select count(*) from api_keys where organization_id = :id and revoked_at is null and (expires_at is null or expires_at > now())) as active_keys`,
+              (select count(*) from api_keys where organization_id = :id and revoked_at is null and (least(expires_at, secret_ends_at) <= now()) is not true) as active_keys`,
       { id: ctx.organizationId },
     );
     const [row] = rows;

@@ -46,8 +46,8 @@ const mayImport: Record<string, Record<string, Access>> = {
   // Tools for agents, built on the route values and on the published versions.
   mcp: { core: 'all', http: 'all', platform: 'door', public: 'door' },
   'config.ts': { core: 'all' },
-  // Publications left unfinished by a stopped process are resumed at start-up; pending domains are checked again; subscriptions are sent,
-  // and ended through the links of their mails; the sandbox is a provider in the same process, with its clock.
+  // Publications left unfinished by a stopped process are resumed at start-up; ended secrets of API keys are reported; pending domains are
+  // checked again; subscriptions are sent, and ended through the links of their mails; the sandbox is a provider in the same process, with its clock.
   'app.ts': {
     core: 'all',
     http: 'all',
@@ -55,6 +55,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     platform: [
       'index.ts',
       'conversations/agent-work.ts',
+      'api-keys/report-secret-ends.ts',
       'api-schemas/publication.ts',
       'api-schemas/maintain-indexes.ts',
       'api-schemas/upgrade-warehouses.ts',
@@ -97,7 +98,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     'config.ts': 'all',
     'service.ts': 'all',
   },
-  'run-command.ts': { core: 'all', db: ['connect.ts'], 'config.ts': 'all' },
+  'run-command.ts': { core: 'all', db: ['unusable-database.ts'], 'config.ts': 'all' },
   'main.ts': { core: 'all', admin: 'door', 'config.ts': 'all', 'run-command.ts': 'all', 'service.ts': 'all' },
 };
 
@@ -266,17 +267,28 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
     'idempotency.ts': ['idempotency.store.ts', 'route'],
     'request-log.ts': ['driver', 'loggable-path.ts', 'pending-headers.ts', 'route', 'served.ts'],
     'cookies.ts': [],
-    'authenticate.ts': ['cookies.ts', 'errors.ts', 'rate-limit.ts'],
+    'caller-address.ts': [],
+    'failure-limit.ts': ['caller-address.ts', 'rate-limit.ts'],
+    'authenticate.ts': ['caller-address.ts', 'cookies.ts', 'errors.ts', 'failure-limit.ts'],
     'event-stream.ts': ['authenticate.ts', 'errors.ts', 'route', 'topic-notifications.ts'],
     // The Node.js server below the application.
     server: ['driver', 'errors.ts'],
     // HTML.
-    pages: ['authenticate.ts', 'errors.ts'],
-    'sign-in.ts': ['authenticate.ts', 'cookies.ts', 'errors.ts', 'pages', 'rate-limit.ts', 'route'],
+    pages: ['errors.ts', 'failure-limit.ts'],
+    'sign-in.ts': ['authenticate.ts', 'caller-address.ts', 'cookies.ts', 'errors.ts', 'failure-limit.ts', 'pages', 'route'],
     // The readers of routes: OpenAPI, Express, MCP.
     openapi: ['errors.ts', 'fields.ts', 'page.ts', 'route'],
-    'router.ts': ['authenticate.ts', 'download.ts', 'event-stream.ts', 'idempotency.ts', 'rate-limit.ts', 'route', 'served.ts'],
-    'mcp.ts': ['authenticate.ts', 'rate-limit.ts', 'route', 'router.ts'],
+    'router.ts': [
+      'authenticate.ts',
+      'download.ts',
+      'event-stream.ts',
+      'failure-limit.ts',
+      'idempotency.ts',
+      'rate-limit.ts',
+      'route',
+      'served.ts',
+    ],
+    'mcp.ts': ['authenticate.ts', 'failure-limit.ts', 'rate-limit.ts', 'route', 'router.ts'],
   },
   'src/platform/pay': {
     // What is stored of payments and of the configuration.

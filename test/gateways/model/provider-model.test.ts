@@ -158,6 +158,63 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     expect(sentToModel.length).toBeLessThan(8_000);
   });
 
+  it('gets at most 16 tool calls of a step run; each further one gets an error that it can read', async () => {
+    let runs = 0;
+    const count = tool('count', async () => `run ${(runs += 1)}`);
+    const calls = Array.from({ length: 300 }, (_, index) => ({ call: { id: `a${index}`, name: 'count', input: {} } }));
+    server.script(whole(dialect, calls, 'calls'), whole(dialect, [{ text: 'Done.' }]));
+    const events = await collect(dialect, { tools: [count], limits: { outputTokens: 5_000 } });
+    const ended = events.filter((event) => event.type === 'tool-ended');
+    expect([runs, ended.filter(({ ok }) => ok).length, ended.length]).toEqual([16, 16, 300]);
+    expect(new Set(ended.slice(16).map(({ output }) => output))).toEqual(new Set([expect.stringMatching(/^Not run: .* at most 16 tools/)]));
+    const sentToModel = JSON.stringify(server.asked[1]?.body['messages']);
+    expect([sentToModel.split('Not run: ').length - 1, sentToModel.includes('a299')]).toEqual([284, true]);
+    expect(events.at(-1)).toMatchObject({ type: 'finished', text: 'Done.' });
+  });
+
+  it.each([
+    ['negative', -1_000_000, -1_000_000],
+    ['zero', 0, 0],
+    ['fractions', 2_000.5, 99.5],
+    ['more than was sent and allowed', 1_000_000_000_000, 1_000_000_000_000],
+    ['no safe integers', 1e300, 1e300],
+  ])('is not believed when its counts are %s: the bytes count', async (_what, input, output) => {
+    server.script((res) => {
+      begin(res);
+      res.end(dialect.open(input) + dialect.part({ text: 'y'.repeat(400) }, 0) + dialect.close('stop', output, input));
+    });
+    const ended = (await collect(dialect, { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] })).at(-1);
+    if (ended?.type !== 'finished') throw new Error('the answer did not finish');
+    expect(ended.usage).toEqual({ inputTokens: expect.any(Number), outputTokens: 100 });
+    expect(Number.isInteger(ended.usage.inputTokens)).toBe(true);
+    // 8,000 bytes and at most 400 around them, four to a token.
+    expect(ended.usage.inputTokens).toBeGreaterThanOrEqual(2_000);
+    expect(ended.usage.inputTokens).toBeLessThanOrEqual(2_100);
+  });
+
+  it('costs what it received and wrote when it breaks off, tool calls included, and nothing when it refuses', async () => {
+    const long = { text: 'y'.repeat(400) };
+    const call = { call: { id: 'a1', name: 'count', input: { words: 'z'.repeat(400) } } };
+    const request = { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] } as const;
+    for (const [parts, outputTokens] of [
+      [[], 0],
+      [[long], 100],
+      [[call], 104],
+    ] as const) {
+      server.script((res) => {
+        begin(res);
+        res.end(dialect.open(100) + parts.map((part, index) => dialect.part(part, index)).join(''));
+      });
+      const { usage } = await failure(collect(dialect, request));
+      expect([usage.outputTokens >= outputTokens, usage.outputTokens <= outputTokens + 5]).toEqual([true, true]);
+      expect(usage.inputTokens).toBeGreaterThanOrEqual(2_000);
+    }
+    for (const code of [401, 404, 422]) {
+      server.script(status(code));
+      expect((await failure(collect(dialect, request))).usage).toEqual({ inputTokens: 0, outputTokens: 0 });
+    }
+  });
+
   it('is called again when it is busy or fails, after the requested wait', async () => {
     server.script(status(429, { 'retry-after': '0' }), status(500, { 'retry-after': '0' }), whole(dialect, [{ text: 'Now.' }]));
     expect((await collect(dialect)).at(-1)).toMatchObject({ type: 'finished', text: 'Now.' });
@@ -245,6 +302,25 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     expect((await failure(refused)).kind).toBe('refused-credentials');
     server.script(whole(dialect, []));
     expect((await failure(collect(dialect))).kind).toBe('malformed-answer');
+  });
+});
+
+describe('a model that counts no tokens', () => {
+  const finish = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n';
+  it.each([
+    ['reports no usage', ''],
+    ['reports an empty usage', 'data: {"choices":[],"usage":{}}\n\n'],
+    ['reports a usage of null', 'data: {"choices":[],"usage":null}\n\n'],
+    ['reports only a total', 'data: {"choices":[],"usage":{"total_tokens":7}}\n\n'],
+  ])('%s: the bytes count', async (_what, usage) => {
+    server.script((res) => {
+      begin(res);
+      res.end(`${openAiDialect.part({ text: 'y'.repeat(400) }, 0)}${finish}${usage}data: [DONE]\n\n`);
+    });
+    const ended = (await collect(openAiDialect, { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] })).at(-1);
+    if (ended?.type !== 'finished') throw new Error('the answer did not finish');
+    expect(ended.usage.outputTokens).toBe(100);
+    expect(ended.usage.inputTokens).toBeGreaterThanOrEqual(2_000);
   });
 });
 

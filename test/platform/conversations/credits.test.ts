@@ -1,7 +1,7 @@
 // Credits: exact under concurrent messages, reserved before an answer and charged after it, per month.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { anthropicDialect, whole } from '../../gateways/model/provider-server.ts';
+import { anthropicDialect, begin, openAiDialect, whole } from '../../gateways/model/provider-server.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { type AgentSite, type Company, inOrganization, ledgerOf, modelOf, openAgentSite, stalled } from './fixture.ts';
 
@@ -77,5 +77,26 @@ describe('the reservation', () => {
     expect(site.provider.asked[0]?.body['max_tokens']).toBe(100);
     expect(await creditsOf(company)).toMatchObject({ used: granted, remaining: 0 });
     expect((await ask(generous, conversationId)).status).toBe(403);
+  });
+});
+
+describe.each([anthropicDialect, openAiDialect])('a usage of $provider that cannot be', (other) => {
+  it.each([
+    ['negative', -1_000_000],
+    ['zero', 0],
+    ['a fraction', 100.5],
+    ['beyond any column', 1_000_000_000_000],
+  ])('%s: the answer is stored, costs at least one credit and at most the reserved ones', async (_what, tokens) => {
+    const company = await site.company();
+    const { conversationId } = await company.converse(modelOf(other));
+    site.provider.script((res) => {
+      begin(res);
+      res.end(other.open(tokens) + other.part({ text: 'Seven.' }, 0) + other.close('stop', tokens, tokens));
+    });
+    const { status, body } = await ask(company, conversationId);
+    expect([status, body.message?.status, body.message?.credits]).toEqual([201, 'complete', 1]);
+    expect(await creditsOf(company)).toMatchObject({ granted, used: 1, remaining: granted - 1 });
+    const [entry] = await ledgerOf(site.ctx, company.id);
+    expect([entry?.credits, Number(entry?.input_tokens) > 1_000, entry?.output_tokens]).toEqual([1, true, 2]);
   });
 });

@@ -153,6 +153,26 @@ describe('POST /pay/checkout', () => {
     ]);
     const domain = { id: createId(), organization_id: desk.ctx.organizationId, hostname: 'acme.example', verification_value: 'x' };
     await desk.sql((tx) => tx('domains').insert({ ...domain, status: 'verified', verified_at: tx.fn.now() }));
+    for (const address of [
+      'https://user@shop.acme.example/',
+      'https://user:secret@shop.acme.example/',
+      'https://@shop.acme.example/',
+      'https://evil.example@shop.acme.example/',
+      'http://user@127.0.0.1:1/',
+      'https://shop.acme.example/\u0000',
+      'https://shop.acme.example/\r\nSet-Cookie: a=b',
+      'https://shop.acme.example/a\tb',
+      'https://shop.acme.example/a b',
+      ' https://shop.acme.example/',
+      'https://shop.acme\u200b.example/',
+      'https://shop.acme.example/\u202e',
+      'javascript:alert(1)//https://shop.acme.example/',
+      'data:text/html,x',
+    ])
+      for (const name of ['successUrl', 'cancelUrl']) {
+        const answer = await tryCheckOut([{ recordId: id }], { [name]: address });
+        expect([address, answer.status, problemsOf(answer)[0]?.[0]]).toEqual([address, 422, name]);
+      }
     const own = { successUrl: 'https://shop.acme.example/paid', cancelUrl: 'https://acme.example' };
     expect((await tryCheckOut([{ recordId: id, amount: '1' }], own)).status).toBe(201);
     expect((await tryCheckOut([{ recordId: id }], { ...own, cancelUrl: 'https://notacme.example' })).status).toBe(422);

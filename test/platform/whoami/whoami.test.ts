@@ -40,6 +40,26 @@ describe('GET /whoami', () => {
     });
   });
 
+  it('shows a key that is restricted to versions or resources no e-mail address', async () => {
+    const unnamed = await makeOrganization(database.ctx, { ownerEmail: 'grace@example.test' });
+    const named = await makeOrganization(database.ctx, { ownerEmail: 'alan@example.test' });
+    await database.ctx.db.control.transaction(async (tx) => {
+      await tx.raw("select set_config('portal.user_id', ?, true)", [named.ownerId]);
+      await tx('users').where({ id: named.ownerId }).update({ name: 'Alan' });
+    });
+    for (const scopes of [{ versions: ['v1'] }, { resources: ['invoices'] }, { versions: ['v1'], permissions: ['write'] }])
+      for (const [{ id, ownerId }, name] of [
+        [unnamed, ''],
+        [named, 'Alan'],
+      ] as const) {
+        const answer = await apiOf(app, (await makeKey(database.ctx, id, scopes)).secret)('get', '/whoami');
+        expect([answer.status, answer.body.user]).toEqual([200, { id: ownerId, email: null, name }]);
+        expect(answer.text).not.toContain('@');
+      }
+    const whole = await apiOf(app, (await makeKey(database.ctx, named.id)).secret)('get', '/whoami');
+    expect(whole.body.user).toEqual({ id: named.ownerId, email: 'alan@example.test', name: 'Alan' });
+  });
+
   it('counts the active people of this month, the active keys and the stored records of this organization only', async () => {
     const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
     const key = await makeKey(database.ctx, mine.id);

@@ -1,0 +1,49 @@
+// The limit of failed authentications: 20 a minute for each network, counted in PostgreSQL for all processes. A process remembers the
+// networks that exceeded it until their minute ends; further failures from there get 429 without a statement to PostgreSQL. It never refuses
+// a valid credential, because failures are counted only after a credential has turned out to be invalid.
+import type { Request } from 'express';
+import { LRUCache } from 'lru-cache';
+import type { Ctx } from '../core/ctx.ts';
+import { AppError } from '../core/errors.ts';
+import { callerNetwork } from './caller-address.ts';
+import { countHits, rateLimitExceeded } from './rate-limit.ts';
+
+const maxFailuresPerMinute = 20;
+/** The one that was added first is forgotten when there are more; its next failure is counted in PostgreSQL again. */
+const maxRemembered = 10_000;
+
+export type FailureLimit = {
+  /** Counts a failed authentication. Resolves to `refusal` for the first 20 per minute and network, to a 429 after that. */
+  count(req: Request, refusal: AppError): Promise<AppError>;
+  /**
+   * Counts an unknown cookie or link token, which may be a guess. Rejects with 429 once its network has made too many; until then the
+   * caller may hold an old one and gets an ordinary response.
+   */
+  countGuess(req: Request): Promise<void>;
+};
+
+/** One for each process. `count` and `countGuess` reject with the database's error while it is unavailable. */
+export function createFailureLimit(ctx: Pick<Ctx, 'db' | 'clock'>): FailureLimit {
+  const exceeded = new LRUCache<string, true>({
+    max: maxRemembered,
+    ttlResolution: 0,
+    perf: { now: () => ctx.clock.monotonicMs() },
+  });
+
+  async function count(req: Request, refusal: AppError): Promise<AppError> {
+    const network = callerNetwork(req);
+    const rememberedMs = exceeded.getRemainingTTL(network);
+    if (rememberedMs > 0) return rateLimitExceeded(rememberedMs / 1_000);
+    const { hits, secondsLeft } = await countHits(ctx, `failed-authentication:${network}`);
+    if (hits <= maxFailuresPerMinute) return refusal;
+    exceeded.set(network, true, { ttl: secondsLeft * 1_000 });
+    return rateLimitExceeded(secondsLeft);
+  }
+  return {
+    count,
+    async countGuess(req) {
+      const counted = await count(req, new AppError('UNAUTHORIZED', 'Not known'));
+      if (counted.status === 429) throw counted;
+    },
+  };
+}

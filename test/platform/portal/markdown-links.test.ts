@@ -1,0 +1,101 @@
+// Links in the Markdown of pages: what a renderer could take for a link to anything but http, https and mailto is refused, and shown as
+// text where it was stored before.
+import type { Express } from 'express';
+import { lexer, type Token } from 'marked';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { createId } from '../../../src/core/id.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import type { Answer } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { type World, world } from '../members/world.ts';
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+  w = await world(database.ctx, app);
+});
+afterAll(() => database.close());
+
+const text = { type: 'text', markdown: 'Hello *you*' };
+const pathsOf = (details: { path: string; code: string }[] | undefined): string[] =>
+  (details ?? []).map(({ path, code }) => `${path} ${code}`);
+const refusalOf = ({ status, body }: Answer) => [status, pathsOf(body.error?.details)];
+const makePage = (markdown: string) =>
+  w.owner.api('post', '/portal/pages', { slug: `p-${createId()}`, title: 'x', blocks: [text, { type: 'text', markdown }] });
+
+describe('Markdown of a page', () => {
+  const forbidden = [
+    '[x](javascript:alert(1))',
+    '[x]( javascript:alert(1))',
+    '[x](\njavascript:alert(1))',
+    '[x](<javascript:alert(1)>)',
+    '[x](< javascript:alert(1)>)',
+    `[x](<${' '.repeat(400)}javascript:alert(1)>)`,
+    '[x](JaVaScRiPt:alert(1))',
+    '[x](java\tscript:alert(1))',
+    '[x](java\nscript:alert(1))',
+    '[x](\u0001javascript:alert(1))',
+    '[x](javascript&colon;alert(1))',
+    '[x](javascript&#58;alert(1))',
+    '[x](&#x6a;avascript:alert(1))',
+    '[x](javascript\\:alert(1))',
+    '[x](data:text/html;base64,PHNjcmlwdD4=)',
+    '[x](vbscript:x)',
+    '[x](file:///etc/passwd)',
+    '[x](ftp://example.test/)',
+    '![x](data:image/svg+xml;base64,x)',
+    '[![x](https://example.test/a.png)](javascript:alert(1))',
+    '<javascript:alert(1)>',
+    'Text <data:text/html,x> text',
+    '[x]\n\n[x]: javascript:alert(1)',
+    '[x]\n\n[x]:\njavascript:alert(1)',
+    '> - [x]: <javascript:alert(1)>',
+    'A paragraph.\n\n[a\\]b]: data:text/html,x',
+  ];
+
+  it.each(forbidden)('422 for a link to anything but http, https and mailto: %j', async (markdown) => {
+    expect(refusalOf(await makePage(markdown))).toEqual([422, ['blocks[1].markdown forbidden_link']]);
+    const { id } = (await makePage('Kept')).body;
+    const changed = await w.owner.api('patch', `/portal/pages/${id}`, { blocks: [text, { type: 'text', markdown }] });
+    expect(refusalOf(changed)).toEqual([422, ['blocks[1].markdown forbidden_link']]);
+  });
+
+  it('is accepted otherwise', async () => {
+    for (const markdown of [
+      'Open [Mon–Fri]: 9:00–17:00, at 10:30 <a:b> & a < b: yes. See note: (javascript: is a word)',
+      '[a](https://example.test/x?y=a:b "Title: yes") [b](HTTP://example.test) [c](mailto:billing@acme.example)',
+      '[d](/invoices/1) [e](#top) [f](?page=2) [g](terms) [h]() ![i](https://example.test/i.png)',
+      '<https://example.test/> <billing@acme.example> <mailto:billing@acme.example>',
+      '[j]\n\n[j]: https://example.test/j\n[k]: /k "Title: k"',
+      '# Heading\n\n- [ ] list\n\n| a | b |\n|---|---|\n| 1:2 | `c:d` |',
+    ]) {
+      expect([markdown, (await makePage(markdown)).status]).toEqual([markdown, 201]);
+    }
+  });
+
+  it('with forbidden links from before they were refused is plain text for visitors, and cannot be published again', async () => {
+    const { id } = (await makePage('Old')).body;
+    await w.owner.api('post', `/portal/pages/${id}/publish`, { revision: 1 });
+    const markdown = 'See [*this*](javascript:alert(1)) & <data:text/html,x>\n\n[a]: javascript:b';
+    const stored = JSON.stringify([text, { type: 'text', markdown }]);
+    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+      tx('portal_pages').where({ id }).update({ blocks: stored, published_blocks: stored }),
+    );
+    const { status, body } = await w.owner.api('get', `/portal/pages/${id}`);
+    expect([status, body.blocks[1].markdown]).toEqual([200, markdown]);
+    expect(body.published.blocks[0]).toEqual(text);
+    const shown: string = body.published.blocks[1].markdown;
+    expect(shown.replaceAll('\\', '')).toBe(markdown);
+    const typesOf = (tokens: readonly Token[]): string[] =>
+      tokens.flatMap((token) => [token.type, ...('tokens' in token ? typesOf(token.tokens ?? []) : [])]);
+    expect([...new Set(typesOf(lexer(shown)))].sort()).toEqual(['escape', 'paragraph', 'space', 'text']);
+    expect(pathsOf(body.problems)).toEqual(['blocks[1].markdown forbidden_link']);
+    const again = await w.owner.api('post', `/portal/pages/${id}/publish`, { revision: 1 });
+    expect(refusalOf(again)).toEqual([422, ['blocks[1].markdown forbidden_link']]);
+    expect((await w.owner.api('patch', `/portal/pages/${id}`, { title: 'New' })).status).toBe(200);
+  });
+});
