@@ -109,6 +109,7 @@ describe('the whole application', () => {
     'cross-origin-opener-policy',
     'cross-origin-resource-policy',
     'origin-agent-cluster',
+    'permissions-policy',
     'referrer-policy',
     'strict-transport-security',
     'x-content-type-options',
