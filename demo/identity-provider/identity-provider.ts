@@ -3,7 +3,7 @@
 // credentials).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import Provider, { type ClientMetadata, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { readScope } from '../../src/core/permissions.ts';
 import type { ClientStore } from './client-store.ts';
 import { handleInteraction } from './interaction.ts';
@@ -62,6 +62,12 @@ const sendHtml = (ctx: KoaContextWithOIDC, policy: string, body: string): void =
   ctx.type = 'html';
   ctx.body = body;
 };
+
+/** Clients that register themselves act for a person who signs in; only the agent gets tokens without one. */
+function assertNotAnAgent(_ctx: unknown, _name: string, _value: unknown, metadata: ClientMetadata): void {
+  if (metadata.client_id === agentId || metadata.grant_types?.includes('client_credentials') !== true) return;
+  throw new errors.InvalidClientMetadata('grant_types must not contain client_credentials');
+}
 
 const claimsOf = ({ id, email, name, emailVerified = true }: DemoPerson) => ({ sub: id, email, email_verified: emailVerified, name });
 
@@ -124,6 +130,10 @@ async function findGrant({ oidc: { provider, client, account, result } }: KoaCon
   return grant;
 }
 
+/** Whether the person allowed reading only: the scope restricts tokens, so a client that leaves it out later must not get rid of it. */
+const readsOnly = (grant: KoaContextWithOIDC['oidc']['entities']['Grant']): boolean =>
+  Object.keys(grant?.resources ?? {}).some((resource) => grant?.getResourceScope(resource).split(' ').includes(readScope));
+
 function configurationOf(context: ProviderContext): Configuration {
   const { people, secrets, clients, agentFor, nowMs, portalUrl } = context;
   const find = (id: string | undefined) => people.find((person) => person.id === id);
@@ -131,6 +141,7 @@ function configurationOf(context: ProviderContext): Configuration {
   return {
     adapter: createMemoryAdapter(nowMs, clients),
     clients: clientsOf(context),
+    extraClientMetadata: { properties: ['grant_types'], validator: assertNotAnAgent },
     features: featuresOf(context),
     jwks: { keys: [secrets.signingKey] },
     cookies: { keys: [secrets.cookieKey] },
@@ -154,8 +165,9 @@ function configurationOf(context: ProviderContext): Configuration {
     },
     formats: {
       customizers: {
-        jwt: (_ctx, token, jwt) => {
+        jwt: ({ oidc }, token, jwt) => {
           if (token.kind === 'ClientCredentials') jwt.payload['sub'] = agentFor;
+          else if (readsOnly(oidc.entities.Grant)) jwt.payload['scope'] = readScope;
         },
       },
     },

@@ -3,9 +3,9 @@
 
 const uuid = '[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}';
 /** Shorter than any token or key, or words, or a UUID. */
-const harmless = `(?:[A-Za-z0-9._~-]{0,24}|[a-z]+(?:[-._][a-z]+)*|${uuid})`;
-const harmlessSegment = new RegExp(`^${harmless}$`);
-const harmlessPath = new RegExp(`^(?:/${harmless})*$`);
+const harmlessSegment = new RegExp(`^(?:[A-Za-z0-9._~-]{0,24}|[a-z]+(?:[-._][a-z]+)*|${uuid})$`);
+/** Short segments only. A pattern with several ways to match one segment would try every combination of them: callers choose the path. */
+const shortSegments = /^(?:\/[A-Za-z0-9._~-]{0,24})*$/;
 
 const maxLength = 512;
 
@@ -13,7 +13,7 @@ const maxLength = 512;
 export function loggablePath(url: string): string {
   const queryAt = url.search(/[?#]/);
   const path = queryAt === -1 ? url : url.slice(0, queryAt);
-  if (path.length <= maxLength && harmlessPath.test(path)) return path;
+  if (path.length <= maxLength && shortSegments.test(path)) return path;
   return path
     .split('/')
     .map((segment) => (segment.length <= 64 && harmlessSegment.test(segment) ? segment : '…'))

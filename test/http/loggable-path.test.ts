@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createLog } from '../../src/core/log.ts';
 import { createSecretToken } from '../../src/core/secret-token.ts';
+import { loggablePath } from '../../src/http/loggable-path.ts';
 import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -90,4 +91,16 @@ it('paths without secrets are logged as they are', async () => {
 
 it('a long path is cut', async () => {
   expect(pathIn(await logOf(`/${'a/'.repeat(2_000)}`)).length).toBeLessThanOrEqual(512);
+});
+
+it.each([
+  ['many short segments', `${'/a'.repeat(24)}/%`],
+  ['many words', `${'/a-b'.repeat(24)}/%`],
+  ['many UUIDs', `${`/${randomUUID()}`.repeat(12)}/%`],
+  ['one long segment of words', `/${'a-'.repeat(250)}%`],
+  ['as many segments as a request may have', '/a'.repeat(8_000)],
+])('a path takes no time that grows exponentially: %s', (_name, path) => {
+  const startedMs = performance.now();
+  loggablePath(path);
+  expect(performance.now() - startedMs).toBeLessThan(100);
 });

@@ -95,6 +95,29 @@ describe('a client that registers itself', () => {
     expect(new URL(refused).searchParams.get('error')).toBe('access_denied');
   });
 
+  it('only reads when it asks for another token without the scope that the person allowed', async () => {
+    const auth = selfRegistering();
+    auth.kept.client = await register(site.provider.issuer, {
+      ...auth.clientMetadata,
+      grant_types: ['authorization_code', 'refresh_token'],
+    });
+    const asked = await authorizationUrl({ scope: 'openid portal:read' }, auth);
+    const callback = await openBrowser().throughProvider(asked.href, 'person', callbackPath);
+    await openMcpClient(url, auth).transport.finishAuth(new URL(callback).searchParams);
+    const response = await fetch(`${site.provider.issuer}/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        client_id: auth.kept.client.client_id,
+        refresh_token: auth.kept.tokens?.refresh_token ?? '',
+        scope: 'openid',
+        resource: url,
+      }),
+    });
+    const { access_token: token } = (await response.json()) as { access_token?: string };
+    expect(claimsOf(token)).toMatchObject({ sub: 'person', scope: 'portal:read' });
+  });
+
   it('needs consent each time, on a page that names it and may lead to its address only', async () => {
     const { browser, client } = await signInMcpClient(url, 'person');
     await client.close();
@@ -149,6 +172,15 @@ describe('a client that registers itself', () => {
 });
 
 describe('the provider', () => {
+  it('gives no tokens without a person to clients that registered themselves', async () => {
+    const response = await fetch(`${site.provider.issuer}/reg`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ redirect_uris: [], response_types: [], grant_types: ['client_credentials'] }),
+    });
+    expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ error: 'invalid_client_metadata' })]);
+  });
+
   it('keeps registered clients across restarts, the latest hundred', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'portal-clients-'));
     const secrets = await createIdentityProviderSecrets();

@@ -7,7 +7,7 @@ import { answerCutOff, emptyAnswer, providerError } from './provider-errors.ts';
 import { createProviderFetch } from './provider-fetch.ts';
 import type { Provider } from './providers.ts';
 import { runTool } from './run-tool.ts';
-import { addUsage, estimateUsage, maxBytesPerToken, type Traffic, usableUsage } from './usage.ts';
+import { addUsage, estimateUsage, maxBytesPerToken, responseLimit, type Traffic, usableUsage } from './usage.ts';
 
 type ToolCall = { readonly id: string; readonly name: string; readonly input: unknown; readonly problem: string | undefined };
 type Step = { readonly calls: readonly ToolCall[]; readonly reason: 'complete' | 'declined'; readonly messages: readonly LibraryMessage[] };
@@ -28,6 +28,8 @@ type AnswerState = {
 
 /** Of one step. Each further call gets an error that the model can read. */
 const maxToolCalls = 16;
+/** A step with more ends the answer: each call, run or not, is reported, stored, and sent to the model again. */
+const maxListedCalls = 400;
 const tooManyToolCalls = `Not run: a step may call at most ${maxToolCalls} tools. Call it again in the next step if it is still needed`;
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
@@ -93,6 +95,7 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
       state.text += part.text;
       yield { type: 'text', text: part.text };
     } else if (part.type === 'tool-call') {
+      if (calls.length === maxListedCalls) throw limitReached(`The model called more than ${maxListedCalls} tools in one step`);
       calls.push({
         id: part.toolCallId,
         name: part.toolName,
@@ -164,7 +167,7 @@ export function createProviderModel({ clock }: { readonly clock: Clock }, name: 
     const state: AnswerState = {
       request,
       provider,
-      fetch: createProviderFetch(clock, clock.monotonicMs() + request.limits.timeMs),
+      fetch: createProviderFetch(clock, clock.monotonicMs() + request.limits.timeMs, responseLimit(request.limits.outputTokens)),
       signal: AbortSignal.any([request.signal, timeout, abandoned.signal]),
       tools: toolSetOf(request),
       messages: request.messages.map(({ role, content }) => ({ role, content })),

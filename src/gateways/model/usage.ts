@@ -6,6 +6,14 @@ import type { ModelUsage } from './model.ts';
 const bytesPerToken = 4;
 /** Higher than in any language: a provider that counts fewer tokens, or sends more bytes than its limit of tokens allows, is wrong. */
 export const maxBytesPerToken = 100;
+/** Of a response on its way: each token may come in an event of its own. */
+const maxEventBytes = 2_000;
+const minResponseBytes = 1024 * 1024;
+const maxResponseBytes = 64 * 1024 * 1024;
+/** How many bytes the response to one call may have, with everything around what the model wrote. */
+export const responseLimit = (maxOutputTokens: number): number =>
+  Math.min(maxResponseBytes, minResponseBytes + maxOutputTokens * maxEventBytes);
+
 /** What a provider may add to a request, such as instructions for tools. All other tokens have at least one byte. */
 const maxAddedTokens = 4_000;
 

@@ -1,4 +1,5 @@
 // The real provider adapters over HTTP, against servers that use the providers' formats.
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { AppError } from '../../../src/core/errors.ts';
@@ -170,6 +171,33 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     const sentToModel = JSON.stringify(server.asked[1]?.body['messages']);
     expect([sentToModel.split('Not run: ').length - 1, sentToModel.includes('a299')]).toEqual([284, true]);
     expect(events.at(-1)).toMatchObject({ type: 'finished', text: 'Done.' });
+  });
+
+  it('ends when a step calls more tools than can be reported, before any of them runs', async () => {
+    let runs = 0;
+    const count = tool('count', async () => `run ${(runs += 1)}`);
+    const calls = Array.from({ length: 2_000 }, () => ({ call: { id: 'a', name: 'count', input: {} } }));
+    server.script(whole(dialect, calls, 'calls'), whole(dialect, [{ text: 'Done.' }]));
+    const error = await failure(collect(dialect, { tools: [count], limits: { outputTokens: 5_000 } }));
+    expect([error.kind, error.message]).toEqual(['limit-reached', 'The model called more than 400 tools in one step']);
+    expect([runs, server.asked.length]).toEqual([0, 1]);
+  });
+
+  it.each([
+    ['one endless line', 200, 'data: {"x":"', 'x'.repeat(65_536)],
+    ['endless comments', 200, '', ': still working\n\n'.repeat(4_096)],
+    ['an endless error', 400, '', 'x'.repeat(65_536)],
+  ])('may send a limited number of bytes, even as %s', async (_what, code, first, piece) => {
+    let sent = 0;
+    server.script(async (res) => {
+      res.writeHead(code, { 'content-type': 'text/event-stream' });
+      res.write(first);
+      for (const closed = once(res, 'close'); !res.destroyed && sent < 60_000_000; sent += piece.length)
+        if (!res.write(piece)) await Promise.race([once(res, 'drain'), closed]);
+      res.end();
+    });
+    await failure(collect(dialect));
+    expect(sent).toBeLessThan(20_000_000);
   });
 
   it.each([

@@ -55,6 +55,11 @@ describe('Markdown of a page', () => {
     '[x]\n\n[x]:\njavascript:alert(1)',
     '> - [x]: <javascript:alert(1)>',
     'A paragraph.\n\n[a\\]b]: data:text/html,x',
+    '> [x](\n> javascript:alert(1))',
+    '- > > [x](\n  > > <javascript:alert(1)>)',
+    '> [x]:\n> javascript:alert(1)\n\n[x]',
+    '[a\\\nb]: javascript:alert(1)',
+    `[${'a'.repeat(1_100)}]: javascript:alert(1)`,
   ];
 
   it.each(forbidden)('422 for a link to anything but http, https and mailto: %j', async (markdown) => {
