@@ -12,11 +12,12 @@ import { withDatabase, withWorkspace } from './workspace.ts';
 const maxLagMs = 50;
 const invoices = '/api/public/v1/invoices';
 
-/** In the default order of the list: a page of 100 that fits into an answer, one of 73 MB that doesn't, and records of 4 MB. */
+/** In the default order of the list: a page of 100 that fits into an answer, one of 73 MB that doesn't, records of 4 MB, and a page of one text. */
 const sizes = [
   { from: 1, to: 100, bytes: 150_000 },
   { from: 101, to: 200, bytes: 730_000 },
   { from: 201, to: 220, bytes: 4_000_000 },
+  { from: 221, to: 240, bytes: 45_000 },
 ] as const;
 
 type Scenario = {
@@ -27,6 +28,7 @@ type Scenario = {
 };
 const bigPage = `${invoices}?pageSize=100`;
 const scenarios: readonly Scenario[] = [
+  { name: 'pages of 0.9 MB', paths: [`${invoices}?pageSize=20&page=12`], status: 200 },
   { name: 'pages of 15 MB', paths: [bigPage], status: 200 },
   { name: 'pages of 15 MB, gzip', paths: [bigPage], status: 200, headers: { 'Accept-Encoding': 'gzip' } },
   { name: 'refused pages of 73 MB', paths: [`${bigPage}&page=2`], status: 400 },
@@ -41,7 +43,7 @@ async function enlarge({ schema, table, records }: Invoices, admin: Pool): Promi
       `update ${schema}.${table} set f_memo = (select string_agg(md5(t.id::text || n) || 'é "quoted" 😀 ceramic lantern', '') from generate_series(1, ${Math.ceil(bytes / 68)}) as n)
        , f_trandate = date '2026-01-01' - t.id::int from ${schema}.${table} as t where t.id = ${table}.id and t.id between ${from} and ${to}`,
     );
-  await admin.query(`update ${schema}.${table} set f_trandate = date '2020-01-01' where id > 220 and id <= ${records}`);
+  await admin.query(`update ${schema}.${table} set f_trandate = date '2020-01-01' where id > 240 and id <= ${records}`);
 }
 
 type Setting = {
@@ -121,7 +123,7 @@ if (!/^[1-9]\d{0,2}$/.test(seconds)) {
 await withWorkspace((folder) =>
   withDatabase(
     folder,
-    { BODY_CACHE_MB: '0', RATE_LIMIT_PER_MINUTE: '100000', READ_TIMEOUT_MS: '60000', ENCRYPTION_KEY: undefined },
+    { BODY_CACHE_MB: '0', RATE_LIMIT_PER_MINUTE: '100000', ENCRYPTION_KEY: undefined },
     async ({ ctx, admin, address }) => {
       const [small, large] = [await loadInvoices(ctx, admin, 10_000), await loadInvoices(ctx, admin, 1_000)];
       await enlarge(large, admin);

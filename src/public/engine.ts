@@ -6,7 +6,7 @@ import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
 import type { Semaphore } from '../core/semaphore.ts';
 import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { createExportState } from './export/export-state.ts';
-import { createLargeReadQueue, createReadQueue, createSavedQueryQueue } from './load/admission.ts';
+import { createLargeReadQueues, createReadQueue, createSavedQueryQueue } from './load/admission.ts';
 import { createAnchorCache } from './read/anchors.ts';
 import { beingUpgraded } from './read/failures.ts';
 import { scanLimitWithoutTotal } from './read/ranges.ts';
@@ -74,7 +74,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     scanLimit: scanLimitWithoutTotal(settings),
     queue: reads,
     maxAnswerBytes: settings.maxAnswerBytes,
-    largeReads: createLargeReadQueue(settings),
+    ...createLargeReadQueues(settings),
     timeoutMs: settings.readTimeoutMs,
     updateSchema: createSchemaUpdates(ctx),
     statements: createStatementRunner(ctx.db.data, reads, cacheBytes.statements, undefined, cacheCounters.statements),

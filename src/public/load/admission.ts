@@ -31,9 +31,16 @@ export function createReadQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>):
 /** The records of each are in memory until the client has read them. */
 const maxLargeReads = 8;
 
-/** Queue for reads of large pages and records, which are held until their response is sent. */
-export const createLargeReadQueue = ({ publicLoad: { maxRequests, maxWaitMs } }: Pick<Ctx['settings'], 'publicLoad'>): Semaphore =>
-  createFairQueue({ maxRunning: maxLargeReads, maxWaiting: maxRequests, maxWaitMs, retryAfterSeconds }, 'large responses');
+/** Each may take a turn of the event loop with a piece of its records. */
+const maxLargeStatements = 2;
+
+/** Queues for reads of large pages and records: for those held until their response is sent, and for those coming from PostgreSQL. */
+export function createLargeReadQueues({ publicLoad, readTimeoutMs }: Pick<Ctx['settings'], 'publicLoad' | 'readTimeoutMs'>) {
+  const createQueue = (maxRunning: number, maxWaitMs: number): Semaphore =>
+    createFairQueue({ maxRunning, maxWaiting: publicLoad.maxRequests, maxWaitMs, retryAfterSeconds }, 'large responses');
+  // A statement ahead in the queue ends soon, unlike a client that doesn't read: the time limit of the whole read is enough.
+  return { largeReads: createQueue(maxLargeReads, publicLoad.maxWaitMs), largeStatements: createQueue(maxLargeStatements, readTimeoutMs) };
+}
 
 /** Queue for reads of saved queries, which no version declares and no index may serve: the other half of the connections stays free. */
 export function createSavedQueryQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>): Semaphore {

@@ -1,4 +1,5 @@
 // Which failures of PostgreSQL a read meets, and what the caller gets for them.
+import { DatabaseError } from 'pg';
 import { type AppError, unavailable } from '../../core/errors.ts';
 import { isConnectionLost as saysConnectionLost } from '../../db/driver/error-messages.ts';
 import { sqlState } from '../../db/pg-errors.ts';
@@ -15,8 +16,12 @@ export const isUndefinedObject = (error: unknown): boolean => undefinedObject.te
 /** Whether a column is missing: the table was replaced, or an older version of this service made it. */
 export const isUndefinedColumn = (error: unknown): boolean => sqlState(error) === '42703';
 
-/** Whether a statement failed because its records are too large for one text, see `boundedCount`. */
-export const isTooLarge = (error: unknown): boolean => sqlState(error) === numericOutOfRange;
+/**
+ * Whether a statement failed because its records are too large for one text, see `boundedCount`. Other values out of range come from other
+ * routines of PostgreSQL; no column is a float.
+ */
+export const isTooLarge = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.code === numericOutOfRange && error.routine === 'float_overflow_error';
 
 /** 503 with Retry-After: the tables of an older version of this service could not be upgraded, usually because they are locked. */
 export const beingUpgraded = (cause: unknown): AppError => unavailable('The data is being upgraded; try again', 10, cause);

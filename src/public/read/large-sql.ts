@@ -4,8 +4,9 @@ import type { OutputField } from '../version/compile.ts';
 import { recordColumns } from './render-sql.ts';
 
 /** More bytes of records than this don't leave PostgreSQL as one text. */
-export const maxTextBytes = 1024 * 1024;
-const pieceBytes = 256 * 1024;
+export const maxTextBytes = 512 * 1024;
+/** Short enough that the garbage collector frees their texts while they are young. */
+const pieceBytes = 32 * 1024;
 
 /**
  * Number of rows with the text `column`. Fails with `isTooLarge` as soon as the texts have more than `maxTextBytes` together, before further
@@ -56,6 +57,7 @@ walk(n, bytes, item) as (
 )`;
 }
 
+/** OFFSET 0 keeps PostgreSQL from storing the whole body with each piece. */
 export const piecesFrom = `taken left join lateral (
   select i as at, substring(body.bytes from i * ${pieceBytes} + 1 for ${pieceBytes}) as piece
-  from body cross join lateral generate_series(0, (length(body.bytes) - 1) / ${pieceBytes}) as i) as b on true`;
+  from body cross join lateral generate_series(0, (length(body.bytes) - 1) / ${pieceBytes}) as i offset 0) as b on true`;

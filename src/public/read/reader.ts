@@ -64,6 +64,8 @@ export type Reader = {
   readonly maxAnswerBytes: number;
   /** Reads of more than `maxTextBytes`, by organization: each holds its records in memory until they are sent. */
   readonly largeReads: Semaphore;
+  /** Those of them whose records are coming from PostgreSQL. */
+  readonly largeStatements: Semaphore;
   /** Takes over the permit of a large read until its records are sent; without it, the permit ends with the read. */
   readonly holdLarge?: (release: Release) => void;
   /** For a read as a whole. */

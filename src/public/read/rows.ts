@@ -1,8 +1,9 @@
 // Runs the statement of a read. Its state comes from the same statement and so from the same snapshot; when the statement was written for a
 // table that has since been replaced, it is written again for the one that is active now.
+import { megabyte } from '../../core/settings/values.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { asUnavailable, isUndefinedObject, timedOut, withOneRetry } from './failures.ts';
-import { maxTextBytes, type PieceRow } from './large-sql.ts';
+import type { PieceRow } from './large-sql.ts';
 import type { RecordPlan } from './plan.ts';
 import { cachedFreshness, currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow, stateKey } from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
@@ -16,7 +17,7 @@ export type RecordsText = string | readonly Buffer[];
 export const wholeText = (records: RecordsText): string => (typeof records === 'string' ? records : Buffer.concat(records).toString());
 
 /** A page that is parsed or copied as a whole holds the event loop meanwhile. */
-const maxWholeBytes = 4 * maxTextBytes;
+const maxWholeBytes = 4 * megabyte;
 
 /** For callers of `wholeText`: their pages are bounded more tightly. */
 export const textReader = (reader: Reader): Reader => ({ ...reader, maxAnswerBytes: Math.min(reader.maxAnswerBytes, maxWholeBytes) });
@@ -44,6 +45,7 @@ export function readRow<Row extends StateRow>(
   reader: Reader,
   recordType: string,
   write: (table: TableRef) => Statement,
+  way: 'run' | 'runInSteps' = 'run',
 ): Promise<Read<Row>> {
   const key = stateKey(reader, recordType);
   const schema = tenantSchema(reader.organizationId);
@@ -54,7 +56,7 @@ export function readRow<Row extends StateRow>(
     if (reader.progress?.isOver === true) throw timedOut();
     const startedMs = reader.clock.monotonicMs();
     try {
-      const rows = await withOneRetry(() => reader.statements.run<Row>(reader.organizationId, statement));
+      const rows = await withOneRetry(() => reader.statements[way]<Row>(reader.organizationId, statement));
       const [row] = rows;
       const read = freshnessOf(row);
       const seen = isSame(current, read) ? current : read;
@@ -67,14 +69,16 @@ export function readRow<Row extends StateRow>(
   });
 }
 
-/** As `readRow`, for statements whose records come in pieces. Takes a permit of the large reads, once for each read. */
+/** As `readRow`, for statements whose records come in pieces. Takes a permit of the large reads, once for each read, and few run at once. */
 export async function readPieces<Row>(
   reader: Reader,
   recordType: string,
   write: (table: TableRef) => Statement,
 ): Promise<{ row: Row & PieceRow; freshness: Freshness; pieces: readonly Buffer[] }> {
   await reader.progress?.acquireLarge();
-  const { row, rows, freshness } = await readRow<StateRow & PieceRow & Row>(reader, recordType, write);
+  const { row, rows, freshness } = await reader.largeStatements.run(reader.organizationId, () =>
+    readRow<StateRow & PieceRow & Row>(reader, recordType, write, 'runInSteps'),
+  );
   const found = rows.flatMap(({ at, piece }) => (at === null || piece === null ? [] : [{ at, piece }]));
   return { row, freshness, pieces: found.sort((a, b) => a.at - b.at).map(({ piece }) => piece) };
 }

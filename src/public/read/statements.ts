@@ -16,6 +16,8 @@ export type StatementRunner = {
    * that only mean that a prepared statement is stale or gone.
    */
   run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]>;
+  /** As `run`, with a few rows at a time from the database: of rows of many bytes, the event loop handles no more in one turn. */
+  runInSteps<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]>;
 };
 
 type Shape = { readonly name: string; readonly text: string; uses: number };
@@ -40,10 +42,10 @@ function createTexts(maxBytes: number, counter?: HitCounter): (statement: Statem
   };
 }
 
-type QueryNamed = <Row extends QueryResultRow>(client: PoolClient, shape: Shape, values: unknown[]) => Promise<Row[]>;
+type QueryRows = <Row extends QueryResultRow>(client: PoolClient, shape: Shape, values: unknown[]) => Promise<Row[]>;
 
 /** The returned function runs a statement prepared by name; a stale one is deallocated and run without its name. */
-function createNamedQueries(maxPerConnection: number): QueryNamed {
+function createNamedQueries(maxPerConnection: number): QueryRows {
   /** Names of the prepared statements of each connection, least recently used first. */
   const named = new WeakMap<PoolClient, Set<string>>();
   const deallocate = async (client: PoolClient, names: Set<string>, name: string): Promise<void> => {
@@ -69,6 +71,28 @@ function createNamedQueries(maxPerConnection: number): QueryNamed {
   };
 }
 
+const rowsPerFetch = 8;
+
+/** All rows come from one snapshot. */
+async function queryInSteps<Row extends QueryResultRow>(client: PoolClient, { text }: Shape, values: unknown[]): Promise<Row[]> {
+  await client.query('begin');
+  try {
+    await client.query(`declare large no scroll cursor for ${text}`, values);
+    const rows: Row[] = [];
+    for (let isOver = false; !isOver; ) {
+      const { rows: found } = await client.query<Row>(`fetch ${rowsPerFetch} from large`);
+      rows.push(...found);
+      isOver = found.length < rowsPerFetch;
+    }
+    await client.query('commit');
+    return rows;
+  } catch (error) {
+    // Fails when the connection is lost, which the error says.
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  }
+}
+
 /**
  * `maxTextBytes` bounds the cached texts, `maxPerConnection` the prepared statements of one connection. Running a statement rejects with
  * 503 when too many wait, and with the error of PostgreSQL.
@@ -82,12 +106,13 @@ export function createStatementRunner(
 ): StatementRunner {
   const shapeOf = createTexts(maxTextBytes, counter);
   const queryNamed = createNamedQueries(maxPerConnection);
-  const runOn = async <Row extends QueryResultRow>(shape: Shape, values: unknown[]): Promise<Row[]> => {
+  const query: QueryRows = async <Row extends QueryResultRow>(client: PoolClient, shape: Shape, values: unknown[]) =>
+    shape.uses > 1 ? queryNamed<Row>(client, shape, values) : (await client.query<Row>(shape.text, values)).rows;
+  const runOn = async <Row extends QueryResultRow>(shape: Shape, values: unknown[], queryRows: QueryRows): Promise<Row[]> => {
     const client = await pool.connect();
     let failure: unknown;
     try {
-      if (shape.uses > 1) return await queryNamed<Row>(client, shape, values);
-      return (await client.query<Row>(shape.text, values)).rows;
+      return await queryRows<Row>(client, shape, values);
     } catch (error) {
       failure = error;
       throw error;
@@ -96,10 +121,11 @@ export function createStatementRunner(
       client.release(failure !== undefined && !(failure instanceof DatabaseError));
     }
   };
-  return {
-    run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]> {
+  const runWith =
+    (queryRows: QueryRows) =>
+    <Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]> => {
       const shape = shapeOf(statement);
-      return queue.run(owner, () => runOn<Row>(shape, statement.values as unknown[]));
-    },
-  };
+      return queue.run(owner, () => runOn<Row>(shape, statement.values as unknown[], queryRows));
+    };
+  return { run: runWith(query), runInSteps: runWith(queryInSteps) };
 }

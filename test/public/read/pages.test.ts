@@ -282,3 +282,38 @@ describe('prepared statements', () => {
     }
   });
 });
+
+describe('rows that are fetched a few at a time', () => {
+  it('come in order and from one snapshot; a failed statement leaves the connection usable', async () => {
+    const { data } = database.ctx.db;
+    const only = await data.connect();
+    let isBroken = false;
+    const lent = {
+      query: only.query.bind(only),
+      release: (failure: boolean) => {
+        isBroken ||= failure;
+      },
+    };
+    const pool = { connect: async () => lent } as unknown as Pick<typeof data, 'connect'>;
+    const queue = createFairQueue({ maxRunning: 1, maxWaiting: 8, maxWaitMs: 10_000 }, 'reads');
+    const { run, runInSteps } = createStatementRunner(pool, queue, 100_000);
+    const statement = (text: string, values: readonly unknown[]) => ({ key: text, values, write: () => text });
+    const rowsUpTo = statement('select n, txid_current_snapshot()::text as at from generate_series(1, $1::int) as n order by n desc', [20]);
+    try {
+      for (const _again of [1, 2, 3]) {
+        const rows = await runInSteps<{ n: number; at: string }>('a', rowsUpTo);
+        expect(rows.map(({ n }) => n)).toEqual(Array.from({ length: 20 }, (_, index) => 20 - index));
+        expect(new Set(rows.map(({ at }) => at)).size).toBe(1);
+        const failing = statement('select 1 / (n - $1::int) as n from generate_series(1, 5) as n', [3]);
+        await expect(runInSteps('a', failing)).rejects.toMatchObject({ code: '22012' });
+        await expect(runInSteps('a', statement('select $1::int from absent', [1]))).rejects.toMatchObject({ code: '42P01' });
+        for (const count of [0, 1, 7, 8, 9, 16])
+          expect(await runInSteps('a', statement('select n from generate_series(1, $1::int) as n', [count]))).toHaveLength(count);
+        expect(await run('a', statement('select $1::int as n, txid_current_if_assigned() as tx', [7]))).toEqual([{ n: 7, tx: null }]);
+      }
+      expect(isBroken).toBe(false);
+    } finally {
+      only.release(true);
+    }
+  });
+});

@@ -5,6 +5,7 @@ import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKnex } from '../../../src/db/connect.ts';
 import { bindDocument, proveVersion, readAvailable, recordsOf, SchemaDocument } from '../../../src/public/index.ts';
+import { isTooLarge } from '../../../src/public/read/failures.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
@@ -134,6 +135,36 @@ describe('GET /{version}/{resource} with large records', () => {
     expect(gzipped.text).toBe(plain.text);
     await get(path, { 'if-none-match': String(plain.headers['etag']) }).expect(304);
     expect(gzipped.headers['etag']).not.toBe(plain.headers['etag']);
+  });
+
+  it('more large pages at once than may be read at once wait for one another', async () => {
+    const { publicLoad } = database.ctx.settings;
+    const patient = publicApp({
+      ...database.ctx,
+      settings: { ...database.ctx.settings, publicLoad: { ...publicLoad, maxWaitMs: 60_000 } },
+    });
+    const other = await makeKey(database.ctx, organizationId);
+    const ask = callerOf(patient, { secret: other.secret, organizationId });
+    const paths = [7, 14, 21, 28, 35, 42].map((id) => `/v1/invoices?id=${id}&id=49&id=56`);
+    const alone = await Promise.all(paths.slice(0, 1).map((path) => ask(path)));
+    const together = await Promise.all(paths.flatMap((path) => [ask(path), ask(path)]));
+    expect(together.map(({ status }) => status)).toEqual(Array(2 * paths.length).fill(200));
+    expect(together[0]?.text === alone[0]?.text && together[1]?.text === alone[0]?.text).toBe(true);
+    expect(together.flatMap(idsOf).sort()).toEqual([7, 14, 21, 28, 35, 42].flatMap((id) => [id, id, 49, 49, 56, 56].map(String)).sort());
+  });
+});
+
+describe('a statement that fails because a value is out of range', () => {
+  it.each([
+    ['select 1e308::float8 * 10', true],
+    ['select sum(n * 1e308::float8) from generate_series(1, 9) as n', true],
+    ['select 2147483647 + 1', false],
+    ["select '1e400'::float8", false],
+    ['select 10::numeric ^ 200000', false],
+  ])('is taken for too many bytes only when a float overflows: %s', async (statement, expected) => {
+    const error: unknown = await database.ctx.db.data.query(statement).catch((failure: unknown) => failure);
+    expect(error).toMatchObject({ code: '22003' });
+    expect(isTooLarge(error)).toBe(expected);
   });
 });
 
