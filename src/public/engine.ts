@@ -9,6 +9,7 @@ import { createExportState } from './export/export-state.ts';
 import { createLargeReadQueues, createReadQueue, createSavedQueryQueue } from './load/admission.ts';
 import { createAnchorCache } from './read/anchors.ts';
 import { beingUpgraded } from './read/failures.ts';
+import { createLargeReads } from './read/large-reads.ts';
 import { scanLimitWithoutTotal } from './read/ranges.ts';
 import type { Reader } from './read/reader.ts';
 import { createStatementRunner } from './read/statements.ts';
@@ -63,6 +64,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
   const { cacheBytes, cacheTtlMs } = settings;
   const reads = createReadQueue(ctx);
   const cacheCounters = Object.fromEntries(cacheNames.map((name) => [name, createHitCounter()])) as CacheCounters;
+  const { largeReads, largeStatements } = createLargeReadQueues(settings);
   const lookups = { maxBytes: cacheBytes.lookups, ttl: { clock, ms: cacheTtlMs } };
   const shared: Omit<Reader, 'organizationId'> = {
     db: ctx.db,
@@ -74,7 +76,8 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     scanLimit: scanLimitWithoutTotal(settings),
     queue: reads,
     maxAnswerBytes: settings.maxAnswerBytes,
-    ...createLargeReadQueues(settings),
+    largeReads: createLargeReads(clock, largeReads),
+    largeStatements,
     timeoutMs: settings.readTimeoutMs,
     updateSchema: createSchemaUpdates(ctx),
     statements: createStatementRunner(ctx.db.data, reads, cacheBytes.statements, undefined, cacheCounters.statements),

@@ -84,9 +84,10 @@ function sendIfNotModified({ exchange, endpoint }: ReadContext, freshness: Fresh
 /** The reader of this request, which keeps the permit of a large read until the response is sent or the client has gone. */
 export const readerFor = ({ reader, exchange: { res } }: ReadContext): Reader => ({
   ...reader,
-  holdLarge: (release) => {
-    if (res.closed) release();
-    else res.once('close', release);
+  holdLarge: (permit) => {
+    permit.sendWith(res);
+    if (res.closed) permit.release();
+    else res.once('close', permit.release);
   },
 });
 

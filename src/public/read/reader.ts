@@ -4,11 +4,12 @@ import type { Cache } from '../../core/cache.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Db } from '../../core/ctx.ts';
 import type { Log } from '../../core/log.ts';
-import type { Release, Semaphore } from '../../core/semaphore.ts';
+import type { Semaphore } from '../../core/semaphore.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { OutputField } from '../version/compile.ts';
 import type { AnchorCache } from './anchors.ts';
 import { asUnavailable, isUndefinedColumn, isUndefinedObject, notSynced, withOneRetry } from './failures.ts';
+import type { LargePermit, LargeReads } from './large-reads.ts';
 import { stateColumns, stateOf } from './sql.ts';
 import type { StatementRunner } from './statements.ts';
 import type { TotalCache } from './totals.ts';
@@ -63,11 +64,11 @@ export type Reader = {
   /** Bytes of records that a page of several may have. */
   readonly maxAnswerBytes: number;
   /** Reads of more than `maxTextBytes`, by organization: each holds its records in memory until they are sent. */
-  readonly largeReads: Semaphore;
+  readonly largeReads: LargeReads;
   /** Those of them whose records are coming from PostgreSQL. */
   readonly largeStatements: Semaphore;
   /** Takes over the permit of a large read until its records are sent; without it, the permit ends with the read. */
-  readonly holdLarge?: (release: Release) => void;
+  readonly holdLarge?: (permit: LargePermit) => void;
   /** For a read as a whole. */
   readonly timeoutMs: number;
   readonly progress?: ReadInProgress;

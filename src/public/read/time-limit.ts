@@ -1,6 +1,6 @@
 // Bounds a read as a whole: the time limit of a statement covers neither waits for connections nor the repetition of a statement.
-import type { Release } from '../../core/semaphore.ts';
 import { timedOut } from './failures.ts';
+import type { LargePermit } from './large-reads.ts';
 import type { Reader, ReadInProgress } from './reader.ts';
 
 /**
@@ -9,13 +9,13 @@ import type { Reader, ReadInProgress } from './reader.ts';
  */
 export async function withinTimeLimit<T>(reader: Reader, read: (reader: Reader) => Promise<T>): Promise<T> {
   const { largeReads, organizationId, holdLarge } = reader;
-  let release: Release | undefined;
+  let permit: LargePermit | undefined;
   const progress: ReadInProgress = {
     isOver: false,
     acquireLarge: async () => {
-      if (release !== undefined) return;
-      release = largeReads.tryAcquire(organizationId) ?? (await largeReads.acquire(organizationId));
-      holdLarge?.(release);
+      if (permit !== undefined) return;
+      permit = await largeReads.acquire(organizationId);
+      holdLarge?.(permit);
     },
   };
   const { promise: limit, reject } = Promise.withResolvers<never>();
@@ -25,7 +25,7 @@ export async function withinTimeLimit<T>(reader: Reader, read: (reader: Reader) 
   }, reader.timeoutMs);
   const reading = read({ ...reader, progress }).finally(() => {
     clearTimeout(timer);
-    if (holdLarge === undefined) release?.();
+    if (holdLarge === undefined) permit?.release();
   });
   return Promise.race([reading, limit]);
 }

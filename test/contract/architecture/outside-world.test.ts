@@ -20,6 +20,7 @@ describe('the outside world', () => {
       'src/http/server/connections.ts',
       'src/http/server/shutdown.ts',
       'src/public/export/copy-lines.ts',
+      'src/public/read/large-reads.ts',
       'src/templates/thread.ts',
     ]);
   });
