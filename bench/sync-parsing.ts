@@ -32,7 +32,7 @@ function createResponse(first: number, total: number): string {
 /** Seconds for `records` records. Rejects when the connector rejects a record. */
 export async function timeParsing(ctx: Ctx, records: number): Promise<number> {
   let text = '';
-  const fetch: GuardedFetch = async () => ({ status: 200, headers: { date: erpNow.toUTCString() }, text });
+  const fetch: GuardedFetch = async () => ({ status: 200, headers: { date: erpNow.toUTCString() }, text, parts: [text] });
   const connector = netsuite.create(
     { ...ctx, fetch },
     { accountId: '1234567', baseUrl: null, authentication: { method: 'tba', consumerKey: 'bench', tokenId: 'bench' } },

@@ -9,7 +9,13 @@ import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { addressKind } from './address-kind.ts';
 
-export type GuardedResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly text: string };
+export type GuardedResponse = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  /** The text as it arrived. A long one is best left in parts: searching it as a whole first makes the event loop wait for its copying. */
+  readonly parts: readonly string[];
+};
 export type GuardedRequest = {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   readonly headers?: Readonly<Record<string, string>>;
@@ -155,8 +161,10 @@ async function exchange(
   outgoing.end(request.body);
   const incoming = await responded;
   try {
-    const text = await readBody(incoming, request.maxBytes);
-    return { status: incoming.statusCode ?? 0, headers: flattenHeaders(incoming), text };
+    const parts = await readBody(incoming, request.maxBytes);
+    // Appended, not joined: JavaScript copies such a text only when it is searched.
+    const text = parts.reduce((all, part) => all + part, '');
+    return { status: incoming.statusCode ?? 0, headers: flattenHeaders(incoming), text, parts };
   } catch (error) {
     outgoing.destroy();
     throw error;
@@ -191,7 +199,7 @@ function lookupFrom(addresses: readonly Address[]): LookupFunction {
   };
 }
 
-async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string> {
+async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string[]> {
   const { statusCode: status = 0 } = incoming;
   const bodyless = status === 204 || status === 304;
   const encoding = bodyless ? 'identity' : (incoming.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
@@ -226,9 +234,9 @@ function incompleteBytes(bytes: Buffer): number {
  * streams would be slower, and its strings twice as large.) Invalid UTF-8 in a success response would be stored as data, so it fails; in an
  * error response it is replaced by U+FFFD.
  */
-async function collectText(stream: Readable, maxBytes: number, status: number): Promise<string> {
+async function collectText(stream: Readable, maxBytes: number, status: number): Promise<string[]> {
   const decoder = new TextDecoder('utf-8', { fatal: status >= 200 && status < 300, ignoreBOM: true });
-  let text = '';
+  const parts: string[] = [];
   let size = 0;
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -236,11 +244,13 @@ async function collectText(stream: Readable, maxBytes: number, status: number): 
     if (size > maxBytes) throw tooLarge(maxBytes);
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     const end = bytes.length - incompleteBytes(bytes);
-    text += decodeText(decoder, bytes.subarray(0, end));
+    parts.push(decodeText(decoder, bytes.subarray(0, end)));
     rest = bytes.subarray(end);
   }
-  text += decodeText(decoder, rest);
-  return text.startsWith('\ufeff') ? text.slice(1) : text;
+  parts.push(decodeText(decoder, rest));
+  const first = parts.findIndex((part) => part !== '');
+  if (parts[first]?.startsWith('\ufeff') === true) parts[first] = parts[first].slice(1);
+  return parts;
 }
 
 function flattenHeaders(incoming: IncomingMessage): Record<string, string> {

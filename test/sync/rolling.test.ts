@@ -141,7 +141,7 @@ describe('the cursor', () => {
 describe('the pace', () => {
   /** A connector that sends a request for each page of a pass. */
   async function rollCounting(world: SyncWorld) {
-    const own: Ctx = { ...ctx, fetch: async () => ({ status: 200, headers: {}, text: '' }) };
+    const own: Ctx = { ...ctx, fetch: async () => ({ status: 200, headers: {}, text: '', parts: [] }) };
     const id = await world.queue('incremental');
     await workOnRun(own, await world.claim(), noSignal, async (tenant) => ({
       ...world.erp.connector,
@@ -216,7 +216,7 @@ describe('the pace', () => {
 describe('the number of requests', () => {
   it('of a run with several attempts is their sum, and that of a failed run is kept', async () => {
     const world = await loaded(5);
-    const own: Ctx = { ...ctx, fetch: async () => ({ status: 200, headers: {}, text: '' }) };
+    const own: Ctx = { ...ctx, fetch: async () => ({ status: 200, headers: {}, text: '', parts: [] }) };
     let fails = 1;
     const attempt = async () =>
       workOnRun(own, await world.claim(), noSignal, async (tenant) => ({

@@ -90,7 +90,7 @@ const isSuccess = ({ status }: GuardedResponse): boolean => status >= 200 && sta
 
 async function parseResponse(response: GuardedResponse): Promise<unknown> {
   try {
-    return await parseJson(response.text);
+    return await parseJson(response.parts);
   } catch (error) {
     const type = response.headers['content-type'] ?? 'no content type';
     if (/\bjson\b/i.test(type) && response.text !== '')
