@@ -8,7 +8,6 @@ const slow = [
   'test/contract/every-route.test.ts',
   'test/sync/bad-input.test.ts',
   'test/contract/openapi.test.ts',
-  'test/db/embedded.test.ts',
   'packages/netsuite-simulator/test/replay.test.ts',
   'test/sync/slots.test.ts',
   'test/story/sync-to-public.test.ts',
