@@ -80,7 +80,7 @@ export async function send(visit: Visit, id: string): Promise<Response> {
 }
 
 export async function openReferenceSite(): Promise<ReferenceSite> {
-  const database = await testDatabase({ settings: { publicUrl: 'https://portal.example.test' } });
+  const database = await testDatabase({ settings: { publicUrl: 'http://portal.example.test' } });
   const tenant = (await makeOrganization(database.ctx, { name: 'Aster Company' })).id;
   await loadInvoices(database.ctx, tenant, rows);
   await publishVersions(database, tenant);
