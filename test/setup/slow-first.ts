@@ -9,7 +9,6 @@ const slow = [
   'test/sync/bad-input.test.ts',
   'test/contract/openapi.test.ts',
   'packages/netsuite-simulator/test/replay.test.ts',
-  'test/sync/slots.test.ts',
   'test/story/sync-to-public.test.ts',
   'test/public/export/cuts.test.ts',
   'test/http/event-stream.test.ts',

@@ -9,7 +9,7 @@ import type { Settings } from '../../src/core/settings.ts';
 import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
-import { memoryErp } from './fixture.ts';
+import { memoryErp } from '../sync/fixture.ts';
 
 export type SlotOrder = { readonly address: DatabaseAddress; readonly settings: Settings; readonly at: string; readonly records: number };
 /**

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until } from './fixture.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until } from '../sync/fixture.ts';
 import type { FromSlots, SlotOrder, ToSlots } from './slot-process.ts';
 
 const script = fileURLToPath(new URL('./slot-process.ts', import.meta.url));

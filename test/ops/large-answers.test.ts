@@ -3,14 +3,23 @@
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openKnex } from '../../../src/db/connect.ts';
-import { bindDocument, proveVersion, readAvailable, recordsOf, SchemaDocument } from '../../../src/public/index.ts';
-import { isTooLarge } from '../../../src/public/read/failures.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { until } from '../../setup/until.ts';
-import { callerOf, type InvoiceRow, idsOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, withReads } from '../fixture.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { bindDocument, proveVersion, readAvailable, recordsOf, SchemaDocument } from '../../src/public/index.ts';
+import { isTooLarge } from '../../src/public/read/failures.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import {
+  callerOf,
+  type InvoiceRow,
+  idsOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+  withReads,
+} from '../public/fixture.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
 
 const maxAnswerBytes = 2 << 20;
 const count = 60;

@@ -1,13 +1,13 @@
 // A warehouse that the version before made: a new process serves it at once, also while its tables are locked and can't be upgraded yet.
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TenantCtx } from '../../../src/core/ctx.ts';
-import { openKnex } from '../../../src/db/connect.ts';
-import { startWarehouseUpgrades, upgradeWarehousesAtStart } from '../../../src/platform/api-schemas/upgrade-warehouses.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { callerOf, loadInvoices, publicApp, publishVersion } from '../../public/fixture.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import type { TenantCtx } from '../../src/core/ctx.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { startWarehouseUpgrades, upgradeWarehousesAtStart } from '../../src/platform/api-schemas/upgrade-warehouses.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { callerOf, loadInvoices, publicApp, publishVersion } from '../public/fixture.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
 
 let database: TestDatabase;
 let admin: Knex;

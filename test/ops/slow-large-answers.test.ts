@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { type Caller, callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import { type Caller, callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../public/fixture.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
 
 const rows = Array.from({ length: 20 }, (_, index) => ({ id: index + 1, entity: 'x'.repeat(500_000) }));
 const endpoints = [{ ...invoicesEndpoint, maxPageSize: 1_000 }];
