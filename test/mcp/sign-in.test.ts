@@ -148,7 +148,7 @@ describe('a client that registers itself', () => {
 
   it.each([
     ['an address that it did not register', { redirect_uri: 'https://evil.example/callback' }],
-    ['an id that nobody registered', { client_id: 'unknown' }],
+    ['an id that was never registered', { client_id: 'unknown' }],
   ])('is not sent to %s', async (_what, changes) => {
     const response = await openBrowser().send((await authorizationUrl(changes)).href);
     expect([response.status, response.headers.get('location')]).toEqual([400, null]);

@@ -59,7 +59,7 @@ export function selfRegistering(
 
 export type Mode = 'legacy' | 'auto';
 
-/** A client with an OAuth flow of its own; `connect` throws UnauthorizedError as long as nobody signed in. */
+/** A client with an OAuth flow of its own; `connect` throws UnauthorizedError until someone signs in. */
 export function openMcpClient(url: string, auth: SelfRegistering, mode: Mode = 'legacy') {
   const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
   const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: auth });
