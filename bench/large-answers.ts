@@ -3,13 +3,13 @@
 // Usage: npm run bench:large-answers -- [seconds per measurement, default 10]
 import type { Pool } from 'pg';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
+import { lagLines, peakLine, readSeconds, smallLists } from './others-lag.ts';
 import { type Invoices, loadInvoices, publishInvoices } from './reads-data.ts';
-import { headersOf, listPaths } from './reads-measure.ts';
-import { describeMachine, type Line, writeTable } from './table.ts';
+import { headersOf } from './reads-measure.ts';
+import { describeMachine, type Line, lineOf, writeTable } from './table.ts';
 import { type LoopLag, startWatchedService, type WatchedService } from './watched-service.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
 
-const maxLagMs = 50;
 const invoices = '/api/public/v1/invoices';
 
 /** In the default order of the list: a page of 100 that fits into an answer, one of 73 MB that doesn't, records of 4 MB, and a page of one text. */
@@ -81,27 +81,10 @@ async function measure({ service, listCallers, largeCallers, large, lists, ms }:
   return { lag, lists: others, large: result };
 }
 
-const line = (measured: string, value: number, unit: string, digits: number, goal: Line['goal'] = null): Line => ({
-  measure: measured,
-  goal,
-  unit,
-  values: [value],
-  digits,
-});
-
 function linesOf(name: string, { lag, lists, large }: Measured, ms: number): Line[] {
-  const goal = { target: maxLagMs, floor: maxLagMs, lowerIsBetter: true };
   const answers = Object.values(large?.statuses ?? {}).reduce((sum, times) => sum + times, 0);
-  return [
-    line(`${name}: lag of the event loop, p99`, lag.p99Ms, ' ms', 1, goal),
-    line(`${name}: the longest`, lag.maxMs, ' ms', 1),
-    line(`${name}: CPU time of what a request waits for, p99`, lag.cpuP99Ms, ' ms', 1),
-    line(`${name}: the longest CPU time`, lag.cpuMaxMs, ' ms', 1),
-    line(`${name}: small lists, p50`, lists.p50Ms, ' ms', 1),
-    line(`${name}: small lists, p99`, lists.p99Ms, ' ms', 1),
-    ...(large === undefined ? [] : [line(`${name}: answered`, (answers * 1_000) / ms, '/s', 1)]),
-    line(`${name}: peak memory so far`, lag.peakBytes / (1024 * 1024), ' MB', 0),
-  ];
+  const answered = large === undefined ? [] : [lineOf(`${name}: answered`, (answers * 1_000) / ms, '/s', 1)];
+  return [...lagLines(name, lag, lists), ...answered, peakLine(name, lag)];
 }
 
 async function measureAll(setting: Setting): Promise<Line[]> {
@@ -115,11 +98,7 @@ async function measureAll(setting: Setting): Promise<Line[]> {
   return lines;
 }
 
-const [seconds = '10'] = process.argv.slice(2);
-if (!/^[1-9]\d{0,2}$/.test(seconds)) {
-  console.error('Usage: npm run bench:large-answers -- [seconds per measurement]');
-  process.exit(2);
-}
+const seconds = readSeconds('bench:large-answers', '10');
 await withWorkspace((folder) =>
   withDatabase(
     folder,
@@ -131,8 +110,8 @@ await withWorkspace((folder) =>
       const [listCallers, largeCallers] = [startCallers(), startCallers()];
       try {
         for (const each of [small, large]) await publishInvoices(service.url, each, admin);
-        const lists = { name: 'lists', url: service.url, headers: headersOf(small), paths: listPaths, connections: 8, perSecond: 50 };
-        const lines = await measureAll({ service, listCallers, largeCallers, large, lists, ms: Number(seconds) * 1_000 });
+        const lists = smallLists(service.url, small);
+        const lines = await measureAll({ service, listCallers, largeCallers, large, lists, ms: seconds * 1_000 });
         const day = ctx.clock.now().toISOString().slice(0, 10);
         return await writeTable(
           'bench:large-answers',

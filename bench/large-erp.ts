@@ -7,20 +7,12 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import type { FieldMetadata, FieldType, RecordTypeMetadata } from '../src/connectors/connector.ts';
+import type { RecordTypeMetadata } from '../src/connectors/connector.ts';
+import { field } from './sync-records.ts';
 
 /** Customers with ids 1 to `records`, each with `fields` texts of `bytes` bytes. */
 export type LargeRecords = { readonly records: number; readonly fields: number; readonly bytes: number };
 
-const field = (name: string, type: FieldType): FieldMetadata => ({
-  name,
-  label: name,
-  type,
-  custom: false,
-  syncable: true,
-  volatile: false,
-  reason: null,
-});
 const textNames = ({ fields }: LargeRecords): string[] => Array.from({ length: fields }, (_, index) => `text${index + 1}`);
 
 export const largeRecordType = (of: LargeRecords): RecordTypeMetadata => ({

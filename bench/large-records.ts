@@ -7,15 +7,14 @@ import { inTransaction } from '../src/db/transaction.ts';
 import { isFinal } from '../src/sync/run-state.ts';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { type LargeErp, type LargeRecords, largeRecordType, startLargeErp } from './large-erp.ts';
-import { type Invoices, loadInvoices, publishInvoices } from './reads-data.ts';
-import { headersOf, listPaths } from './reads-measure.ts';
+import { lagLines, peakLine, readSeconds, smallLists } from './others-lag.ts';
+import { loadInvoices, publishInvoices } from './reads-data.ts';
 import { createSyncOrganization } from './sync-organization.ts';
-import { describeMachine, type Line, writeTable } from './table.ts';
+import { describeMachine, type Line, lineOf, writeTable } from './table.ts';
 import { type LoopLag, startWatchedService, type WatchedService } from './watched-service.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
 
 const mebibyte = 1024 * 1024;
-const maxLagMs = 50;
 const megabytes = (bytes: number): number => bytes / mebibyte;
 
 type Scenario = LargeRecords & { readonly name: string; readonly status: 'succeeded' | 'partial' };
@@ -69,29 +68,10 @@ async function syncRepeatedly({ ctx, admin, ms }: Setting, scenario: Scenario): 
   return perSecond;
 }
 
-const line = (measured: string, value: number, unit: string, digits: number, goal: Line['goal'] = null): Line => ({
-  measure: measured,
-  goal,
-  unit,
-  values: [value],
-  digits,
-});
-
-function lagLines(name: string, { lag, lists }: Measured): Line[] {
-  const goal = { target: maxLagMs, floor: maxLagMs, lowerIsBetter: true };
-  return [
-    line(`${name}: lag of the event loop, p99`, lag.p99Ms, ' ms', 1, goal),
-    line(`${name}: the longest`, lag.maxMs, ' ms', 1),
-    line(`${name}: CPU time of what a request waits for, p99`, lag.cpuP99Ms, ' ms', 1),
-    line(`${name}: the longest`, lag.cpuMaxMs, ' ms', 1),
-    line(`${name}: small lists, p50`, lists.p50Ms, ' ms', 1),
-    line(`${name}: small lists, p99`, lists.p99Ms, ' ms', 1),
-  ];
-}
-
 async function measureAll(setting: Setting): Promise<Line[]> {
   await measure(setting, async () => undefined);
-  const lines = lagLines('no sync', await measure(setting, async () => undefined));
+  const idle = await measure(setting, async () => undefined);
+  const lines = lagLines('no sync', idle.lag, idle.lists);
   for (const scenario of scenarios) {
     await setting.erp.setRecords(scenario);
     let perSecond = 0;
@@ -99,27 +79,17 @@ async function measureAll(setting: Setting): Promise<Line[]> {
       perSecond = await syncRepeatedly(setting, scenario);
     });
     const rate = megabytes(perSecond * scenario.fields * scenario.bytes);
-    const found = [...lagLines(scenario.name, measured), line(`${scenario.name}: read from the ERP`, rate, ' MB/s', 1)];
-    lines.push(...found, line(`${scenario.name}: peak memory so far`, megabytes(measured.lag.peakBytes), ' MB', 0));
+    const found = [
+      ...lagLines(scenario.name, measured.lag, measured.lists),
+      lineOf(`${scenario.name}: read from the ERP`, rate, ' MB/s', 1),
+    ];
+    lines.push(...found, peakLine(scenario.name, measured.lag));
     for (const { measure: what, values, unit } of found) console.log(`${what}: ${values[0]?.toFixed(1)}${unit}`);
   }
   return lines;
 }
 
-const listWorkload = (url: string, invoices: Invoices): Workload => ({
-  name: 'lists',
-  url,
-  headers: headersOf(invoices),
-  paths: listPaths,
-  connections: 8,
-  perSecond: 50,
-});
-
-const [seconds = '15'] = process.argv.slice(2);
-if (!/^[1-9]\d{0,2}$/.test(seconds)) {
-  console.error('Usage: npm run bench:large-records -- [seconds per measurement]');
-  process.exit(2);
-}
+const seconds = readSeconds('bench:large-records', '15');
 await withWorkspace((folder) =>
   withDatabase(
     folder,
@@ -131,8 +101,8 @@ await withWorkspace((folder) =>
       const callers = startCallers();
       try {
         await publishInvoices(service.url, invoices, admin);
-        const lists = listWorkload(service.url, invoices);
-        const lines = await measureAll({ ctx, admin, service, erp, callers, lists, ms: Number(seconds) * 1_000 });
+        const lists = smallLists(service.url, invoices);
+        const lines = await measureAll({ ctx, admin, service, erp, callers, lists, ms: seconds * 1_000 });
         const day = ctx.clock.now().toISOString().slice(0, 10);
         return await writeTable(
           'bench:large-records',

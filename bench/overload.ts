@@ -4,7 +4,7 @@
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
 import { startService } from './reads-servers.ts';
-import { describeMachine, type Goal, type Line, writeTable } from './table.ts';
+import { describeMachine, type Goal, type Line, lineOf, writeTable } from './table.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
 
 const probesPerSecond = 20;
@@ -101,13 +101,6 @@ const countStatuses = ({ statuses: found }: WorkloadResult, wanted: (status: num
   Object.entries(found).reduce((sum, [status, times]) => sum + (wanted(Number(status)) ? times : 0), 0);
 
 const of = (seen: Map<string, WorkloadResult>, name: string): WorkloadResult => seen.get(name) ?? noResult;
-const line = (measure: string, value: number, unit: string, digits: number, goal: Line['goal'] = null): Line => ({
-  measure,
-  goal,
-  unit,
-  values: [value],
-  digits,
-});
 const zeroGoal: Goal = { target: 0, floor: 0, lowerIsBetter: true };
 const latencyGoal: Goal = { target: 250, floor: 1_000, lowerIsBetter: true };
 
@@ -115,34 +108,34 @@ function latencyLines({ idle, crowded, exporting }: Measured): Line[] {
   const failed = (seen: Map<string, WorkloadResult>, names: string[]): number =>
     names.reduce((sum, name) => sum + countStatuses(of(seen, name), (status) => status === 0 || status >= 400), 0);
   return [
-    line('management, p99, idle', of(idle, 'management').p99Ms, ' ms', 1),
-    line(
+    lineOf('management, p99, idle', of(idle, 'management').p99Ms, ' ms', 1),
+    lineOf(
       `management, p99, while ${crowdConnections} connections of another organization request lists continuously`,
       of(crowded, 'management').p99Ms,
       ' ms',
       1,
       latencyGoal,
     ),
-    line('management, p99, during exports', of(exporting, 'management').p99Ms, ' ms', 1, latencyGoal),
-    line('health, p99, idle', of(idle, 'health').p99Ms, ' ms', 1),
-    line(`health, p99, while ${crowdConnections} connections request lists`, of(crowded, 'health').p99Ms, ' ms', 1, latencyGoal),
-    line("another organization's list, p99, idle", of(idle, 'list').p99Ms, ' ms', 1),
-    line(
+    lineOf('management, p99, during exports', of(exporting, 'management').p99Ms, ' ms', 1, latencyGoal),
+    lineOf('health, p99, idle', of(idle, 'health').p99Ms, ' ms', 1),
+    lineOf(`health, p99, while ${crowdConnections} connections request lists`, of(crowded, 'health').p99Ms, ' ms', 1, latencyGoal),
+    lineOf("another organization's list, p99, idle", of(idle, 'list').p99Ms, ' ms', 1),
+    lineOf(
       `another organization's list, p99, while ${crowdConnections} connections request lists`,
       of(crowded, 'list').p99Ms,
       ' ms',
       1,
       latencyGoal,
     ),
-    line('probes refused or failed in that time', failed(crowded, ['health', 'management', 'list']), '', 0, zeroGoal),
+    lineOf('probes refused or failed in that time', failed(crowded, ['health', 'management', 'list']), '', 0, zeroGoal),
   ];
 }
 
 function crowdLines(crowd: WorkloadResult): Line[] {
   return [
-    line(`lists served to the ${crowdConnections} connections`, crowd.perSecond, '/s', 0),
-    line(`p99 of the ${crowdConnections} connections`, crowd.p99Ms, ' ms', 0),
-    line(
+    lineOf(`lists served to the ${crowdConnections} connections`, crowd.perSecond, '/s', 0),
+    lineOf(`p99 of the ${crowdConnections} connections`, crowd.p99Ms, ' ms', 0),
+    lineOf(
       'share of their requests shed with 503',
       countStatuses(crowd, (status) => status === 503) /
         Math.max(
@@ -152,8 +145,8 @@ function crowdLines(crowd: WorkloadResult): Line[] {
       '',
       2,
     ),
-    line('p99 of a 503', crowd.errorP99Ms, ' ms', 0),
-    line(
+    lineOf('p99 of a 503', crowd.errorP99Ms, ' ms', 0),
+    lineOf(
       'responses other than 200 and 503',
       countStatuses(crowd, (status) => status !== 200 && status !== 503),
       '',
@@ -168,13 +161,13 @@ function linesOf(measured: Measured): Line[] {
   return [
     ...latencyLines(measured),
     ...crowdLines(of(crowded, 'crowd')),
-    line('list, p99 under full export load / idle', of(exporting, 'list').p99Ms / of(idle, 'list').p99Ms, '', 1, {
+    lineOf('list, p99 under full export load / idle', of(exporting, 'list').p99Ms / of(idle, 'list').p99Ms, '', 1, {
       target: 3,
       floor: 3,
       lowerIsBetter: true,
     }),
-    line('list, p50 under full export load / idle', of(exporting, 'list').p50Ms / of(idle, 'list').p50Ms, '', 1),
-    line('exports finished in that time', of(exporting, 'exports 0').perSecond + of(exporting, 'exports 1').perSecond, '/s', 2),
+    lineOf('list, p50 under full export load / idle', of(exporting, 'list').p50Ms / of(idle, 'list').p50Ms, '', 1),
+    lineOf('exports finished in that time', of(exporting, 'exports 0').perSecond + of(exporting, 'exports 1').perSecond, '/s', 2),
   ];
 }
 

@@ -26,7 +26,8 @@ const names: Readonly<Record<Exclude<FieldType, 'lines'>, string>> = {
   reference: 'entity subsidiary',
 };
 const typed = Object.entries(names) as [Exclude<FieldType, 'lines'>, string][];
-const field = (name: string, type: FieldType): FieldMetadata => ({
+/** A field that can be synced and isn't volatile, named as its label. */
+export const field = (name: string, type: FieldType): FieldMetadata => ({
   name,
   label: name,
   type,

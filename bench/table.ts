@@ -18,6 +18,15 @@ export type Line = {
   readonly digits: number;
 };
 
+/** A row with one value. */
+export const lineOf = (measure: string, value: number, unit: string, digits: number, goal: Goal | null = null): Line => ({
+  measure,
+  goal,
+  unit,
+  values: [value],
+  digits,
+});
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;

@@ -1,7 +1,7 @@
 // What tokens with unknown key ids cost callers with valid ones: the latency of a valid token, idle and under the flood in turns, and how
 // often the identity provider is asked for its keys. Writes its table to bench/RESULTS.md.
-// Usage: npm run bench:tokens -- [rounds, default 18] [seconds per measurement, default 1.5]. Other work on the machine affects all loads alike,
-// because the rounds are short; the latencies of all rounds are taken together.
+// Usage: npm run bench:tokens -- [rounds, default 18] [seconds per measurement, default 1.5]. Other work on the machine affects all
+// loads alike, because the rounds are short; the latencies of all rounds are taken together.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -11,7 +11,7 @@ import { type Callers, startCallers, type Workload, type WorkloadResult } from '
 import { createBenchOrganization } from './organization.ts';
 import { quantile } from './reads-load.ts';
 import { startService } from './reads-servers.ts';
-import { describeMachine, type Goal, type Line, writeTable } from './table.ts';
+import { describeMachine, type Goal, type Line, lineOf, writeTable } from './table.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
 
 const audience = 'urn:bench';
@@ -119,26 +119,19 @@ async function runRounds(scenario: Scenario, rounds: number, issuer: Issuer): Pr
       results[load].flatMap(({ latenciesMs }) => latenciesMs).sort((a, b) => a - b),
       share,
     );
-  const row = (what: string, value: number, unit: string, digits: number, goal: Goal | null = null): Line => ({
-    measure: what,
-    goal,
-    unit,
-    values: [value],
-    digits,
-  });
   const askedGoal: Goal = { target: 10, floor: 11, lowerIsBetter: true };
   return [
-    row('valid token, p99 under the flood from one address / idle', at('one', 0.99) / at('idle', 0.99), '', 2, ratioGoal),
-    row('valid token, p99 under the flood from many addresses / idle', at('spread', 0.99) / at('idle', 0.99), '', 2, ratioGoal),
-    row('valid tokens refused or failed', countFailures([started, ...Object.values(results).flat()]), '', 0, zeroGoal),
-    row('requests for the keys of the provider, per minute', issuer.asked() / minutes, '', 1, askedGoal),
-    row('valid token, p50, idle', at('idle', 0.5), ' ms', 1),
-    row('valid token, p50, flood from one address', at('one', 0.5), ' ms', 1),
-    row('valid token, p50, flood from many addresses', at('spread', 0.5), ' ms', 1),
-    row('valid token, p99, idle', at('idle', 0.99), ' ms', 1),
-    row('valid token, p99, flood from one address', at('one', 0.99), ' ms', 1),
-    row('valid token, p99, flood from many addresses', at('spread', 0.99), ' ms', 1),
-    row('valid token, p99, after the start under the flood', started.p99Ms, ' ms', 1),
+    lineOf('valid token, p99 under the flood from one address / idle', at('one', 0.99) / at('idle', 0.99), '', 2, ratioGoal),
+    lineOf('valid token, p99 under the flood from many addresses / idle', at('spread', 0.99) / at('idle', 0.99), '', 2, ratioGoal),
+    lineOf('valid tokens refused or failed', countFailures([started, ...Object.values(results).flat()]), '', 0, zeroGoal),
+    lineOf('requests for the keys of the provider, per minute', issuer.asked() / minutes, '', 1, askedGoal),
+    lineOf('valid token, p50, idle', at('idle', 0.5), ' ms', 1),
+    lineOf('valid token, p50, flood from one address', at('one', 0.5), ' ms', 1),
+    lineOf('valid token, p50, flood from many addresses', at('spread', 0.5), ' ms', 1),
+    lineOf('valid token, p99, idle', at('idle', 0.99), ' ms', 1),
+    lineOf('valid token, p99, flood from one address', at('one', 0.99), ' ms', 1),
+    lineOf('valid token, p99, flood from many addresses', at('spread', 0.99), ' ms', 1),
+    lineOf('valid token, p99, after the start under the flood', started.p99Ms, ' ms', 1),
   ];
 }
 

@@ -40,9 +40,9 @@ type Reader = {
 type Read<T> = (plan: ReadPlan, selection: RecordSelection, limit: number, signal: AbortSignal) => Promise<T>;
 
 /**
- * Reads pages that end early where records are large. `scanRecords` reads headers without their lines, with a single query; a page of given
- * ids is never cut short. `readRecords` reads records with their lines, if the plan has any; given ids must ascend, and where the page
- * ended early, `hasMore` is true and the ids behind `lastId` were not read.
+ * Reads pages, which may end early where records are large. `scanRecords` reads headers without lines, in one query, and all of the ids that
+ * it is given. `readRecords` also reads the lines, if the plan has any. Given ids must ascend; if the page ended early, `hasMore` is true and
+ * the ids after `lastId` were not read.
  */
 export function createRecordReader(
   suiteql: Suiteql,

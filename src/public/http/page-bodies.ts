@@ -19,7 +19,6 @@ export type PageBodyCache = {
 
 /** Bounded by `maxBytes`; 0 disables the cache. */
 export function createPageBodyCache(maxBytes: number, counter: HitCounter = createHitCounter()): PageBodyCache {
-  // Copied, because small buffers are slices of larger blocks, which live as long as any of their slices.
   const bodies = createCache<PageBody>({ maxBytes, bytesOf: ({ length, links }) => 2 * length + links.length });
   const find = (req: IncomingMessage, identity: Identity): PageBody | undefined => {
     const gzipped = acceptsGzip(req.headers) ? bodies.findAny(tagOf(identity, 'gzip')) : undefined;
@@ -37,6 +36,7 @@ export function createPageBodyCache(maxBytes: number, counter: HitCounter = crea
     },
     put: (body) => {
       const { content } = body;
+      // Copied, because small buffers are slices of larger blocks, which live as long as any of their slices.
       if (maxBytes > 0 && !Array.isArray(content)) bodies.put(body.tag, { ...body, content: Buffer.from(content as Buffer | string) });
     },
   };

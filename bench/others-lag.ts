@@ -1,0 +1,38 @@
+// What a benchmark of large records measures of the others: the lag of the service's event loop, and small lists of another organization.
+import type { Workload, WorkloadResult } from './callers.ts';
+import type { Invoices } from './reads-data.ts';
+import { headersOf, listPaths } from './reads-measure.ts';
+import { type Line, lineOf } from './table.ts';
+import type { LoopLag } from './watched-service.ts';
+
+const maxLagMs = 50;
+
+/** Seconds per measurement, from the command line; ends the process with code 2 when it isn't a number of them. */
+export function readSeconds(script: string, fallback: string): number {
+  const [seconds = fallback] = process.argv.slice(2);
+  if (/^[1-9]\d{0,2}$/.test(seconds)) return Number(seconds);
+  console.error(`Usage: npm run ${script} -- [seconds per measurement]`);
+  process.exit(2);
+}
+
+export const smallLists = (url: string, invoices: Invoices): Workload => ({
+  name: 'lists',
+  url,
+  headers: headersOf(invoices),
+  paths: listPaths,
+  connections: 8,
+  perSecond: 50,
+});
+
+export const lagLines = (name: string, lag: LoopLag, lists: WorkloadResult): Line[] => [
+  lineOf(`${name}: lag of the event loop, p99`, lag.p99Ms, ' ms', 1, { target: maxLagMs, floor: maxLagMs, lowerIsBetter: true }),
+  lineOf(`${name}: the longest`, lag.maxMs, ' ms', 1),
+  lineOf(`${name}: CPU time of what a request waits for, p99`, lag.cpuP99Ms, ' ms', 1),
+  lineOf(`${name}: the longest CPU time`, lag.cpuMaxMs, ' ms', 1),
+  lineOf(`${name}: small lists, p50`, lists.p50Ms, ' ms', 1),
+  lineOf(`${name}: small lists, p99`, lists.p99Ms, ' ms', 1),
+];
+
+/** Of the service's process. */
+export const peakLine = (name: string, { peakBytes }: LoopLag): Line =>
+  lineOf(`${name}: peak memory so far`, peakBytes / (1024 * 1024), ' MB', 0);
