@@ -125,7 +125,7 @@ function compareRecord(compare: Compare, record: TrueRecord, type: string | unde
   compare.lines += lines.length;
   if (lines.length !== servedLines.length) report('lines', `${servedLines.length} lines`, `${lines.length} lines`);
   for (const [index, line] of lines.slice(0, servedLines.length).entries())
-    compareRow(names, compare.line, undefined, line, servedLines[index] ?? {}, (field, value, erp) =>
+    compareRow(names, compare.line, type, line, servedLines[index] ?? {}, (field, value, erp) =>
       report(`lines[${index}].${field}`, value, erp),
     );
 }

@@ -88,13 +88,30 @@ export const sourcesOf = (fields: readonly ServedField[]): readonly Source[] =>
       ...(type === 'reference' || type === 'list' ? [{ source: `${name}.name`, field: name, type: 'text', isLabel: true }] : []),
     ]);
 
-/** What must be served of one row of the account. `transactionType` is that of a transaction. */
+/** Amounts of lines as documents show them, by the column in the books. */
+const shownAmounts: Readonly<Record<string, string>> = {
+  displayQuantity: 'quantity',
+  displayNetAmount: 'netamount',
+  displayForeignAmount: 'foreignamount',
+};
+
+/** The books hold negative what invoices and orders show as positive, and positive what credit memos show. */
+function shownAmount(raw: string | undefined, transactionType: string | undefined): ServedValue {
+  const amount = normalize(raw, 'number');
+  if (typeof amount !== 'string' || amount === '0' || transactionType === 'CustCred') return amount ?? null;
+  return amount.startsWith('-') ? amount.slice(1) : `-${amount}`;
+}
+
+/** What must be served of one row of the account. `transactionType` is that of the transaction that it is or belongs to. */
 export function expectedValue(
   names: Names,
   { field, type, isLabel }: Source,
   transactionType: string | undefined,
   row: TrueFields,
 ): ServedValue {
+  const amount = shownAmounts[field];
+  if (amount !== undefined) return shownAmount(row[amount], transactionType);
+  if (field === 'displayStatus') return statuses[transactionType ?? '']?.[row['status'] ?? ''] ?? null;
   const raw = row[field];
   if (!isLabel) return servedValueOf(raw, type);
   return raw === undefined ? null : (labelOf(names, transactionType, field, raw) ?? null);

@@ -2,12 +2,14 @@
 // an identity provider; then an organization connects to the account, syncs its records and publishes v1.
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { type DayReport, type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
+import { AccountInUse, type DayReport, type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
+import { z } from 'zod';
 import type { Config } from '../src/config.ts';
 import { systemClock } from '../src/core/clock.ts';
 import type { Lifecycle } from '../src/core/lifecycle.ts';
 import { createLog } from '../src/core/log.ts';
 import type { Settings } from '../src/core/settings.ts';
+import { CannotRun } from '../src/run-command.ts';
 import { closeDatabase, type OpenedDatabase, openDatabase, type Service, startService } from '../src/service.ts';
 import { openClientStore } from './identity-provider/client-store.ts';
 import { type IdentityProviderServer, startIdentityProvider } from './identity-provider/identity-provider.ts';
@@ -36,6 +38,21 @@ async function startAtPreviousPort<T>(knownUrl: string | undefined, start: (port
     if (error.code !== 'EADDRINUSE') throw error;
     return start(0);
   });
+}
+
+/** Which demo runs in this folder already: the one of its file if that answers to its key, otherwise one that is still starting. */
+async function describeRival({ DATA_DIR }: Config, known: DemoFile | undefined): Promise<CannotRun> {
+  const isServing =
+    known !== undefined &&
+    (await createManagementClient(known.baseUrl, known.managementKey)('GET', '/whoami', z.unknown()).then(
+      () => true,
+      () => false,
+    ));
+  return new CannotRun(
+    isServing
+      ? `The demo is already running at ${known.baseUrl}. Its keys are in ${DATA_DIR}/demo.json. To start another one, set DATA_DIR to another folder.`
+      : `Another process is starting the demo in ${DATA_DIR}. Wait until it says that the service is ready, or stop it with Ctrl-C.`,
+  );
 }
 
 async function startAccount(
@@ -167,8 +184,8 @@ const demoSettings = (settings: Settings, oidc: Settings['oidc'], erpHost: strin
 });
 
 /**
- * Starts everything, sets the organization up until v1 is served, and prints what to try. `life` closes what was opened. Throws an Error
- * when NODE_ENV is production, and when a start or a set-up step fails.
+ * Starts everything, sets the organization up until v1 is served, and prints what to try. `life` closes what was opened. Throws `CannotRun`
+ * when another process runs the demo in this folder, and an Error when NODE_ENV is production, and when a start or a set-up step fails.
  */
 export async function startDemo(config: Config, life: Lifecycle): Promise<void> {
   if (config.NODE_ENV === 'production')
@@ -181,7 +198,10 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
     const opened = await life.open(() => openDatabase(own), closeDatabase);
     const known = await readDemoFile(config.DATA_DIR);
     const account = await life.open(
-      () => startAccount(opened, config, known, progress),
+      () =>
+        startAccount(opened, config, known, progress).catch(async (error: unknown) => {
+          throw error instanceof AccountInUse ? await describeRival(config, known) : error;
+        }),
       (running) => running.stop(),
     );
     const identityProvider = await life.open(

@@ -14,7 +14,7 @@ const invoices = {
     field('number', 'tranid', 'The number printed on the invoice'),
     field('date', 'trandate', 'Date of the invoice'),
     field('dueDate', 'duedate', 'When it is due'),
-    field('status', 'status.name', 'Open or paid in full, as the ERP names it'),
+    field('status', 'displayStatus', 'Open or paid in full, as the ERP names it'),
     field('customerId', 'entity', 'Id of the customer; null for a cash sale'),
     field('customerName', 'entity.name', 'Name of the customer in the ERP'),
     field('currency', 'currency.name', 'Currency of the amounts'),
@@ -22,15 +22,15 @@ const invoices = {
     field('amountDue', 'foreignamountunpaid', 'What is still to be paid'),
     field('modifiedAt', 'lastmodifieddate', 'When the ERP last changed it'),
     {
-      ...field('lines', 'lines', "The lines, in their order. Quantities and amounts carry the ERP's sign: negative on a sale"),
+      ...field('lines', 'lines', 'The lines, in their order. Quantities and amounts are positive; those of a discount are negative'),
       fields: [
         field('line', 'linesequencenumber', 'Number of the line'),
         field('itemId', 'item', 'Id of the item'),
         field('item', 'item.name', 'Stock code of the item'),
         field('description', 'memo', 'What was sold'),
-        field('quantity', 'quantity', 'Pieces'),
+        field('quantity', 'displayQuantity', 'Pieces'),
         field('rate', 'rate', 'Price of a piece'),
-        field('amount', 'netamount', 'Amount of the line'),
+        field('amount', 'displayForeignAmount', 'Amount of the line'),
       ],
     },
   ],
@@ -73,6 +73,12 @@ const customers = {
   maxPageSize: 1000,
 };
 
+const creditDescriptions: Readonly<Record<string, string>> = {
+  status: 'Open or fully applied, as the ERP names it',
+  total: "Total in the credit memo's currency, negative: it lowers what the customer owes",
+  lines: 'The lines, in their order. Quantities and amounts are positive, as on the credit memo',
+};
+
 const creditMemos = {
   ...invoices,
   name: 'credit-memos',
@@ -80,7 +86,7 @@ const creditMemos = {
   description: 'Credits given to wholesale customers, with their lines.',
   fields: invoices.fields
     .filter(({ name }) => name !== 'dueDate' && name !== 'amountDue')
-    .map((given) => ({ ...given, description: given.description.replace('invoice', 'credit memo') })),
+    .map((given) => ({ ...given, description: creditDescriptions[given.name] ?? given.description.replace('invoice', 'credit memo') })),
   filters: invoices.filters.filter((filter) => filter.field !== 'dueDate' && filter.field !== 'amountDue'),
   sorts: invoices.sorts.filter((sort) => sort !== 'dueDate' && sort !== 'amountDue'),
 };

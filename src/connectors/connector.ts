@@ -14,7 +14,7 @@ import type { Ctx } from '../core/ctx.ts';
 export type FieldType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'lines';
 
 export type FieldMetadata = {
-  /** The ERP's own name, lower case. */
+  /** The ERP's own name, lower case. A field that the connector derives from others has a camelCase name, which no ERP field can have. */
   readonly name: string;
   readonly label: string;
   readonly type: FieldType;
@@ -26,6 +26,8 @@ export type FieldMetadata = {
   readonly reason: string | null;
   /** Only for a reference: the record type whose records it names, where that is known. */
   readonly target?: string;
+  /** Only for an amount of money: the reference field of the same record whose display text names its currency. */
+  readonly currency?: string;
   /** Only for `lines`: the fields of one line, in reading order. */
   readonly fields?: readonly FieldMetadata[];
 };

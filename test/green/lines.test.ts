@@ -18,6 +18,8 @@ const lineFields = {
   amount: 'netamount',
 } as const;
 const numbers = new Set(['line', 'quantity', 'rate', 'amount']);
+/** Negative in the books, positive as the version serves them. */
+const shownPositive = new Set(['quantity', 'amount']);
 const excluded = ['mainline', 'taxline', 'iscogs'];
 
 type Lines = readonly Readonly<Record<string, string | number | null>>[];
@@ -29,7 +31,14 @@ const trueLines = ({ lines = [] }: ErpRecord): Lines =>
   lines
     .filter(({ fields }) => excluded.every((flag) => fields[flag] !== 'T'))
     .sort((a, b) => Number(a.line) - Number(b.line))
-    .map(({ fields }) => Object.fromEntries(Object.entries(lineFields).map(([name, source]) => [name, fields[source] ?? null])));
+    .map(({ fields }) =>
+      Object.fromEntries(
+        Object.entries(lineFields).map(([name, source]) => [
+          name,
+          shownPositive.has(name) ? -Number(fields[source] ?? 0) : (fields[source] ?? null),
+        ]),
+      ),
+    );
 
 /** 60 invoices of the shipped sample with at least 30 lines each: one request for lines finds more than a page of them. */
 async function writeSample(folder: string): Promise<void> {

@@ -76,7 +76,7 @@ describe('a view by mail', () => {
     const config = await good('post', '/sync-configs', {
       name: 'Invoices',
       recordType: 'invoice',
-      fields: ['tranid', 'trandate', 'entity', 'foreignamountunpaid'],
+      fields: ['tranid', 'trandate', 'entity', 'currency', 'foreignamountunpaid'],
     });
     const run = await good('post', `/sync-configs/${config.id}/trigger`, {});
     await until(async () => ((await good('get', `/sync-runs/${run.id}`)).status === 'succeeded' ? true : undefined));
@@ -103,7 +103,8 @@ describe('a view by mail', () => {
     await timeBecomes(nextRunAt);
     const deliveries = await settled(id, ['sent', 'sent']);
     expect(mails.delivered.map(({ to }) => to[0]).sort()).toEqual(['ada@example.test', 'grace@example.test']);
-    const [first] = (await good('get', `/views/${(await good('get', `/subscriptions/${id}`)).viewId}/records?pageSize=1`)).data;
+    const { viewId } = await good('get', `/subscriptions/${id}`);
+    const [first] = (await good('get', `/views/${viewId}/records?pageSize=1`)).data;
     for (const { mail, to } of mails.delivered) {
       const delivery = deliveries.find(({ recipient }) => recipient === to[0]);
       expect(mail).toMatchObject({ messageId: delivery?.messageId, attachments: [] });
@@ -113,6 +114,13 @@ describe('a view by mail', () => {
       expect(mail.html?.match(/<tr><td/g)?.length).toBeGreaterThanOrEqual(50);
       expect(mail.text).toContain(`${first.tranid}`);
       expect(mail.text).toContain(first['entity.name']);
+      const due = Number(first.foreignamountunpaid).toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 3 });
+      expect(due).toMatch(/^\d+,\d{3}\.\d{2,3}$/);
+      for (const part of [mail.html, mail.text]) {
+        expect(part).toContain(`${due} GBP`);
+        expect(part).toContain(`View all ${total.toLocaleString('en-US')} records`);
+        expect(part).toContain(`https://portal.example.test/api/platform/v1/views/${viewId}/records`);
+      }
     }
     await timeBecomes(nextRunAt, 30_000);
     expect((await good('get', `/subscriptions/${id}/deliveries`)).pagination.total).toBe(2);

@@ -185,11 +185,11 @@ describe('a company publishes its ERP data', () => {
     expect(sum(served.map(({ total }) => pence(total)))).toBe(sum(expected.map(({ foreigntotal }) => pence(foreigntotal))));
     const servedLines = served.flatMap((invoice) => invoice.lines);
     expect(servedLines).toHaveLength(ownLines.length);
-    expect(sum(servedLines.map(({ amount }) => pence(amount)))).toBe(sum(ownLines.map(({ netamount }) => pence(netamount))));
-    expect(sum(servedLines.map(({ quantity }) => quantity))).toBe(sum(ownLines.map(({ quantity }) => Number(quantity))));
+    expect(sum(servedLines.map(({ amount }) => pence(amount)))).toBe(-sum(ownLines.map(({ netamount }) => pence(netamount))));
+    expect(sum(servedLines.map(({ quantity }) => quantity))).toBe(-sum(ownLines.map(({ quantity }) => Number(quantity))));
     const one = (await read('/invoices/514012')).body.data as Invoice;
     expect(one).toMatchObject({ number: '560776', customerName: 'CUST13995', total: 408.25 });
-    expect(one.lines[0]).toMatchObject({ description: 'LUNCH BAG WOODLAND', quantity: -10, amount: -16.5 });
+    expect(one.lines[0]).toMatchObject({ description: 'LUNCH BAG WOODLAND', quantity: 10, amount: 16.5 });
   });
 });
 

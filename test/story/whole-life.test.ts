@@ -79,7 +79,7 @@ describe('an organization', () => {
 
   it('is created by a person who signs in for the first time', async () => {
     founder = await signIn('founder');
-    expect((await founder('get', '/whoami')).body.error.details[0].code).toBe('no_organization');
+    expect((await founder('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     organization = await good(founder, 'post', '/organizations', { name: 'Acme Trading' });
     at = `/organizations/${organization.id}`;
     const me = await good(founder, 'get', '/whoami');
@@ -122,6 +122,8 @@ describe('an organization', () => {
   });
 
   it('issues keys limited to their scopes, and rotates one with a grace period', async () => {
+    const invoices = { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] };
+    await good(founder, 'post', '/api-schema', { endpoints: [invoices] });
     const narrow = await good(colleague, 'post', '/api-keys', { name: 'Shop', scopes: { resources: ['invoices'], permissions: ['read'] } });
     const refused = await keyed(narrow.secret)('get', '/api-keys');
     expect([refused.status, codesOf(refused)]).toEqual([403, ['restricted_key']]);
@@ -157,7 +159,7 @@ describe('an organization', () => {
     expect([kept.status, kept.body.user.email]).toEqual([200, 'founder@acme.example']);
     expect((await keyed(key.secret)('delete', at)).status).toBe(403);
     expect((await keyed(key.secret)('post', '/teams', { name: 'x' })).body.error.message).toBe('Missing required permission: team:create');
-    expect((await colleague('get', '/whoami')).body.error.details[0].code).toBe('no_organization');
+    expect((await colleague('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     expect((await good(founder, 'get', '/teams')).data[0].memberCount).toBe(0);
   });
 
@@ -169,7 +171,7 @@ describe('an organization', () => {
     const successor = await signIn('successor');
     await good(successor, 'post', '/invitations/accept', { token: await invitedToken('successor@acme.example') });
     expect((await leaving()).status).toBe(204);
-    expect((await founder('get', '/whoami')).body.error.details[0].code).toBe('no_organization');
+    expect((await founder('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     expect((await keyed(key.secret)('get', '/whoami')).status).toBe(401);
     const members = await good(successor, 'get', `${at}/members`);
     expect(members.data.map(({ user }: { user: { email: string } }) => user.email)).toEqual(['successor@acme.example']);

@@ -1,6 +1,13 @@
 // How this service describes a NetSuite record type: its table, the columns to request, its lines, and which records are open. Whether an
 // account really has a column is found out by a probe (metadata.ts).
-import type { FieldType, OpenWhen, ShownAs } from '../connector.ts';
+import type { FieldType, OpenWhen, ShownAs, SourceValue } from '../connector.ts';
+
+/** How a field that NetSuite doesn't have is computed from a column: from its value or its display text, neither of them null. */
+export type Derivation = {
+  readonly from: string;
+  readonly part: 'value' | 'label';
+  readonly derive: (text: string) => SourceValue;
+};
 
 export type ColumnDefinition = {
   readonly name: string;
@@ -11,6 +18,10 @@ export type ColumnDefinition = {
   readonly excluded: string | null;
   /** Only for a reference: the record type of ours whose records it names, where every value is certain to name one of these. */
   readonly target?: string;
+  /** Only for an amount of the header: the column that names its currency. */
+  readonly currency?: string;
+  /** Only for a field that is no column of NetSuite; its source is among the same columns. */
+  readonly derived?: Derivation;
 };
 
 export type LinesDefinition = {
@@ -61,6 +72,10 @@ export const withTargets = (columns: readonly ColumnDefinition[], targets: Reado
     const target = targets[column.name];
     return target === undefined ? column : { ...column, target };
   });
+
+/** Amounts in the currency that a column of the record names. */
+export const amountsIn = (currency: string, columns: readonly ColumnDefinition[]): ColumnDefinition[] =>
+  columns.map((column) => ({ ...column, currency }));
 
 export const calculatedColumn = (name: string, label: string): ColumnDefinition => ({
   name,

@@ -1,6 +1,7 @@
 // Reads all lines of a page of records, in as many queries as necessary, and sorts them into line order. A record's lines are returned
 // only when all of them were read. While NetSuite works on one query, the rows of the previous one are processed.
 import type { ErpError, SourceLine } from '../connector.ts';
+import { queriedColumns } from './display-fields.ts';
 import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
 import { type LineCursor, linesQuery, parentKey, parentModifiedKey } from './queries.ts';
 import type { LinesPlan, ReadPlan } from './read-plan.ts';
@@ -47,6 +48,7 @@ export async function readLinesOfRecords(
   const { definition, hasModified } = plan;
   const kept = new Map<string, PartialLineSet>();
   const readLine = createLineParser(lines.columns);
+  const columns = queriedColumns(lines.columns);
   let chunk: Chunk | null = { begin: 0, end: Math.min(firstChunkSize, ids.length), after: null };
   const spanning = new Set<string>();
   let count = 0;
@@ -56,11 +58,7 @@ export async function readLinesOfRecords(
     const remaining = ids.slice(begin, end);
     const parents = after === null ? remaining : remaining.filter((id) => compareIds(id, after.parent) >= 0);
     return suiteql
-      .query(
-        linesQuery(definition, lines.definition, lines.columns, { parents, after, withModified: hasModified }),
-        maxRowsPerQuery,
-        signal,
-      )
+      .query(linesQuery(definition, lines.definition, columns, { parents, after, withModified: hasModified }), maxRowsPerQuery, signal)
       .catch(rethrowHiddenLines);
   };
   let pending = ids.length === 0 ? null : query(chunk);

@@ -93,16 +93,29 @@ async function probeAll(
   columns: readonly ColumnDefinition[],
   custom: ReadonlySet<string>,
 ): Promise<FieldMetadata[]> {
+  const physical = columns.filter(({ derived }) => derived === undefined);
   const reasons = await probeColumns(
     runProbe,
-    columns.filter(({ excluded }) => excluded === null),
+    physical.filter(({ excluded }) => excluded === null),
   );
-  const plain = await findUnlabelled(runProbe, columns, reasons);
-  return columns.map((column) => {
+  const plain = await findUnlabelled(runProbe, physical, reasons);
+  const fields = physical.map((column) => {
     const isCustom = custom.has(column.name);
     if (plain.has(column.name)) return toField(asText(column), null, isCustom);
     return toField(column, column.excluded ?? reasons.get(column.name) ?? null, isCustom);
   });
+  const described = new Map(fields.map((field) => [field.name, field]));
+  return columns.map((column) => described.get(column.name) ?? toField(column, underivable(column, described)));
+}
+
+/** Why a derived field can't be read; null where it can. */
+function underivable({ derived }: ColumnDefinition, fields: ReadonlyMap<string, FieldMetadata>): string | null {
+  const source = derived === undefined ? undefined : fields.get(derived.from);
+  if (derived === undefined || source === undefined) return 'It comes from a field that NetSuite does not have';
+  if (!source.syncable) return `It comes from ${source.name}. ${source.reason}`;
+  return derived.part === 'label' && !hasLabel(source)
+    ? `It comes from the display text of ${source.name}, which this account does not have`
+    : null;
 }
 
 /** Columns that have a value but no display text in this account: better read as plain text than not at all. */
@@ -123,7 +136,11 @@ const asText = ({ target: _, ...column }: ColumnDefinition): ColumnDefinition =>
 
 const isUnknown = (reason: string | undefined): boolean => /Unknown identifier/i.test(reason ?? '');
 
-const toField = ({ name, label, type, volatile, target }: ColumnDefinition, reason: string | null, custom = false): FieldMetadata => ({
+const toField = (
+  { name, label, type, volatile, target, currency }: ColumnDefinition,
+  reason: string | null,
+  custom = false,
+): FieldMetadata => ({
   name,
   label,
   type,
@@ -132,6 +149,7 @@ const toField = ({ name, label, type, volatile, target }: ColumnDefinition, reas
   volatile,
   reason,
   ...(target !== undefined && { target }),
+  ...(currency !== undefined && { currency }),
 });
 
 async function describeLines(

@@ -4,12 +4,13 @@
 // The exported functions reject with `ErpError`, or with the signal's reason once that is aborted.
 import { mapInTurns } from '../../core/turns.ts';
 import type { RecordPage, RecordRejection, ScannedRecord, ScanPage, SourceRecord } from '../connector.ts';
+import { queriedColumns } from './display-fields.ts';
 import { inconsistentResponse } from './errors.ts';
 import { isolateBadRecords, isUnreadableResponse } from './isolate-bad-records.ts';
 import { type LineLimits, type LineSet, type LineSets, readLinesOfRecords } from './lines.ts';
 import { modifiedColumn, type RecordSelection, recordsQuery } from './queries.ts';
 import type { LinesPlan, ReadPlan } from './read-plan.ts';
-import { assertIdOrder, parseColumns } from './rows.ts';
+import { assertIdOrder, createHeaderParser } from './rows.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
 import { isIdText } from './values.ts';
 
@@ -144,9 +145,11 @@ async function queryHeaders(
   limit: number,
   signal: AbortSignal,
 ): Promise<Headers> {
-  const { rows, hasMore, characters } = await suiteql.query(recordsQuery(plan.definition, plan.columns, selection), limit, signal);
+  const columns = queriedColumns(plan.columns);
+  const { rows, hasMore, characters } = await suiteql.query(recordsQuery(plan.definition, columns, selection), limit, signal);
   assertIdOrder(rows, selection);
-  const headers = await mapInTurns(rows, Math.ceil(valuesPerTurn / plan.columns.length), (row) => readHeader(row, plan.columns));
+  const parse = createHeaderParser(plan.columns);
+  const headers = await mapInTurns(rows, Math.ceil(valuesPerTurn / plan.columns.length), (row) => readHeader(row, parse));
   return { headers: headers.map((header, at) => rejectRepeated(header, headers[at - 1], headers[at + 1])), hasMore, characters };
 }
 
@@ -227,11 +230,11 @@ const wholeOf = (limits: LineLimits): LineLimits => ({
   maxCharacters: Number.POSITIVE_INFINITY,
 });
 
-function readHeader(row: SuiteqlRow, columns: ReadPlan['columns']): Header {
+function readHeader(row: SuiteqlRow, parse: ReturnType<typeof createHeaderParser>): Header {
   const id = String(row['id']);
   if (typeof row['id'] !== 'string' || !isIdText(id))
     return { id: '', record: { id, code: 'ID_NOT_INTEGER', message: 'The id is not an integer' } };
-  const read = parseColumns(row, columns);
+  const read = parse(row);
   if ('problem' in read) return { id, record: { id, code: 'VALUE_UNREADABLE', message: read.problem } };
   return { id, record: { id, modifiedAt: read.values[modifiedColumn] ?? null, values: read.values, labels: read.labels } };
 }

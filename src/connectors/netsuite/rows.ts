@@ -1,6 +1,7 @@
 // Converts the rows of a response to values, strictly. Ids that are missing or out of order discredit the whole response; any other problem
 // concerns a single row. Lines come by the hundred thousand, so they are built in one pass and with one object shape.
 import { hasLabel, type SourceLine, type SourceValue } from '../connector.ts';
+import type { ReadColumn } from './display-fields.ts';
 import { inconsistentResponse } from './errors.ts';
 import { labelKey, type RecordSelection, type SuiteqlColumn } from './queries.ts';
 import type { SuiteqlRow } from './suiteql.ts';
@@ -26,47 +27,71 @@ export function assertIdOrder(rows: readonly SuiteqlRow[], { afterId = null, ids
 
 type ParsedColumns = { readonly values: Record<string, SourceValue>; readonly labels: Record<string, SourceValue> };
 
-/** The row's values and labels by column, or the first problem with them. */
-export function parseColumns(row: SuiteqlRow, columns: readonly SuiteqlColumn[]): ParsedColumns | { readonly problem: string } {
-  const values: Record<string, SourceValue> = {};
-  const labels: Record<string, SourceValue> = {};
-  for (const column of columns) {
-    const { name, type } = column;
-    const value = parseValue(row[name], type);
-    if (value === undefined) return { problem: `${name} ${describeValueProblem(row[name], type)}` };
-    values[name] = value;
-    if (!hasLabel(column)) continue;
-    const raw = row[labelKey(name)];
-    const label = parseValue(raw, 'text');
-    if (label === undefined) return { problem: `the label of ${name} ${describeValueProblem(raw, 'text')}` };
-    labels[name] = label;
-  }
-  return { values, labels };
+/** Creates a function from a row to its values and labels by column, or to the first problem with them. */
+export function createHeaderParser(columns: readonly ReadColumn[]): (row: SuiteqlRow) => ParsedColumns | { readonly problem: string } {
+  const cells = columns.flatMap((column) => cellsOf(column).map((cell) => ({ ...cell, column: column.name })));
+  return (row) => {
+    const values: Record<string, SourceValue> = {};
+    const labels: Record<string, SourceValue> = {};
+    for (const cell of cells) {
+      const value = parseCell(row[cell.from], cell);
+      if (value === undefined) return { problem: describeCellProblem(row[cell.from], cell) };
+      if (cell.isLabel) labels[cell.column] = value;
+      else values[cell.column] = value;
+    }
+    return { values, labels };
+  };
 }
 
-type Cell = { readonly from: string; readonly to: string; readonly type: SuiteqlColumn['type']; readonly title: string };
-
-const cellsOf = (column: SuiteqlColumn): Cell[] => {
-  const { name, type } = column;
-  const value = { from: name, to: name, type, title: name };
-  return hasLabel(column) ? [value, { from: labelKey(name), to: `${name}.name`, type: 'text', title: `the label of ${name}` }] : [value];
+type Cell = {
+  readonly from: string;
+  readonly to: string;
+  readonly type: SuiteqlColumn['type'];
+  readonly title: string;
+  readonly isLabel: boolean;
+  readonly derive: ((text: string) => SourceValue) | undefined;
 };
+
+const valueCell = ({ name, type }: SuiteqlColumn): Cell => ({ from: name, to: name, type, title: name, isLabel: false, derive: undefined });
+const labelCell = ({ name }: SuiteqlColumn): Cell => ({
+  from: labelKey(name),
+  to: `${name}.name`,
+  type: 'text',
+  title: `the label of ${name}`,
+  isLabel: true,
+  derive: undefined,
+});
+
+function cellsOf(column: ReadColumn): Cell[] {
+  const { name, derived } = column;
+  if (derived === undefined) return hasLabel(column) ? [valueCell(column), labelCell(column)] : [valueCell(column)];
+  const source = derived.part === 'label' ? labelCell(derived.source) : valueCell(derived.source);
+  return [{ ...source, to: name, isLabel: false, derive: derived.derive }];
+}
+
+/** Undefined for what isn't a value of the cell's type. */
+function parseCell(raw: unknown, { type, derive }: Cell): SourceValue | undefined {
+  const value = parseValue(raw, type);
+  return typeof value === 'string' && derive !== undefined ? derive(value) : value;
+}
+
+const describeCellProblem = (raw: unknown, { title, type }: Cell): string => `${title} ${describeValueProblem(raw, type)}`;
 
 /**
  * Creates a function from a row to its line, whose keys are in the order of the columns, with each label right behind its value. The
  * function returns a text with the first problem where a value can't be parsed.
  */
-export function createLineParser(columns: readonly SuiteqlColumn[]): (row: SuiteqlRow) => SourceLine | string {
+export function createLineParser(columns: readonly ReadColumn[]): (row: SuiteqlRow) => SourceLine | string {
   const cells = columns.flatMap(cellsOf);
   const empty: SourceLine = Object.fromEntries(cells.map(({ to }) => [to, null]));
   return (row) => {
     const line: Record<string, SourceValue> = { ...empty };
-    for (const { from, to, type, title } of cells) {
-      const raw = row[from];
+    for (const cell of cells) {
+      const raw = row[cell.from];
       if (raw === undefined) continue;
-      const value = parseValue(raw, type);
-      if (value === undefined) return `${title} ${describeValueProblem(raw, type)}`;
-      line[to] = value;
+      const value = parseCell(raw, cell);
+      if (value === undefined) return describeCellProblem(raw, cell);
+      line[cell.to] = value;
     }
     return line;
   };

@@ -1,5 +1,6 @@
 // The transaction types. NetSuite keeps all of them in one table, so each has its type code, its columns, and a filter for its lines.
 import {
+  amountsIn,
   type ColumnDefinition,
   calculatedColumn,
   defineColumns,
@@ -7,6 +8,7 @@ import {
   type RecordTypeDefinition,
   withTargets,
 } from './definition.ts';
+import { withDisplayAmounts, withDisplayStatus } from './display-fields.ts';
 
 const headerColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
@@ -17,12 +19,14 @@ const headerColumns = defineColumns(
   ['entity', 'Customer', 'reference'],
   ['currency', 'Currency', 'reference'],
   ['exchangerate', 'Exchange rate', 'number'],
-  ['foreigntotal', 'Total', 'number'],
-);
+).concat(amountsIn('currency', defineColumns(['foreigntotal', 'Total', 'number'])));
 const taxColumns = defineColumns(['taxtotal', 'Tax total', 'number']);
-const amountColumns = defineColumns(
-  ['foreignamountpaid', 'Amount paid or applied', 'number', 'volatile'],
-  ['foreignamountunpaid', 'Amount unpaid or not yet applied', 'number', 'volatile'],
+const amountColumns = amountsIn(
+  'currency',
+  defineColumns(
+    ['foreignamountpaid', 'Amount paid or applied', 'number', 'volatile'],
+    ['foreignamountunpaid', 'Amount unpaid or not yet applied', 'number', 'volatile'],
+  ),
 );
 const statusColumns = defineColumns(
   ['status', 'Status', 'list', 'volatile'],
@@ -105,24 +109,30 @@ const lineTimeColumns = defineColumns(['linelastmodifieddate', 'Last modified', 
  * that NetSuite adds by itself. Lines are not selected by accountinglinetype, which is empty on description and subtotal lines and
  * differs for discounts. An empty flag counts as F, or lines would be lost.
  */
-const itemLines: LinesDefinition = {
+const soldLines: LinesDefinition = {
   label: 'Lines',
   table: 'transactionline',
   parent: 'transaction',
   key: 'id',
   keyIsUnique: true,
   filter: "COALESCE(l.mainline, 'F') = 'F' AND COALESCE(l.taxline, 'F') = 'F' AND COALESCE(l.iscogs, 'F') = 'F'",
-  columns: [...itemLineColumns, ...lineTimeColumns],
+  columns: [...withDisplayAmounts(itemLineColumns, 'negative'), ...lineTimeColumns],
   sums: ['quantity', 'foreignamount'],
   modified: 'linelastmodifieddate',
   customPrefix: 'custcol',
 };
+const creditedLines: LinesDefinition = {
+  ...soldLines,
+  columns: [...withDisplayAmounts(itemLineColumns, 'positive'), ...lineTimeColumns],
+};
 
 /** Shipping and billing change these columns; whether that moves the order's own modification time isn't known. */
 const orderLines: LinesDefinition = {
-  ...itemLines,
+  ...soldLines,
   columns: [
-    ...itemLineColumns.map((column) => (column.name === 'isclosed' ? { ...column, volatile: true } : column)),
+    ...withDisplayAmounts(itemLineColumns, 'negative').map((column) =>
+      column.name === 'isclosed' ? { ...column, volatile: true } : column,
+    ),
     ...defineColumns(
       ['quantitycommitted', 'Quantity committed', 'number', 'volatile'],
       ['quantitybackordered', 'Quantity on back order', 'number', 'volatile'],
@@ -164,7 +174,7 @@ type TransactionTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'lines
 };
 const transactionType = ({ code, columns, deletedAs = [], ...parts }: TransactionTypeParts): RecordTypeDefinition => ({
   ...parts,
-  columns: withTargets(columns, { entity: 'customer', employee: 'employee' }),
+  columns: withTargets(withDisplayStatus(columns), { entity: 'customer', employee: 'employee' }),
   shownAs: { number: ['tranid'], name: ['entity'], date: ['trandate'], amount: ['foreigntotal'] },
   table: 'transaction',
   filter: `t.type = '${code}'`,
@@ -184,7 +194,7 @@ export const invoiceDefinition = transactionType({
   label: 'Invoice',
   code: 'CustInvc',
   columns: invoiceColumns,
-  lines: itemLines,
+  lines: soldLines,
   openWhen: untilPaid,
 });
 export const creditMemoDefinition = transactionType({
@@ -192,7 +202,7 @@ export const creditMemoDefinition = transactionType({
   label: 'Credit memo',
   code: 'CustCred',
   columns: creditMemoColumns,
-  lines: itemLines,
+  lines: creditedLines,
   openWhen: untilPaid,
 });
 export const customerPaymentDefinition = transactionType({

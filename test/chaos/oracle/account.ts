@@ -12,6 +12,18 @@ export type Shape = {
   readonly fields: readonly Field[];
   readonly lineFields: readonly Field[] | null;
 };
+/** Fields that the account doesn't have: what they show is in the value or the display text of one that it has. */
+const origins: ReadonlyMap<string, string> = new Map([
+  ['displayStatus', 'status'],
+  ['displayQuantity', 'quantity'],
+  ['displayNetAmount', 'netamount'],
+  ['displayForeignAmount', 'foreignamount'],
+]);
+/** The account's own field, also of `lines.displayQuantity`. */
+export const originOf = (field: string): string => {
+  const name = field.replace(/^lines\./, '');
+  return field.slice(0, field.length - name.length) + (origins.get(name) ?? name);
+};
 export const sourceOf = ({ field, isLabel }: Pick<Field, 'field' | 'isLabel'>): string => (isLabel ? `${field}.name` : field);
 
 export type TrueRecord = {
@@ -80,15 +92,24 @@ function textOf(column: string, type: string | undefined): string {
 
 type Types = ReadonlyMap<string, string>;
 
+/** What the account holds negative, its invoices show as positive; its credit memos show what it holds. The status is shown without the type. */
+function shownOf(recordType: RecordTypeName, field: string, types: Types): string {
+  const origin = originOf(field);
+  const type = types.get(origin);
+  if (origin === 'status') return `nullif(regexp_replace(${textOf('v.status__df', types.get('status__df'))}, '^.*? : ', ''), '')`;
+  return textOf(recordType === 'creditMemo' ? `v.${quote(origin)}` : `(0 - v.${quote(origin)})`, type);
+}
+
 /** The value, or its display text, which is the value itself where the account has none. */
-function cellOf({ field, isLabel }: Field, types: Types): string {
+function cellOf(recordType: RecordTypeName, { field, isLabel }: Field, types: Types): string {
+  if (origins.has(field)) return shownOf(recordType, field, types);
   const label = `${field}__df`;
   const name = isLabel && types.has(label) ? label : field;
   return textOf(`v.${quote(name)}`, types.get(name));
 }
 
-const cellsOf = (fields: readonly Field[], types: Types): string =>
-  `array_to_json(array[${fields.map((field) => cellOf(field, types)).join(', ')}]::text[])::text`;
+const cellsOf = (recordType: RecordTypeName, fields: readonly Field[], types: Types): string =>
+  `array_to_json(array[${fields.map((field) => cellOf(recordType, field, types)).join(', ')}]::text[])::text`;
 const modifiedOf = (expression: string): string => `coalesce(${textOf(expression, 'timestamp with time zone')}, '')`;
 const normal = (fields: readonly Field[], cells: readonly Cell[]): Cell[] =>
   cells.map((cell, index) => (cell !== null && fields[index]?.isNumber === true ? String(Number(cell)) : cell));
@@ -104,7 +125,7 @@ async function typesOf(client: PoolClient, table: string): Promise<Types> {
 
 const shown = (fields: readonly Field[] | null, types: Types, prefix: string): [string, string][] =>
   (fields ?? []).flatMap(({ field }): [string, string][] => {
-    const type = types.get(field);
+    const type = types.get(originOf(field));
     return type === undefined ? [] : [[`${prefix}${field}`, type]];
   });
 
@@ -116,7 +137,7 @@ async function readLines(client: PoolClient, { recordType, lineFields }: Shape, 
   if (lineFields === null) return new Map();
   const { parent, order, where, name, modified } = linesOf(recordType);
   const { rows } = await client.query<Row>(
-    `select v.${parent}::text as id, string_agg(${cellsOf(lineFields, types)}, e'\n' order by ${order}) as cells,
+    `select v.${parent}::text as id, string_agg(${cellsOf(recordType, lineFields, types)}, e'\n' order by ${order}) as cells,
        string_agg(${modifiedOf(modified)}, ',' order by ${order}) as modified
      from suiteql.${name} v where ${where} group by v.${parent}`,
   );
@@ -161,7 +182,7 @@ export function readTruth(account: Account, shape: Shape, before: Truth | undefi
     const types = await typesOf(client, header.name);
     const lineTypes = lineFields === null ? new Map<string, string>() : await typesOf(client, linesOf(recordType).name);
     const { rows } = await client.query<Row>(
-      `select v.id::text as id, ${cellsOf(fields, types)} as cells, ${modifiedOf(header.modified)} as modified
+      `select v.id::text as id, ${cellsOf(recordType, fields, types)} as cells, ${modifiedOf(header.modified)} as modified
        from suiteql.${header.name} v where ${header.where} order by v.id`,
     );
     const lines = await readLines(client, shape, lineTypes);

@@ -1,6 +1,6 @@
 // How long a change may stay unseen, as docs/guarantees.md says. Everything else must be served by the first run that began after it.
 import type { RecordTypeName } from '../plan.ts';
-import { isDocument, type Shape, sourceOf, type Truth, totalsOf } from './account.ts';
+import { isDocument, originOf, type Shape, sourceOf, type Truth, totalsOf } from './account.ts';
 import type { Change, Moment, Part } from './history.ts';
 import type { Bound, NotedSilent } from './ledger.ts';
 import type { Content } from './served.ts';
@@ -50,7 +50,7 @@ function boundOf(shape: Shape, part: Exclude<Part, 'presence'>, served: Content 
   const field = shape.fields[part];
   if (field === undefined || served === undefined) return 'next-run';
   // The value of a volatile field decides about its display text, too.
-  if (isVolatile(shape.recordType, field.field)) return isWatched(shape, served, now) ? 'next-run' : 'next-day';
+  if (isVolatile(shape.recordType, originOf(field.field))) return isWatched(shape, served, now) ? 'next-run' : 'next-day';
   return field.isLabel ? 'next-day' : 'full-read';
 }
 
@@ -122,5 +122,5 @@ export function concerns(note: NotedSilent, shape: Shape, id: string, part: Part
   if (note.field === '*') return true;
   if (typeof part !== 'number') return part === 'lines' && (note.field === null || note.field.startsWith('lines'));
   const field = shape.fields[part];
-  return field !== undefined && (note.field === field.field || note.field === sourceOf(field));
+  return field !== undefined && [originOf(field.field), sourceOf(field)].includes(note.field ?? '');
 }

@@ -1,6 +1,6 @@
 // Whether what a run names as not up to date is so, and whether callers are told.
 import type { RecordTypeName } from '../plan.ts';
-import { sourceOf } from './account.ts';
+import { originOf, sourceOf } from './account.ts';
 import type { History, Moment } from './history.ts';
 import type { Ended } from './judge.ts';
 import type { Hidden, Notes } from './ledger.ts';
@@ -13,7 +13,7 @@ export const hiddenIds = (notes: Notes, recordType: RecordTypeName): Set<string>
 const isLines = (field: string): boolean => field === 'lines' || field.startsWith('lines.');
 /** A stale field of lines may be named by its own name or as all lines. */
 const hidesField = (hidden: readonly Hidden[], field: string): boolean =>
-  hidden.some(({ all, fields = [] }) => all === true || fields.includes(field) || (isLines(field) && fields.some(isLines)));
+  hidden.some(({ all, fields = [] }) => all === true || fields.includes(originOf(field)) || (isLines(field) && fields.some(isLines)));
 
 /** What a person accepted as missing, and what the account or the role still doesn't offer: it has no value to compare. */
 export function acceptedFields(history: History, notes: Notes, { accepted, stale }: Named): Set<string> {
@@ -55,7 +55,7 @@ export function problemsOfNames(history: History, notes: Notes, ended: Ended, be
     known.has(id) || hidden.some(({ all }) => all === true) || history.states().some(({ truth }) => !truth.records.has(id));
   const isMissing = (field: string): boolean => gone.has(field) || (isLines(field) && [...gone].some(isLines));
   const misreported = new Set(notes.silent(recordType).map((note) => note.field ?? 'lines'));
-  const isMisreported = (field: string): boolean => misreported.has('*') || misreported.has(isLines(field) ? 'lines' : field);
+  const isMisreported = (field: string): boolean => misreported.has('*') || misreported.has(isLines(field) ? 'lines' : originOf(field));
   const problems = [
     ...[...named.rejected].filter((id) => !isExplained(id)).map((id) => `${id} is named as rejected and can be read`),
     ...[...named.held].filter((id) => !isExplained(id)).map((id) => `${id} is named as absent and lives`),

@@ -1,0 +1,188 @@
+// The fields that the connector adds in the form that the document shows to a person: signs of lines, status without the type.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
+import { createConnectorAt, invalidQuery, json, rowsResponse, startWire, type Wire } from './wire.ts';
+
+let wire: Wire;
+let types: ReadonlyMap<string, RecordTypeMetadata>;
+const signal = new AbortController().signal;
+const at = '2026-01-02T03:04:05Z';
+
+const readMetadata = async (): Promise<ReadonlyMap<string, RecordTypeMetadata>> =>
+  new Map((await createConnectorAt(wire.url).metadata(signal)).map((type) => [type.name, type]));
+const typeOf = (name: string): RecordTypeMetadata => {
+  const type = types.get(name);
+  if (type === undefined) throw new Error(`${name} is not described`);
+  return type;
+};
+const fieldsOf = (type: RecordTypeMetadata): readonly FieldMetadata[] => type.fields;
+const linesOf = (type: RecordTypeMetadata): readonly FieldMetadata[] =>
+  fieldsOf(type).find((field) => field.type === 'lines')?.fields ?? [];
+const isDisplay = ({ name }: FieldMetadata): boolean => /^display[A-Z]/.test(name);
+
+beforeEach(async () => {
+  wire = await startWire();
+  types = await readMetadata();
+  wire.seen.length = 0;
+});
+afterEach(() => wire.stop());
+
+const transactions = ['invoice', 'creditMemo', 'salesOrder', 'customerPayment'];
+const lineNames = ['displayQuantity', 'displayNetAmount', 'displayForeignAmount'];
+
+describe('metadata', () => {
+  it('offers a readable status on every transaction and readable amounts on the lines of every sales document', () => {
+    const offered = (fields: readonly FieldMetadata[]) => fields.filter(isDisplay).map(({ name, syncable }) => [name, syncable]);
+    for (const name of transactions) expect(offered(fieldsOf(typeOf(name))), name).toEqual([['displayStatus', true]]);
+    for (const name of ['invoice', 'creditMemo', 'salesOrder'])
+      expect(offered(linesOf(typeOf(name))), name).toEqual(lineNames.map((line) => [line, true]));
+    expect(offered(linesOf(typeOf('customerPayment')))).toEqual([]);
+    for (const name of ['customer', 'item', 'vendor', 'employee', 'contact']) expect(offered(fieldsOf(typeOf(name))), name).toEqual([]);
+  });
+
+  it('describes them next to the field that they come from, with the sign convention in the label', () => {
+    const names = linesOf(typeOf('invoice')).map(({ name }) => name);
+    for (const [raw, shown] of [
+      ['quantity', 'displayQuantity'],
+      ['netamount', 'displayNetAmount'],
+      ['foreignamount', 'displayForeignAmount'],
+    ])
+      expect(names[names.indexOf(raw ?? '') + 1]).toBe(shown);
+    for (const line of linesOf(typeOf('creditMemo')).filter(isDisplay)) expect(line.label).toMatch(/as the document shows it.*positive/i);
+    const status = fieldsOf(typeOf('invoice')).find(({ name }) => name === 'displayStatus');
+    expect(status).toMatchObject({ type: 'text', volatile: true, custom: false, reason: null });
+    expect(status?.label).toMatch(/without the type/i);
+  });
+
+  it("says why one can't be read where the role can't read what it comes from", async () => {
+    wire.answer = ({ query }, response) => {
+      const refused = ['t.status', 'l.quantity'].find((column) => query.includes(`${column} `) || query.includes(`${column},`));
+      if (refused === undefined) return rowsResponse([]);
+      return json(response, 400, invalidQuery(`Search error occurred: Unknown identifier '${refused.slice(2).toUpperCase()}'.`));
+    };
+    types = await readMetadata();
+    const status = fieldsOf(typeOf('invoice')).find(({ name }) => name === 'displayStatus');
+    expect(status).toMatchObject({ syncable: false, reason: expect.stringContaining('status') });
+    expect(linesOf(typeOf('invoice')).filter((line) => isDisplay(line) && !line.syncable)).toMatchObject([
+      { name: 'displayQuantity', reason: expect.stringContaining('quantity') },
+    ]);
+  });
+
+  it('offers no readable status where the account has no display text of statuses', async () => {
+    wire.answer = ({ query }, response) =>
+      query.includes('BUILTIN.DF(t.status)')
+        ? json(response, 400, invalidQuery("Search error occurred: Invalid or unsupported search for 'STATUS'."))
+        : rowsResponse([]);
+    types = await readMetadata();
+    expect(fieldsOf(typeOf('invoice')).filter(({ name }) => name === 'status' || name === 'displayStatus')).toMatchObject([
+      { name: 'status', type: 'text', syncable: true },
+      { name: 'displayStatus', syncable: false, reason: expect.stringContaining('display text') },
+    ]);
+  });
+});
+
+const isLines = (query: string): boolean => query.includes('FROM transactionline');
+/** The lines of one document whose three amounts are these texts in the ERP. */
+async function readLines(recordType: string, texts: readonly (string | undefined)[]) {
+  wire.answer = ({ query }) =>
+    isLines(query)
+      ? rowsResponse(
+          texts.map((text, index) => ({
+            parent_id: '1',
+            parent_modified: at,
+            id: String(index + 1),
+            linesequencenumber: String(index + 1),
+            ...(text !== undefined && { quantity: text, netamount: text, foreignamount: text }),
+          })),
+        )
+      : rowsResponse([{ id: '1', lastmodifieddate: at }]);
+  const page = await createConnectorAt(wire.url).readByIds({ recordType: typeOf(recordType), fields: ['lines'], ids: ['1'], signal });
+  expect(page.rejected).toEqual([]);
+  return page.records[0]?.lines ?? [];
+}
+
+describe('lines', () => {
+  const sold = ['-2', '-10.50', '3.25', '0', '0.00', '-0.00', '-.5', '-1E-4', '-12345678901234567890.123456789', undefined];
+  const shown = ['2', '10.50', '-3.25', '0', '0.00', '0.00', '0.5', '0.0001', '12345678901234567890.123456789', null];
+
+  it.each(['invoice', 'salesOrder'])('of an %s have the sign that the document shows, exactly, next to the raw values', async (name) => {
+    const lines = await readLines(name, sold);
+    for (const field of lineNames)
+      expect(
+        lines.map((line) => line[field]),
+        field,
+      ).toEqual(shown);
+    expect(lines.map(({ quantity }) => quantity)).toEqual(['-2', '-10.50', '3.25', '0', '0.00', '-0.00', '-0.5', '-0.0001', sold[8], null]);
+  });
+
+  it('of a credit memo keep the sign of the ledger, which is that of the document', async () => {
+    const lines = await readLines('creditMemo', ['2', '10.50', '-3.25', '0.00', '-0.0', undefined]);
+    for (const field of lineNames)
+      expect(
+        lines.map((line) => line[field]),
+        field,
+      ).toEqual(['2', '10.50', '-3.25', '0.00', '0.0', null]);
+  });
+
+  it('cost no column of the query more', async () => {
+    await readLines('invoice', ['-1']);
+    const query = wire.seen.find((seen) => isLines(seen.query))?.query ?? '';
+    expect(query).not.toMatch(/display/i);
+    expect(query.match(/l\.quantity/g)).toHaveLength(1);
+  });
+
+  it('reject their document once, by the name of the raw field, where that is no number', async () => {
+    wire.answer = ({ query }) =>
+      isLines(query)
+        ? rowsResponse([{ parent_id: '1', parent_modified: at, id: '1', quantity: 'many' }])
+        : rowsResponse([{ id: '1', lastmodifieddate: at }]);
+    const page = await createConnectorAt(wire.url).readByIds({ recordType: typeOf('invoice'), fields: ['lines'], ids: ['1'], signal });
+    expect(page.rejected).toEqual([{ id: '1', code: 'LINE_UNREADABLE', message: 'line 1: quantity is not a number' }]);
+  });
+});
+
+describe('the status', () => {
+  async function readStatus(recordType: string, labels: readonly (string | undefined)[], fields = ['displayStatus']) {
+    wire.answer = () =>
+      rowsResponse(
+        labels.map((label, index) => ({
+          id: String(index + 1),
+          lastmodifieddate: at,
+          status: 'A',
+          ...(label !== undefined && { df_status: label }),
+        })),
+      );
+    return (await createConnectorAt(wire.url).scan({ recordType: typeOf(recordType), fields, afterId: null, limit: 100, signal })).records;
+  }
+
+  it.each([
+    ['Invoice : Open', 'Open'],
+    ['Sales Order : Pending Fulfillment', 'Pending Fulfillment'],
+    ['Payment : Not Deposited', 'Not Deposited'],
+    ['Rechnung : Vollständig bezahlt', 'Vollständig bezahlt'],
+    ['Facture\u00a0:\u00a0Ouverte', 'Ouverte'],
+    ['Sales Order : On hold : credit', 'On hold : credit'],
+    ['Open', 'Open'],
+    ['Due: today', 'Due: today'],
+    ['Invoice : ', null],
+    [undefined, null],
+  ])('%j is shown as %j', async (label, shown) => {
+    for (const type of transactions)
+      expect((await readStatus(type, [label])).map(({ values }) => values['displayStatus'])).toEqual([shown]);
+  });
+
+  it('comes alone where it is requested alone, and next to the raw code and label otherwise', async () => {
+    expect(await readStatus('invoice', ['Invoice : Open'])).toEqual([
+      { id: '1', modifiedAt: at, values: { id: '1', lastmodifieddate: at, displayStatus: 'Open' }, labels: {} },
+    ]);
+    expect(await readStatus('invoice', ['Invoice : Open'], ['status', 'displayStatus'])).toEqual([
+      {
+        id: '1',
+        modifiedAt: at,
+        values: { id: '1', lastmodifieddate: at, status: 'A', displayStatus: 'Open' },
+        labels: { status: 'Invoice : Open' },
+      },
+    ]);
+    expect(wire.seen.at(-1)?.query.match(/t\.status/g)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,169 @@
+// The readable fields of documents (signs of lines, status without the type) in an existing database: one that a version without them
+// filled gets them by itself, callers of its versions notice nothing, and they follow the account as the raw fields do.
+import { rm } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { writeAccountData } from '../chaos/account-data.ts';
+import { createScratchFolder } from '../setup/scratch-folder.ts';
+import { type Company, type ErpRecord, startCompany } from './company.ts';
+
+let company: Company;
+let folder: string;
+const field = (name: string, source: string) => ({ name, source });
+const raw = [
+  field('status', 'status.name'),
+  {
+    ...field('lines', 'lines'),
+    fields: [
+      field('line', 'linesequencenumber'),
+      field('quantity', 'quantity'),
+      field('net', 'netamount'),
+      field('amount', 'foreignamount'),
+    ],
+  },
+];
+const readable = [
+  ...raw.filter(({ name }) => name !== 'lines'),
+  field('shownStatus', 'displayStatus'),
+  {
+    ...field('lines', 'lines'),
+    fields: [
+      field('line', 'linesequencenumber'),
+      field('quantity', 'quantity'),
+      field('shownQuantity', 'displayQuantity'),
+      field('shownNet', 'displayNetAmount'),
+      field('shownAmount', 'displayForeignAmount'),
+    ],
+  },
+];
+const types = { invoices: 'invoice', credits: 'creditMemo' } as const;
+const endpoints = (fields: readonly object[]) =>
+  Object.entries(types).map(([name, recordType]) => ({ name, recordType, fields, maxPageSize: 1000 }));
+
+/** Leaves out of the stored metadata what a version of the service before these fields doesn't know. */
+async function forgetReadableFields(): Promise<void> {
+  const { organizationId, database } = company;
+  const isKnown = ({ name }: { name: string }): boolean => !name.startsWith('display') || name === 'displayname';
+  await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
+    const row = await tx('erp_metadata').where({ organization_id: organizationId }).first('record_types');
+    const recordTypes = row.record_types.map((type: { fields: { name: string; fields?: { name: string }[] }[] }) => ({
+      ...type,
+      fields: type.fields.filter(isKnown).map((one) => (one.fields === undefined ? one : { ...one, fields: one.fields.filter(isKnown) })),
+    }));
+    await tx('erp_metadata')
+      .where({ organization_id: organizationId })
+      .update({ record_types: JSON.stringify(recordTypes) });
+  });
+}
+
+const changesFrom = async (resource: string, since: string) =>
+  (await company.read(`/v1/${resource}/changes?limit=1000${since === '' ? '' : `&since=${since}`}`)).body;
+async function latestToken(resource: string): Promise<string> {
+  for (let since = ''; ; ) {
+    const { next, hasMore } = await changesFrom(resource, since);
+    since = next;
+    if (!hasMore) return since;
+  }
+}
+
+const documents = async (type: string): Promise<ErpRecord[]> =>
+  (await company.truth('transaction')).filter(({ fields }) => fields['type'] === type);
+type Line = Readonly<Record<'line' | 'quantity' | 'shownQuantity' | 'shownNet' | 'shownAmount', number | null>>;
+const linesOf = ({ lines = [] }: ErpRecord) =>
+  lines.map(({ fields }) => fields).filter((line) => ['mainline', 'taxline', 'iscogs'].every((flag) => line[flag] !== 'T'));
+/** By the account's own texts. Adding zero turns -0 into 0. */
+const shown = (text: string | undefined, sign: 1 | -1): number | null => (text === undefined ? null : Number(text) * sign + 0);
+const statuses: Readonly<Record<string, string>> = {
+  'CustInvc A': 'Open',
+  'CustInvc B': 'Paid In Full',
+  'CustCred A': 'Open',
+  'CustCred B': 'Fully Applied',
+};
+
+/** Ids whose readable fields are other than the account's. */
+async function wrong(resource: string, type: string, sign: 1 | -1): Promise<string[]> {
+  const served = new Map((await company.readAll(`v2/${resource}`)).map((record) => [record.id, record]));
+  return (await documents(type)).flatMap((record) => {
+    const { shownStatus, lines = [] } = served.get(record.id) ?? {};
+    const here = lines.map((line: Line) => [line.line, line.shownQuantity, line.shownNet, line.shownAmount]);
+    const there = linesOf(record).map((line) => [
+      Number(line['linesequencenumber']),
+      shown(line['quantity'], sign),
+      shown(line['netamount'], sign),
+      shown(line['netamount'], sign), // every exchange rate is 1
+    ]);
+    const isRight = shownStatus === statuses[`${type} ${record.fields['status']}`] && JSON.stringify(here) === JSON.stringify(there);
+    return isRight ? [] : [record.id];
+  });
+}
+
+beforeAll(async () => {
+  folder = await createScratchFolder('display-fields-');
+  await writeAccountData(folder, { large: false });
+  company = await startCompany({ folder });
+  await forgetReadableFields();
+  for (const type of Object.values(types)) await company.run(type);
+  await company.publish(endpoints(raw));
+});
+afterEach(() => company.control('POST', '/reset'));
+afterAll(async () => {
+  await company.stop();
+  await rm(folder, { recursive: true });
+});
+
+describe('a database that a version without these fields filled', () => {
+  it('is filled by one full run after the next reading of the metadata, and no caller of v1 gets a change', async () => {
+    const before = await company.readAll('v1/invoices');
+    const token = await latestToken('invoices');
+    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+    expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+    for (const type of Object.values(types))
+      expect(await company.run(type)).toMatchObject({ status: 'succeeded', mode: 'full', counts: { inserted: 0, deleted: 0 } });
+    expect(await company.run('invoice')).toMatchObject({ status: 'succeeded', mode: 'incremental', counts: { updated: 0 } });
+    expect(await company.readAll('v1/invoices')).toEqual(before);
+    expect(await changesFrom('invoices', token)).toMatchObject({ data: [], hasMore: false });
+  });
+
+  it('then serves every line and status the way the document shows it, in a new version', async () => {
+    expect(await company.publish(endpoints(readable))).toBe('v2');
+    expect(await wrong('invoices', 'CustInvc', -1)).toEqual([]);
+    expect(await wrong('credits', 'CustCred', 1)).toEqual([]);
+    const [invoice] = await company.readAll('v2/invoices');
+    expect(invoice.lines[0].quantity).toBeLessThan(0);
+    expect(invoice.lines[0].shownQuantity).toBe(-invoice.lines[0].quantity);
+    expect(invoice.status).toBe(`Invoice : ${invoice.shownStatus}`);
+  });
+});
+
+describe('they follow the account', () => {
+  it('a status and a line that change without a modification time: the readable fields with the raw ones', async () => {
+    const [open] = (await documents('CustInvc')).filter(({ fields }) => fields['status'] === 'A');
+    const id = open?.id ?? '';
+    await company.control('PATCH', `/records/transaction/${id}`, { fields: { status: 'B' }, touch: 'none' });
+    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect((await company.read(`/v2/invoices/${id}`)).body.data).toMatchObject({
+      status: 'Invoice : Paid In Full',
+      shownStatus: 'Paid In Full',
+    });
+    const [line] = (await company.control('GET', `/records/transaction/${id}`)).lines;
+    await company.control('PATCH', `/records/transaction/${id}`, {
+      lines: [{ line: line.line, fields: { quantity: '-7.50' } }],
+      touch: 'lines',
+    });
+    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await wrong('invoices', 'CustInvc', -1)).toEqual([]);
+  });
+
+  it('a status that the role can no longer read: both are named, and both heal', async () => {
+    await company.control('PUT', '/hidden', { columns: { transaction: ['status'] } });
+    expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+    const run = await company.run('invoice', 'incremental');
+    expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    const stale = (await company.read('/v2/invoices?pageSize=1')).headers['x-data-stale-fields'];
+    expect(stale).toContain('status');
+    expect(stale).toContain('shownStatus');
+    await company.control('PUT', '/hidden', {});
+    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
+    expect(await wrong('invoices', 'CustInvc', -1)).toEqual([]);
+  });
+});
