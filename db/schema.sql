@@ -1419,6 +1419,7 @@ CREATE INDEX open_runs ON sync_runs USING btree (queued_at) WHERE status = ANY (
 CREATE INDEX staged_runs ON sync_runs USING btree (queued_at) WHERE staged;
 CREATE INDEX sync_runs_by_end ON sync_runs USING btree (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX sync_runs_organization_id_queued_at_id_idx ON sync_runs USING btree (organization_id, queued_at DESC, id DESC);
+CREATE INDEX sync_runs_organization_id_record_type_queued_at_id_idx ON sync_runs USING btree (organization_id, record_type, queued_at DESC, id DESC);
 CREATE INDEX sync_runs_sync_config_id_queued_at_id_idx ON sync_runs USING btree (sync_config_id, queued_at DESC, id DESC);
 alter table sync_runs enable row level security;
 alter table sync_runs force row level security;
@@ -1556,6 +1557,7 @@ alter table views enable row level security;
 alter table views force row level security;
 create policy own_organization on views for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on views for all to portal_owner using (true);
+CREATE TRIGGER team_is_gone BEFORE UPDATE OF team_id ON views FOR EACH ROW EXECUTE FUNCTION make_view_private();
 grant delete, insert, select, update on views to portal_service;
 
 -- Size and record count of each organization, measured in the background.
@@ -1606,6 +1608,7 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- hold_published_schema() returns trigger
 -- invited(wanted_email text) returns bool  [security definer]
 -- link_identity(wanted_issuer text, wanted_subject text, verified_email text) returns record  [security definer]
+-- make_view_private() returns trigger
 -- memberships_of(wanted uuid) returns record  [security definer]
 -- note_schedule_change() returns trigger
 -- note_write(claim uuid, what jsonb) returns bool  [security definer]

@@ -39,6 +39,12 @@ const givenInstant = z.iso
   .refine((at) => /^(?!0000)\d{4}-/.test(at.toISOString()), 'must be in the years 1 to 9999');
 
 export const queryInstant = givenInstant.meta(wire({ type: 'string', format: 'date-time' }));
+/** The parameters of a list that can be limited to a span of time, and the check that it is one. */
+export const spanFields = { after: queryInstant.optional(), before: queryInstant.optional() };
+export const isSpan = ({ after, before }: { after?: Date | undefined; before?: Date | undefined }): boolean =>
+  after === undefined || before === undefined || after < before;
+export const noSpan = { path: ['before'], error: 'must lie after "after"' };
+
 /** A calendar day, in UTC where it means a span of time. */
 export const Day = z.iso
   .date({ error: 'must be a date such as 2026-01-31' })

@@ -10,7 +10,16 @@ export const pageFields = {
   pageSize: queryInteger({ min: 1, max: maxPageSize, default: defaultPageSize }),
 };
 export const PageQuery = z.strictObject(pageFields);
+/** Of a list whose items have a name. */
+export const NamedPageQuery = z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() });
+export type NamedPageQuery = z.output<typeof NamedPageQuery>;
 export type PageQuery = { readonly page: number; readonly pageSize: number };
+
+/** The parameters of a list that can be sorted by these fields; `sortList` applies them. */
+export const sortFields = <const Field extends string>(fields: readonly [Field, ...Field[]]) => ({
+  sort: z.enum(fields).optional().describe('Sorts by this field instead of newest first'),
+  order: z.enum(['asc', 'desc']).optional().describe('`asc` with `sort` unless given; alone it applies to the default sort'),
+});
 
 export const Pagination = z
   .object({
@@ -29,3 +38,14 @@ export const toPage = <T>(data: T[], total: number, { page, pageSize }: PageQuer
   data,
   pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
 });
+
+/** One page of a list in memory: of the items whose name, or any other of `textsOf`, contains `q`, ignoring case. */
+export function findPage<T>(
+  items: readonly T[],
+  { q = '', ...page }: NamedPageQuery,
+  textsOf: (item: T) => readonly string[],
+): PageResult<T> {
+  const wanted = q.toLowerCase();
+  const found = items.filter((item) => textsOf(item).some((text) => text.toLowerCase().includes(wanted)));
+  return toPage(found.slice((page.page - 1) * page.pageSize, page.page * page.pageSize), found.length, page);
+}

@@ -52,8 +52,10 @@ function assertUtf8(_req: unknown, _res: unknown, body: Buffer): void {
   });
 }
 
+type Offers = Partial<Pick<Route, 'stream' | 'download'>>;
+
 /** The media type to send: JSON unless the client prefers another one that the route offers; always JSON for HEAD. Throws 406. */
-function negotiateType(req: Request, { stream, download }: Route): string {
+function negotiateType(req: Request, { stream, download }: Offers): string {
   const offered = [
     'application/json',
     ...(stream === undefined ? [] : ['text/event-stream']),
@@ -86,15 +88,13 @@ function serve(route: Route, streams: Streams): RequestHandler {
     const raw = { params: req.params, query: req.query, body: req.body as unknown };
     const given = req.headers['idempotency-key'];
     const key = typeof given === 'string' ? given : undefined;
-    if (route.stream !== undefined || route.download !== undefined) {
-      res.vary('Accept');
-      const type = negotiateType(req, route);
-      if (type === 'text/event-stream') {
-        if (streamed !== undefined) recordServed(res, streamed);
-        return serveStream(route, streams, raw, key, req, res);
-      }
-      if (type !== 'application/json') return sendDownload(route, ctx, authorizeAndParse(route, ctx, raw), req, res);
+    if (route.stream !== undefined || route.download !== undefined) res.vary('Accept');
+    const type = negotiateType(req, route);
+    if (type === 'text/event-stream') {
+      if (streamed !== undefined) recordServed(res, streamed);
+      return serveStream(route, streams, raw, key, req, res);
     }
+    if (type !== 'application/json') return sendDownload(route, ctx, authorizeAndParse(route, ctx, raw), req, res);
     const { response, replayed } = await invokeOnce(route, ctx, raw, key);
     if (replayed) res.setHeader('Idempotency-Replayed', 'true');
     send(res, response);
@@ -104,6 +104,7 @@ function serve(route: Route, streams: Streams): RequestHandler {
 const servePublic =
   (ctx: Ctx, route: PublicRoute): RequestHandler =>
   async (req, res) => {
+    negotiateType(req, {});
     assertNoQuery(req.query);
     send(res, { status: successStatus(route), body: await route.handler(ctx, { params: {}, rawBody: Buffer.alloc(0), headers: {} }) });
   };

@@ -14,6 +14,7 @@ import { callerAddress } from './caller-address.ts';
 import { attemptCookieName, attemptCookiePath, cookiesOf, sessionCookieName, sessionCookies } from './cookies.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
 import type { FailureLimit } from './failure-limit.ts';
+import { wantsPage } from './pages/error-page.ts';
 import { sendSignInError } from './pages/sign-in-page.ts';
 import { toErrorDetails } from './route/parse.ts';
 import { validationMessage } from './route/validation-messages.ts';
@@ -22,8 +23,6 @@ const LoginQuery = z.strictObject({
   returnTo: z.string('must be given once').default('/'),
   prompt: z.enum(prompts).optional(),
 });
-
-const wantsPage = (req: Request): boolean => req.accepts(['json', 'html']) === 'html';
 
 const visitorOf = (req: Request, res: Response): ClientInfo => ({
   ip: callerAddress(req),

@@ -121,7 +121,7 @@ export const componentResponses: Readonly<Record<string, ResponseObject>> = {
     'None of the accepted media types is available',
     'BAD_REQUEST',
     'None of the accepted media types is available',
-    [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json or text/event-stream' }],
+    [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json' }],
     rateLimitedHeaders,
   ),
   TooLarge: errorResponse(
@@ -164,7 +164,6 @@ export const componentResponses: Readonly<Record<string, ResponseObject>> = {
 const shared = (name: keyof typeof componentResponses & string): ReferenceObject => ({ $ref: `#/components/responses/${name}` });
 
 const forbiddenMessages: Readonly<Record<string, string>> = {
-  any: forbiddenText.noOrganization,
   authenticated: forbiddenText.restrictedKey,
   'signed-in': forbiddenText.apiKey,
 };
@@ -187,6 +186,7 @@ export function errorResponses(route: AnyRoute): Record<string, ResponseObject |
     };
     return {
       400: shared('BadRequest'),
+      ...(route.maxBodyBytes === undefined && { 406: shared('NotAcceptable') }),
       ...(route.maxBodyBytes !== undefined && { ...webhookErrors, 503: shared('Unavailable') }),
       500: shared('InternalError'),
     };
@@ -195,9 +195,9 @@ export function errorResponses(route: AnyRoute): Record<string, ResponseObject |
   return {
     400: shared('BadRequest'),
     401: shared('Unauthorized'),
-    403: forbidden(route),
+    ...(route.permission !== 'any' && { 403: forbidden(route) }),
     ...((route.path.includes('{') || also.has(404)) && { 404: shared('NotFound') }),
-    ...((route.stream !== undefined || route.download !== undefined) && { 406: shared('NotAcceptable') }),
+    406: shared('NotAcceptable'),
     ...(route.body !== undefined && { 413: shared('TooLarge'), 415: shared('UnsupportedMediaType') }),
     ...((route.method !== 'GET' || also.has(422)) && { 422: shared('ValidationError') }),
     429: shared('TooManyRequests'),

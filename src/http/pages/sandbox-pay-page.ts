@@ -58,8 +58,8 @@ function form(session: PaySession): string {
       ? ''
       : `    <p id="problem" role="alert">The card that ends in ${last4 ?? ''} was declined. ${escapeHtml(failure)} Nothing was paid; choose another card.</p>\n`;
   return `    <h1>Pay ${escapeHtml(shownAmount(amount, currency))} to ${escapeHtml(payee)}</h1>
-${problem}${bill(session)}
-    <form method="post">
+${problem}    <form method="post">
+${bill(session)}
       <fieldset>
         <legend>Test card</legend>
 ${cards.map(choice).join('\n')}

@@ -55,18 +55,15 @@ function pageOf(found: LinkState | undefined): Page {
   const { email, title, organizationName, state } = found;
   if (state === 'active')
     return {
-      heading: 'Unsubscribe',
-      paragraphs: [`${organizationName} sends mails like “${title}” to ${email}.`, 'Press the button to stop receiving them.'],
+      heading: 'Mails to you',
+      paragraphs: [`${organizationName} sends mails like “${title}” to ${email}.`],
       button: { label: 'Unsubscribe', path: '/unsubscribe' },
     };
   if (state === 'ended')
     return { heading: 'No more mails', paragraphs: [`${organizationName} has removed ${email} from the list for mails like “${title}”.`] };
   return {
     heading: 'You are unsubscribed',
-    paragraphs: [
-      `${email} will receive no more mails like “${title}” from ${organizationName}.`,
-      'If that was a mistake, subscribe again:',
-    ],
+    paragraphs: [`${email} will receive no more mails like “${title}” from ${organizationName}.`, 'Was that a mistake?'],
     button: undo,
   };
 }

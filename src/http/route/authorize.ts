@@ -1,11 +1,21 @@
 // Decides whether a caller may call a route. The same for every way of calling it.
 import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
-import { AppError, notFound } from '../../core/errors.ts';
-import { type Permission, signUpPermission } from '../../core/permissions.ts';
+import { AppError, type ErrorDetail, notFound } from '../../core/errors.ts';
+import { isReadPermission, type Permission, signUpPermission } from '../../core/permissions.ts';
 import type { Route } from './route.ts';
 
-export const missingPermission = (permission: Permission): AppError =>
-  new AppError('FORBIDDEN', `Missing required permission: ${permission}`);
+export const missingPermission = (permission: Permission, details: readonly ErrorDetail[] = []): AppError =>
+  new AppError('FORBIDDEN', `Missing required permission: ${permission}`, { details });
+
+/** What to do for a caller whose credential can only read. */
+function adviceFor({ caller: { readOnly, credential } }: CallerCtx, permission: Permission): ErrorDetail[] {
+  if (!readOnly || isReadPermission(permission)) return [];
+  const message =
+    credential.kind === 'api-key'
+      ? 'This key can only read. Create one that can write: POST /api-keys with {"name": "…", "scopes": {"permissions": ["write"]}}'
+      : 'This token can only read: its scope is portal:read. Use a token with write access';
+  return [{ path: '', code: 'read_only', message }];
+}
 /** Messages of 403 responses, which the OpenAPI document quotes as examples. */
 export const forbiddenText = {
   noOrganization: 'You belong to no organization',
@@ -36,16 +46,17 @@ function authorizePerson(route: Route, ctx: CallerCtx): void {
 
 /** Throws 403 when the caller may not call the route, or the reason why no organization could be chosen for the caller. */
 export function authorize(route: Route, ctx: CallerCtx): void {
+  if (route.permission === 'any') return;
   if (route.access === 'person') {
     authorizePerson(route, ctx);
     return;
   }
-  const { principal, refusal } = ctx.caller;
+  const { principal, refusal, writeRefusal } = ctx.caller;
   if (refusal !== undefined) throw refusal;
-  if (route.permission === 'any') return;
+  if (writeRefusal !== undefined && route.method !== 'GET') throw writeRefusal;
   assertUnrestrictedKey(ctx);
-  if (principal === undefined || !principal.permissions.has(route.permission as Permission))
-    throw missingPermission(route.permission as Permission);
+  const permission = route.permission as Permission;
+  if (principal === undefined || !principal.permissions.has(permission)) throw missingPermission(permission, adviceFor(ctx, permission));
 }
 
 /**

@@ -2,9 +2,10 @@
 // for each kind of access: to the caller's organization, of a person, without a credential, and a webhook's.
 import type { z } from 'zod';
 import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
+import type { Permission } from '../../core/permissions.ts';
 import { toOrganizationCtx } from './authorize.ts';
 import { parseInput } from './parse.ts';
-import type { AnyRoute, Download, Operation, PersonPermission, PublicRoute, Route, RoutePermission, Stream } from './route.ts';
+import type { AnyRoute, Download, Operation, PersonPermission, PublicRoute, Route, Stream } from './route.ts';
 
 type Shape = z.ZodObject;
 type Maybe<S> = S | undefined;
@@ -60,7 +61,7 @@ export function defineRoute<
   Q extends Maybe<Shape> = undefined,
   B extends Maybe<z.ZodType> = undefined,
   R extends Maybe<z.ZodType> = undefined,
->(spec: Spec<P, Q, B, R, RoutePermission, RequestCtx>): Route {
+>(spec: Spec<P, Q, B, R, Permission, RequestCtx>): Route {
   const namesOrganization = spec.path.startsWith('/organizations/{id}');
   return createRoute('credential', spec, (ctx, { params }) =>
     toOrganizationCtx(ctx, namesOrganization ? (params as { id: unknown }).id : undefined),

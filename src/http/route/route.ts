@@ -78,19 +78,17 @@ export type Download<C, I> = {
   open(ctx: C, input: I, signal: AbortSignal): Promise<DownloadFile>;
 };
 
-/** 'any' admits every valid credential, restricted keys included. */
-export type RoutePermission = Permission | 'any';
 /**
- * Access to operations of a person, with or without an organization. 'authenticated': every credential except a restricted key.
- * 'signed-in': a person's own token or session, never a key. Creating an organization needs the sign-up permission.
+ * Access to operations of a person, with or without an organization. 'any': every valid credential. 'authenticated': every credential
+ * except a restricted key. 'signed-in': a person's own token or session, never a key. Creating an organization needs the sign-up permission.
  */
-export type PersonPermission = 'authenticated' | 'signed-in' | typeof signUpPermission;
+export type PersonPermission = 'any' | 'authenticated' | 'signed-in' | typeof signUpPermission;
 
 export type RawInput = { readonly params: unknown; readonly query: unknown; readonly body: unknown };
 
 export type Route = Operation & {
   readonly access: 'credential' | 'person';
-  readonly permission: RoutePermission | PersonPermission;
+  readonly permission: Permission | PersonPermission;
   readonly params: z.ZodObject | undefined;
   readonly query: z.ZodObject | undefined;
   readonly body: z.ZodType | undefined;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { NamedPageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { agentStatuses } from './agent-state.ts';
 import { Agent, AgentModel, AgentPatch, NewAgent } from './agents.schemas.ts';
@@ -47,7 +47,7 @@ export const agentRoutes = [
     summary: 'List models',
     description:
       'The models that agents may use, the default first. The operator configures them; `offline` is built in and always available.',
-    query: PageQuery,
+    query: NamedPageQuery,
     response: pageOf(AgentModel),
     handler: async (ctx, { query }) => service.listAgentModels(ctx, query),
   }),

@@ -7,7 +7,7 @@ import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { modelNames, offlineModelName } from '../../gateways/model/create-model.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { findPage, type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
 import { startAgentChecks } from './agent-checks.ts';
@@ -64,12 +64,10 @@ async function assertModelAndVersionExist(
   if (details.length > 0) throw invalid('Unknown model or API version', details);
 }
 
-export const listAgentModels = (ctx: RequestCtx, page: PageQuery) => {
-  const names = modelNames(ctx.settings);
-  const from = (page.page - 1) * page.pageSize;
-  const models = names.map((name, index) => ({ name, isDefault: index === 0, builtIn: name === offlineModelName }));
-  return toPage(models.slice(from, from + page.pageSize), names.length, page);
-};
+export function listAgentModels(ctx: RequestCtx, query: NamedPageQuery) {
+  const models = modelNames(ctx.settings).map((name, index) => ({ name, isDefault: index === 0, builtIn: name === offlineModelName }));
+  return findPage(models, query, ({ name }) => [name]);
+}
 
 export const listAgents = (ctx: RequestCtx, page: PageQuery, filters: store.AgentFilters) =>
   inTransaction(ctx, async (tx) => {

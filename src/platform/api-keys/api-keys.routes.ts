@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { Day, IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { pageFields, pageOf, sortFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { ApiKey, ApiKeyPatch, ApiKeyRotation, ApiKeyUsage, ApiKeyWithSecret, NewApiKey, usageGrouping } from './api-keys.schemas.ts';
 import { createApiKey, getApiKey, keepApiKeySecret, listApiKeys, revokeApiKey, rotateApiKey, updateApiKey } from './api-keys.service.ts';
+import { apiKeySorts } from './api-keys.store.ts';
 import { getApiKeyUsage } from './usage.ts';
 
 const group = 'API Keys';
@@ -19,14 +20,15 @@ export const apiKeyRoutes = [
     path: '/api-keys',
     permission: 'api-key:read',
     summary: 'List API keys',
-    description: 'Newest first. Revoked and expired keys stay listed. Secrets are never returned again.',
+    description: 'Newest first unless sorted. Revoked and expired keys stay listed. Secrets are never returned again.',
     query: z.strictObject({
       ...pageFields,
+      ...sortFields(apiKeySorts),
       q: z.string().min(1).max(120).optional(),
       status: z.enum(['active', 'expired', 'revoked']).optional(),
     }),
     response: pageOf(ApiKey),
-    handler: (ctx, { query: { q, status, ...page } }) => listApiKeys(ctx, page, { q, status }),
+    handler: (ctx, { query: { page, pageSize, ...filter } }) => listApiKeys(ctx, { page, pageSize }, filter),
   }),
   defineRoute({
     id: 'createApiKey',
@@ -35,7 +37,9 @@ export const apiKeyRoutes = [
     path: '/api-keys',
     permission: 'api-key:create',
     summary: 'Create an API key',
-    description: `The secret is returned only in this response. ${ceiling}`,
+    description:
+      'The secret is returned only in this response. A key without `scopes.permissions` only reads; `["write"]` makes one that can do what ' +
+      `its creator may. Versions and resources in its scopes must exist. ${ceiling}`,
     body: NewApiKey,
     example: { name: 'Reporting', scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] }, expiresAt: null },
     response: ApiKeyWithSecret,

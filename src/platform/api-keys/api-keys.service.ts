@@ -16,6 +16,7 @@ import {
   type ApiKeyFilter,
   type ApiKeyRow,
   findApiKeyRow,
+  findUnknownResources,
   findUnknownVersions,
   insertApiKey,
   keepMembership,
@@ -92,16 +93,33 @@ function assertFutureExpiry(ctx: Pick<RequestCtx, 'clock'>, expiresAt: string | 
   }
 }
 
-/** Throws 422 for labels without a version: such a key would later read whichever version gets that label. Drafts already have labels. */
-async function assertVersionsExist(tx: Tx, ctx: Pick<RequestCtx, 'organizationId'>, labels: readonly string[]): Promise<void> {
-  const unknown = await findUnknownVersions(tx, ctx.organizationId, labels);
-  if (unknown.length === 0) return;
-  const problems = unknown.map((label) => ({
-    path: 'scopes.versions',
-    code: 'unknown_version',
-    message: `There is no version ${label}. GET /api-schema lists all versions.`,
-  }));
-  throw invalid('The key names versions that do not exist', problems);
+type ReadScopes = Pick<NewApiKey['scopes'], 'versions' | 'resources'>;
+const noScopes: ReadScopes = { versions: [], resources: [] };
+
+/**
+ * Throws 422 for versions and resources that don't exist, except those in `before`: such a key would later read whatever gets that name.
+ * Drafts count.
+ */
+async function assertScopesExist(tx: Tx, { organizationId }: Pick<RequestCtx, 'organizationId'>, scopes: ReadScopes, before = noScopes) {
+  const { versions } = scopes;
+  const added = (name: 'versions' | 'resources') => scopes[name].filter((one) => !before[name].includes(one));
+  const unknownVersions = await findUnknownVersions(tx, organizationId, added('versions'));
+  const unknownResources = await findUnknownResources(tx, organizationId, added('resources'), versions);
+  const where = versions.length === 0 ? 'No version has' : `Version ${versions.join(', ')} does not have`;
+  const problems = [
+    ...unknownVersions.map((label) => ({
+      path: 'scopes.versions',
+      code: 'unknown_version',
+      message: `There is no version ${label}. GET /api-schema lists all versions.`,
+    })),
+    ...unknownResources.map((name) => ({
+      path: 'scopes.resources',
+      code: 'unknown_resource',
+      message: `${where} a resource ${name}. GET /api-schema lists the endpoints of all versions.`,
+    })),
+  ];
+  const kind = unknownVersions.length > 0 ? 'versions' : 'resources';
+  if (problems.length > 0) throw invalid(`The key names ${kind} that do not exist`, problems);
 }
 
 function assertNotRevoked(row: ApiKeyRow): void {
@@ -121,7 +139,7 @@ type Issuer = Pick<RequestCtx, 'organizationId' | 'clock'> & { readonly userId: 
 
 /**
  * Creates a key that acts for this member; the caller must have locked the membership in `tx`. `audit` writes the audit entry. The
- * returned secret is not stored. Throws 422 for a past expiry or unknown versions.
+ * returned secret is not stored. Throws 422 for a past expiry, and for unknown versions or resources.
  */
 export async function issueApiKey(
   tx: Tx,
@@ -130,7 +148,7 @@ export async function issueApiKey(
   audit: (entry: AuditEntry) => Promise<void>,
 ): Promise<{ id: string; prefix: string; secret: string }> {
   assertFutureExpiry(by, input.expiresAt);
-  await assertVersionsExist(tx, by, input.scopes.versions);
+  await assertScopesExist(tx, by, input.scopes);
   const key = generateApiKey();
   const id = createId();
   await insertApiKey(tx, by.organizationId, {
@@ -152,7 +170,7 @@ export async function issueApiKey(
   return { id, prefix: key.prefix, secret: key.secret };
 }
 
-/** Throws 403 `escalation` or `handed_over`, 422 for a past expiry, unknown versions, or at the quota. */
+/** Throws 403 `escalation` or `handed_over`, 422 for a past expiry, unknown versions or resources, or at the quota. */
 export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
   assertNotTransferredKey(ctx);
   return inTransaction(ctx, async (tx) => {
@@ -166,7 +184,7 @@ export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
   });
 }
 
-/** Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked key, a past expiry, unknown versions, or a running grace period. */
+/** Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked key, a past expiry, unknown scopes, or a running grace period. */
 export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPatch) {
   if (change.scopes !== undefined || change.expiresAt !== undefined) assertNotTransferredKey(ctx);
   assertFutureExpiry(ctx, change.expiresAt);
@@ -174,8 +192,8 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
     await lockApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
     assertNotRevoked(row);
-    const added = (change.scopes?.versions ?? []).filter((label) => !row.scope_versions.includes(label));
-    await assertVersionsExist(tx, ctx, added);
+    if (change.scopes !== undefined)
+      await assertScopesExist(tx, ctx, change.scopes, { versions: row.scope_versions, resources: row.scope_resources });
     const columns = {
       ...(change.name !== undefined && { name: change.name }),
       ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),

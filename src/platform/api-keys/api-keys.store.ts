@@ -1,5 +1,5 @@
 // Rows of api_keys. Only this file writes that table, except for the time of last use.
-import { readPage } from '../../db/page.ts';
+import { readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
@@ -37,7 +37,17 @@ export type ApiKeyRow = {
   former_secret_until: Date | null;
 };
 
-export type ApiKeyFilter = { readonly q?: string | undefined; readonly status?: ApiKeyRow['status'] | undefined };
+export const apiKeySorts = ['createdAt', 'name', 'lastUsedAt', 'expiresAt'] as const;
+const sorting = {
+  columns: { createdAt: 'k.created_at', name: 'lower(k.name)', lastUsedAt: 'k.last_used_at', expiresAt: 'k.expires_at' },
+  newest: 'createdAt',
+  id: 'k.id',
+  nullable: ['lastUsedAt', 'expiresAt'],
+} as const;
+export type ApiKeyFilter = SortRequest<(typeof apiKeySorts)[number]> & {
+  readonly q?: string | undefined;
+  readonly status?: ApiKeyRow['status'] | undefined;
+};
 
 export const keyStatus =
   "case when k.revoked_at is not null then 'revoked' when least(k.expires_at, k.secret_ends_at) <= now() then 'expired' else 'active' end";
@@ -81,10 +91,7 @@ const select = (tx: Tx, organizationId: string) =>
     );
 
 export function listApiKeyRows(tx: Tx, organizationId: string, page: PageQuery, filter: ApiKeyFilter) {
-  const query = select(tx, organizationId).orderBy([
-    { column: 'k.created_at', order: 'desc' },
-    { column: 'k.id', order: 'desc' },
-  ]);
+  const query = sortList(select(tx, organizationId), filter, sorting);
   if (filter.q !== undefined) query.whereRaw('strpos(lower(k.name), lower(?)) > 0', [filter.q]);
   if (filter.status !== undefined) query.whereRaw(`${keyStatus} = ?`, [filter.status]);
   return readPage<ApiKeyRow>(query, page);
@@ -244,6 +251,23 @@ export const replaceSecret = (
       previous_secret_hash: graceSeconds === 0 ? null : tx.ref('secret_hash'),
       previous_expires_at: graceSeconds === 0 ? null : tx.raw('now() + make_interval(secs => ?)', [graceSeconds]),
     });
+
+/** Names that no endpoint has in these versions; in any version when none are given. Drafts count. */
+export async function findUnknownResources(
+  tx: Tx,
+  organizationId: string,
+  names: readonly string[],
+  versions: readonly string[],
+): Promise<string[]> {
+  if (names.length === 0) return [];
+  const { rows } = await tx.raw<{ rows: { name: string }[] }>(
+    `select distinct e ->> 'name' as name from api_schemas s, jsonb_array_elements(s.endpoints) e
+     where s.organization_id = :organizationId and e ->> 'name' = any(:names) and (cardinality(:versions::text[]) = 0 or s.version = any(:versions))`,
+    { organizationId, names, versions },
+  );
+  const known = new Set(rows.map(({ name }) => name));
+  return names.filter((name) => !known.has(name));
+}
 
 /** Labels that no version of the organization has. */
 export async function findUnknownVersions(tx: Tx, organizationId: string, labels: readonly string[]): Promise<string[]> {

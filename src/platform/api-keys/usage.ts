@@ -3,7 +3,7 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { readPage } from '../../db/page.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
 import type { UsageGroup } from './api-keys.schemas.ts';
 import { type ApiKeyRow, findApiKeyRow, keyStatus } from './api-keys.store.ts';
 
@@ -68,7 +68,7 @@ export async function listVersionCallers(
   tx: Tx,
   organizationId: string,
   version: string,
-  page: PageQuery,
+  { q, ...page }: NamedPageQuery,
 ): Promise<{ rows: VersionCaller[]; total: number }> {
   const counted = tx('api_key_usage as u')
     .where({ 'u.organization_id': organizationId, version })
@@ -80,6 +80,7 @@ export async function listVersionCallers(
     .join('api_keys as k', 'k.id', 'u.api_key_id')
     .select('k.id', 'k.name', 'u.requests', 'u.last_day', tx.raw(`${keyStatus} as status`))
     .orderBy([{ column: 'u.last_day', order: 'desc' }, { column: 'u.requests', order: 'desc' }, 'k.id']);
+  if (q !== undefined) query.whereRaw('strpos(lower(k.name), lower(?)) > 0', [q]);
   type Row = { id: string; name: string; status: ApiKeyRow['status']; requests: string; last_day: string };
   const { rows, total } = await readPage<Row>(query, page);
   return {

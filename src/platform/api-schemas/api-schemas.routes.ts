@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { bodyInstant, IdParams } from '../../http/fields.ts';
-import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { NamedPageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import {
   ApiSchema,
@@ -49,9 +49,13 @@ export const apiSchemaRoutes = [
     permission: 'api-schema:read',
     summary: 'List API versions',
     description: 'Newest first: draft, published, deprecated and retired versions of the public interface.',
-    query: z.strictObject({ ...pageFields, status: z.enum(['draft', 'published', 'deprecated', 'retired']).optional() }),
+    query: z.strictObject({
+      ...pageFields,
+      q: z.string().min(1).max(120).optional(),
+      status: z.enum(['draft', 'published', 'deprecated', 'retired']).optional(),
+    }),
     response: pageOf(ApiSchema),
-    handler: (ctx, { query: { status, ...page } }) => service.listApiSchemas(ctx, page, status),
+    handler: (ctx, { query: { q, status, ...page } }) => service.listApiSchemas(ctx, page, { q, status }),
   }),
   defineRoute({
     id: 'createApiSchema',
@@ -214,7 +218,7 @@ export const apiSchemaRoutes = [
     summary: 'List callers of a version',
     description: 'API keys that used the version in the last 30 days, most recent first: notify them before you retire it.',
     params: IdParams,
-    query: PageQuery,
+    query: NamedPageQuery,
     response: pageOf(ApiSchemaCaller),
     handler: (ctx, { params, query }) => listApiSchemaCallers(ctx, params.id, query),
   }),

@@ -72,9 +72,9 @@ function assertSavable(endpoints: store.ApiSchemaRow['endpoints'], available: Av
   if (problems.length > 0) throw invalid('The definition is not valid', problems);
 }
 
-export const listApiSchemas = (ctx: RequestCtx, page: PageQuery, status: store.ApiSchemaRow['status'] | undefined) =>
+export const listApiSchemas = (ctx: RequestCtx, page: PageQuery, filter: store.SchemaFilter) =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listSchemas(tx, ctx.organizationId, page, status);
+    const { rows, total } = await store.listSchemas(tx, ctx.organizationId, page, filter);
     return toPage(rows.map(apiSchemaView), total, page);
   });
 

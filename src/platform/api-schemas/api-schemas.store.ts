@@ -41,11 +41,14 @@ const columns = [
 ] as const;
 const byNumber = 'substr(version, 2)::int';
 
-export function listSchemas(tx: Tx, organizationId: string, page: PageQuery, status: ApiSchemaRow['status'] | undefined) {
+export type SchemaFilter = { readonly q?: string | undefined; readonly status?: ApiSchemaRow['status'] | undefined };
+
+export function listSchemas(tx: Tx, organizationId: string, page: PageQuery, { q, status }: SchemaFilter) {
   const query = tx('api_schemas')
     .where('organization_id', organizationId)
     .orderByRaw(`${byNumber} desc`)
     .select(...columns);
+  if (q !== undefined) query.whereRaw('strpos(lower(name), lower(?)) > 0', [q]);
   if (status !== undefined) query.where('status', status);
   return readPage<ApiSchemaRow>(query, page);
 }

@@ -2,7 +2,7 @@
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { maxPageSize, type PageQuery, toPage } from '../../http/page.ts';
+import { maxPageSize, type NamedPageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { listVersionCallers } from '../api-keys/usage.ts';
 import { apiSchemaView, getApiSchemaRow } from './api-schemas.service.ts';
@@ -53,9 +53,9 @@ export const retireApiSchema = (ctx: RequestCtx, id: string, undo: boolean) =>
   });
 
 /** Throws 404 for an unknown version. */
-export const listApiSchemaCallers = (ctx: RequestCtx, id: string, page: PageQuery) =>
+export const listApiSchemaCallers = (ctx: RequestCtx, id: string, query: NamedPageQuery) =>
   inTransaction(ctx, async (tx) => {
     const { version } = await getApiSchemaRow(tx, ctx, id);
-    const { rows, total } = await listVersionCallers(tx, ctx.organizationId, version, page);
-    return toPage(rows, total, page);
+    const { rows, total } = await listVersionCallers(tx, ctx.organizationId, version, query);
+    return toPage(rows, total, query);
   });

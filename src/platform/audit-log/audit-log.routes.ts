@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { inTransaction } from '../../db/transaction.ts';
-import { Id, IdParams, Instant, instant, queryInstant } from '../../http/fields.ts';
+import { Id, IdParams, Instant, instant, isSpan, noSpan, spanFields } from '../../http/fields.ts';
 import { pageFields, pageOf, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { type AuditRow, listAuditRows } from './audit-log.store.ts';
@@ -53,13 +53,9 @@ export const auditLogRoutes = [
           .describe('For example api-key.create'),
         actorId: Id.optional(),
         targetId: z.string().min(1).max(255).optional(),
-        after: queryInstant.optional(),
-        before: queryInstant.optional(),
+        ...spanFields,
       })
-      .refine(({ after, before }) => after === undefined || before === undefined || after < before, {
-        path: ['before'],
-        error: 'must lie after "after"',
-      }),
+      .refine(isSpan, noSpan),
     response: pageOf(AuditEntry),
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       inTransaction(ctx, async (tx) => {

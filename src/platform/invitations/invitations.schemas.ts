@@ -2,10 +2,14 @@
 import { z } from 'zod';
 import { secretTokenPattern } from '../../core/secret-token.ts';
 import { Email, Id, Instant } from '../../http/fields.ts';
+import { isOneRole, roleFields, twoRoles } from '../roles/roles.schemas.ts';
 
 export const invitationStatuses = ['pending', 'accepted', 'expired', 'revoked'] as const;
 
-export const NewInvitation = z.strictObject({ email: Email, roleId: Id });
+export const NewInvitation = z
+  .strictObject({ email: Email, ...roleFields })
+  .refine(({ role, roleId }) => role !== undefined || roleId !== undefined, { path: ['roleId'], error: 'is required, or role by name' })
+  .refine(isOneRole, twoRoles);
 export const InvitationAcceptance = z.strictObject({
   token: z.string().regex(secretTokenPattern, 'must be the token of an invitation').describe('From the link in the mail'),
 });
@@ -14,6 +18,7 @@ export const Invitation = z
   .object({
     id: Id,
     email: z.string(),
+    roleId: Id,
     role: z.object({ id: Id, name: z.string() }),
     status: z.enum(invitationStatuses),
     expiresAt: Instant,

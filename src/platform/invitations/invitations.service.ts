@@ -11,7 +11,8 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { cancelQueuedMail, enqueueMail, layoutMail } from '../../mail/index.ts';
 import { assertCanGrant } from '../grant.ts';
 import { assertQuota } from '../quotas.ts';
-import { actsAsOwner, assertStillAuthorized, ownerNeeded, permissionsOfRow } from '../roles/authority.ts';
+import { actsAsOwner, assertStillAuthorized, ownerNeeded, permissionsOfRow, unknownRole } from '../roles/authority.ts';
+import { findRoleId, type RoleReference } from '../roles/roles.store.ts';
 import type { Invitation } from './invitations.schemas.ts';
 import {
   countInvitationMails,
@@ -36,6 +37,7 @@ export const isOwnerRole = (role: Pick<LockedRoleRow, 'name' | 'built_in'>): boo
 const view = (row: InvitationRow): Invitation => ({
   id: row.id,
   email: row.email,
+  roleId: row.role_id,
   role: { id: row.role_id, name: row.role_name },
   status: row.status,
   expiresAt: instant(row.expires_at),
@@ -57,10 +59,10 @@ async function lockRow(tx: Tx, ctx: RequestCtx, id: string): Promise<InvitationR
 }
 
 /** Throws 422 `unknown_role`, 403 when the caller may not grant the role. */
-async function getGrantableRole(tx: Tx, ctx: RequestCtx, id: string): Promise<LockedRoleRow> {
-  const role = await lockRole(tx, ctx.organizationId, id);
-  if (role === undefined)
-    throw invalid('Unknown role', [{ path: 'roleId', code: 'unknown_role', message: 'The organization has no role with this id' }]);
+async function getGrantableRole(tx: Tx, ctx: RequestCtx, reference: RoleReference): Promise<LockedRoleRow> {
+  const id = await findRoleId(tx, ctx.organizationId, reference);
+  const role = id === undefined ? undefined : await lockRole(tx, ctx.organizationId, id);
+  if (role === undefined) throw unknownRole(reference);
   if (isOwnerRole(role) && !actsAsOwner(ctx)) throw ownerNeeded('Only an owner can invite an owner', 'roleId');
   assertCanGrant(ctx, permissionsOfRow(role));
   return role;
@@ -132,11 +134,11 @@ export const getInvitation = (ctx: RequestCtx, id: string) => inTransaction(ctx,
  * If the address has an open invitation, that one gets the new role and a new mail. Throws 422 for an unknown role, an existing member,
  * or at the quota; 403 when the caller may not grant the role; 429 when too many mails were sent.
  */
-export const createInvitation = (ctx: RequestCtx, { email, roleId }: { email: string; roleId: string }) =>
+export const createInvitation = (ctx: RequestCtx, { email, ...reference }: { readonly email: string } & RoleReference) =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
     const open = await lockOpenInvitationTo(tx, ctx.organizationId, email);
-    const role = await getGrantableRole(tx, ctx, roleId);
+    const role = await getGrantableRole(tx, ctx, reference);
     await assertNotMember(tx, ctx, email);
     if (open !== undefined) {
       await renewOpenInvitation(tx, ctx, open, role);
@@ -165,7 +167,7 @@ export const resendInvitation = (ctx: RequestCtx, id: string) =>
     if (row.status === 'accepted' || row.status === 'revoked')
       throw invalid(`The invitation was ${row.status}`, [{ path: '', code: row.status, message: 'Create a new invitation' }]);
     await assertNotMember(tx, ctx, row.email);
-    await renewOpenInvitation(tx, ctx, row, await getGrantableRole(tx, ctx, row.role_id));
+    await renewOpenInvitation(tx, ctx, row, await getGrantableRole(tx, ctx, { roleId: row.role_id }));
     return view(await getRow(tx, ctx, id));
   });
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { Id, IdParams } from '../../http/fields.ts';
+import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
+import { roleFields } from '../roles/roles.schemas.ts';
 import { deleteMember, leaveOrganization } from './leaving.service.ts';
 import { LeavingOptions, Member, MemberParams, MemberPatch, MemberWithKeys, RemovalOptions } from './members.schemas.ts';
 import { getMember, listMembers, updateMember } from './members.service.ts';
@@ -16,15 +17,15 @@ export const memberRoutes = [
     path: '/organizations/{id}/members',
     permission: 'member:read',
     summary: 'List members',
-    description: 'Newest first. `q` searches in names and e-mail addresses; `roleId` filters by role.',
+    description: 'Newest first. `q` searches in names and e-mail addresses; `roleId` or `role`, its name, filters by role.',
     params: IdParams,
     query: z.strictObject({
       ...pageFields,
       q: z.string().min(1).max(120).optional().describe('Part of a name or e-mail address'),
-      roleId: Id.optional(),
+      ...roleFields,
     }),
     response: pageOf(Member),
-    handler: (ctx, { query: { q, roleId, ...page } }) => listMembers(ctx, page, { q, roleId }),
+    handler: (ctx, { query: { q, roleId, role, ...page } }) => listMembers(ctx, page, { q, roleId, role }),
   }),
   defineRoute({
     id: 'getMember',

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { Id, Instant, optionalQueryInteger } from '../../http/fields.ts';
 import { maxGracePeriodSeconds } from '../api-keys/api-keys.schemas.ts';
+import { isOneRole, roleFields, twoRoles } from '../roles/roles.schemas.ts';
 
 export const MemberParams = z.strictObject({ id: Id, userId: Id });
-export const MemberPatch = z.strictObject({ roleId: Id.optional() });
+export const MemberPatch = z.strictObject(roleFields).refine(isOneRole, twoRoles);
 
 /** Seven days. */
 export const defaultGracePeriodSeconds = 604_800;
@@ -28,6 +29,7 @@ export const LeavingOptions = z.strictObject({ ...leavingFields, gracePeriodSeco
 export const Member = z
   .object({
     user: z.object({ id: Id, email: z.string(), name: z.string() }),
+    roleId: Id,
     role: z.object({ id: Id, name: z.string() }),
     joinedAt: Instant,
     lastActiveAt: Instant.nullable().describe('Last use of a token or session, to the minute; API keys do not count'),

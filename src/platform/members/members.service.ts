@@ -8,13 +8,14 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { listActiveKeys } from '../api-keys/api-keys.store.ts';
 import { assertCanGrant } from '../grant.ts';
-import { actsAsOwner, assertStillAuthorized, ownerNeeded, permissionsOfRow } from '../roles/authority.ts';
-import { findRole } from '../roles/roles.store.ts';
+import { actsAsOwner, assertStillAuthorized, ownerNeeded, permissionsOfRow, unknownRole } from '../roles/authority.ts';
+import { findRole, findRoleId, type RoleReference } from '../roles/roles.store.ts';
 import type { Member } from './members.schemas.ts';
 import * as store from './members.store.ts';
 
 const view = (row: store.MemberRow): Member => ({
   user: { id: row.user_id, email: row.user_email, name: row.user_name },
+  roleId: row.role_id,
   role: { id: row.role_id, name: row.role_name },
   joinedAt: instant(row.joined_at),
   lastActiveAt: instantOrNull(row.last_active_at),
@@ -50,9 +51,10 @@ async function viewWithKeys(tx: Tx, organizationId: string, userId: string) {
 /** Throws 404 when the person is not a member. */
 export const getMember = (ctx: RequestCtx, userId: string) => inTransaction(ctx, (tx) => viewWithKeys(tx, ctx.organizationId, userId));
 
-async function assignRole(tx: Tx, ctx: RequestCtx, member: store.MemberRow, roleId: string): Promise<string> {
-  const role = await findRole(tx, ctx.organizationId, roleId);
-  if (role === undefined) throw invalid('No such role', [{ path: 'roleId', code: 'unknown', message: 'No role has this id' }]);
+async function assignRole(tx: Tx, ctx: RequestCtx, member: store.MemberRow, reference: RoleReference): Promise<string> {
+  const roleId = await findRoleId(tx, ctx.organizationId, reference);
+  const role = roleId === undefined ? undefined : await findRole(tx, ctx.organizationId, roleId);
+  if (role === undefined) throw unknownRole(reference, 'unknown');
   const [was, becomes] = [isOwner(member), role.built_in && role.name === 'owner'];
   if ((was || becomes) && !actsAsOwner(ctx)) throw ownerNeeded('Only an owner can grant the owner role or change an owner', 'roleId');
   assertCanGrant(ctx, permissionsOfRow(role));
@@ -65,11 +67,12 @@ async function assignRole(tx: Tx, ctx: RequestCtx, member: store.MemberRow, role
  * Throws 404 for an unknown member, 422 for an unknown role or when the last owner would lose the role, 403 when the caller lacks a
  * permission of the role, or is not an owner and an owner is concerned.
  */
-export const updateMember = (ctx: RequestCtx, userId: string, { roleId }: { readonly roleId?: string | undefined }) =>
+export const updateMember = (ctx: RequestCtx, userId: string, reference: RoleReference) =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
     const member = await getMemberRow(tx, ctx.organizationId, userId);
-    const role = roleId === undefined ? member.role_name : await assignRole(tx, ctx, member, roleId);
+    const isGiven = reference.roleId !== undefined || reference.role !== undefined;
+    const role = isGiven ? await assignRole(tx, ctx, member, reference) : member.role_name;
     await writeAudit(tx, ctx, {
       action: 'member.update',
       target: { type: 'member', id: userId },

@@ -2,6 +2,7 @@
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
+import type { RoleReference } from '../roles/roles.store.ts';
 
 export type MemberRow = {
   user_id: string;
@@ -15,7 +16,7 @@ export type MemberRow = {
   last_active_at: Date | null;
 };
 
-export type MemberFilter = { readonly q?: string | undefined; readonly roleId?: string | undefined };
+export type MemberFilter = { readonly q?: string | undefined } & RoleReference;
 
 const select = (tx: Tx, organizationId: string) =>
   tx('memberships as m')
@@ -34,13 +35,14 @@ const select = (tx: Tx, organizationId: string) =>
       'm.last_active_at',
     );
 
-export function listMembers(tx: Tx, organizationId: string, page: PageQuery, { q, roleId }: MemberFilter) {
+export function listMembers(tx: Tx, organizationId: string, page: PageQuery, { q, roleId, role }: MemberFilter) {
   const query = select(tx, organizationId).orderBy([
     { column: 'm.joined_at', order: 'desc' },
     { column: 'm.user_id', order: 'desc' },
   ]);
   if (q !== undefined) query.whereRaw('(strpos(lower(u.name), lower(?)) > 0 or strpos(lower(u.email), lower(?)) > 0)', [q, q]);
   if (roleId !== undefined) query.where('m.role_id', roleId);
+  if (role !== undefined) query.whereRaw('lower(r.name) = lower(?)', [role]);
   return readPage<MemberRow>(query, page);
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NamedPageQuery } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import * as metadata from './metadata.service.ts';
 import { ConnectionTest, ErpCertificate, ErpConnection, ErpConnectionInput, ErpMetadata, ErpRecordType } from './netsuite.schemas.ts';
@@ -86,10 +87,12 @@ export const netsuiteRoutes = [
     path: '/netsuite/metadata',
     permission: 'netsuite:read',
     summary: 'List record types of the ERP account',
-    description: 'As of the last refresh. Each record type includes the number of fields that can be synced.',
+    description:
+      "As of the last refresh, in the ERP's order. Each record type includes the number of fields that can be synced. `q` searches names and labels.",
     additionalErrors: [404],
+    query: NamedPageQuery,
     response: ErpMetadata,
-    handler: (ctx) => metadata.getErpMetadata(ctx),
+    handler: (ctx, { query }) => metadata.listErpRecordTypes(ctx, query),
   }),
   defineRoute({
     id: 'getErpRecordType',
@@ -110,8 +113,9 @@ export const netsuiteRoutes = [
     path: '/netsuite/metadata/refresh',
     permission: 'netsuite:update',
     summary: 'Refresh the record types of the ERP account',
-    additionalErrors: [404],
-    description: 'When the ERP is unavailable, the result of the last successful refresh stays and `lastError` gives the reason.',
+    description:
+      'Returns the first page of the list. When the ERP is unavailable, the result of the last successful refresh stays and `lastError` gives ' +
+      'the reason.',
     response: ErpMetadata,
     handler: (ctx) => metadata.refreshErpMetadata(ctx),
   }),

@@ -1,6 +1,7 @@
 // Request and response schemas of the ERP connection and its metadata. Secrets are write-only.
 import { z } from 'zod';
 import { Instant, shortText } from '../../http/fields.ts';
+import { pageOf } from '../../http/page.ts';
 
 const secret = z.string().min(1).max(500).describe('Write-only');
 const named = shortText(200);
@@ -141,9 +142,8 @@ export const ErpRecordType = z
     fields: z.array(Field),
   })
   .meta({ id: 'ErpRecordType' });
-export const ErpMetadata = z
-  .object({
-    recordTypes: z.array(RecordTypeHead),
+export const ErpMetadata = pageOf(RecordTypeHead)
+  .extend({
     refreshedAt: Instant,
     lastError: z.string().nullable().describe('Why the last refresh failed; the record types are those of an earlier refresh'),
   })

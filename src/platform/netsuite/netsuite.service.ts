@@ -3,7 +3,7 @@ import type { ConnectionProblem, ConnectionReport } from '../../connectors/conne
 import { accountRealm, findBaseUrlProblem, restHost } from '../../connectors/netsuite/connection.ts';
 import { createCertificate } from '../../core/certificate.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { DecryptionError } from '../../core/keyring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
@@ -12,6 +12,7 @@ import {
   type ConnectionVerdict,
   countSyncedRecords,
   createTenantConnector,
+  noConnectionAdvice,
   purgeWarehouse,
   readConnectionRevision,
   recordSyncHealth,
@@ -54,7 +55,7 @@ function view(row: store.ConnectionRow, certificates: readonly store.Certificate
 
 async function getConnectionIn(tx: Tx, organizationId: string) {
   const row = await store.findConnection(tx, organizationId);
-  if (row === undefined) throw notFound('ERP connection');
+  if (row === undefined) throw notFound('ERP connection', { code: 'no_connection', message: noConnectionAdvice });
   return view(row, await store.listCertificates(tx, organizationId));
 }
 
@@ -163,11 +164,13 @@ const connectionDeleted = {
 
 /**
  * Without `purge` the synced records stay available. With the organization's slug they are deleted too, also when the connection was
- * deleted before. Throws 404 when there is nothing to delete, 422 `not_confirmed` when `purge` is not the slug.
+ * deleted before. Throws 404 when there is nothing to delete, 400 `confirmation_mismatch` when `purge` is not the slug.
  */
 export async function deleteErpConnection(ctx: RequestCtx, purge: string | undefined): Promise<void> {
   if (purge !== undefined && purge !== ctx.principal.organization.slug) {
-    throw invalid('The confirmation does not match', [{ path: 'purge', code: 'not_confirmed', message: "Send the organization's slug" }]);
+    throw new AppError('BAD_REQUEST', 'Deleting the synced records must be confirmed', {
+      details: [{ path: 'purge', code: 'confirmation_mismatch', message: "Repeat the organization's slug in ?purge=<slug>." }],
+    });
   }
   const leftOver = purge !== undefined && (await countSyncedRecords(ctx)) > 0;
   await inTransaction(ctx, async (tx) => {

@@ -3,20 +3,20 @@ import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { deleteOrganization } from './delete-organization.ts';
-import { NewOrganization, Organization, OrganizationPatch } from './organizations.schemas.ts';
+import { CreatedOrganization, NewOrganization, Organization, OrganizationPatch } from './organizations.schemas.ts';
 import { createOwnOrganization, getOrganization, listOrganizations, updateOrganization } from './organizations.service.ts';
 
 const group = 'Organizations';
 
 export const organizationRoutes = [
-  defineRoute({
+  definePersonRoute({
     id: 'listOrganizations',
     group,
     method: 'GET',
     path: '/organizations',
-    permission: 'organization:read',
+    permission: 'authenticated',
     summary: 'List organizations',
-    description: 'Newest first. A person sees every organization they belong to; an API key sees its own.',
+    description: 'Newest first. A person sees every organization they belong to, which may be none; an API key sees its own.',
     query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() }),
     response: pageOf(Organization),
     handler: (ctx, { query: { q, ...page } }) => listOrganizations(ctx, page, q),
@@ -28,10 +28,12 @@ export const organizationRoutes = [
     path: '/organizations',
     permission: 'organization:create',
     summary: 'Create an organization',
-    description: 'For signed-in people, while sign-up is open. The creator becomes the owner.',
+    description:
+      'For signed-in people, while sign-up is open. The creator becomes the owner. A session with an active organization keeps it: `active` ' +
+      'of the response says so.',
     body: NewOrganization,
     example: { name: 'Acme', slug: 'acme' },
-    response: Organization,
+    response: CreatedOrganization,
     status: 201,
     handler: (ctx, { body }) => createOwnOrganization(ctx, body),
   }),

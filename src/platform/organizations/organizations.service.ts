@@ -8,6 +8,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
+import { inUserTransaction } from '../../identity/sessions.store.ts';
 import { findMemberships } from '../../identity/users.store.ts';
 import { createTenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { NewOrganization, Organization, OrganizationPatch } from './organizations.schemas.ts';
@@ -108,14 +109,16 @@ async function getRow(tx: Tx, id: string): Promise<store.OrganizationRow> {
  * The creator becomes the owner. A session without an active organization switches to the new one. Throws 422 `limit_reached` when
  * the person already belongs to the maximum number of organizations, 422 `taken` when the slug is taken.
  */
-export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganization): Promise<Organization> {
+export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganization) {
   const { user, credential, principal } = ctx.caller;
   const max = ctx.settings.maxOrganizationsPerPerson;
+  const memberships = await findMemberships(ctx, user.id);
   // Not exact: two concurrent requests may both pass. The limit only has to prevent thousands.
-  if ((await findMemberships(ctx, user.id)).length >= max)
+  if (memberships.length >= max)
     throw invalid('Too many organizations', [
       { path: '', code: 'limit_reached', message: `You may belong to at most ${max} organizations. Leave or delete one first.` },
     ]);
+  let active = memberships.length === 0;
   const created = await provisionOrganization(
     ctx,
     { name: input.name, ...(input.slug !== undefined && { slug: input.slug }), ownerId: user.id },
@@ -123,16 +126,22 @@ export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganizati
       const author = { organizationId: id, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim };
       await writeAudit(tx, author, { action: 'organization.create', target: { type: 'organization', id }, changes: { name, slug } });
       if (credential.kind === 'session')
-        await store.switchSessionTo(tx, { sessionId: credential.id, userId: user.id }, id, principal?.organization.id);
+        active = await store.switchSessionTo(tx, { sessionId: credential.id, userId: user.id }, id, principal?.organization.id);
     },
   );
-  return inTransaction({ db: ctx.db, organizationId: created.id }, async (tx) => view(await getRow(tx, created.id)));
+  const row = await inTransaction({ db: ctx.db, organizationId: created.id }, (tx) => getRow(tx, created.id));
+  const choose = credential.kind === 'session' ? 'Choose it with POST /whoami/active-organization, or name' : 'Name';
+  return { ...view(row), active, nextStep: active ? null : `${choose} it in the header x-organization-id of each request.` };
 }
 
 /** A person sees every organization they belong to; an API key sees its own. */
-export async function listOrganizations(ctx: RequestCtx, page: PageQuery, q: string | undefined) {
-  const only = ctx.principal.credential.kind === 'api-key' ? ctx.organizationId : undefined;
-  const { rows, total } = await inTransaction(ctx, (tx) => store.listOrganizations(tx, ctx.principal.user.id, only, page, q));
+export async function listOrganizations(ctx: CallerCtx, page: PageQuery, q: string | undefined) {
+  const { user, credential, principal } = ctx.caller;
+  const only = credential.kind === 'api-key' ? principal?.organization.id : undefined;
+  const list = (tx: Tx) => store.listOrganizations(tx, user.id, only, page, q);
+  const { rows, total } = await (only === undefined
+    ? inUserTransaction(ctx, user.id, list)
+    : inTransaction({ db: ctx.db, organizationId: only }, list));
   return toPage(rows.map(view), total, page);
 }
 

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { Id, IdParams, queryInstant } from '../../http/fields.ts';
-import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { Id, IdParams, isSpan, noSpan, spanFields } from '../../http/fields.ts';
+import { PageQuery, pageFields, pageOf, sortFields } from '../../http/page.ts';
 import { defineRoute, defineWebhook } from '../../http/route/define.ts';
 import * as checkouts from './checkout/checkouts.service.ts';
 import { getPayConfig, putPayConfig } from './config.service.ts';
 import { erpStatuses } from './ledger/erp-states.store.ts';
 import { paymentStatuses } from './ledger/payment-state.ts';
+import { paymentSorts } from './ledger/payments.store.ts';
 import { Checkout, CheckoutInput, PayConfig, PayConfigInput, Payment, Payout, RefundInput, WebhookReceived } from './pay.schemas.ts';
 import * as payments from './payments.service.ts';
 import { getPayout, listPayouts } from './provider/payouts.service.ts';
@@ -92,15 +93,17 @@ const paymentRoutes = [
     permission: 'payment:read',
     summary: 'List payments',
     description:
-      'Newest first. `after` and `before` limit `createdAt`. A payment is created with its checkout, so unpaid ones are listed as well. `erpStatus=FAILED` lists payments whose write-back to the ERP needs a person.',
-    query: z.strictObject({
-      ...pageFields,
-      status: z.enum(paymentStatuses).optional(),
-      customerId: z.string().max(60).optional(),
-      after: queryInstant.optional(),
-      before: queryInstant.optional(),
-      erpStatus: z.enum(erpStatuses).optional(),
-    }),
+      'Newest first unless sorted. `after` and `before` limit `createdAt`. A payment is created with its checkout, so unpaid ones are listed as well. `erpStatus=FAILED` lists payments whose write-back to the ERP needs a person.',
+    query: z
+      .strictObject({
+        ...pageFields,
+        ...sortFields(paymentSorts),
+        ...spanFields,
+        status: z.enum(paymentStatuses).optional(),
+        customerId: z.string().max(60).optional(),
+        erpStatus: z.enum(erpStatuses).optional(),
+      })
+      .refine(isSpan, noSpan),
     response: pageOf(Payment),
     handler: (ctx, { query: { page, pageSize, ...filter } }) => payments.listPayments(ctx, { page, pageSize }, filter),
   }),

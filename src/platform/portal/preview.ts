@@ -12,6 +12,7 @@ import { unknownRecordTypeDetail } from './targets.ts';
 import { splitLabels, templateData } from './template-data.ts';
 import type { Preview, PreviewInput } from './templates.schemas.ts';
 import { assertSubject, getTemplateRow, templateParts } from './templates.service.ts';
+import type { TemplateRow } from './templates.store.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -25,6 +26,15 @@ async function readRecord(ctx: RequestCtx, recordType: string, recordId: string)
   return splitLabels(parseExact(text) as Json);
 }
 
+/** The record that fills `record` and `labels`; a mail may do without. Throws 422 `record_needed`, `record_incomplete` or `unknown_record`. */
+async function readGivenRecord(ctx: RequestCtx, kind: TemplateRow['kind'], { recordType, recordId }: PreviewInput): Promise<Json> {
+  if (recordType !== undefined && recordId !== undefined) return readRecord(ctx, recordType, recordId);
+  if (recordType === undefined && recordId === undefined && kind === 'email') return {};
+  const code = recordType === recordId ? 'record_needed' : 'record_incomplete';
+  const path = recordType === undefined ? 'recordType' : 'recordId';
+  throw invalid('The record is missing', [{ path, code, message: 'Send recordType and recordId of a synced record' }]);
+}
+
 /** The variables of a subscription mail for this view. Throws 422 `unknown_view` when the caller can't see the view. */
 async function readView(ctx: RequestCtx, viewId: string): Promise<Json> {
   const mayRead = ctx.principal.permissions.has('view:read');
@@ -36,15 +46,15 @@ async function readView(ctx: RequestCtx, viewId: string): Promise<Json> {
 }
 
 /**
- * Renders the template with a synced record; nothing is stored. Throws 404 for an unknown template, and 422 for an unknown record or view
- * or a subject that doesn't fit the template's kind.
+ * Renders the template, with a synced record if one is named; nothing is stored. Throws 404 for an unknown template, and 422 for an unknown
+ * record or view, a document without a record, or a subject that doesn't fit the template's kind.
  */
 export async function previewStoredTemplate(ctx: RequestCtx, id: string, input: PreviewInput): Promise<Preview> {
   const row = await inTransaction(ctx, (tx) => getTemplateRow(tx, ctx, id));
   const subject = input.subject ?? row.subject;
   assertSubject(row.kind, subject);
   const { slug, name } = ctx.principal.organization;
-  const record = await readRecord(ctx, input.recordType, input.recordId);
+  const record = await readGivenRecord(ctx, row.kind, input);
   const view = input.viewId === undefined ? {} : await readView(ctx, input.viewId);
   const { texts, problems } = await previewTemplate({
     organizationId: ctx.organizationId,

@@ -1,5 +1,5 @@
 // The variables that templates of the organization can use: a record, and what subscription mails say of a view. Pure.
-import { cellText, type ViewTable } from '../views/view-table.ts';
+import { recordCell, type ViewTable } from '../views/view-table.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 const labelSuffix = /\.name$/;
@@ -23,7 +23,7 @@ type ViewContext = { readonly viewName: string; readonly organizationName: strin
 export function templateData(view: ViewTable, { viewName, timezone, organizationName }: ViewContext): Readonly<Record<string, unknown>> {
   const rows = view.records.map((record) => ({
     ...splitLabels(record),
-    cells: view.columns.map(({ name, type }) => cellText(record[name], type, timezone)),
+    cells: view.columns.map((column) => recordCell(record, column, timezone)),
   }));
   return {
     view: { name: viewName },

@@ -84,11 +84,12 @@ export const templateRoutes = [
     path: '/portal/templates/{id}/preview',
     // People who may edit templates can see the records that the templates will show.
     permission: 'portal:update',
-    summary: 'Preview a template with a synced record',
+    summary: 'Preview a template',
     description:
       'Nothing is stored or sent. The template can use `record` (values by field), `labels` (the names of references and list values in the ' +
       'ERP, by the same fields), `organization`, `now`, and the variables in `data`; with `viewId` also those of a subscription mail for ' +
-      'that view: `view`, `columns`, `rows`, `total`, `syncedAt`, `problems`. Send `subject` or `body` to preview unsaved texts. Errors and ' +
+      'that view: `view`, `columns`, `rows`, `total`, `syncedAt`, `problems`. A mail needs no record; without one, `record` and `labels` are ' +
+      'missing. Send `subject` or `body` to preview unsaved texts. Errors and ' +
       'missing variables are reported in `problems`, with line and column.',
     params: IdParams,
     body: PreviewInput,

@@ -32,8 +32,8 @@ const isShallow = (value: unknown, depth: number): boolean =>
   typeof value !== 'object' || value === null || (depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1)));
 
 export const PreviewInput = z.strictObject({
-  recordType: z.string().min(1).max(200),
-  recordId: z.string().min(1).max(200).describe('The record that fills `record` and `labels`'),
+  recordType: z.string().min(1).max(200).optional().describe('With `recordId`; a document needs both, a mail may do without'),
+  recordId: z.string().min(1).max(200).optional().describe('The record that fills `record` and `labels`'),
   viewId: Id.optional().describe('A view that you can see; adds the variables of a subscription mail for it'),
   data: z
     .record(z.string().max(100), z.unknown())

@@ -1,13 +1,13 @@
 // Callers who change other people's permissions must still have their own when the change is made. Such changes are serialized per
 // organization, so that of two concurrent requests neither relies on a permission that the other removes.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError } from '../../core/errors.ts';
+import { AppError, invalid } from '../../core/errors.ts';
 import { signUpPermission } from '../../core/permissions.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { permissionsOfRole } from '../../identity/principal.ts';
 import { assertNotTransferredKey } from '../grant.ts';
 import { lockOrganization } from '../organizations/organizations.store.ts';
-import { findRoleOfMember, type RoleRow } from './roles.store.ts';
+import { findRoleOfMember, type RoleReference, type RoleRow } from './roles.store.ts';
 
 export const permissionsOfRow = ({ name, permissions, built_in: builtIn }: Pick<RoleRow, 'name' | 'permissions' | 'built_in'>) =>
   permissionsOfRole({ name, builtIn, permissions });
@@ -15,6 +15,12 @@ export const permissionsOfRow = ({ name, permissions, built_in: builtIn }: Pick<
 /** True for the built-in owner role; custom roles cannot take its name. A transferred key never acts as an owner. */
 export const actsAsOwner = ({ principal }: Pick<RequestCtx, 'principal'>): boolean =>
   principal.role.name === 'owner' && !principal.isTransferredKey;
+
+/** A 422 for the caller to throw. */
+export function unknownRole({ roleId }: RoleReference, code = 'unknown_role'): AppError {
+  const [path, by] = roleId === undefined ? ['role', 'name'] : ['roleId', 'id'];
+  return invalid('Unknown role', [{ path, code, message: `The organization has no role with this ${by}` }]);
+}
 
 /** A 403 `owner_needed` for the caller to throw. */
 export const ownerNeeded = (message: string, path: string): AppError =>

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { NamedPageQuery, pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import type { AnyRoute } from '../../http/route/route.ts';
 import { NewRole, PermissionEntry, Role, RoleParams, RolePatch } from './roles.schemas.ts';
@@ -88,7 +88,7 @@ export const permissionRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     summary: 'List permissions',
     description: 'What each permission allows, which operations need it, and whether the caller has it.',
     params: IdParams,
-    query: PageQuery,
+    query: NamedPageQuery,
     response: pageOf(PermissionEntry),
     handler: async (ctx, { query }) => listPermissions(ctx, query, allRoutes()),
   }),

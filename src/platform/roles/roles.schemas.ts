@@ -12,6 +12,15 @@ const Permissions = z
 
 const roleName = uniqueName(60);
 
+/** How other objects name a role: by its id, or by its name. */
+export const roleFields = {
+  roleId: Id.optional(),
+  role: z.string().min(1).max(60).optional().describe('The name of the role, instead of `roleId`, ignoring case'),
+};
+export const isOneRole = ({ roleId, role }: { roleId?: string | undefined; role?: string | undefined }): boolean =>
+  roleId === undefined || role === undefined;
+export const twoRoles = { path: ['role'], error: 'must not be given together with roleId' };
+
 export const NewRole = z.strictObject({ name: roleName, description: longText(500).default(''), permissions: Permissions });
 export const RolePatch = z.strictObject({
   name: roleName.optional(),

@@ -7,7 +7,7 @@ import { allPermissions, assignablePermissions, describePermission, isRolePermis
 import { sqlState, violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { findPage, type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
 import type { AnyRoute } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertCanGrant } from '../grant.ts';
@@ -118,7 +118,7 @@ export const deleteRole = (ctx: RequestCtx, id: string): Promise<void> =>
   });
 
 /** Every permission, what it allows, and which operations need it. */
-export function listPermissions(ctx: RequestCtx, page: PageQuery, routes: readonly AnyRoute[]) {
+export function listPermissions(ctx: RequestCtx, query: NamedPageQuery, routes: readonly AnyRoute[]) {
   const entries = allPermissions.map((name): PermissionEntry => {
     const operations = routes.filter((route) => route.access !== 'public' && route.permission === name).map(({ id }) => id);
     return {
@@ -129,6 +129,5 @@ export function listPermissions(ctx: RequestCtx, page: PageQuery, routes: readon
       operations,
     };
   });
-  const start = (page.page - 1) * page.pageSize;
-  return toPage(entries.slice(start, start + page.pageSize), entries.length, page);
+  return findPage(entries, query, ({ name, description }) => [name, description]);
 }

@@ -40,6 +40,19 @@ export function listRoles(tx: Tx, organizationId: string, page: PageQuery, q: st
   return readPage<RoleRow>(query, page);
 }
 
+/** A role, named by its id or its name. */
+export type RoleReference = { readonly roleId?: string | undefined; readonly role?: string | undefined };
+
+/** The id of the role with this name, ignoring case; a given id is returned as it is. */
+export async function findRoleId(tx: Tx, organizationId: string, { roleId, role }: RoleReference): Promise<string | undefined> {
+  if (role === undefined) return roleId;
+  const row = await tx('roles')
+    .where({ organization_id: organizationId })
+    .whereRaw('lower(name) = lower(?)', [role])
+    .first<{ id: string } | undefined>('id');
+  return row?.id;
+}
+
 export const findRole = async (tx: Tx, organizationId: string, id: string): Promise<RoleRow | undefined> =>
   (await select(tx, organizationId).where('r.id', id).first()) as RoleRow | undefined;
 

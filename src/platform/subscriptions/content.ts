@@ -1,7 +1,7 @@
 // Content of the mails of one slot, created once for all recipients: the first records in the mail, by our layout or by a template, or all
 // records attached as CSV. Pure.
 import { type Attachment, countRowsThatFit, layoutMail, type MailContent, type RecordTable, withSmallPrint } from '../../mail/index.ts';
-import { cellText, formatLocalTime, oneLine, type ViewTable } from '../views/view-table.ts';
+import { formatLocalTime, oneLine, recordCell, type ViewTable } from '../views/view-table.ts';
 
 /** What the mails mention in addition to the records. */
 export type MailContext = {
@@ -9,6 +9,8 @@ export type MailContext = {
   readonly organizationName: string;
   readonly ownerName: string;
   readonly timezone: string;
+  /** Where a member of the organization sees all records of the view. */
+  readonly recordsUrl: string;
 };
 
 export type SlotContent = {
@@ -46,7 +48,7 @@ function tableOf(view: ViewTable, context: MailContext): RecordTable {
     numeric: type === 'number' || type === 'integer',
     ...((type === 'date' || type === 'time') && { short: true }),
   }));
-  const rows = view.records.map((record) => view.columns.map(({ name, type }) => cellText(record[name], type, context.timezone)));
+  const rows = view.records.map((record) => view.columns.map((column) => recordCell(record, column, context.timezone)));
   const table = { columns, rows };
   return { columns, rows: rows.slice(0, countRowsThatFit(table)) };
 }
@@ -61,7 +63,8 @@ function tableBody(view: ViewTable, context: MailContext): MailBody {
         ? `${countRecords(all)}.`
         : `The first ${shown.toLocaleString('en-US')} of ${countRecords(all)}.`;
   const body = { title: context.viewName, paragraphs: [`${summary} ${asOf(view, context)}`, ...problemParagraphs(view.problems)] };
-  return shown === 0 ? body : { ...body, table };
+  if (shown === 0) return body;
+  return { ...body, table, ...(shown < all && { action: { label: `View all ${countRecords(all)}`, url: context.recordsUrl } }) };
 }
 
 /** The first records in the mail itself. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Id, IdParams, queryInstant } from '../../http/fields.ts';
-import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { Id, IdParams, isSpan, noSpan, spanFields } from '../../http/fields.ts';
+import { PageQuery, pageFields, pageOf, sortFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { runStatuses } from '../../sync/index.ts';
 import { deletionProposalRoutes } from './deletion-proposals.routes.ts';
@@ -25,9 +25,11 @@ import {
   TriggerInput,
 } from './syncs.schemas.ts';
 import * as service from './syncs.service.ts';
+import { configSorts, runSorts } from './syncs.store.ts';
 
 const group = 'Syncs';
-const runFilter = { status: z.enum(runStatuses).optional(), after: queryInstant.optional() };
+const runFilter = { ...sortFields(runSorts), ...spanFields, status: z.enum(runStatuses).optional() };
+const recordType = z.string().min(1).max(63).optional();
 
 export const syncRoutes = [
   defineRoute({
@@ -37,10 +39,10 @@ export const syncRoutes = [
     path: '/sync-configs',
     permission: 'sync:read',
     summary: 'List sync configurations',
-    description: 'Newest first, each with its last run, its next run, deletions that wait for approval and stale fields.',
-    query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() }),
+    description: 'Newest first unless sorted, each with its last run, its next run, deletions that wait for approval and stale fields.',
+    query: z.strictObject({ ...pageFields, ...sortFields(configSorts), q: z.string().min(1).max(120).optional(), recordType }),
     response: pageOf(SyncConfig),
-    handler: (ctx, { query: { q, ...page } }) => service.listSyncConfigs(ctx, page, q),
+    handler: (ctx, { query: { page, pageSize, ...filter } }) => service.listSyncConfigs(ctx, { page, pageSize }, filter),
   }),
   defineRoute({
     id: 'createSyncConfig',
@@ -136,12 +138,12 @@ export const syncRoutes = [
     path: '/sync-configs/{id}/runs',
     permission: 'sync:read',
     summary: 'List runs of a sync',
-    description: 'Newest first: waiting, running and ended runs, with progress and counts.',
+    description: 'Newest first unless sorted: waiting, running and ended runs, with progress and counts.',
     params: IdParams,
-    query: z.strictObject({ ...pageFields, ...runFilter }),
+    query: z.strictObject({ ...pageFields, ...runFilter }).refine(isSpan, noSpan),
     response: pageOf(SyncRun),
-    handler: (ctx, { params, query: { status, after, ...page } }) =>
-      runs.listSyncRuns(ctx, page, { status, after, syncConfigId: params.id }),
+    handler: (ctx, { params, query: { page, pageSize, ...filter } }) =>
+      runs.listSyncRuns(ctx, { page, pageSize }, { ...filter, syncConfigId: params.id }),
   }),
   defineRoute({
     id: 'listDriftOfSyncConfig',
@@ -197,11 +199,11 @@ export const syncRoutes = [
     path: '/sync-runs',
     permission: 'sync:read',
     summary: 'List sync runs',
-    description: 'Newest first, of all syncs. `syncConfigId` filters by sync.',
+    description: 'Newest first unless sorted, of all syncs. `after` and `before` limit `queuedAt`.',
     additionalErrors: [404],
-    query: z.strictObject({ ...pageFields, ...runFilter, syncConfigId: Id.optional() }),
+    query: z.strictObject({ ...pageFields, ...runFilter, recordType, syncConfigId: Id.optional() }).refine(isSpan, noSpan),
     response: pageOf(SyncRun),
-    handler: (ctx, { query: { status, after, syncConfigId, ...page } }) => runs.listSyncRuns(ctx, page, { status, after, syncConfigId }),
+    handler: (ctx, { query: { page, pageSize, ...filter } }) => runs.listSyncRuns(ctx, { page, pageSize }, filter),
   }),
   defineRoute({
     id: 'getSyncRun',

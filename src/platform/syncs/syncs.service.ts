@@ -22,6 +22,7 @@ import {
   type SyncConfigRow,
 } from '../../sync/index.ts';
 import { listVersionSources } from '../api-schemas/api-schemas.store.ts';
+import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
 import { assertQuota } from '../quotas.ts';
 import { findViewUses } from '../views/view-uses.ts';
 import { runView } from './run-view.ts';
@@ -93,9 +94,7 @@ function assertSchedule(schedule: string | null, timezone: string): void {
 async function assertSyncableFields(ctx: RequestCtx, recordType: string, fields: '*' | readonly string[]): Promise<void> {
   const metadata = await readStoredMetadata(ctx);
   if (metadata === undefined)
-    throw invalid("The ERP's record types are not known yet", [
-      { path: 'recordType', code: 'no_metadata', message: 'Refresh the metadata first: POST /netsuite/metadata/refresh' },
-    ]);
+    throw invalid("The ERP's record types are not known yet", [{ path: 'recordType', ...(await explainMissingMetadata(ctx)) }]);
   const found = metadata.recordTypes.find(({ name }) => name === recordType);
   if (found === undefined || !found.fields.some(({ syncable }) => syncable)) {
     const known = metadata.recordTypes.filter((type) => type.fields.some(({ syncable }) => syncable)).map(({ name }) => name);
@@ -147,9 +146,9 @@ async function assertUnused(tx: Tx, ctx: RequestCtx, recordType: string, stays: 
 
 const fieldOf = (source: string): string => source.replace(/\.name$/, '');
 
-export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
+export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, filter: store.ConfigFilter) =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listConfigs(tx, ctx.organizationId, page, q);
+    const { rows, total } = await store.listConfigs(tx, ctx.organizationId, page, filter);
     const runs = await store.findLastRuns(
       tx,
       ctx.organizationId,

@@ -1,39 +1,49 @@
 // Rows of sync configurations, and lists of runs and their events. Runs change state in the sync engine only, except for cancelling.
-import { readPage } from '../../db/page.ts';
+import { readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import { type RunRow, type RunStatus, runColumns, type SyncConfigRow } from '../../sync/index.ts';
 
-export type RunFilter = {
+export const configSorts = ['createdAt', 'name', 'recordType'] as const;
+const configSorting = {
+  columns: { createdAt: 'created_at', name: 'lower(name)', recordType: 'record_type' },
+  newest: 'createdAt',
+  id: 'id',
+} as const;
+export type ConfigFilter = SortRequest<(typeof configSorts)[number]> & {
+  readonly q?: string | undefined;
+  readonly recordType?: string | undefined;
+};
+
+export const runSorts = ['queuedAt', 'recordType'] as const;
+const runSorting = { columns: { queuedAt: 'queued_at', recordType: 'record_type' }, newest: 'queuedAt', id: 'id' } as const;
+export type RunFilter = SortRequest<(typeof runSorts)[number]> & {
   readonly status?: RunStatus | undefined;
   readonly syncConfigId?: string | undefined;
+  readonly recordType?: string | undefined;
   readonly after?: Date | undefined;
+  readonly before?: Date | undefined;
 };
 export type EventRow = { at: Date; level: 'info' | 'warning' | 'error'; message: string; data: Record<string, unknown> };
 
-export function listConfigs(tx: Tx, organizationId: string, page: PageQuery, q: string | undefined) {
-  const query = tx('sync_configs')
-    .where('organization_id', organizationId)
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
-    .select('*');
+export function listConfigs(tx: Tx, organizationId: string, page: PageQuery, filter: ConfigFilter) {
+  const { q, recordType } = filter;
+  const query = sortList(tx('sync_configs').where('organization_id', organizationId).select('*'), filter, configSorting);
+  if (recordType !== undefined) query.where('record_type', recordType);
   if (q !== undefined) query.whereRaw('strpos(lower(name), lower(?)) > 0', [q]);
   return readPage<SyncConfigRow>(query, page);
 }
 
 export function listRuns(tx: Tx, organizationId: string, page: PageQuery, filter: RunFilter) {
-  const query = tx('sync_runs')
+  const rows = tx('sync_runs')
     .where('organization_id', organizationId)
-    .orderBy([
-      { column: 'queued_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
     .select(...runColumns);
+  const query = sortList(rows, filter, runSorting);
   if (filter.status !== undefined) query.where('status', filter.status);
   if (filter.syncConfigId !== undefined) query.where('sync_config_id', filter.syncConfigId);
+  if (filter.recordType !== undefined) query.where('record_type', filter.recordType);
   if (filter.after !== undefined) query.where('queued_at', '>', filter.after);
+  if (filter.before !== undefined) query.where('queued_at', '<', filter.before);
   return readPage<RunRow>(query, page);
 }
 

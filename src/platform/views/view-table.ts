@@ -6,8 +6,15 @@ import { readStoredMetadata } from '../../sync/index.ts';
 import { recordQueryOf } from './views.service.ts';
 import type { ViewRow } from './views.store.ts';
 
+/** `amount`: it is an amount of money, and `currency` is the key of its currency's name in each record; null where the view shows that itself. */
+export type ViewColumn = {
+  readonly name: string;
+  readonly label: string;
+  readonly type: string | null;
+  readonly amount: { readonly currency: string | null } | null;
+};
 export type ViewTable = {
-  readonly columns: readonly { readonly name: string; readonly label: string; readonly type: string | null }[];
+  readonly columns: readonly ViewColumn[];
   readonly records: readonly Readonly<Record<string, unknown>>[];
   readonly total: number;
   readonly syncedAt: string | null;
@@ -16,10 +23,10 @@ export type ViewTable = {
 
 const maxRecordsInMail = 50;
 
+type Fields = NonNullable<Awaited<ReturnType<typeof readStoredMetadata>>>['recordTypes'][number]['fields'];
+
 /** The ERP's label of a field. A reference has one label for its id and its name; when the view has both, the id's label gets "(id)". */
-async function labelOf(tenant: TenantCtx, { record_type: recordType, columns }: ViewRow): Promise<(source: string) => string> {
-  const metadata = await readStoredMetadata(tenant);
-  const fields = metadata?.recordTypes.find(({ name }) => name === recordType)?.fields ?? [];
+function labelOf(fields: Fields, { columns }: ViewRow): (source: string) => string {
   const labels = new Map(fields.map(({ name, label }) => [name, label]));
   return (source) => {
     const label = labels.get(source.replace(/\.name$/, '')) ?? source;
@@ -29,14 +36,26 @@ async function labelOf(tenant: TenantCtx, { record_type: recordType, columns }: 
 
 /** The first records of the view. Throws 503 while the records can't be read. */
 export async function readViewTable(records: RecordReader, tenant: TenantCtx, view: ViewRow): Promise<ViewTable> {
-  const found = await records.list(tenant, recordQueryOf(view), { page: 1, pageSize: maxRecordsInMail });
-  const label = await labelOf(tenant, view);
+  const metadata = await readStoredMetadata(tenant);
+  const fields = metadata?.recordTypes.find(({ name }) => name === view.record_type)?.fields ?? [];
+  const currencyOf = new Map(fields.flatMap(({ name, currency }) => (currency === undefined ? [] : [[name, `${currency}.name`]])));
+  const currencies = new Set(view.columns.flatMap((source) => currencyOf.get(source) ?? []));
+  const added = [...currencies].filter((source) => !view.columns.includes(source));
+  const query = recordQueryOf({ ...view, columns: [...view.columns, ...added] });
+  const found = await records.list(tenant, query, { page: 1, pageSize: maxRecordsInMail });
+  const label = labelOf(fields, view);
+  const isAdded = (path: string): boolean => Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
   return {
-    columns: found.columns.map(({ name, source, type }) => ({ name, label: label(source), type })),
+    columns: found.columns.slice(0, view.columns.length).map(({ name, source, type }) => {
+      const currency = currencyOf.get(source);
+      const amount = currency === undefined ? null : { currency: added.includes(currency) ? currency : null };
+      return { name, label: label(source), type, amount };
+    }),
     records: parseExact(found.records) as ViewTable['records'],
     total: found.total,
     syncedAt: found.syncedAt,
-    problems: found.problems.map(({ message }) => message),
+    // A currency that isn't synced is left out of the amounts.
+    problems: found.problems.filter(({ path }) => !isAdded(path)).map(({ message }) => message),
   };
 }
 
@@ -51,8 +70,31 @@ const cut = (text: string, maxLength: number): string =>
 export const oneLine = (text: string, maxLength: number): string =>
   cut(text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim(), maxLength);
 
+/** The decimal places of a currency; two where its name is no code. */
+function decimalsOf(currency: string | null): number {
+  if (currency === null || !/^[A-Z]{3}$/.test(currency)) return 2;
+  return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+}
+
+/** `1,234.50 GBP`: at least the currency's decimal places, so that amounts line up, and no digit less than the value has. */
+function amountText(value: unknown, currency: string | null): string {
+  const text = JSON.stringify(value);
+  const own = /\.(\d*?)0*$/.exec(text)?.[1]?.length ?? 0;
+  const least = decimalsOf(currency);
+  const format = new Intl.NumberFormat('en-GB', { minimumFractionDigits: least, maximumFractionDigits: Math.max(least, own) });
+  return [format.format(text as Intl.StringNumericLiteral), ...(currency === null ? [] : [oneLine(currency, 40)])].join(' ');
+}
+
+/** A record's value in a column as text for a mail. */
+export function recordCell(record: Readonly<Record<string, unknown>>, { name, type, amount }: ViewColumn, timezone: string): string {
+  const value = record[name] ?? null;
+  if (amount === null || value === null) return cellText(value, type, timezone);
+  const currency = amount.currency === null ? null : record[amount.currency];
+  return amountText(value, typeof currency === 'string' ? currency : null);
+}
+
 /** A value as text for a mail; empty for null. Numbers keep the digits that they were read with. */
-export function cellText(value: unknown, type: string | null, timezone: string): string {
+function cellText(value: unknown, type: string | null, timezone: string): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'string') return type === 'time' ? formatLocalTime(value, timezone) : oneLine(value, maxCellLength);

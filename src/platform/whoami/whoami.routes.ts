@@ -1,7 +1,7 @@
 import { IdParams } from '../../http/fields.ts';
-import { PageQuery, pageOf } from '../../http/page.ts';
-import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
-import { ChosenOrganization, MyOrganization, MyOrganizationsQuery, MySession, OrganizationChoice, WhoAmI } from './whoami.schemas.ts';
+import { NamedPageQuery, PageQuery, pageOf } from '../../http/page.ts';
+import { definePersonRoute } from '../../http/route/define.ts';
+import { ChosenOrganization, MyOrganization, MySession, OrganizationChoice, WhoAmI } from './whoami.schemas.ts';
 import {
   chooseActiveOrganization,
   describeCaller,
@@ -14,7 +14,7 @@ import {
 const group = 'Identity';
 
 export const whoamiRoutes = [
-  defineRoute({
+  definePersonRoute({
     id: 'getWhoAmI',
     group,
     method: 'GET',
@@ -23,7 +23,8 @@ export const whoamiRoutes = [
     summary: 'Retrieve the caller',
     description:
       "Person, active organization, permissions and credential, for keys, tokens and sessions alike. The organization's id is the tenant " +
-      'id of the public interface.',
+      'id of the public interface. While no organization is selected, `organization`, `membership` and `metrics` are null and `nextStep` ' +
+      'says what to do. When the active organization of a session is gone and the person belongs to one other, this request selects it.',
     response: WhoAmI,
     handler: describeCaller,
   }),
@@ -35,9 +36,9 @@ export const whoamiRoutes = [
     permission: 'authenticated',
     summary: "List the caller's organizations",
     description: 'Newest first, with the role in each. An API key sees only the organization that it belongs to.',
-    query: MyOrganizationsQuery,
+    query: NamedPageQuery,
     response: pageOf(MyOrganization),
-    handler: (ctx, { query: { q, ...page } }) => listOwnOrganizations(ctx, page, q),
+    handler: (ctx, { query }) => listOwnOrganizations(ctx, query),
   }),
   definePersonRoute({
     id: 'chooseActiveOrganization',
@@ -46,7 +47,9 @@ export const whoamiRoutes = [
     path: '/whoami/active-organization',
     permission: 'signed-in',
     summary: "Choose the session's active organization",
-    description: 'Only for sessions. A token names its organization in the header x-organization-id of each request.',
+    description:
+      'Only for sessions. A token names its organization in the header x-organization-id of each request; a session may do so as well, ' +
+      'and acts for that organization in that request only.',
     body: OrganizationChoice,
     example: { organizationId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' },
     response: ChosenOrganization,

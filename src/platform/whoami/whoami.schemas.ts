@@ -1,7 +1,6 @@
 // Response schemas of the caller, their sessions and their organizations.
 import { z } from 'zod';
 import { Id, Instant } from '../../http/fields.ts';
-import { pageFields } from '../../http/page.ts';
 
 const OrganizationName = z.object({ id: Id, slug: z.string(), name: z.string() });
 const RoleName = z.object({ id: z.string(), name: z.string() });
@@ -13,18 +12,29 @@ export const WhoAmI = z
       email: z.string().nullable().describe('Null for an API key that is restricted to versions or resources'),
       name: z.string(),
     }),
-    organization: OrganizationName.describe('The active organization; its id is the tenant id of the public interface'),
-    membership: z.object({ role: RoleName }),
+    organization: OrganizationName.nullable().describe(
+      'The active organization; its id is the tenant id of the public interface. Null while none is selected: see `nextStep`',
+    ),
+    membership: z.object({ role: RoleName }).nullable(),
     permissions: z.array(z.string()),
     credential: z.object({ kind: z.enum(['api-key', 'oauth', 'session']), id: z.string() }),
-    metrics: z.object({
-      monthlyActiveUsers: z.int().describe('Distinct people with a session or token request in the current UTC month'),
-      storage: z.object({ bytes: z.int(), records: z.int() }).describe("Size of the organization's warehouse"),
-      agentCredits: z
-        .object({ granted: z.int(), used: z.int(), remaining: z.int(), resetsAt: Instant })
-        .describe('For the current UTC month. `remaining` excludes credits reserved by running answers'),
-      activeApiKeys: z.int(),
-    }),
+    metrics: z
+      .object({
+        monthlyActiveUsers: z.int().describe('Distinct people with a session or token request in the current UTC month'),
+        storage: z.object({ bytes: z.int(), records: z.int() }).describe("Size of the organization's warehouse"),
+        agentCredits: z
+          .object({ granted: z.int(), used: z.int(), remaining: z.int(), resetsAt: Instant })
+          .describe('For the current UTC month. `remaining` excludes credits reserved by running answers'),
+        activeApiKeys: z.int(),
+      })
+      .nullable(),
+    nextStep: z
+      .object({
+        code: z.string().describe('`no_organization`, `organization_needed`, `not_a_member` or `organization_mismatch`'),
+        message: z.string(),
+      })
+      .nullable()
+      .describe('What to do while `organization` is null: operations on an organization are refused with this code'),
   })
   .meta({ id: 'WhoAmI' });
 
@@ -39,8 +49,6 @@ export const MySession = z
     current: z.boolean().describe('Whether this request uses the session'),
   })
   .meta({ id: 'Session' });
-
-export const MyOrganizationsQuery = z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() });
 
 export const MyOrganization = z
   .object({ ...OrganizationName.shape, role: RoleName, active: z.boolean().describe('Whether this request acts for it') })

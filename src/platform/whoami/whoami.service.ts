@@ -1,9 +1,9 @@
 // The caller, their sessions and their organizations. An ended session is refused at its next request, because each request looks it up.
-import type { CallerCtx, Principal, RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
-import { allPermissions } from '../../core/permissions.ts';
+import type { CallerCtx, Principal, TenantCtx } from '../../core/ctx.ts';
+import { type AppError, invalid, notFound } from '../../core/errors.ts';
+import { allPermissions, signUpPermission } from '../../core/permissions.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { findPage, type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import { bindOrganization, inUserTransaction, listSessions, setActiveOrganization } from '../../identity/sessions.store.ts';
@@ -18,19 +18,43 @@ function describeUser({ user, isRestrictedKey }: Principal) {
   return { ...user, email: null, name: user.name.toLowerCase() === user.email.toLowerCase() ? '' : user.name };
 }
 
-export async function describeCaller(ctx: RequestCtx) {
-  const { organization, role, permissions, credential } = ctx.principal;
+async function metricsOf(ctx: TenantCtx) {
   const { storage, activeUsers, activeKeys, credits } = await readMetrics(ctx);
   const granted = ctx.settings.agentCreditsPerMonth;
   const { used, reserved, resetsAt } = credits;
   const agentCredits = { granted, used, remaining: Math.max(0, granted - used - reserved), resetsAt: instant(resetsAt) };
+  return { monthlyActiveUsers: activeUsers, storage, activeApiKeys: activeKeys, agentCredits };
+}
+
+/** A caller for whom no organization is selected, and what to do about it. */
+function describeUnselected({ settings, caller: { user, credential, readOnly } }: CallerCtx, refusal: AppError | undefined) {
+  const maySignUp = settings.allowSignup && credential.kind !== 'api-key' && !readOnly;
+  const [reason] = refusal?.details ?? [];
   return {
-    user: describeUser(ctx.principal),
+    user,
+    organization: null,
+    membership: null,
+    permissions: maySignUp ? [signUpPermission] : [],
+    credential,
+    metrics: null,
+    nextStep: reason === undefined ? null : { code: reason.code, message: reason.message },
+  };
+}
+
+/** Also selects the organization that is left when the active one of the session is gone. Throws 401 when the session has ended meanwhile. */
+export async function describeCaller(ctx: CallerCtx) {
+  const { principal, refusal, writeRefusal } = ctx.caller;
+  if (principal === undefined || refusal !== undefined) return describeUnselected(ctx, refusal);
+  const { organization, role, permissions, credential } = principal;
+  if (writeRefusal !== undefined) await chooseActiveOrganization(ctx, organization.id);
+  return {
+    user: describeUser(principal),
     organization,
     membership: { role },
-    credential,
     permissions: allPermissions.filter((permission) => permissions.has(permission)),
-    metrics: { monthlyActiveUsers: activeUsers, storage, activeApiKeys: activeKeys, agentCredits },
+    credential,
+    metrics: await metricsOf({ ...ctx, organizationId: organization.id }),
+    nextStep: null,
   };
 }
 
@@ -64,22 +88,21 @@ export const endOtherSessions = async (ctx: CallerCtx): Promise<void> => {
 };
 
 /** Newest first. An API key sees only its own organization. */
-export async function listOwnOrganizations(ctx: CallerCtx, page: PageQuery, q: string | undefined) {
+export async function listOwnOrganizations(ctx: CallerCtx, query: NamedPageQuery) {
   const { user, credential, principal } = ctx.caller;
   const own = principal === undefined ? [] : [{ organization: principal.organization, role: principal.role }];
   const all = credential.kind === 'api-key' ? own : (await findMemberships(ctx, user.id)).reverse();
-  const found = q === undefined ? all : all.filter(({ organization }) => organization.name.toLowerCase().includes(q.toLowerCase()));
-  const shown = found.slice((page.page - 1) * page.pageSize, page.page * page.pageSize).map(({ organization, role }) => ({
+  const shown = all.map(({ organization, role }) => ({
     ...organization,
     role: { id: role.id, name: role.name },
     active: organization.id === principal?.organization.id,
   }));
-  return toPage(shown, found.length, page);
+  return findPage(shown, query, ({ name }) => [name]);
 }
 
 /** Throws 422 when the credential is not a session or the caller is not a member, 401 when the session has ended meanwhile. */
 export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: string) {
-  const { user, credential, principal } = ctx.caller;
+  const { user, credential, principal, writeRefusal } = ctx.caller;
   const sessionId = currentSession(ctx);
   if (sessionId === undefined) {
     const reason = 'A token names its organization in the header x-organization-id';
@@ -94,7 +117,8 @@ export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: s
     if (!(await setActiveOrganization(tx, user.id, sessionId, organizationId))) throw unauthorized();
     await bindOrganization(tx, organizationId);
     const author = { organizationId, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim };
-    const changes = { organizationId: { from: principal?.organization.id ?? null, to: organizationId } };
+    const from = writeRefusal === undefined ? (principal?.organization.id ?? null) : null;
+    const changes = { organizationId: { from, to: organizationId } };
     await writeAudit(tx, author, { action: 'session.choose-organization', target: { type: 'session', id: sessionId }, changes });
   });
   return { organization: chosen.organization, role: { id: chosen.role.id, name: chosen.role.name } };

@@ -18,7 +18,8 @@ beforeAll(async () => {
   app = createApp(database.ctx);
   organizationId = (await makeOrganization(database.ctx)).id;
   owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
-  expect((await owner('post', '/api-schema', {})).body.version).toBe('v1');
+  const invoices = { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] };
+  expect((await owner('post', '/api-schema', { endpoints: [invoices] })).body.version).toBe('v1');
 });
 afterAll(() => database.close());
 

@@ -23,6 +23,7 @@ describe('POST /organizations/{id}/invitations', () => {
     expect(answer.body).toEqual({
       id: expect.any(String),
       email: 'new.person@example.test',
+      roleId: await world.roleId('editor'),
       role: { id: await world.roleId('editor'), name: 'editor' },
       status: 'pending',
       expiresAt: expect.any(String),

@@ -53,7 +53,8 @@ describe('DELETE /organizations/{id}/members/{userId}', () => {
     expect((await session('get', '/whoami')).status).toBe(200);
     expect((await remove(w.owner, member.id, '?keys=revoke')).status).toBe(204);
     expect(await statusOf(member.secret)).toBe(401);
-    expect(codesOf(await session('get', '/whoami'))).toEqual(['no_organization']);
+    expect(codesOf(await session('get', '/teams'))).toEqual(['no_organization']);
+    expect((await session('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     expect((await w.owner.api('get', `/teams/${team.id}`)).body.memberCount).toBe(0);
     const [row] = (await w.owner.api('get', `${w.at}/audit-log?action=member.remove`)).body.data;
     expect(row).toMatchObject({
@@ -238,7 +239,8 @@ describe('DELETE /whoami/organizations/{id}', () => {
     expect(codesOf(await session('delete', at))).toEqual(['member_has_keys']);
     expect(codesOf(await session('delete', `${at}?keys=transfer`))).toEqual(['another_member_needed']);
     expect((await session('delete', `${at}?keys=transfer&transferTo=${w.owner.id}`)).status).toBe(204);
-    expect(codesOf(await session('get', '/whoami'))).toEqual(['no_organization']);
+    expect(codesOf(await session('get', '/teams'))).toEqual(['no_organization']);
+    expect((await session('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     expect((await session('delete', at)).status).toBe(404);
     expect(await w.permissionsOf(member.secret)).toEqual([]);
     const [row] = (await w.owner.api('get', `${w.at}/audit-log?action=member.leave`)).body.data;

@@ -32,6 +32,7 @@ describe('GET /organizations/{id}/members', () => {
     expect(all.data.map((member: { user: { id: string } }) => member.user.id)).toEqual([b.id, a.id, w.owner.id]);
     expect(all.data[0]).toEqual({
       user: { id: b.id, email: b.email, name: b.email },
+      roleId: w.role('editor'),
       role: { id: w.role('editor'), name: 'editor' },
       joinedAt: expect.stringMatching(/^\d{4}-.*Z$/),
       lastActiveAt: null,

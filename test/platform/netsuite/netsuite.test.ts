@@ -139,7 +139,7 @@ describe('DELETE /netsuite/connection', () => {
     const config = await owner('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice', schedule: '0 * * * *' });
     await storeRecords(3);
     const unconfirmed = await owner('delete', '/netsuite/connection?purge=yes');
-    expect([unconfirmed.status, codesOf(unconfirmed)]).toEqual([422, ['not_confirmed']]);
+    expect([unconfirmed.status, codesOf(unconfirmed)]).toEqual([400, ['confirmation_mismatch']]);
     expect((await owner('delete', '/netsuite/connection')).status).toBe(204);
     expect((await owner('get', '/netsuite/connection')).status).toBe(404);
     const paused = (await owner('get', `/sync-configs/${config.body.id}`)).body;
@@ -342,7 +342,7 @@ describe('the metadata', () => {
     const read = await owner('post', '/netsuite/metadata/refresh');
     expect(read.status).toBe(200);
     expect(read.body.lastError).toBeNull();
-    const invoice = read.body.recordTypes.find(({ name }: { name: string }) => name === 'invoice');
+    const invoice = read.body.data.find(({ name }: { name: string }) => name === 'invoice');
     expect(invoice).toMatchObject({ name: 'invoice', table: expect.any(String), fieldCount: expect.any(Number) });
     const shown = (await owner('get', '/netsuite/metadata/invoice')).body;
     expect(shown.fields.find(({ name }: { name: string }) => name === 'tranid')).toMatchObject({
@@ -356,9 +356,28 @@ describe('the metadata', () => {
     erp.account.revokeTokens();
     const kept = await owner('post', '/netsuite/metadata/refresh');
     expect(kept.status).toBe(200);
-    expect(kept.body.recordTypes).toEqual(read.body.recordTypes);
+    expect(kept.body.data).toEqual(read.body.data);
     expect(kept.body.lastError).toEqual(expect.any(String));
     expect((await owner('get', '/netsuite/metadata')).body).toEqual(kept.body);
+  });
+
+  it('pages and is searched like every list', async () => {
+    await erp.connect(owner);
+    const { body: first } = await owner('post', '/netsuite/metadata/refresh');
+    const { total } = first.pagination;
+    expect(total).toBeGreaterThan(3);
+    expect(first).toMatchObject({ pagination: { page: 1, pageSize: 25 }, refreshedAt: expect.any(String), lastError: null });
+    const namesOf = async (query: string) =>
+      (await owner('get', `/netsuite/metadata${query}`)).body.data?.map(({ name }: { name: string }) => name);
+    const all: string[] = [];
+    for (let page = 1; page <= Math.ceil(total / 3); page += 1) all.push(...(await namesOf(`?pageSize=3&page=${page}`)));
+    expect(all).toHaveLength(total);
+    expect(all).toEqual([...(await namesOf('?pageSize=100'))]);
+    expect(await namesOf('?page=99')).toEqual([]);
+    expect(await namesOf('?q=INVOICE')).toContain('invoice');
+    expect(await namesOf('?q=nonsense')).toEqual([]);
+    for (const query of ['page=0', 'pageSize=101', 'color=red'])
+      expect((await owner('get', `/netsuite/metadata?${query}`)).status).toBe(400);
   });
 
   it('422 when the credentials are refused and 503 when the ERP is unavailable, without an earlier result', async () => {

@@ -36,11 +36,11 @@ describe('POST /organizations', () => {
   it('201 makes the signed-in person its owner and the organization active in their session', async () => {
     const person = await loner();
     const api = await sessionApi(person);
-    expect((await api('get', '/whoami')).status).toBe(403);
+    expect((await api('get', '/teams')).status).toBe(403);
     const made = await api('post', '/organizations', { name: 'Söhne & Co' });
     expect([made.status, made.body]).toEqual([
       201,
-      { id: expect.any(String), slug: 'so-hne-co', name: 'Söhne & Co', createdAt: expect.any(String) },
+      { id: expect.any(String), slug: 'so-hne-co', name: 'Söhne & Co', createdAt: expect.any(String), active: true, nextStep: null },
     ]);
     const who = (await api('get', '/whoami')).body;
     expect([who.organization.id, who.membership.role.name, who.user.id]).toEqual([made.body.id, 'owner', person]);

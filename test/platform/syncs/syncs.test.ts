@@ -97,7 +97,7 @@ describe('POST /sync-configs', () => {
 
   it('422 before the metadata is known', async () => {
     await inOrganization((tx) => tx('erp_metadata').delete());
-    expect(codesOf(await create())).toEqual(['no_metadata']);
+    expect(codesOf(await create())).toEqual(['no_connection']);
   });
 });
 

@@ -228,7 +228,7 @@ describe('who sees a view', () => {
     const teamId = await asTeam(maker, other);
     const [own, ofTeam] = [await make(maker.api, { name: 'My secret' }), await make(maker.api, { visibility: 'team', teamId })];
     await w.owner.api('delete', `/teams/${teamId}`);
-    expect((await maker.api('get', `/views/${ofTeam}`)).body).toMatchObject({ visibility: 'team', teamId: null });
+    expect((await maker.api('get', `/views/${ofTeam}`)).body).toMatchObject({ visibility: 'private', teamId: null });
     expect(await reach(other, ofTeam)).toEqual(all(404));
     expect((await w.owner.api('delete', `${w.at}/members/${maker.id}?keys=revoke`)).status).toBe(204);
     for (const id of [own, ofTeam]) {

@@ -37,6 +37,7 @@ describe('GET /whoami', () => {
         agentCredits: { granted: 1_000, used: 0, remaining: 1_000, resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/) },
         activeApiKeys: 1,
       },
+      nextStep: null,
     });
   });
 
@@ -130,11 +131,14 @@ describe('GET /whoami', () => {
     ).rejects.toThrow(/permission denied/);
   });
 
-  it('accepts no body, no query and no organization other than the key’s own', async () => {
+  it('accepts no query, and names no organization to a key that asks for another one', async () => {
     const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
     const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
-    const answer = await api('get', '/whoami', undefined, { 'x-organization-id': other.id });
-    expect([answer.status, codesOf(answer)]).toEqual([400, ['organization_mismatch']]);
+    const elsewhere = { 'x-organization-id': other.id };
+    const answer = await api('get', '/whoami', undefined, elsewhere);
+    expect([answer.status, answer.body.organization, answer.body.nextStep.code]).toEqual([200, null, 'organization_mismatch']);
+    const refused = await api('get', '/api-keys', undefined, elsewhere);
+    expect([refused.status, codesOf(refused)]).toEqual([400, ['organization_mismatch']]);
     expect((await api('get', '/whoami', undefined, { 'x-organization-id': mine.id })).body.organization.id).toBe(mine.id);
     expect((await api('get', `/whoami?id=${createId()}`)).status).toBe(400);
   });

@@ -1,6 +1,6 @@
 // Rows of payments with their checkouts, invoices and refunds; the only writer of those tables. Amounts are integer minor units as text.
 import { accountRealm } from '../../../connectors/netsuite/connection.ts';
-import { readPage } from '../../../db/page.ts';
+import { readPage, type SortRequest, sortList } from '../../../db/page.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import type { RefundState } from '../../../gateways/payments/provider.ts';
 import type { ProviderName } from '../../../gateways/payments/providers.ts';
@@ -103,7 +103,10 @@ export async function findErpAccount(tx: Tx, organizationId: string): Promise<st
   return row === undefined || row.account === null ? null : accountRealm(row.account);
 }
 
-export type PaymentFilter = {
+export const paymentSorts = ['createdAt', 'customerId'] as const;
+const sorting = { columns: { createdAt: 'created_at', customerId: 'customer_id' }, newest: 'createdAt', id: 'id' } as const;
+
+export type PaymentFilter = SortRequest<(typeof paymentSorts)[number]> & {
   readonly status?: PaymentStatus | undefined;
   readonly customerId?: string | undefined;
   readonly after?: Date | undefined;
@@ -113,12 +116,7 @@ export type PaymentFilter = {
 
 export function listPayments(tx: Tx, organizationId: string, page: PageQuery, filter: PaymentFilter) {
   const { status, customerId, after, before, erpStatus } = filter;
-  const query = payments(tx, organizationId)
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
-    .select(...paymentColumns);
+  const query = sortList(payments(tx, organizationId).select(...paymentColumns), filter, sorting);
   if (status !== undefined) query.where({ status });
   if (customerId !== undefined) query.where({ customer_id: customerId });
   if (after !== undefined) query.where('created_at', '>', after);
