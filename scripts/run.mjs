@@ -5,8 +5,10 @@ import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major < 22 || (major === 22 && minor < 18)) {
-  console.error(`Node.js 24 is needed to run the service; this is ${process.version}.
+/** The first version that loads TypeScript by itself. */
+const [minMajor, minMinor] = [22, 18];
+if (major < minMajor || (major === minMajor && minor < minMinor)) {
+  console.error(`Node.js ${minMajor}.${minMinor} or later is needed to run the service; this is ${process.versions.node}.
 Start it with npm (npm start, npm run demo): npm ci installs the right Node.js in the project. If it did not, optional packages
 were omitted: run npm ci without --omit=optional, or install Node.js 24.`);
   process.exit(1);

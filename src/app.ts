@@ -9,6 +9,7 @@ import { errorHandler, notFoundHandler } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
 import { createFailureLimit } from './http/failure-limit.ts';
 import { createMcpRouter, mcpPath, mcpResource, metadataPaths, type ServeMcp, serveResourceMetadata } from './http/mcp.ts';
+import { errorPages } from './http/pages/error-page.ts';
 import { createInvitationPage } from './http/pages/invitation-page.ts';
 import { createReferencePages } from './http/pages/reference-page.ts';
 import { createSandboxPayPages } from './http/pages/sandbox-pay-page.ts';
@@ -109,6 +110,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   app.get(metadataPaths, serveResourceMetadata(ctx));
   app.use(mcpPath, createMcpRouter(ctx, verify, failures, lazyMcpServer(ctx, usage)));
   app.use(notFoundHandler);
+  app.use(errorPages(ctx.log));
   app.use(errorHandler(ctx.log));
   return app;
 }

@@ -5,6 +5,8 @@ import { createLifecycle, type Lifecycle, Stopped } from './core/lifecycle.ts';
 import { UnusableDatabase } from './db/unusable-database.ts';
 
 export class InvalidUsage extends Error {}
+/** Its message alone says why the command can't run, and what to do. */
+export class CannotRun extends Error {}
 
 /** Shuts down at the first signal, even while starting; a second signal ends the process at once. */
 function stopOnSignal(life: Lifecycle): void {
@@ -25,7 +27,8 @@ function stopOnSignal(life: Lifecycle): void {
 }
 
 /** Errors whose message alone tells the operator what to do. */
-const isExpected = (error: unknown): boolean => error instanceof BadEnvironment || error instanceof UnusableDatabase;
+const isExpected = (error: unknown): boolean =>
+  error instanceof BadEnvironment || error instanceof UnusableDatabase || error instanceof CannotRun;
 
 /**
  * Runs `command`, which opens its resources through `life`. An error ends the process with code 1: InvalidUsage and bad arguments print

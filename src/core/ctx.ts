@@ -83,11 +83,16 @@ export type Principal = {
 export type Caller = {
   readonly user: Principal['user'];
   readonly credential: Principal['credential'];
-  /** An access token whose scope permits only reading. */
+  /** An access token whose scope permits only reading, or an API key without write access. */
   readonly readOnly: boolean;
   /** Undefined while no organization is selected; `refusal` is then the error to throw. */
   readonly principal: Principal | undefined;
   readonly refusal: AppError | undefined;
+  /**
+   * Why writes are refused although an organization is selected: the session's active one is gone, and `principal` is in the only one
+   * left. A page that still shows the former organization must not change this one.
+   */
+  readonly writeRefusal: AppError | undefined;
 };
 
 type Request = {

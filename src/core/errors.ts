@@ -43,7 +43,9 @@ export class AppError extends Error {
   }
 }
 
-export const notFound = (thing: string): AppError => new AppError('NOT_FOUND', `${thing} not found`);
+/** 404; `reason` says what to do when the thing has yet to be set up. */
+export const notFound = (thing: string, reason?: Omit<ErrorDetail, 'path'>): AppError =>
+  new AppError('NOT_FOUND', `${thing} not found`, { details: reason === undefined ? [] : [{ path: '', ...reason }] });
 
 /** 422 for input that breaks a rule; pass at least one detail. */
 export const invalid = (message: string, details: readonly ErrorDetail[]): AppError =>

@@ -18,3 +18,28 @@ export async function readPage<Row>(query: Knex.QueryBuilder, { page, pageSize }
     .offset((page - 1) * pageSize)) as Row[];
   return { rows, total: Number(counted[0]?.count ?? 0) };
 }
+
+/** How a caller wants a list sorted; `order` alone applies to the default sort. */
+export type SortRequest<Field extends string> = { readonly sort?: Field | undefined; readonly order?: 'asc' | 'desc' | undefined };
+
+/** The SQL by which a list can be sorted. */
+type Sorting<Field extends string> = {
+  readonly columns: Readonly<Record<Field, string>>;
+  /** The time by which a list is sorted by default, newest first. Also breaks ties, before the unique `id`. */
+  readonly newest: NoInfer<Field>;
+  readonly id: string;
+  /** Fields whose column may be null. These come last in both directions. */
+  readonly nullable?: readonly NoInfer<Field>[];
+};
+
+/** Orders the query by something unique, as `readPage` needs it. A chosen sort is ascending unless `order` says otherwise. */
+export function sortList<Field extends string>(
+  query: Knex.QueryBuilder,
+  { sort, order }: SortRequest<Field>,
+  { columns, newest, id, nullable = [] }: Sorting<Field>,
+): Knex.QueryBuilder {
+  const direction = order ?? (sort === undefined ? 'desc' : 'asc');
+  if (sort === undefined || sort === newest) return query.orderByRaw(`${columns[newest]} ${direction}, ${id} ${direction}`);
+  const nulls = nullable.includes(sort) ? ' nulls last' : '';
+  return query.orderByRaw(`${columns[sort]} ${direction}${nulls}, ${columns[newest]} desc, ${id} desc`);
+}

@@ -38,7 +38,7 @@ const mismatch = (): AppError =>
       {
         path: 'x-organization-id',
         code: 'organization_mismatch',
-        message: 'Only OAuth access tokens select their organization with this header.',
+        message: 'An API key belongs to one organization. Only access tokens and sessions select theirs with this header.',
       },
     ],
   });
@@ -61,21 +61,34 @@ async function fromApiKey(ctx: Ctx, secret: string, requestedId: string | undefi
     expiresAt: key.expiresAt,
   };
   const refusal = requestedId === undefined || requestedId === key.organization.id ? undefined : mismatch();
-  return { user: key.creator, credential, readOnly: false, principal, refusal };
+  const readOnly = !key.scopes.permissions.includes('write');
+  return { user: key.creator, credential, readOnly, principal, refusal, writeRefusal: undefined };
 }
 
 const selectionNeeded = (message: string, code: string): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: 'x-organization-id', code, message }] });
 const severalOrganizations = (): AppError =>
   selectionNeeded('You belong to several organizations. Name one in the header x-organization-id.', 'organization_needed');
-const noneSelected = (): AppError =>
-  new AppError('BAD_REQUEST', 'No organization is selected', {
-    details: [{ path: '', code: 'organization_needed', message: 'Select one with POST /whoami/active-organization.' }],
+const choose = 'Select one with POST /whoami/active-organization, or name one in the header x-organization-id.';
+const noneSelected = (message = 'No organization is selected', advice = choose): AppError =>
+  new AppError('BAD_REQUEST', message, { details: [{ path: '', code: 'organization_needed', message: advice }] });
+const activeIsGone = (): AppError =>
+  noneSelected('The active organization of the session is gone', `${choose} GET /whoami selects the only one that is left.`);
+const notAMember = (): AppError =>
+  new AppError('FORBIDDEN', 'You do not belong to that organization', {
+    details: [{ path: 'x-organization-id', code: 'not_a_member', message: 'GET /whoami/organizations lists your organizations.' }],
   });
-const notAMember = (): AppError => new AppError('FORBIDDEN', 'You do not belong to that organization');
-const noOrganization = (): AppError =>
+const noOrganization = ({ settings }: Pick<Ctx, 'settings'>): AppError =>
   new AppError('FORBIDDEN', 'You belong to no organization', {
-    details: [{ path: '', code: 'no_organization', message: 'Accept an invitation or create an organization.' }],
+    details: [
+      {
+        path: '',
+        code: 'no_organization',
+        message: settings.allowSignup
+          ? 'Accept an invitation, or create an organization with POST /organizations.'
+          : 'Ask an administrator of an organization for an invitation, and accept it.',
+      },
+    ],
   });
 
 type Person = Pick<Caller, 'user' | 'credential' | 'readOnly'>;
@@ -97,33 +110,48 @@ function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
   };
 }
 
+type Choice = { readonly requestedId: string | undefined; readonly activeId: string | null };
+
+/** Resolves the organization of a person: the one that the header names, else the session's active one, else the only one. */
+async function inOrganization(ctx: Ctx, person: Person, { requestedId, activeId }: Choice): Promise<Caller> {
+  const memberships = await findMemberships(ctx, person.user.id);
+  const chosen =
+    requestedId === undefined
+      ? activeMembership(memberships, activeId)
+      : memberships.find(({ organization }) => organization.id === requestedId);
+  if (chosen !== undefined) {
+    const isLeftOver = requestedId === undefined && activeId !== null && activeId !== chosen.organization.id;
+    return {
+      ...person,
+      principal: asMember(ctx, person, chosen),
+      refusal: undefined,
+      writeRefusal: isLeftOver ? activeIsGone() : undefined,
+    };
+  }
+  const unselected = person.credential.kind === 'session' ? noneSelected() : severalOrganizations();
+  const refusal = memberships.length === 0 ? noOrganization(ctx) : requestedId === undefined ? unselected : notAMember();
+  return { ...person, principal: undefined, refusal, writeRefusal: undefined };
+}
+
 async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, requestedId: string | undefined): Promise<Caller> {
   const claims = await verify(token);
   const user = claims === undefined ? undefined : await findUserByToken(ctx, claims);
   if (claims === undefined || user === undefined) throw unauthorized();
   const person = { user, credential: { kind: 'oauth', id: user.id }, readOnly: claims.readOnly } as const;
-  const memberships = await findMemberships(ctx, user.id);
-  const chosen = requestedId === undefined ? memberships[0] : memberships.find(({ organization }) => organization.id === requestedId);
-  if (requestedId === undefined && memberships.length > 1) return { ...person, principal: undefined, refusal: severalOrganizations() };
-  if (chosen === undefined) return { ...person, principal: undefined, refusal: memberships.length === 0 ? noOrganization() : notAMember() };
-  return { ...person, principal: asMember(ctx, person, chosen), refusal: undefined };
+  return inOrganization(ctx, person, { requestedId, activeId: null });
 }
 
 /**
- * The person of the session cookies, in the session's active organization. Rejects with 401 unless exactly one of them is of a session that
- * is known and hasn't expired.
+/**
+ * The person of the session cookies, in the requested organization or the session's active one. Rejects with 401 unless exactly one of
+ * them is of a session that is known and hasn't expired.
  */
 export async function callerFromSession(ctx: Ctx, tokens: readonly string[], requestedId: string | undefined): Promise<Caller> {
   const session = await findSession(ctx, tokens);
   if (session === undefined) throw unauthorized();
   recordSessionUse(ctx, session);
   const person = { user: session.user, credential: { kind: 'session', id: session.id }, readOnly: false } as const;
-  const memberships = await findMemberships(ctx, session.user.id);
-  const chosen = activeMembership(memberships, session.organizationId);
-  if (chosen === undefined)
-    return { ...person, principal: undefined, refusal: memberships.length === 0 ? noOrganization() : noneSelected() };
-  const refusal = requestedId === undefined || requestedId === chosen.organization.id ? undefined : mismatch();
-  return { ...person, principal: asMember(ctx, person, chosen), refusal };
+  return inOrganization(ctx, person, { requestedId, activeId: session.organizationId });
 }
 
 /** The parts of a request that may carry a credential or select an organization. */

@@ -66,8 +66,11 @@ async function discover({ issuer }: Oidc, registration: Client, skewSeconds: num
   return found;
 }
 
+/** What to do after a failed sign-in. */
+export const startAgain = 'Start again at /auth/login.';
+
 const refused = (code: string, message: string): AppError =>
-  new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message: 'Start again at /auth/login.' }] });
+  new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message: startAgain }] });
 
 /** Errors of the library may contain codes and tokens, so only their name and code are logged. */
 const kindOf = (error: unknown): string => {

@@ -6,7 +6,7 @@ import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { Tx } from '../db/transaction.ts';
 import { writeAudit } from './audit.store.ts';
-import type { IdentityProvider, Profile, Prompt, ProvenIdentity } from './provider.ts';
+import { type IdentityProvider, type Profile, type Prompt, type ProvenIdentity, startAgain } from './provider.ts';
 import { bindOrganization, deleteSessions, type EndedSession, findSessions, insertSession, inUserTransaction } from './sessions.store.ts';
 import { createUser, findLinkedUser, findMemberships, findUserByToken, hasInvitation, setUserName, type User } from './users.store.ts';
 
@@ -58,9 +58,9 @@ export async function startSignIn(
   return { url: url.href, cookie: ctx.keyring.encrypt(JSON.stringify(content), encryptionBinding) };
 }
 
-const startAgain = (): AppError =>
+const expiredSignIn = (): AppError =>
   new AppError('BAD_REQUEST', 'This sign-in was not started in this browser, took too long, or is already finished', {
-    details: [{ path: '', code: 'sign_in_expired', message: 'Start again at /auth/login.' }],
+    details: [{ path: '', code: 'sign_in_expired', message: startAgain }],
   });
 
 /** Undefined unless the cookie was issued by this service, hasn't expired, and belongs to the provider's response. */
@@ -82,7 +82,7 @@ async function assertFirstUse(ctx: Ctx, state: string): Promise<void> {
     'insert into used_sign_ins (state_hash) values (?) on conflict do nothing',
     [hash],
   );
-  if (rowCount !== 1) throw startAgain();
+  if (rowCount !== 1) throw expiredSignIn();
 }
 
 const forbidden = (message: string, code: string, reason: string): AppError =>
@@ -195,7 +195,7 @@ export async function finishSignIn(
   visitor: ClientInfo,
 ): Promise<Finished> {
   const attempt = cookies.map((cookie) => decryptAttempt(ctx, cookie, query)).find((found) => found !== undefined);
-  if (attempt === undefined) throw startAgain();
+  if (attempt === undefined) throw expiredSignIn();
   await assertFirstUse(ctx, attempt.state);
   const user = await findOrCreateUser(ctx, await provider.finish(attempt, query));
   await signOut(ctx, sessions, visitor);

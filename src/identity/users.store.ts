@@ -83,12 +83,9 @@ export async function findMemberships(ctx: Pick<Ctx, 'db'>, userId: string): Pro
   }));
 }
 
-/**
- * The membership in which a session works: the selected organization, or the only one while none is selected. Undefined when the person
- * no longer belongs to the selected one: a request meant for it must not take effect in another organization.
- */
+/** The membership in which a person works: in the selected organization, or in the only one. Undefined when a choice is needed. */
 export const activeMembership = (memberships: readonly Membership[], chosenId: string | null): Membership | undefined =>
-  chosenId === null && memberships.length === 1 ? memberships[0] : memberships.find(({ organization }) => organization.id === chosenId);
+  memberships.length === 1 ? memberships[0] : memberships.find(({ organization }) => organization.id === chosenId);
 
 /** Counts the person among this month's active users. Runs in the background and never rejects. */
 export function recordActivity(ctx: Pick<Ctx, 'db' | 'log'>, organizationId: string, userId: string): void {

@@ -23,6 +23,8 @@ async function readSecrets(ctx: TenantCtx, row: ConnectionRow, certificate: Cert
   return row.secrets === null ? null : JSON.parse(ctx.keyring.decrypt(row.secrets, secretBinding(ctx.organizationId, 'erp-secrets')));
 }
 
+export const noConnectionAdvice = 'Set up a connection with PUT /netsuite/connection';
+
 /**
  * Throws 422 `VALIDATION_ERROR` with detail `no_connection` when the organization has no ERP connection, and `no_credentials` when the
  * connection lacks its credentials. Also throws what decrypting the stored secrets throws.
@@ -38,7 +40,7 @@ export async function createTenantConnector(ctx: TenantCtx, kinds: ConnectorKind
   }));
   if (row === undefined)
     throw new AppError('VALIDATION_ERROR', 'The organization has no ERP connection', {
-      details: [{ path: '', code: 'no_connection', message: 'Create a connection with PUT /netsuite/connection' }],
+      details: [{ path: '', code: 'no_connection', message: noConnectionAdvice }],
     });
   const method = (row.settings['authentication'] as { method?: string } | undefined)?.method;
   const secrets = await readSecrets(ctx, row, method === 'oauth2' ? certificate : undefined);

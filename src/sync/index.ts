@@ -2,7 +2,13 @@
 
 export { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from './after-restore.ts';
 export { startCertificateWatch } from './certificate-watch.ts';
-export { createTenantConnector, readStoredMetadata, refreshMetadata, secretBinding } from './connection.ts';
+export {
+  createTenantConnector,
+  noConnectionAdvice,
+  readStoredMetadata,
+  refreshMetadata,
+  secretBinding,
+} from './connection.ts';
 export { type ConnectionVerdict, readConnectionRevision, resetConnectionStatus, saveConnectionTest } from './connection-status.ts';
 export {
   approveProposal,

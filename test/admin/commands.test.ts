@@ -108,6 +108,8 @@ describe('issue-key', () => {
     const api = apiOf(app, String(made.json['secret']));
     expect((await api('get', '/whoami')).body.user.email).toBe('ada@example.test');
     expect((await api('post', '/teams', { name: 'Made by it' })).status).toBe(201);
+    const endpoints = [{ name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] }];
+    expect((await api('post', '/api-schema', { endpoints })).status).toBe(201);
     const kept = await operator.run(
       'issue-key',
       '--organization',

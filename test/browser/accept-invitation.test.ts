@@ -59,6 +59,9 @@ describe('the page behind the link', () => {
     const visit = await open(token, email);
     await acceptButton(visit.page).click();
     await visit.page.getByText('You have joined Aster & Sons with the role viewer.').waitFor();
+    await saveScreenshot(visit.page, 'accept-joined');
+    const next = visit.page.getByRole('link', { name: 'Open the management interface' });
+    expect(await next.getAttribute('href')).toBe('/');
     expect(visit.page.url()).toBe(`${site.origin}/invitations/accept`);
     expect(await readTraces(visit).then((text) => text.replaceAll(`#token=${token}`, ''))).not.toContain(token);
     expect(policyBreaks(visit)).toEqual([]);

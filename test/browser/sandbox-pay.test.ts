@@ -114,6 +114,21 @@ describe('the payment page', () => {
     await page.getByRole('heading', { name: 'Pay £34,911.94 to Aster & Söhne <b>GmbH</b>' }).waitFor();
     expect(await page.getByRole('row').allInnerTexts()).toHaveLength(3);
     expect(await page.locator('input:not([type=radio])').count()).toBe(0);
+    // Without scrolling, however many cards and invoices there are; nothing lies over it.
+    await page.setViewportSize({ width, height: 560 });
+    const button = page.getByRole('button', { name: /^Pay/ });
+    const box = (await button.boundingBox()) ?? { x: 0, y: 999, width: 0, height: 0 };
+    expect(box.y + box.height).toBeLessThanOrEqual(560);
+    const middle = [box.x + box.width / 2, box.y + box.height / 2].join();
+    expect(await page.evaluate<string>(`document.elementFromPoint(${middle}).textContent`)).toMatch(/^Pay/);
+    expect(await page.evaluate<number>('scrollY')).toBe(0);
+    await saveScreenshot(page, `sandbox-pay-low-${name}`);
+    // The last card can be scrolled out from behind it.
+    await page.getByRole('radio').last().focus();
+    const [last, bar] = [await page.locator('.card').last().boundingBox(), await page.locator('.actions').boundingBox()];
+    expect((last?.y ?? 999) + (last?.height ?? 0)).toBeLessThanOrEqual((bar?.y ?? 0) + 1);
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(session.url); // keys start at the top again
     await page.keyboard.press('Tab');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');

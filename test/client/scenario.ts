@@ -14,7 +14,8 @@ function given<T>(answer: { data?: T; error?: unknown; response: Response }): T 
 }
 
 const who = given(await client.GET('/whoami'));
-const draft = given(await client.POST('/api-schema', { body: { name: 'Invoices for customers' } }));
+const invoices = { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] };
+const draft = given(await client.POST('/api-schema', { body: { name: 'Invoices for customers', endpoints: [invoices] } }));
 const made = given(
   await client.POST('/api-keys', {
     body: {
@@ -50,7 +51,7 @@ const gone = given(await client.GET('/api-keys/{id}', { params: { path: { id: ma
 
 console.log(
   JSON.stringify({
-    organization: who.organization.slug,
+    organization: who.organization?.slug,
     permissions: who.permissions.length,
     secret: made.secret?.slice(0, 4),
     listed: listed.data.map(({ id, name }) => ({ id: id === made.id, name })),

@@ -117,6 +117,8 @@ function forge({ claims = {}, header = {}, key: signer = key, algorithm = 'RS256
 }
 const call = (token: string, headers: Record<string, string> = {}, served = app) =>
   apiOf(served, token)('get', '/whoami', undefined, headers);
+/** An operation on the caller's organization. */
+const read = (token: string, headers: Record<string, string> = {}) => apiOf(app, token)('get', '/teams', undefined, headers);
 const linkedSubjects = async () => {
   const { rows } = await database.ctx.db.control.raw(
     "select (find_identity(?, s)).email, s from unnest(array['agent', 'fresh', 'other']) s",
@@ -192,13 +194,15 @@ describe('x-organization-id', () => {
     const token = forge();
     const foreign = await makeOrganization(database.ctx);
     expect((await call(token)).body.organization.id).toBe(organization.id);
-    expect((await call(token, { 'x-organization-id': foreign.id })).status).toBe(403);
+    const refused = await call(token, { 'x-organization-id': foreign.id });
+    expect([refused.body.organization, refused.body.nextStep.code]).toEqual([null, 'not_a_member']);
+    for (const id of [foreign.id, 'none']) expect((await read(token, { 'x-organization-id': id })).status).toBe(403);
     const second = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
-    const unclear = await call(token);
+    const unclear = await read(token);
     expect([unclear.status, codesOf(unclear)]).toEqual([400, ['organization_needed']]);
+    expect((await call(token)).body.nextStep.code).toBe('organization_needed');
     expect((await call(token, { 'x-organization-id': second.id })).body.organization.id).toBe(second.id);
     expect((await call(token, { 'x-organization-id': organization.id })).body.organization.id).toBe(organization.id);
-    expect((await call(token, { 'x-organization-id': 'none' })).status).toBe(403);
     await inTransaction({ db: database.ctx.db, organizationId: second.id }, (tx) => tx('memberships').delete());
     expect((await call(token)).body.organization.id).toBe(organization.id);
   });

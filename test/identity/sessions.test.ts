@@ -350,11 +350,12 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     expect(await audit(foreign.id)).toEqual([]);
   });
 
-  it('400 until one of several is selected', async () => {
+  it('400 until one of several is selected, except GET /whoami, which says so', async () => {
     const second = await secondOrganization();
     const { api } = await signedIn(organization.ownerId, null);
-    const unclear = await api('get', '/whoami');
+    const unclear = await api('get', '/teams');
     expect([unclear.status, codesOf(unclear)]).toEqual([400, ['organization_needed']]);
+    expect((await api('get', '/whoami')).body).toMatchObject({ organization: null, nextStep: { code: 'organization_needed' } });
     expect((await api('get', '/whoami/organizations')).body.data).toHaveLength(2);
     expect((await api('post', '/whoami/active-organization', { organizationId: organization.id })).status).toBe(200);
     expect((await api('get', '/whoami')).body.organization.id).toBe(organization.id);

@@ -182,7 +182,7 @@ describe('who may sign in', () => {
       session: { user: { email: 'invited@acme.example', name: 'Person invited' }, organization: null },
     });
     const me = await browser.send(`${site.origin}/api/platform/v1/whoami`);
-    expect(await refusal(me)).toEqual([403, 'no_organization']);
+    expect([me.status, await me.json()]).toMatchObject([200, { organization: null, nextStep: { code: 'no_organization' } }]);
     const organizations = await browser.send(`${site.origin}/api/platform/v1/whoami/organizations`);
     expect([organizations.status, ((await organizations.json()) as { data: unknown[] }).data]).toEqual([200, []]);
   });
@@ -498,6 +498,7 @@ describe('problems', () => {
     );
     expect(page).not.toMatch(/script|onerror|alert/);
     expect(page).toContain('href="/auth/login"');
+    expect(page).not.toContain('Start again'); // the button says so
   });
 
   it('leave no codes, tokens, states or verifiers in the log', async () => {

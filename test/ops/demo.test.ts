@@ -139,6 +139,17 @@ describe('npm run demo', () => {
     expect(await second.ended()).toBe(0);
   });
 
+  it('started twice at once, one of them says that another process is starting it', async () => {
+    const DATA_DIR = path.join(folder, 'twice');
+    const first = startDemo({ DATA_DIR });
+    await first.seen('Starting the simulated');
+    const second = startDemo({ DATA_DIR });
+    expect(await second.ended()).toBe(1);
+    expect(second.output()).toContain(`Another process is starting the demo in ${DATA_DIR}`);
+    first.process.kill('SIGINT');
+    expect(await first.ended()).toBe(0);
+  });
+
   it('stopped during its start it leaves no process running', async () => {
     for (const step of ['Starting the simulated', 'Connecting', 'Syncing invoices']) {
       const stopped = startDemo({ DATA_DIR: path.join(folder, 'stopped') });
@@ -156,9 +167,13 @@ describe('npm run demo', () => {
     const first = startDemo();
     await first.seen('Stop with Ctrl-C');
     const { baseUrl } = await readFileOf();
-    const rival = startDemo({ PORT: new URL(baseUrl).port });
-    expect(await rival.ended()).toBe(1);
-    expect(rival.output()).toMatch(/in use|already|another process/i);
+    for (const port of [new URL(baseUrl).port, '0']) {
+      const second = startDemo({ PORT: port });
+      expect(await second.ended()).toBe(1);
+      expect(second.output()).toContain(`The demo is already running at ${baseUrl}`);
+      expect(second.output()).not.toContain('could not start');
+    }
+    expect((await fetch(`${baseUrl}/api/platform/v1/health`)).status).toBeLessThan(500);
     const production = startDemo({
       NODE_ENV: 'production',
       DATABASE_URL: 'postgres://127.0.0.1/x',

@@ -13,8 +13,8 @@ function takeToken() {
   return sessionStorage.getItem(storageKey);
 }
 
-/** Shows one state of the page: its text, and which of the two actions it offers. */
-function show({ status = '', problem = '', accept = false, signIn = null }) {
+/** Shows one state of the page: its text, and which action it offers. The text doesn't repeat the action's words. */
+function show({ status = '', problem = '', accept = false, signIn = null, next = false }) {
   part('status').textContent = status;
   part('problem').textContent = problem;
   part('problem').hidden = problem === '';
@@ -22,15 +22,18 @@ function show({ status = '', problem = '', accept = false, signIn = null }) {
   part('accept').disabled = false;
   part('sign-in').hidden = signIn === null;
   if (signIn !== null) part('sign-in').textContent = signIn;
-  part('actions').hidden = !accept && signIn === null;
+  part('next').hidden = !next;
+  part('actions').hidden = !accept && signIn === null && !next;
 }
 
 const unreachable = 'The service cannot be reached. Check your connection and try again.';
 const fail = (problem) => show({ problem });
 
+const joined = {
+  already_accepted: 'This invitation has already been accepted.',
+  already_member: 'You are already a member of this organization.',
+};
 const closed = {
-  already_accepted: 'This invitation has already been accepted. There is nothing left to do.',
-  already_member: 'You are already a member of this organization. There is nothing left to do.',
   expired: 'This invitation has expired. Ask the person who invited you for a new one.',
   revoked: 'This invitation was revoked. Ask the person who invited you for a new one.',
   no_longer_valid: 'This invitation is no longer valid. Ask the person who invited you for a new one.',
@@ -38,15 +41,16 @@ const closed = {
 
 function showRefusal(status, error) {
   const code = error?.details?.[0]?.code;
-  if (status === 401) return show({ status: 'Your session has ended. Sign in again to accept.', signIn: 'Sign in' });
+  if (status === 401) return show({ status: 'Your session has ended.', signIn: 'Sign in again' });
   if (code === 'other_address')
     return show({
-      problem: 'This invitation was sent to another e-mail address. Sign in with that address to accept it.',
+      problem: 'This invitation was sent to another e-mail address.',
       signIn: 'Sign in as someone else',
     });
   if (status === 429 || status >= 500) return show({ problem: 'The service is busy. Wait a moment and try again.', accept: true });
   if (status === 422 || status === 404) sessionStorage.removeItem(storageKey);
   if (status === 404) return fail('This invitation does not exist, or a newer mail has replaced it. Use the link in the latest mail.');
+  if (joined[code] !== undefined) return show({ status: joined[code], next: true });
   fail(closed[code] ?? error?.message ?? 'The invitation could not be accepted.');
 }
 
@@ -65,7 +69,7 @@ async function accept(token) {
   const body = await response.json().catch(() => null);
   if (response.ok) {
     sessionStorage.removeItem(storageKey);
-    show({ status: `You have joined ${body.organization.name} with the role ${body.role.name}.` });
+    show({ status: `You have joined ${body.organization.name} with the role ${body.role.name}.`, next: true });
     part('title').textContent = 'Welcome';
   } else showRefusal(response.status, body?.error);
   part('title').focus();
@@ -83,7 +87,7 @@ async function start() {
   }
   const { session } = response.ok ? await response.json() : {};
   if (session === undefined) return fail(unreachable);
-  if (session === null) return show({ status: 'Sign in with the e-mail address that the invitation was sent to.', signIn: 'Sign in' });
+  if (session === null) return show({ status: 'Use the e-mail address that the invitation was sent to.', signIn: 'Sign in' });
   part('accept').addEventListener('click', () => accept(token));
   show({ status: `You are signed in as ${session.user.email}.`, accept: true });
 }

@@ -18,17 +18,18 @@ const showWho = (text, { other, isSession }) => {
   part('sign-out').hidden = !isSession;
 };
 
+const personText = ({ user, organization }) =>
+  `${user.name || user.email || 'API key'}${organization === null ? ', no organization chosen' : ` at ${organization.name}`}`;
+
 function showSession() {
-  const { user, organization } = session;
-  const where = organization === null ? ', no organization chosen' : ` at ${organization.name}`;
-  showWho(`Signed in as ${user.name || user.email}${where}`, { other: 'Use a key', isSession: true });
+  showWho(`Signed in as ${personText(session)}`, { other: 'Use a key', isSession: true });
 }
 
 async function useKey() {
   const offered = { authorization: `Bearer ${readCredential('key', 'API key')}` };
-  const { user, organization } = await fetchJson(`${serverPath}/whoami`, offered, explain);
+  const caller = await fetchJson(`${serverPath}/whoami`, offered, explain);
   headers = offered;
-  showWho(`${user.name || user.email || 'API key'} at ${organization.name}`, {
+  showWho(personText(caller), {
     other: session === null ? 'Use another key' : 'Back to the session',
     isSession: false,
   });

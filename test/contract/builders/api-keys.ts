@@ -14,8 +14,9 @@ async function transferredKey(fixture: Fixture) {
 const dayOf = (instant: string): string => instant.slice(0, 10);
 /** Every key reads records, which a role with one permission may not. */
 const mayRefuse = ['escalation'];
-/** A key's versions must exist; the fixture has none. */
-const fields = { 'body.expiresAt': fc.option(laterInstants), 'body.scopes.versions': fc.constant([]) };
+/** A key's versions and resources must exist; the fixture has none. */
+const none = fc.constant([]);
+const fields = { 'body.expiresAt': fc.option(laterInstants), 'body.scopes.versions': none, 'body.scopes.resources': none };
 
 export const apiKeyBuilders: BuilderGroup = {
   builders: {

@@ -47,7 +47,7 @@ export const organizationBuilders: BuilderGroup = {
     },
     listMembers: {
       build: async (fixture) => ({ params: own(fixture), query: { roleId: await powerlessRole(fixture) } }),
-      fields: { 'query.roleId': asBuilt },
+      fields: { 'query.roleId': asBuilt, 'query.role': asBuilt },
     },
     getMember: { build: (fixture) => ({ params: { ...own(fixture), userId: fixture.owner.id } }) },
     updateMember: {
@@ -55,7 +55,7 @@ export const organizationBuilders: BuilderGroup = {
         params: { ...own(fixture), userId: await member(fixture) },
         body: { roleId: await powerlessRole(fixture) },
       }),
-      fields: { 'body.roleId': asBuilt },
+      fields: { 'body.roleId': asBuilt, 'body.role': asBuilt },
     },
     deleteMember: {
       build: async (fixture) => {
@@ -89,7 +89,7 @@ export const organizationBuilders: BuilderGroup = {
         params: own(fixture),
         body: { email: `guest-${fixture.next()}@example.test`, roleId: await powerlessRole(fixture) },
       }),
-      fields: { 'body.roleId': asBuilt },
+      fields: { 'body.roleId': asBuilt, 'body.role': asBuilt },
       repeatable: true,
     },
     getInvitation: { build: ofInvitation },

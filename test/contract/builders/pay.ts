@@ -4,6 +4,7 @@ import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { checkPayment } from '../../../src/platform/pay/provider/check-payment.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { instants, laterInstants } from '../arbitrary.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 
 const config = {
@@ -97,7 +98,10 @@ export const payBuilders: BuilderGroup = {
       }),
     },
     getCheckout: { build: async (fixture) => ({ params: { id: (await checkOut(fixture)).id } }) },
-    listPayments: { build: async (fixture) => (await checkOut(fixture), {}) },
+    listPayments: {
+      build: async (fixture) => (await checkOut(fixture), {}),
+      fields: { 'query.after': instants, 'query.before': laterInstants },
+    },
     getPayment: { build: async (fixture) => ({ params: { id: await paid(fixture) } }) },
     refundPayment: {
       build: async (fixture) => ({ params: { id: await paid(fixture) }, body: { amount: '0.01' } }),

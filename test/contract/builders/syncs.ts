@@ -2,8 +2,10 @@
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { instants, laterInstants } from '../arbitrary.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 
+const spans = { 'query.after': instants, 'query.before': laterInstants };
 const recordTypes = 600;
 const recordTypeOf = (number: number): string => `type_${(number % recordTypes) + 1}`;
 
@@ -128,10 +130,10 @@ export const syncBuilders: BuilderGroup = {
     listDriftOfSyncConfig: { build: drifted },
     listRejectionsOfSyncConfig: { build: async (fixture) => ({ params: (await rejectedRecord(fixture)).params }) },
     retryRejections: { build: rejectedRecord, fields: { 'body.recordIds': asBuilt } },
-    listRunsOfSyncConfig: { build: ownConfig },
+    listRunsOfSyncConfig: { build: ownConfig, fields: spans },
     listSyncRuns: {
       build: async (fixture) => ({ query: { syncConfigId: (await insertConfig(fixture)).id } }),
-      fields: { 'query.syncConfigId': asBuilt },
+      fields: { 'query.syncConfigId': asBuilt, ...spans },
     },
     getSyncRun: { build: ownRun('succeeded') },
     listSyncRunEvents: { build: ownRun('succeeded') },

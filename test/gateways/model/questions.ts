@@ -72,12 +72,7 @@ export const answered: readonly Question[] = [
     '- 563076:',
     '- 563590:',
   ),
-  question(
-    'What is the status of invoice 563614?',
-    "select l_status from invoice where f_tranid = '563614'",
-    'Invoice : Open',
-    'Invoice : Open',
-  ),
+  question('What is the status of invoice 563614?', "select f_displaystatus from invoice where f_tranid = '563614'", 'Open', 'status Open'),
   question('When is invoice 563614 due?', "select f_duedate::text from invoice where f_tranid = '563614'", '2011-09-17', '2011-09-17'),
   question('Who is the customer of invoice 563614?', "select l_entity from invoice where f_tranid = '563614'", 'CUST12415', 'CUST12415'),
   question(

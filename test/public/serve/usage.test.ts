@@ -63,6 +63,30 @@ it('counts each call once, by its target and its status, and adds up', async () 
   expect(await counted()).toEqual([...first, '2026-03-03 v1/invoices 0 0 0 2']);
 });
 
+it('counts a refused call by the version and the resource that it names, where they exist', async () => {
+  const scoped = await makeKey(database.ctx, organizationId, { versions: ['v2'], resources: ['customers'] });
+  const named = await makeKey(database.ctx, organizationId, { resources: ['customers'] });
+  const other = await makeOrganization(database.ctx);
+  const refused = async (secret: string, path: string, headers: Record<string, string> = {}) =>
+    (await callerOf(app, { secret, organizationId })(path, headers)).status;
+  expect(await refused(scoped.secret, '/v1/invoices')).toBe(403);
+  expect(await refused(scoped.secret, '/v1/invoices/1')).toBe(403);
+  expect(await refused(scoped.secret, '/v77/invoices')).toBe(403);
+  expect(await refused(scoped.secret, '/openapi/v1')).toBe(403);
+  expect(await refused(named.secret, '/v1/invoices')).toBe(403);
+  expect(await refused(named.secret, '/v1/made-up')).toBe(403);
+  expect(await refused(named.secret, '/v1/invoices', { 'x-tenant-id': other.id })).toBe(403);
+  expect(await refused(named.secret, '/v1/invoices', { 'x-tenant-id': '' })).toBe(400);
+  await usage.flush();
+  const rowsOf = async ({ id }: { id: string }) =>
+    inTransaction({ db: database.ctx.db, organizationId }, async (tx) => {
+      const rows = await tx('api_key_usage').where({ api_key_id: id }).orderBy(['version', 'resource']).select('*');
+      return rows.map((row) => `${row.version}/${row.resource} ${row.succeeded} ${row.refused}`);
+    });
+  expect(await rowsOf(scoped)).toEqual(['/ 0 1', 'v1/ 0 1', 'v1/invoices 0 2']);
+  expect(await rowsOf(named)).toEqual(['v1/ 0 1', 'v1/invoices 0 3']);
+});
+
 it('keeps counts that could not be written, and continues counting meanwhile', async () => {
   const admin = openKnex(database.address, null, 1);
   const grown = async (): Promise<number> =>

@@ -70,6 +70,9 @@ async function createDatabase(admin: AdminConnection, database: string): Promise
   }
 }
 
+/** Another process runs the account. */
+export class AccountInUse extends Error {}
+
 /**
  * One process per account, which holds tokens, faults and business time in memory. PostgreSQL releases the lock of a killed process within
  * moments, so the lock is retried for two seconds.
@@ -83,7 +86,7 @@ async function lockAccount(config: AdminConnection): Promise<Client> {
     if (rows[0]?.held) return client;
     if (waitedMs >= LOCK_TIMEOUT_MS) {
       await client.end();
-      throw new Error(`Another process is running the account in database ${config.database}. Stop it first.`);
+      throw new AccountInUse(`Another process is running the account in database ${config.database}. Stop it first.`);
     }
     await new Promise((resolve) => {
       setTimeout(resolve, 100);
