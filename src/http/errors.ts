@@ -61,12 +61,19 @@ export const errorBody = ({ code, message, details }: AppError, requestId: strin
   error: { code, message, ...(details.length > 0 && { details }), requestId },
 });
 
-export function sendError(res: Response, error: AppError): void {
+/** Sets the status and the headers of an error response, whose body is JSON or, for browsers, a page. */
+export function setErrorHeaders(res: Response, error: AppError): void {
   applyPendingHeaders(res);
+  res.vary('Accept');
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
   if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer');
   res.setHeader('Cache-Control', 'no-store');
-  res.status(error.status).json(errorBody(error, requestIdOf(res)));
+  res.status(error.status);
+}
+
+export function sendError(res: Response, error: AppError): void {
+  setErrorHeaders(res, error);
+  res.json(errorBody(error, requestIdOf(res)));
 }
 
 /** Logs 5xx errors with their cause. A 503 without a cause is a warning only: callers can provoke it, and it needs no stack trace. */

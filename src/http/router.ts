@@ -9,6 +9,7 @@ import { sendDownload } from './download.ts';
 import { createStreams, replayStream, type Streams } from './event-stream.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { invokeOnce, streamOnce } from './idempotency.ts';
+import { wantsPage } from './pages/error-page.ts';
 import { rateLimitRequests } from './rate-limit.ts';
 import { maxBodyBytes } from './route/body-limits.ts';
 import { authorizeAndParse, type RouteResponse } from './route/invoke.ts';
@@ -54,14 +55,18 @@ function assertUtf8(_req: unknown, _res: unknown, body: Buffer): void {
 
 type Offers = Partial<Pick<Route, 'stream' | 'download'>>;
 
-/** The media type to send: JSON unless the client prefers another one that the route offers; always JSON for HEAD. Throws 406. */
+/**
+ * The media type to send: JSON unless the client prefers another one that the route offers; always JSON for HEAD. A person who opens the
+ * address of a file in a browser gets the file. Throws 406.
+ */
 function negotiateType(req: Request, { stream, download }: Offers): string {
   const offered = [
     'application/json',
     ...(stream === undefined ? [] : ['text/event-stream']),
     ...(download === undefined ? [] : [download.mediaType]),
   ];
-  const type = req.accepts(offered);
+  const isOpened = download !== undefined && wantsPage(req) && Object.keys(req.query).length === 0;
+  const type = isOpened ? download.mediaType : req.accepts(offered);
   if (type !== false) return req.method === 'HEAD' ? 'application/json' : type;
   throw new AppError('BAD_REQUEST', 'None of the accepted media types is available', {
     status: 406,

@@ -38,7 +38,6 @@ const queryOf = (req: Request): URLSearchParams => {
 /** Renders errors of /auth as an HTML page for browsers; for programs the next error handler sends the usual body. */
 function errorPage(ctx: Ctx): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
-    res.vary('Accept');
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
     logFailure(ctx.log, requestIdOf(res), shown, error);

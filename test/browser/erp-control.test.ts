@@ -6,7 +6,16 @@ import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
 import { dropDatabase, signIn } from '../../packages/netsuite-simulator/test/test-account.ts';
 import { accountId, dataFolder } from '../setup/erp.ts';
 import { until } from '../setup/until.ts';
-import { graveViolations, launchChromium, looks, openVisit, overflowOf, readTraces, saveScreenshot, type Visit } from './chromium.ts';
+import {
+  accessibilityViolations,
+  launchChromium,
+  looks,
+  openVisit,
+  overflowOf,
+  readTraces,
+  saveScreenshot,
+  type Visit,
+} from './chromium.ts';
 
 const database = `erp_${randomBytes(6).toString('hex')}`;
 let account: NetsuiteAccount;
@@ -158,7 +167,7 @@ it.each(looks)('looks right at $name', async ({ name, width, colorScheme }) => {
   await page.locator('#record-form').getByLabel('Internal id').fill('514012');
   await page.locator('#record-form').getByRole('button', { name: 'Show' }).click();
   await page.getByRole('heading', { name: 'transaction 514012' }).waitFor();
-  expect(await graveViolations(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   expect(await overflowOf(page)).toBe(0);
   await saveScreenshot(page, `erp-control-${name}`, true);
 });

@@ -6,7 +6,16 @@ import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
 import { createCertificate } from '../../packages/netsuite-simulator/test/certificate.ts';
 import { dropDatabase, requestToken, signAssertion } from '../../packages/netsuite-simulator/test/test-account.ts';
 import { accountId, dataFolder } from '../setup/erp.ts';
-import { graveViolations, launchChromium, looks, openVisit, overflowOf, readTraces, saveScreenshot, type Visit } from './chromium.ts';
+import {
+  accessibilityViolations,
+  launchChromium,
+  looks,
+  openVisit,
+  overflowOf,
+  readTraces,
+  saveScreenshot,
+  type Visit,
+} from './chromium.ts';
 
 const database = `erp_${randomBytes(6).toString('hex')}`;
 let account: NetsuiteAccount;
@@ -57,7 +66,7 @@ it('creates an integration and uploads a certificate with which a service signs 
   expect(await signIn()).toBe(200);
   const row = page.getByRole('row').filter({ hasText: certificateId });
   expect(await row.textContent()).toContain('Portal Service');
-  expect(await graveViolations(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
 
   // The client id is shown once only.
   await page.reload();
@@ -102,7 +111,7 @@ it('says that the token is wrong', async () => {
 it.each(looks)('looks right at $name', async ({ name, width, colorScheme }) => {
   const { page } = await openSetUp(undefined, { viewport: { width, height: 900 }, colorScheme });
   await page.getByText(account.url).waitFor();
-  expect(await graveViolations(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   expect(await overflowOf(page)).toBe(0);
   await saveScreenshot(page, `erp-set-up-${name}`, true);
 });

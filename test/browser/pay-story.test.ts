@@ -223,7 +223,7 @@ describe('a payer', () => {
     const paid = both();
     for (const { invoice, left } of paid) {
       const [now] = await readInvoices(`number=${invoice.number}`);
-      expect([pence(now?.amountDue ?? -1), now?.status]).toEqual([left, left === 0 ? 'Invoice : Paid In Full' : 'Invoice : Open']);
+      expect([pence(now?.amountDue ?? -1), now?.status]).toEqual([left, left === 0 ? 'Paid In Full' : 'Open']);
     }
     const [first] = paid;
     const again = await api('post', '/pay/checkout', {

@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { until } from '../setup/until.ts';
-import { graveViolations, listen, readTraces } from './chromium.ts';
-import { exactDigits, longName, openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
+import { accessibilityViolations, listen, readTraces } from './chromium.ts';
+import { exactDigits, longTitle, openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
 
 let reference: ReferenceSite;
 let tenant: string;
@@ -109,7 +109,7 @@ describe('the public reference', () => {
     expect([sent['cookie'], sent['referer']]).toEqual([undefined, undefined]);
     await list.getByText('200 OK').waitFor();
     await list.getByText('Page 1 of 3, 12 records').waitFor();
-    const body = list.getByRole('region', { name: 'Response body' });
+    const body = list.getByRole('group', { name: 'Response body' });
     expect(await body.innerText()).toContain(`"total": ${exactDigits}`);
     expect(JSON.parse(await body.innerText())).toEqual(await response.json());
     const saving = made.page.waitForEvent('download');
@@ -145,7 +145,7 @@ describe('the public reference', () => {
       await notice.waitFor();
       expect(await notice.getByRole('listitem').allInnerTexts()).toEqual(['date, since February 20, 2026 at 08:30 UTC']);
       expect(await notice.innerText()).toContain('keep the values of February 20, 2026 at 07:00 UTC');
-      expect(await graveViolations(made.page)).toEqual([]);
+      expect(await accessibilityViolations(made.page)).toEqual([]);
       expect(made.complaints).toEqual([]);
     } finally {
       await data.query(`update ${state} set stale_fields = '{}'`);
@@ -174,13 +174,13 @@ describe('the public reference', () => {
     await send(made, 'listInvoices');
     await list.getByText('400 Bad Request').waitFor();
     await list.getByText('"pageSize" must be a whole number', { exact: false }).first().waitFor();
-    expect(await list.getByRole('region', { name: 'Response body' }).innerText()).toContain('"path": "pageSize"');
+    expect(await list.getByRole('group', { name: 'Response body' }).innerText()).toContain('"path": "pageSize"');
     const one = operation(made, 'getInvoice');
     await one.getByRole('button', { name: 'Send' }).click();
     expect(await one.locator(':focus').getAttribute('aria-invalid')).toBe('true');
     await one.getByRole('textbox', { name: 'id', exact: true }).fill('2');
     await send(made, 'getInvoice');
-    await one.getByRole('region', { name: 'Response body' }).getByText('"INV-002"').waitFor();
+    await one.getByRole('group', { name: 'Response body' }).getByText('"INV-002"').waitFor();
   });
 
   it('shows the exact request as sample code in three languages', async () => {
@@ -194,7 +194,7 @@ describe('the public reference', () => {
     const asked = new URL((await send(made, 'listInvoices')).url());
     expect(asked.searchParams.getAll('status')).toEqual(['open', 'paid in "full" & \'more\'']);
     expect(asked.searchParams.get('fields')).toBe('number,status');
-    const code = list.getByRole('region', { name: 'Example of the request' });
+    const code = list.getByRole('group', { name: 'Example of the request' });
     const curl = await code.innerText();
     const { stdout } = await promisify(execFile)('/bin/sh', ['-c', `curl() { printf '%s\\n' "$@"; }\n${curl}`]);
     const [address = '', ...flags] = stdout.trim().split('\n');
@@ -232,7 +232,7 @@ describe('the public reference', () => {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: longName, level: 2 }).waitFor();
+    await page.getByRole('heading', { name: longTitle, level: 2 }).waitFor();
     await page.goBack();
     await page.locator('#title-listResource33:focus').waitFor();
     await page.keyboard.press('Control+k');
@@ -296,14 +296,14 @@ describe('the public reference', () => {
     const made = await reference.openAt('getShell', 'v5');
     const shell = operation(made, 'getShell');
     await shell.getByLabel('Response format').selectOption('text/html');
-    expect(await shell.getByRole('region', { name: 'Example of the request' }).innerText()).toContain("-H 'Accept: text/html'");
+    expect(await shell.getByRole('group', { name: 'Example of the request' }).innerText()).toContain("-H 'Accept: text/html'");
     const saving = made.page.waitForEvent('download');
     await send(made, 'getShell');
     expect(await textOf(await saving)).toContain('<title>API reference · Portal Service</title>');
     await shell.getByText('Saved as').waitFor();
     const list = operation(made, 'listInvoices');
     await list.getByRole('button', { name: 'First five' }).click();
-    const example = list.getByRole('region', { name: 'Example of the request' });
+    const example = list.getByRole('group', { name: 'Example of the request' });
     expect(await example.innerText()).toContain('pageSize=5');
     await list.getByLabel('Response format').selectOption('text/csv');
     expect(await example.innerText()).toMatch(/invoices' [^?]*'Accept: text\/csv'[^?]*--output 'invoices.csv'$/);

@@ -19,7 +19,8 @@ const rows: InvoiceRow[] = Array.from({ length: 12 }, (_, index) => ({
   lines: '[]',
 }));
 
-export const longName = `a-resource-with-a-${'very-'.repeat(6)}long-name`;
+const longName = `a-resource-with-a-${'very-'.repeat(6)}long-name`;
+export const longTitle = `A resource with a ${'very '.repeat(6)}long name`;
 export const longNameAt = `listAResourceWithA${'Very'.repeat(6)}LongName`;
 const manyEndpoints = [
   { ...invoicesEndpoint, name: longName, description: 'Unbroken'.repeat(20) },

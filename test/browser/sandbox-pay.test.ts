@@ -13,7 +13,7 @@ import { type TestDatabase, testClock, testDatabase } from '../setup/database.ts
 import { makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 import {
-  graveViolations,
+  accessibilityViolations,
   launchChromium,
   listen,
   looks,
@@ -110,7 +110,7 @@ describe('the payment page', () => {
     expect(answer?.headers()).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin', 'x-robots-tag': 'noindex' });
     await saveScreenshot(page, `sandbox-pay-${name}`, true);
     expect(await overflowOf(page)).toBe(0);
-    expect(await graveViolations(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole('heading', { name: 'Pay £34,911.94 to Aster & Söhne <b>GmbH</b>' }).waitFor();
     expect(await page.getByRole('row').allInnerTexts()).toHaveLength(3);
     expect(await page.locator('input:not([type=radio])').count()).toBe(0);
@@ -137,7 +137,7 @@ describe('the payment page', () => {
     await page.getByRole('alert').waitFor();
     expect(await page.getByRole('alert').innerText()).toContain('9995 was declined. The card has insufficient funds.');
     await saveScreenshot(page, `sandbox-declined-${name}`);
-    expect(await graveViolations(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(await stateOf(session.id)).toBe('OPEN');
     await page.getByText('Approved after a while').click();
     await page.getByRole('button', { name: /^Pay/ }).click();
@@ -148,7 +148,7 @@ describe('the payment page', () => {
     await page.getByRole('heading', { name: 'This payment is being processed' }).waitFor();
     await saveScreenshot(page, `sandbox-processing-${name}`);
     expect(await overflowOf(page)).toBe(0);
-    expect(await graveViolations(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.complaints).toEqual([]);
     const foreign = opened.requested.filter((address) => ![site.origin, shopUrl].includes(new URL(address).origin));
     expect(foreign).toEqual([]);
@@ -186,7 +186,7 @@ describe('the payment page', () => {
     await page.getByRole('button', { name: /^Pay/ }).click();
     await page.getByRole('heading', { name: 'This page has expired' }).waitFor();
     await saveScreenshot(page, 'sandbox-expired');
-    expect(await graveViolations(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(await stateOf(late.id)).not.toBe('SUCCEEDED');
     expect(complaints).toEqual([]);
   });

@@ -54,10 +54,9 @@ async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Vis
 async function execute({ page }: Visit, method: string, path: string, body?: string) {
   const operation = page.locator(`.opblock-${method}`, { has: page.locator(`[data-path="${path}"]`) });
   await operation.locator('.opblock-summary-control').click();
-  await operation.getByRole('button', { name: 'Try it out' }).click();
   if (body !== undefined) await operation.locator('textarea').fill(body);
   const answered = page.waitForResponse((response) => response.url().endsWith(path));
-  await operation.getByRole('button', { name: 'Execute' }).click();
+  await operation.getByRole('button', { name: 'Send' }).click();
   return answered;
 }
 

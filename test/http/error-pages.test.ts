@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { base } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
 
 let database: TestDatabase;
 let app: Express;
@@ -23,25 +24,63 @@ const wordsOf = (html: string): string =>
     .replaceAll(/\s+/g, ' ');
 
 describe('an address at which there is nothing', () => {
-  it.each(['/nothing', '/invitations/abc', '/auth/nothing', '/unsubscribe/undo', '/pay/sandbox', '/openapi', '/%E0%A4%A'])(
-    '%s is a page with a way out',
-    async (address) => {
-      const page = await open(address);
-      expect([page.status >= 400 && page.status < 500, page.headers['content-type']]).toEqual([true, 'text/html; charset=utf-8']);
-      expect(page.text).toMatch(/^<!doctype html>[\s\S]*<html lang="en">[\s\S]*<h1>[^<]+<\/h1>[\s\S]*<a [^>]*href="\/"/);
-      expect(page.text).toContain(`Request ${page.headers['x-request-id']}`);
-      expect(page.headers).toMatchObject({ 'cache-control': 'no-store', vary: expect.stringContaining('Accept') });
-      expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
-      expect(wordsOf(page.text)).not.toMatch(/[{}"]/);
-      expect((await open(address).then(({ text }) => text)).includes('<script')).toBe(false);
-    },
-  );
+  it.each([
+    '/nothing',
+    '/invitations/abc',
+    '/auth/nothing',
+    '/unsubscribe/undo',
+    '/pay/sandbox',
+    '/reference-assets/0/x.js',
+    '/openapi',
+    '/%E0%A4%A',
+    '/api',
+    '/api/nothing',
+    `${base}/nothing`,
+    `${base}/teams/1`,
+    '/api/public/openapi/v9',
+    '/api/public/v9/nothing',
+    '/mcp',
+  ])('%s is a page with a way out', async (address) => {
+    const page = await open(address);
+    expect([page.status >= 400 && page.status < 500, page.headers['content-type']]).toEqual([true, 'text/html; charset=utf-8']);
+    expect(page.text).toMatch(/^<!doctype html>[\s\S]*<html lang="en">[\s\S]*<h1>[^<]+<\/h1>[\s\S]*<a [^>]*href="\/"/);
+    expect(page.text).toContain(`Request ${page.headers['x-request-id']}`);
+    expect(page.headers).toMatchObject({ 'cache-control': 'no-store', vary: expect.stringContaining('Accept') });
+    expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    expect(wordsOf(page.text)).not.toMatch(/[{}"]/);
+    expect((await open(address).then(({ text }) => text)).includes('<script')).toBe(false);
+  });
 
-  it('is the error body for a program, and for everyone below the interfaces', async () => {
-    for (const accept of ['*/*', 'application/json', 'text/css,*/*;q=0.1'])
-      expect((await open('/nothing', accept)).body.error).toMatchObject({ code: 'NOT_FOUND' });
-    for (const address of [`${base}/nothing`, '/api/public/v1/nothing', '/api', '/mcp/nothing', '/.well-known/nothing'])
-      expect([address, (await open(address)).headers['content-type']]).toEqual([address, 'application/json; charset=utf-8']);
+  it('is the error body for a program, also for one whose library asks for HTML by default', async () => {
+    const library = 'text/html, image/gif, image/jpeg, */*; q=.2';
+    for (const address of ['/nothing', '/api', `${base}/nothing`, '/api/public/v9/nothing', '/mcp'])
+      for (const [accept, authorization] of [
+        ['*/*'],
+        ['application/json'],
+        ['text/css,*/*;q=0.1'],
+        [library, 'Bearer psk_wrong'],
+      ] as const) {
+        const answer = await open(address, accept).set(authorization === undefined ? {} : { authorization });
+        expect([address, accept, answer.type]).toEqual([address, accept, 'application/json']);
+        expect(answer.body.error.message).not.toBe('');
+      }
+  });
+
+  it('keeps the status and headers of the error', async () => {
+    const [page, body] = [await open('/api/public/v9/nothing'), await open('/api/public/v9/nothing', '*/*')];
+    const { 'content-length': _pageLength, 'content-security-policy': _policy, 'x-request-id': _pageId, ...ofPage } = page.headers;
+    const { 'content-length': _length, 'content-security-policy': _default, 'x-request-id': _id, date, ...ofBody } = body.headers;
+    expect([page.status, ofPage]).toEqual([401, { ...ofBody, date: expect.any(String), 'content-type': 'text/html; charset=utf-8' }]);
+    expect([ofBody['www-authenticate'], ofBody['strict-transport-security'], date]).toEqual([
+      'Bearer',
+      expect.any(String),
+      expect.any(String),
+    ]);
+  });
+
+  it('says to a person without access what the address is for', async () => {
+    for (const address of ['/api/public/v9/nothing', `${base}/teams`])
+      expect(wordsOf((await open(address)).text)).toContain('Programs read this address with an API key.');
   });
 });
 
@@ -51,5 +90,26 @@ describe('words and buttons', () => {
     expect([unknown.status, unknown.text.match(/<button|class="main"/g)]).toEqual([404, null]);
     const signIn = await open('/auth/callback?code=x&state=y');
     expect(wordsOf(signIn.text)).not.toContain('/auth/login');
+  });
+});
+
+describe('an address that a person may not open', () => {
+  it('is a page, for a session too', async () => {
+    const { id: organizationId } = await makeOrganization(database.ctx);
+    const member = await makeMember(database.ctx, organizationId, ['sync:read']);
+    const { token } = await makeSession(database.ctx, member.id);
+    const page = await open(`${base}/teams`).set('cookie', `portal_session=${token}`);
+    expect([page.status, page.type, /<h1>([^<]+)/.exec(page.text)?.[1]]).toEqual([
+      403,
+      'text/html',
+      'Missing required permission: team:read',
+    ]);
+  });
+
+  it('is a page when there were too many attempts', async () => {
+    let page = await open(`/unsubscribe?token=${'B'.repeat(43)}`);
+    for (let left = 25; page.status === 404 && left > 0; left -= 1) page = await open(`/unsubscribe?token=${'B'.repeat(43)}`);
+    expect([page.status, page.type, page.headers['retry-after']]).toEqual([429, 'text/html', expect.stringMatching(/^\d+$/)]);
+    expect(wordsOf(page.text)).toMatch(/Too many requests; try again in \d+ s/);
   });
 });

@@ -41,16 +41,23 @@ function layOutJson(text) {
 
 const isWide = () => matchMedia('(min-width: 760px)').matches;
 
-/** Title and introduction. The introduction is long, so on narrow screens it starts folded to keep the operations in view. */
+/**
+ * Title, first request and introduction. The introduction is long, so on narrow screens it starts folded to keep the operations in view.
+ */
 const introduction =
+  (serverPath) =>
   (_Original, { React, getComponent, specSelectors }) =>
   () => {
     const { title, description = '' } = specSelectors.info().toJS();
     const Markdown = getComponent('Markdown', true);
+    const HighlightCode = getComponent('HighlightCode', true);
+    const firstRequest = `curl '${location.origin}${serverPath}/whoami' \\\n  -H 'Authorization: Bearer YOUR_API_KEY'`;
     return React.createElement(
-      'div',
-      { className: 'introduction' },
-      React.createElement('h2', null, title),
+      'section',
+      { className: 'introduction', 'aria-labelledby': 'introduction' },
+      React.createElement('h2', { id: 'introduction' }, title),
+      React.createElement('h3', null, 'Your first request'),
+      React.createElement(HighlightCode, { language: 'bash', canCopy: true }, firstRequest),
       description !== '' &&
         React.createElement(
           'details',
@@ -130,13 +137,29 @@ const curlWithoutKey =
     });
   };
 
-const pageParts = (headersOf) => ({
+/**
+ * The button's word is that of the public reference. It appears when its operation is opened, which is then scrolled to the top: the button is
+ * at the end of what is visible of the operation.
+ */
+const sendButton = (Original, { React }) =>
+  class extends Original {
+    button = React.createRef();
+    componentDidMount() {
+      this.button.current.closest('.opblock').scrollIntoView({ block: 'start' });
+    }
+    render() {
+      return React.cloneElement(super.render(), { ref: this.button }, 'Send');
+    }
+  };
+
+const pageParts = (serverPath, headersOf) => ({
   wrapComponents: {
     authorizeBtn: nothing,
     authorizeOperationBtn: nothing,
     ServersContainer: nothing,
     SchemesContainer: nothing,
-    InfoContainer: introduction,
+    InfoContainer: introduction(serverPath),
+    execute: sendButton,
     operations: groupByGroup,
     response: foldedResponse,
     responseBody: exactResponseBody,
@@ -150,12 +173,19 @@ const sendHere = (headersOf, credentials) => (request) => {
   return Object.assign(request, { cache: 'no-store', credentials, redirect: 'error' });
 };
 
-/** Makes blocks with long lines focusable, so that they can be scrolled with the keyboard. */
-function letKeyboardScroll(element) {
-  const reach = () => {
+/** Makes blocks with long lines focusable, so that they can be scrolled with the keyboard, and names inputs and tables. */
+function completeMarkup(element) {
+  const complete = () => {
     for (const block of element.querySelectorAll('pre:not([tabindex])')) block.tabIndex = 0;
+    for (const input of element.querySelectorAll('[data-param-name] :is(input, select, textarea):not([aria-label])'))
+      input.setAttribute('aria-label', input.closest('[data-param-name]').dataset.paramName);
+    for (const table of element.querySelectorAll('table[role="region"]:not([aria-label])')) {
+      const title = table.closest('.opblock').querySelector('.opblock-summary-description').textContent;
+      table.setAttribute('aria-label', `Responses: ${title}`);
+    }
+    for (const body of element.querySelectorAll('.body-param__text:not([aria-label])')) body.setAttribute('aria-label', 'Request body');
   };
-  new MutationObserver(reach).observe(element, { childList: true, subtree: true });
+  new MutationObserver(complete).observe(element, { childList: true, subtree: true });
 }
 
 const manyTags = 12;
@@ -167,18 +197,19 @@ const manyTags = 12;
 export function showInViewer(SwaggerUIBundle, element, { description, serverPath, headersOf, credentials = 'omit' }) {
   followColourScheme();
   element.hidden = false;
-  letKeyboardScroll(element);
+  completeMarkup(element);
   const tags = description.tags?.length ?? 0;
   SwaggerUIBundle({
     domNode: element.appendChild(document.createElement('div')),
     spec: { ...description, servers: [{ url: `${location.origin}${serverPath}` }] },
     presets: [SwaggerUIBundle.presets.apis],
-    plugins: [pageParts(headersOf)],
+    plugins: [pageParts(serverPath, headersOf)],
     layout: 'BaseLayout',
     requestInterceptor: sendHere(headersOf, credentials),
     showMutatedRequest: false,
     docExpansion: tags > manyTags ? 'none' : 'list',
     filter: tags > manyTags,
+    tryItOutEnabled: true,
     defaultModelRendering: 'example',
     defaultModelExpandDepth: 3,
     defaultModelsExpandDepth: 0,

@@ -5,7 +5,7 @@ import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { AppError } from '../../core/errors.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
 import type { Log } from '../../core/log.ts';
-import { logFailure, requestIdOf, toAppError } from '../errors.ts';
+import { logFailure, requestIdOf, setErrorHeaders, toAppError } from '../errors.ts';
 
 const style = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;background:#f6f7f9;color:#1b2430}
 body{margin:0;padding:12vh 1rem 2rem;display:grid;justify-items:center}
@@ -19,25 +19,25 @@ a{color:#7db0ff}a.main{background:#7db0ff;color:#0d1b30}a:focus-visible{outline-
 const policy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Whether a browser asks for something to show: programs that accept anything get JSON. */
-export const wantsPage = (req: Request): boolean => req.accepts(['json', 'html']) === 'html';
+/**
+ * Whether a browser asks for something to show. Programs that accept anything get JSON, and so does every request with an Authorization
+ * header: browsers open addresses without one, while there are HTTP libraries whose default Accept names text/html first.
+ */
+export const wantsPage = (req: Request): boolean => req.headers.authorization === undefined && req.accepts(['json', 'html']) === 'html';
 
 /** `action` is the one thing to do, as a button; `reason` must not repeat it. */
 type ErrorPage = { readonly reason: string | undefined; readonly action?: { readonly label: string; readonly path: string } };
 
 export function sendErrorPage(res: Response, problem: AppError, { reason, action }: ErrorPage): void {
-  for (const [name, value] of Object.entries(problem.headers)) res.setHeader(name, value);
+  setErrorHeaders(res, problem);
   res.setHeader('Content-Security-Policy', policy);
-  res.setHeader('Cache-Control', 'no-store');
-  res
-    .status(problem.status)
-    .type('html')
-    .send(`<!doctype html>
+  res.type('html').send(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -58,19 +58,15 @@ ${reason === undefined ? '' : `<p>${escapeHtml(reason)}</p>\n`}${action === unde
 `);
 }
 
-/** What is called by programs answers everyone in JSON. */
-const interfaces = /^\/(?:api|mcp|\.well-known)(?:\/|$)/;
-
 const reasonOf = ({ status, details }: AppError): string | undefined => {
   if (status === 404) return 'The address may be incomplete. If you followed a link in a mail, use the one in the latest mail.';
+  if (status === 401) return 'Programs read this address with an API key.';
   return details[0]?.message;
 };
 
 /** Shows errors to browsers as a page; the next error handler sends the usual body to programs. Mount it behind everything else. */
 export function errorPages(log: Log): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
-    if (interfaces.test(req.path)) return next(error);
-    res.vary('Accept');
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
     logFailure(log, requestIdOf(res), shown, error);

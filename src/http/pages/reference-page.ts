@@ -19,6 +19,7 @@ const publicFiles = [
   'request-form.js',
   'request-panel.js',
   'samples.js',
+  'code-text.js',
   'response-view.js',
   'json-text.js',
   'model.js',

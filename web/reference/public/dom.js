@@ -26,19 +26,20 @@ export const freshId = (prefix) => {
  * A button that copies the text returned by `read`. If the browser forbids that, it selects the text in `source` for the reader to copy.
  */
 export function copyButton(label, read, source) {
-  const copy = button('Copy', async () => {
+  const say = (text, name = text) => {
+    copy.textContent = text;
+    copy.setAttribute('aria-label', name);
+  };
+  const click = async () => {
     try {
       await navigator.clipboard.writeText(read());
-      copy.textContent = 'Copied';
+      say('Copied');
     } catch {
       getSelection().selectAllChildren(source());
-      copy.textContent = 'Selected';
+      say('Selected');
     }
-    setTimeout(() => {
-      copy.textContent = 'Copy';
-    }, 2_000);
-  });
-  copy.className = 'small';
-  copy.setAttribute('aria-label', label);
+    setTimeout(() => say('Copy', label), 2_000);
+  };
+  const copy = button('Copy', click, { class: 'small', 'aria-label': label });
   return copy;
 }

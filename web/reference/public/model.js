@@ -160,7 +160,13 @@ function readOperation(root, path, item, operation) {
   };
 }
 
-/** Returns `{title, version, description, resources: [{name, description, fields, operations}]}`, in the order of the document. */
+/** A resource's name as a title: `sales-orders` becomes "Sales orders". */
+const titleOf = (name) => {
+  const words = name.replaceAll(/[-_]+/g, ' ').trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
+/** Returns `{title, version, description, resources: [{name, title, description, fields, operations}]}`, in the order of the document. */
 export function readDescription(root) {
   const operations = Object.entries(root.paths ?? {}).flatMap(([path, item]) =>
     item.get === undefined ? [] : [readOperation(root, path, item, item.get)],
@@ -169,7 +175,7 @@ export function readDescription(root) {
   for (const { tag } of operations) if (!tags.has(tag)) tags.set(tag, '');
   const resources = [...tags].map(([name, description]) => {
     const own = operations.filter(({ tag }) => tag === name);
-    return { name, description, fields: own[0]?.fields ?? [], record: own[0]?.record, operations: own };
+    return { name, title: titleOf(name), description, fields: own[0]?.fields ?? [], record: own[0]?.record, operations: own };
   });
   const { title = '', version = '', description = '' } = root.info ?? {};
   return { title, version, description, resources: resources.filter(({ operations: own }) => own.length > 0) };

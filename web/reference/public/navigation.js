@@ -18,8 +18,8 @@ function entriesOf(model, hrefOf) {
       {},
       operations.map(({ item }) => item),
     );
-    const link = make('a', { class: 'resource-link', href: hrefOf(resource.name) }, resource.name);
-    const text = `${resource.name} ${resource.description}`.toLowerCase();
+    const link = make('a', { class: 'resource-link', href: hrefOf(resource.name) }, resource.title);
+    const text = `${resource.name} ${resource.title} ${resource.description}`.toLowerCase();
     return { at: resource.name, text, link, sublist, operations, item: make('li', {}, link, sublist) };
   });
 }

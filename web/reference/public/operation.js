@@ -8,7 +8,7 @@ import { requestPanel } from './request-panel.js';
 const exampleBlock = (example, label) => {
   const body = make(
     'pre',
-    { class: 'body', tabindex: 0, role: 'region', 'aria-label': label },
+    { class: 'body', tabindex: 0, role: 'group', 'aria-label': label },
     showText(JSON.stringify(example), true).nodes,
   );
   return make('div', { class: 'example' }, body);
@@ -62,8 +62,8 @@ export function operationSection(operation, access, { description, responseField
     make(
       'div',
       { class: 'columns' },
-      form.element,
       make('div', { class: 'panel-side' }, panel.element),
+      form.element,
       make(
         'div',
         { class: 'about' },

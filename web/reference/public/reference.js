@@ -66,13 +66,14 @@ export function showReference(container, model, access, headers) {
     const at = fragment().get('at') ?? 'guide';
     const resource = resourceOf(at);
     const operation = resource !== undefined && resource.name !== at ? at : null;
+    const summary = resource?.operations.find(({ id }) => id === operation)?.summary;
     if (shown !== (resource ?? null)) {
       access.removeListeners();
-      content.replaceChildren(resource === undefined ? guideView(model, hrefOf) : resourceView(resource, access));
+      content.replaceChildren(resource === undefined ? guideView(model, hrefOf, access) : resourceView(resource, access));
       shown = resource ?? null;
     }
     list.mark(resource?.name ?? 'guide', operation);
-    document.title = `${operation ?? resource?.name ?? 'Guide'} · ${access.label} · API reference`;
+    document.title = `${summary ?? resource?.title ?? 'Guide'} · ${access.label} · API reference`;
     const heading = operation === null ? content.querySelector('h2') : document.getElementById(`title-${operation}`);
     if (!isFirst || operation !== null) heading.focus({ preventScroll: true });
     if (operation !== null) heading.scrollIntoView({ block: 'start' });

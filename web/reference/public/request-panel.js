@@ -1,5 +1,6 @@
 // The panel next to an operation's parameters: example requests, the request as sample code, and the button that sends it.
 import { readCredential, showProblem } from '../access.js';
+import { showCode } from './code-text.js';
 import { button, copyButton, freshId, make } from './dom.js';
 import { responseView } from './response-view.js';
 import { isJson, samples } from './samples.js';
@@ -92,11 +93,11 @@ function presetRow(operation, form) {
   return presets.length > 0 && make('div', { class: 'row presets', role: 'group', 'aria-label': 'Example requests' }, buttons);
 }
 
-/** The request as sample code: `{parts, update}`. */
-function sampleView(readRequest) {
-  const code = make('pre', { class: 'body code-sample', tabindex: 0, role: 'region', 'aria-label': 'Example of the request' });
+/** The request as sample code, which assistive technology calls `label`: `{parts, update}`. */
+export function sampleView(label, readRequest) {
+  const code = make('pre', { class: 'body code-sample', tabindex: 0, role: 'group', 'aria-label': label });
   const update = () => {
-    code.textContent = samples[language](readRequest());
+    code.replaceChildren(...showCode(samples[language](readRequest())));
   };
   const choice = languageChoice((chosen) => {
     language = chosen;
@@ -159,7 +160,7 @@ export function requestPanel(operation, form, access) {
     const url = `${location.origin}${access.serverPath}${path}`;
     return { url, path: operation.path, accept: media.read(), tenant: access.tenant, headers };
   };
-  const sample = sampleView(readRequest);
+  const sample = sampleView('Example of the request', readRequest);
   const sending = sender(operation, form, access, readRequest);
   const update = () => {
     form.setWhole(media.row !== null && !isJson(media.read()));

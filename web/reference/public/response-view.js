@@ -108,7 +108,7 @@ function messageOf(text) {
 function bodyParts(text, type, name) {
   if (text === '') return [];
   const { nodes, isCut } = showText(text, isJson(type));
-  const body = make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Response body' }, nodes);
+  const body = make('pre', { class: 'body', tabindex: 0, role: 'group', 'aria-label': 'Response body' }, nodes);
   const tools = make(
     'div',
     { class: 'row tools' },
@@ -149,7 +149,7 @@ async function showSaved({ status, rest, fileName }, response, type, startedMs) 
   status.replaceChildren(statusLine(response, startedMs, blob.size), make('p', {}, `Saved as ${name}.`));
   const start = await blob.slice(0, 2_000).text();
   const lines = start.split('\n').slice(0, 5).join('\n');
-  progress.replaceWith(make('pre', { class: 'body', tabindex: 0, role: 'region', 'aria-label': 'Start of the file' }, lines));
+  progress.replaceWith(make('pre', { class: 'body', tabindex: 0, role: 'group', 'aria-label': 'Start of the file' }, lines));
 }
 
 async function showBody({ status, rest, fileName, onPage, onRepeat }, response, type, startedMs) {
@@ -185,7 +185,7 @@ const broken = 'The response is incomplete: the service cannot be reached, or th
 export function responseView(given) {
   const status = make('div', { role: 'status', class: 'answer-status' });
   const rest = make('div', {});
-  const element = make('section', { class: 'answer', 'aria-label': 'Response', hidden: true }, status, rest);
+  const element = make('section', { class: 'answer', role: 'group', 'aria-label': 'Response', hidden: true }, status, rest);
   let running = null;
 
   async function send(request) {

@@ -2,7 +2,7 @@
 // from the form or the fragment (`#tenant=…`), the key only from the form. A member who is signed in to the management interface reads the
 // document with that session; sending requests needs a key nevertheless.
 import { enableForm, part, readCredential, showConnection, showForm, showVersion } from '../access.js';
-import { DisplayError, descriptionPath, fetchResponse } from '../description.js';
+import { DisplayError, descriptionPath, fetchJson, fetchResponse } from '../description.js';
 import { readDescription } from './model.js';
 import { hideReference, showReference } from './reference.js';
 
@@ -79,11 +79,20 @@ async function show(headers, credentials, connection) {
   showReference(part('reference'), readDescription(body), access, responseHeaders);
 }
 
+/** Shows the name of the key's organization in place of its id, which stays while the name can't be read. */
+async function showTenantName(authorization) {
+  try {
+    const { organization } = await fetchJson('/api/platform/v1/whoami', { authorization }, () => null);
+    showConnection(organization.name);
+  } catch {}
+}
+
 async function open() {
   const tenant = readCredential('tenant', 'tenant id');
-  const key = readCredential('key', 'API key');
-  await show({ authorization: `Bearer ${key}`, 'x-tenant-id': tenant }, 'omit', `Tenant ${tenant}`);
-  access.useKey(key);
+  const authorization = `Bearer ${readCredential('key', 'API key')}`;
+  await show({ authorization, 'x-tenant-id': tenant }, 'omit', `Tenant ${tenant}`);
+  access.useKey(authorization.slice('Bearer '.length));
+  void showTenantName(authorization);
   part('reference').focus({ preventScroll: true });
 }
 

@@ -2,6 +2,7 @@
 import { freshId, make } from './dom.js';
 import { operationSection } from './operation.js';
 import { phrase, prose, sectionsOf } from './prose.js';
+import { sampleView } from './request-panel.js';
 import { staleFieldsNotice } from './stale-fields.js';
 
 const isAboutChanges = ({ title }) => /^Changes from /i.test(title);
@@ -39,7 +40,38 @@ function changesSection({ title, text, breaking, others }) {
   );
 }
 
-export function guideView(model, hrefOf) {
+/** A request that works as soon as the key is filled in: the first records of the first list. */
+function firstRequest({ resources }, hrefOf, access) {
+  const list = resources.flatMap(({ operations }) => operations).find(({ path }) => !path.includes('{'));
+  if (list === undefined || access.isDraft) return null;
+  const query = list.parameters.some(({ name }) => name === 'pageSize') ? '?pageSize=5' : '';
+  const url = `${location.origin}${access.serverPath}${list.path}${query}`;
+  const sample = sampleView('Your first request', () => ({
+    url,
+    path: list.path,
+    accept: 'application/json',
+    tenant: access.tenant,
+    headers: [],
+  }));
+  sample.update();
+  return make(
+    'section',
+    { class: 'first-request' },
+    make('h3', {}, 'Your first request'),
+    make(
+      'p',
+      {},
+      'Replace ',
+      make('code', {}, 'YOUR_API_KEY'),
+      ', or ',
+      make('a', { href: hrefOf(list.id) }, 'send it from this page'),
+      '.',
+    ),
+    make('div', { class: 'panel-body' }, sample.parts),
+  );
+}
+
+export function guideView(model, hrefOf, access) {
   const changes = changesOf(model.description);
   const [first, ...sections] = sectionsOf(model.description).filter((section) => !isAboutChanges(section));
   const isIntroduction = first !== undefined && first.title === '';
@@ -49,6 +81,7 @@ export function guideView(model, hrefOf) {
     { class: 'guide' },
     make('h2', { tabindex: -1 }, model.title),
     isIntroduction && prose(first.text, 3),
+    firstRequest(model, hrefOf, access),
     changes !== undefined && changesSection(changes),
     make('h3', {}, 'Resources'),
     model.resources.length === 0
@@ -60,7 +93,7 @@ export function guideView(model, hrefOf) {
             make(
               'li',
               {},
-              make('a', { href: hrefOf(resource.name) }, make('strong', {}, resource.name)),
+              make('a', { href: hrefOf(resource.name) }, make('strong', {}, resource.title)),
               make('p', { class: 'hint' }, resource.description),
             ),
           ),
@@ -124,7 +157,7 @@ export function resourceView(resource, access) {
   return make(
     'article',
     { class: 'resource', 'aria-labelledby': titleId },
-    make('h2', { id: titleId, tabindex: -1 }, resource.name),
+    make('h2', { id: titleId, tabindex: -1 }, resource.title),
     staleFieldsNotice(resource, access),
     resource.description !== '' && prose(resource.description, 3),
     fieldsBlock('A record', resource.fields, main),
