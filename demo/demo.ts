@@ -14,7 +14,7 @@ import { closeDatabase, type OpenedDatabase, openDatabase, type Service, startSe
 import { openClientStore } from './identity-provider/client-store.ts';
 import { type IdentityProviderServer, startIdentityProvider } from './identity-provider/identity-provider.ts';
 import { loadOrCreateSecrets } from './identity-provider/secrets.ts';
-import { type DemoFile, ensureDemoKeys, readDemoFile, writeDemoFile } from './keys.ts';
+import { type DemoFile, ensureDemoKeys, readDemoFile, restoreBudget, writeDemoFile } from './keys.ts';
 import { createManagementClient } from './management-client.ts';
 import { addMembers, demoPeople, owner } from './people.ts';
 import { createProgressDisplay, type ProgressDisplay } from './progress.ts';
@@ -156,6 +156,7 @@ async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile
   await configurePayments(call);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
   const agentId = await ensureAgent(call, version);
+  await restoreBudget(ctx, keys);
   return {
     baseUrl: url,
     ...keys,

@@ -18,6 +18,7 @@ import { createLineProver } from './line-prover.ts';
 import { cleanUpAfterRun, copyOutcome, publishStagedRun } from './outcome.ts';
 import { createPageReader } from './page-reader.ts';
 import { type PreparedRun, prepareRun } from './prepare.ts';
+import { createProgressMeter } from './progress.ts';
 import { type RunReadContext, reportProgress } from './read-context.ts';
 import { readFull } from './read-full.ts';
 import { readIncremental } from './read-incremental.ts';
@@ -240,6 +241,7 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
     prepared,
     config: run.config,
     requests,
+    meter: createProgressMeter(ctx, recordType.name),
   };
   const { mode } = prior.plan;
   const { state, proof } = mode === 'full' ? await readFull(reading) : await readIncremental(reading);
@@ -248,7 +250,8 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
   await recordSignIn(ctx, run.connection);
   logStep(ctx, 'proof', { checks: proof.length, passed: proof.filter(({ passed }) => passed).length });
   await startPublishing(run, state, { proof, error: null });
-  await reportProgress(reading, 'publishing', state, state.counters.fetched, true);
+  const { fetched } = state.counters;
+  await reportProgress(reading, 'publishing', state, { done: fetched, expected: fetched }, true);
   await publishAndFinish(run, state);
 }
 

@@ -23,7 +23,10 @@ export const recordsUnreadable = (ids: readonly string[]): ProofFailed =>
 /** `rows`: the number of rows that the ERP listed; an id that it lists twice counts twice. */
 type Listed = { readonly ids: Set<string>; readonly rows: number };
 
-async function listAllIds(connector: Connector, recordType: RecordTypeMetadata, signal: AbortSignal): Promise<Listed> {
+/** Reports how many ids were listed so far, of those that the ERP counted. */
+type ReportListed = (done: number, expected: number) => Promise<void>;
+
+async function listAllIds({ connector, recordType, signal }: ErpSide, onPage: (rows: number) => Promise<void>): Promise<Listed> {
   const ids = new Set<string>();
   let rows = 0;
   let afterId: string | null = null;
@@ -31,6 +34,7 @@ async function listAllIds(connector: Connector, recordType: RecordTypeMetadata, 
     const page: Awaited<ReturnType<Connector['listIds']>> = await connector.listIds({ recordType, afterId, limit: idsPerScanPage, signal });
     for (const { id } of page.listed) ids.add(id);
     rows += page.listed.length;
+    await onPage(rows);
     if (!page.hasMore) return { ids, rows };
     const last: string | null = page.listed.at(-1)?.id ?? null;
     if (last === null || last === afterId) throw countMismatch('The ERP reported that more ids follow but returned none');
@@ -39,15 +43,12 @@ async function listAllIds(connector: Connector, recordType: RecordTypeMetadata, 
 }
 
 /** Lists all ids. A list whose length is outside the ERP's counts before and after it proves nothing: it is repeated once, then fails. */
-async function listIdsConsistently(
-  connector: Connector,
-  recordType: RecordTypeMetadata,
-  counted: number,
-  signal: AbortSignal,
-): Promise<Set<string>> {
+async function listIdsConsistently(side: ErpSide, counted: number, report: ReportListed): Promise<Set<string>> {
+  const { connector, recordType, signal } = side;
   let before = counted;
   for (let scan = 1; ; scan += 1) {
-    const { ids, rows } = await listAllIds(connector, recordType, signal);
+    const expected = before;
+    const { ids, rows } = await listAllIds(side, (done) => report(done, expected));
     const after = await connector.count(recordType, signal);
     if (rows >= Math.min(before, after) && rows <= Math.max(before, after)) return ids;
     if (scan === 2) throw countMismatch(`The ERP counts ${after} records but lists ${rows}`);
@@ -84,9 +85,9 @@ type ErpSide = {
 /**
  * Compares what was read with what the ERP has now: by count, and by id when the counts differ or `byId` is set. `missing` lists ids that
  * were created meanwhile or skipped, and must still be fetched; records that were read and have been deleted since are left to the next
- * run. Throws `ProofFailed` `COUNT_MISMATCH` when the ERP's list of ids contradicts its own counts twice.
+ * run. Throws `ProofFailed` `COUNT_MISMATCH` when the ERP's list of ids contradicts its own counts twice, and what `report` throws.
  */
-export async function compareWithErp(side: ErpSide, state: RunState, byId: boolean): Promise<ErpComparison> {
+export async function compareWithErp(side: ErpSide, state: RunState, byId: boolean, report: ReportListed): Promise<ErpComparison> {
   const { ctx, signal, connector, recordType, prepared } = side;
   const expected = await connector.count(recordType, signal);
   const read = state.counters.fetched;
@@ -94,7 +95,7 @@ export async function compareWithErp(side: ErpSide, state: RunState, byId: boole
     const message = `The ERP counts ${expected} records, and ${read} were read`;
     return { missing: [], check: { check: 'count', passed: true, message, facts: { expected, read } } };
   }
-  const erpIds = await listIdsConsistently(connector, recordType, expected, signal);
+  const erpIds = await listIdsConsistently(side, expected, report);
   const readIds = await listReadIds(ctx, prepared.schema, state);
   const missing = minus(erpIds, readIds);
   const vanished = minus(readIds, erpIds);

@@ -9,9 +9,10 @@ import { Cancelled } from './interruption.ts';
 import type { LineFacts } from './line-prover.ts';
 import { type PageReader, type PageRules, toStagedPage } from './page-reader.ts';
 import type { PreparedRun } from './prepare.ts';
+import type { ProgressMeter, RunProgress } from './progress.ts';
 import { isIdBefore, readByIds } from './read-by-ids.ts';
 import type { RequestCounter } from './request-count.ts';
-import { type Lease, type RunProgress, type SyncConfigRow, saveProgress } from './runs.store.ts';
+import { type Lease, type SyncConfigRow, saveProgress } from './runs.store.ts';
 import { logStep } from './steps.ts';
 
 export type RunReadContext = {
@@ -25,24 +26,25 @@ export type RunReadContext = {
   readonly prepared: PreparedRun;
   readonly config: SyncConfigRow;
   readonly requests: RequestCounter;
+  readonly meter: ProgressMeter;
 };
 
-const percentOf = (fetched: number, expected: number | null): number | null =>
-  expected === null ? null : expected === 0 ? 100 : Math.min(100, Math.floor((fetched / expected) * 100));
+/** How many records of those that the ERP counted are done. */
+export type Counted = { readonly done: number; readonly expected: number };
 
-/** Saves the progress and the number of requests. Throws `LostLease` when a newer lease holds the run, and `Cancelled` when its cancellation was requested. */
+/** Saves the progress and the number of requests; without `counted`, how much is left is unknown. Throws `LostLease` when a newer lease holds the run, and `Cancelled` when its cancellation was requested. */
 export async function reportProgress(
-  { ctx, lease, requests }: Pick<RunReadContext, 'ctx' | 'lease' | 'requests'>,
+  { ctx, lease, requests, meter }: Pick<RunReadContext, 'ctx' | 'lease' | 'requests' | 'meter'>,
   phase: RunProgress['phase'],
   { counters: { fetched, pages } }: RunState,
-  expected: number | null,
+  counted: Counted | null,
   moved: boolean,
 ): Promise<void> {
   const sent = requests.take();
   let held = false;
   let cancelRequested = false;
   try {
-    const progress = { phase, fetched, expected, pages, percent: percentOf(fetched, expected) };
+    const progress = { ...meter.measure(phase, counted?.done ?? fetched, counted?.expected ?? null), fetched, pages };
     ({ held, cancelRequested } = await saveProgress(ctx, lease, progress, moved, sent));
   } finally {
     if (!held) requests.giveBack(sent);

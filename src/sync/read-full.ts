@@ -28,12 +28,13 @@ async function readAllPages(reading: RunReadContext): Promise<RunState> {
   const { signal, connector, recordType, prepared, readPage } = reading;
   const expected = await connector.count(recordType, signal);
   let { state } = prepared;
-  await reportProgress(reading, 'reading', state, expected, false);
+  const report = (moved: boolean) => reportProgress(reading, 'reading', state, { done: state.counters.fetched, expected }, moved);
+  await report(false);
   while (!state.complete) {
     const page = await readPage(state.checkpoint, null);
     assertPagePlausible(page, state, expected);
     state = await stageRunPage(reading, state, page);
-    await reportProgress(reading, 'reading', state, expected, true);
+    await report(true);
   }
   return state;
 }
@@ -67,11 +68,12 @@ export async function readFull(reading: RunReadContext): Promise<{ state: RunSta
   const read = await readAllPages(reading);
   await reportProgress(reading, 'proving', read, null, false);
   const pages = provePages(read);
-  let compared = await compareWithErp(reading, read, false);
+  const report = (done: number, expected: number) => reportProgress(reading, 'proving', read, { done, expected }, false);
+  let compared = await compareWithErp(reading, read, false, report);
   let { state, unread } = await fetchMissing(reading, read, compared.missing);
   if (unread.length > 0) {
     // Listed a moment ago, unreadable now: either just deleted, which a second scan shows, or hidden from the role, which fails the run.
-    compared = await compareWithErp(reading, state, true);
+    compared = await compareWithErp(reading, state, true, report);
     ({ state, unread } = await fetchMissing(reading, state, compared.missing));
   }
   if (unread.length > 0) throw recordsUnreadable(unread);

@@ -11,7 +11,16 @@ import { buildIncrementalProof } from './incremental-proof.ts';
 import { countLocal, listUnconfirmedAbsentIds, listUnreadRejectedIds } from './local-records.ts';
 import { proveFields, proveStaged, proveVolume } from './proof.ts';
 import { assertPageAdvances, idsPerRequest } from './read-by-ids.ts';
-import { addFacts, assertAscendingPage, type RunReadContext, reportProgress, rereadByIds, saveStep, stageRunPage } from './read-context.ts';
+import {
+  addFacts,
+  assertAscendingPage,
+  type Counted,
+  type RunReadContext,
+  reportProgress,
+  rereadByIds,
+  saveStep,
+  stageRunPage,
+} from './read-context.ts';
 import { readRolling } from './rolling-read.ts';
 import type { RunProofCheck } from './runs.store.ts';
 import { scanNextRange } from './scan.ts';
@@ -22,6 +31,14 @@ type Step = (reading: RunReadContext, state: RunState) => Promise<RunState>;
 const latestOf = (times: readonly (string | null)[]): string | null =>
   times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
 
+/** Asked only where one page doesn't hold all changes: for the others, the answer would cost more than it is worth. */
+async function countChanges({ connector, recordType, signal }: RunReadContext, { plan: { since, changes } }: RunState) {
+  if (changes !== undefined || since === null || connector.countChanged === undefined) return {};
+  const { records } = await connector.countChanged({ recordType, since: new Date(since), signal });
+  signal.throwIfAborted();
+  return { changes: records };
+}
+
 const readPage: Step = async (reading, state) => {
   const { since, maxModified } = state.plan;
   const page = await reading.readPage(state.checkpoint, since);
@@ -31,6 +48,7 @@ const readPage: Step = async (reading, state) => {
     ...page,
     hasMore: true, // more steps follow, whatever this one does
     plan: {
+      ...(page.hasMore && (await countChanges(reading, state))),
       step: page.hasMore ? 'pages' : 'listed',
       maxModified: latestOf([maxModified, page.maxModified]),
       ...addFacts(state, 'changed', { pages: 1, read: page.records.length + page.rejected.length }),
@@ -88,16 +106,22 @@ const steps: Readonly<Record<Exclude<RunStep, 'done'>, Step>> = {
 };
 const proving: ReadonlySet<RunStep> = new Set(['count', 'scan', 'rescan']);
 
+/** What the current step has done of what the ERP counted for it; null for steps that nothing counts. */
+function countedFor({ plan: { step, changes, listed, counted }, counters: { fetched } }: RunState): Counted | null {
+  if (step === 'pages') return changes === undefined ? null : { done: fetched, expected: changes };
+  return step === 'scan' || step === 'rescan' ? { done: listed, expected: counted } : null;
+}
+
 /**
  * Carries out an incremental run up to the point where it may be published. Throws `ProofFailed` when the proof fails, `LostLease` or
  * `Cancelled` when this worker must stop, and the connector's errors.
  */
 export async function readIncremental(reading: RunReadContext): Promise<{ state: RunState; proof: RunProofCheck[] }> {
   let { state } = reading.prepared;
-  await reportProgress(reading, 'reading', state, null, false);
+  await reportProgress(reading, proving.has(state.plan.step) ? 'proving' : 'reading', state, countedFor(state), false);
   for (let { step } = state.plan; step !== 'done'; { step } = state.plan) {
     state = await steps[step](reading, state);
-    await reportProgress(reading, proving.has(state.plan.step) ? 'proving' : 'reading', state, null, true);
+    await reportProgress(reading, proving.has(state.plan.step) ? 'proving' : 'reading', state, countedFor(state), true);
   }
   state = await markReferenced(reading, state);
   state = await withholdEmptied(reading, state);

@@ -4,6 +4,7 @@ import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 import type { PublishOutcome } from '../warehouse/run-state-row.ts';
+import type { RunProgress } from './progress.ts';
 import { addedRequests, type RequestCount } from './request-count.ts';
 import type { RunError } from './retry.ts';
 import { insertRunEvent, type NewRunEvent } from './run-events.store.ts';
@@ -25,7 +26,8 @@ export type RunRow = {
   finished_at: Date | null;
   lease_epoch: number;
   cancel_requested: boolean;
-  progress: RunProgress | null;
+  /** Runs of older versions lack `done` and `estimatedSecondsLeft`. */
+  progress: (Omit<RunProgress, 'done' | 'estimatedSecondsLeft'> & Partial<RunProgress>) | null;
   counts: PublishOutcome['counts'] | null;
   proof: RunProofCheck[];
   generation: string | null;
@@ -34,13 +36,6 @@ export type RunRow = {
   error: RunError | null;
   retry_of: string | null;
   wake_at: Date | null;
-};
-export type RunProgress = {
-  readonly phase: 'reading' | 'proving' | 'publishing';
-  readonly fetched: number;
-  readonly expected: number | null;
-  readonly pages: number;
-  readonly percent: number | null;
 };
 export type RunProofCheck = {
   readonly check: string;

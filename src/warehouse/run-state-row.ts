@@ -29,6 +29,8 @@ export type RunPlan = {
   readonly step: RunStep;
   /** Records changed at or after this instant are read, RFC 3339; null reads all records. */
   readonly since: string | null;
+  /** How many records the ERP counts as changed since then; absent where it was not asked. */
+  readonly changes?: number;
   /** The latest modification time that was read. */
   readonly maxModified: string | null;
   /** Whether the ERP's own list of deletions could be read. */

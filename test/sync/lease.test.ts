@@ -144,7 +144,14 @@ describe('a worker that lost its lease', () => {
     await expect(late((client) => publishRun(client, world.schema, held, rules, () => undefined))).rejects.toThrow(LostLease);
     expect(await moveRun(ctx, old, 'failed')).toBe(false);
     expect(await renewRunLease(ctx, old, 1_000)).toMatchObject({ held: false });
-    expect(await saveProgress(ctx, old, { phase: 'reading', fetched: 0, expected: 0, pages: 0, percent: 0 }, true)).toMatchObject({
+    expect(
+      await saveProgress(
+        ctx,
+        old,
+        { phase: 'reading', fetched: 0, done: 0, expected: 0, pages: 0, percent: 0, estimatedSecondsLeft: null },
+        true,
+      ),
+    ).toMatchObject({
       held: false,
     });
     expect(await world.row(old.runId)).toMatchObject({ status: 'succeeded', generation: '2', counts: { updated: 1, unchanged: 24 } });

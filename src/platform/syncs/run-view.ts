@@ -1,6 +1,16 @@
 import { instant, instantOrNull } from '../../http/fields.ts';
 import type { RunRow } from '../../sync/index.ts';
 
+/** The estimate holds only while a worker reads; runs of older versions have none. */
+const progressOf = ({ progress, status }: RunRow) =>
+  progress === null
+    ? null
+    : {
+        ...progress,
+        done: progress.done ?? progress.fetched,
+        estimatedSecondsLeft: status === 'running' ? (progress.estimatedSecondsLeft ?? null) : null,
+      };
+
 /** A run as API callers see it. */
 export const runView = (row: RunRow) => ({
   id: row.id,
@@ -14,7 +24,7 @@ export const runView = (row: RunRow) => ({
   queuedAt: instant(row.queued_at),
   startedAt: instantOrNull(row.started_at),
   finishedAt: instantOrNull(row.finished_at),
-  progress: row.progress,
+  progress: progressOf(row),
   counts: row.counts,
   generation: row.generation,
   requests: row.requests,

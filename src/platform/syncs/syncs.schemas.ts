@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Email, Id, Instant, shortText } from '../../http/fields.ts';
 import { runStatuses } from '../../sync/index.ts';
 
-const fieldName = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must be a field name of the record type');
+const fieldName = z.string().regex(/^[a-z][A-Za-z0-9_]{0,62}$/, 'must be a field name of the record type');
 const shape = {
   name: shortText(120),
   mode: z.enum(['incremental', 'full']),
@@ -62,6 +62,22 @@ const problem = z.object({
   proposalId: Id.optional().describe('The proposal that lists the held-back deletions'),
 });
 
+const RunProgress = z.object({
+  phase: z.string().describe('`reading`, `proving` or `publishing`'),
+  fetched: z.int().describe('Records that the run has read'),
+  done: z.int().describe('Records that this phase has read or compared; `fetched` while `expected` is null'),
+  expected: z
+    .int()
+    .nullable()
+    .describe('Records that the ERP counts for this phase, at least `done`. Null where it counts none, as for a few changes'),
+  pages: z.int(),
+  percent: z.int().nullable().describe('`done` of `expected`, rounded down'),
+  estimatedSecondsLeft: z
+    .int()
+    .nullable()
+    .describe('Until this phase has done all, at the pace of this attempt up to its last page. Null before there is a pace'),
+});
+
 export const SyncRun = z
   .object({
     id: Id,
@@ -75,9 +91,7 @@ export const SyncRun = z
     queuedAt: Instant,
     startedAt: Instant.nullable(),
     finishedAt: Instant.nullable(),
-    progress: z
-      .object({ phase: z.string(), fetched: z.int(), expected: z.int().nullable(), pages: z.int(), percent: z.int().nullable() })
-      .nullable(),
+    progress: RunProgress.nullable().describe('Null before the run starts to read'),
     counts: z
       .object({ fetched: z.int(), inserted: z.int(), updated: z.int(), unchanged: z.int(), deleted: z.int(), rejected: z.int() })
       .nullable(),

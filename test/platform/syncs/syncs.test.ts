@@ -239,6 +239,28 @@ describe('POST /sync-runs/{id}/cancel', () => {
 
 describe('a run', () => {
   let background: Background;
+  it('shows its total and the time left while the ERP holds a page back', async () => {
+    await erp.connect(owner);
+    const { id } = (await create()).body;
+    // Two pages arrive; the third is late by more than this test takes.
+    erp.account.injectFault({ path: /suiteql\?limit=20\b/, every: 3, times: 1, status: 503, delayMs: 3_600_000 });
+    const { settings } = database.ctx;
+    const smallPages = { ...database.ctx, settings: { ...settings, sync: { ...settings.sync, pageSize: 20 } } };
+    const { id: runId } = (await trigger(id)).body;
+    const runWhen = (isThere: (run: { status: string; progress: { done: number } | null }) => boolean) =>
+      until(async () => {
+        const { body } = await owner('get', `/sync-runs/${runId}`);
+        return isThere(body) ? body : undefined;
+      });
+    background = await startBackground(smallPages);
+    const { progress } = await runWhen((run) => run.progress?.done === 40).finally(() => background.stop());
+    expect((await owner('get', '/sync-runs')).body.data).toMatchObject([{ id: runId, status: 'running', progress }]);
+    background = await startBackground(smallPages);
+    const { counts } = await runWhen(({ status }) => status === 'succeeded').finally(() => background.stop());
+    expect(progress).toMatchObject({ phase: 'reading', expected: counts.inserted, percent: Math.floor(4_000 / counts.inserted) });
+    expect(progress.estimatedSecondsLeft).toBeGreaterThan(0);
+  });
+
   it('leads from the trigger to stored records, with progress, counts, events and proof', async () => {
     await erp.connect(owner);
     const { id } = (await create()).body;

@@ -1,0 +1,242 @@
+// What a caller and the log see of a run that is in the middle: how much is done, of how much, and how long the rest takes.
+import pino from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { type Api, apiOf } from '../setup/api.ts';
+import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
+import { makeKey } from '../setup/organization.ts';
+import { type Call, datedFields, endOpenRuns, erpError, type MemoryErp, memoryErp, type SyncWorld, syncWorld, until } from './fixture.ts';
+
+let database: TestDatabase;
+let clock: TestClock;
+let ctx: Ctx;
+let lines: string[];
+beforeAll(async () => {
+  database = await testDatabase();
+});
+beforeEach(() => {
+  clock = testClock(new Date());
+  lines = [];
+  ctx = withPages(10);
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+function withPages(pageSize: number): Ctx {
+  const log = pino({ base: null, timestamp: false }, { write: (line: string) => lines.push(line) });
+  const { settings } = database.ctx;
+  return { ...database.ctx, clock, log, settings: { ...settings, sync: { ...settings.sync, pageSize, renewMs: 3_600_000 } } };
+}
+
+async function worldWith(count: number, erp: MemoryErp = memoryErp()): Promise<{ world: SyncWorld; api: Api }> {
+  const world = await syncWorld(ctx, erp);
+  for (let id = 1; id <= count; id += 1) world.erp.put(id);
+  return { world, api: apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret) };
+}
+
+/** Every call of this operation takes five seconds of the process's time; the last is not answered before `release`. */
+function hold(world: SyncWorld, operation: Call['operation'], nth: number): { release: () => void } {
+  const gate = Promise.withResolvers<void>();
+  let seen = 0;
+  world.erp.onCall = async (call) => {
+    if (call.operation !== operation) return;
+    clock.advance(5_000);
+    seen += 1;
+    if (seen === nth) await gate.promise;
+  };
+  return { release: () => gate.resolve() };
+}
+
+/** Works on the run until it is as far as this; `settle` waits for its end. */
+async function runUntil(world: SyncWorld, api: Api, id: string, isThere: (progress: { phase: string; done: number }) => boolean) {
+  const driven = world.drive(id);
+  const run = await until(async () => {
+    const { body } = await api('get', `/sync-runs/${id}`);
+    return body.progress !== null && isThere(body.progress) ? body : undefined;
+  }, 'this progress');
+  return { run, settle: () => driven };
+}
+const progressLines = () => lines.map((line) => JSON.parse(line)).filter(({ step }) => step === 'progress');
+
+describe('the progress of a full run', () => {
+  it('has the total, the share and the time left at the pace so far', async () => {
+    const { world, api } = await worldWith(100);
+    const { release } = hold(world, 'readPage', 3);
+    const id = await world.queue();
+    // The third page is requested while the second one is written: twenty records in fifteen seconds.
+    const { run, settle } = await runUntil(world, api, id, ({ done }) => done === 20);
+    const progress = { phase: 'reading', fetched: 20, done: 20, expected: 100, pages: 2, percent: 20, estimatedSecondsLeft: 60 };
+    expect(run).toMatchObject({ status: 'running', progress });
+    expect((await api('get', '/sync-runs')).body.data).toMatchObject([{ id, progress }]);
+    release();
+    await settle();
+    expect((await api('get', `/sync-runs/${id}`)).body).toMatchObject({
+      status: 'succeeded',
+      progress: { phase: 'publishing', done: 100, expected: 100, percent: 100, estimatedSecondsLeft: null },
+    });
+    expect(world.erp.calls.filter(({ operation }) => operation === 'count')).toHaveLength(2);
+  });
+
+  it('has no time left before a page was read', async () => {
+    const { world, api } = await worldWith(30);
+    const { release } = hold(world, 'readPage', 1);
+    const { run, settle } = await runUntil(world, api, await world.queue(), ({ phase }) => phase === 'reading');
+    expect(run.progress).toMatchObject({ done: 0, expected: 30, percent: 0, estimatedSecondsLeft: null });
+    release();
+    await settle();
+  });
+
+  it('has no time left while the run waits, and is estimated by the pace of the attempt that goes on', async () => {
+    const { world, api } = await worldWith(100);
+    const id = await world.queue();
+    world.erp.onCall = ({ operation, afterId }) => {
+      if (operation === 'readPage') clock.advance(60_000);
+      if (operation === 'readPage' && afterId === '50') throw erpError('down', 'SERVER_ERROR');
+    };
+    await world.drive(id, 'waiting');
+    expect((await api('get', `/sync-runs/${id}`)).body).toMatchObject({
+      status: 'waiting',
+      progress: { done: 50, expected: 100, percent: 50, estimatedSecondsLeft: null },
+    });
+    clock.advance(3_600_000);
+    const { release } = hold(world, 'readPage', 3);
+    const { run, settle } = await runUntil(world, api, id, ({ done }) => done === 70);
+    // Twenty records in fifteen seconds again, and thirty to go: 22.5 seconds.
+    expect(run.progress).toMatchObject({ done: 70, expected: 100, percent: 70, estimatedSecondsLeft: 23 });
+    release();
+    expect(await settle()).toMatchObject({ status: 'succeeded', counts: { inserted: 100 } });
+  });
+
+  it('is complete where an older version of this service stored less', async () => {
+    const { world, api } = await worldWith(1);
+    const { id } = await world.sync();
+    const progress = { phase: 'reading', fetched: 5, expected: 10, pages: 1, percent: 50 };
+    await inTransaction(world.tenant, (tx) =>
+      tx('sync_runs')
+        .where({ id })
+        .update({ progress: JSON.stringify(progress) }),
+    );
+    const { status, body } = await api('get', `/sync-runs/${id}`);
+    expect([status, body.progress]).toEqual([200, { ...progress, done: 5, estimatedSecondsLeft: null }]);
+  });
+
+  it('never exceeds its total, whatever appears during the run', async () => {
+    const { world, api } = await worldWith(40);
+    world.erp.claimedCount = () => {
+      world.erp.claimedCount = null;
+      return 15;
+    };
+    const { release } = hold(world, 'readPage', 4);
+    const { run, settle } = await runUntil(world, api, await world.queue(), ({ done }) => done === 30);
+    expect(run.progress).toMatchObject({ done: 30, expected: 30, percent: 100, estimatedSecondsLeft: null });
+    release();
+    expect(await settle()).toMatchObject({ status: 'succeeded', counts: { inserted: 40 } });
+  });
+
+  it('counts the ids that are compared when the ERP counts other records than were read', async () => {
+    ctx = withPages(1_000);
+    const { world, api } = await worldWith(2_500);
+    const { release } = hold(world, 'listIds', 2);
+    world.erp.claimedCount = () => (world.erp.calls.filter(({ operation }) => operation === 'readPage').length === 0 ? 2_500 : 2_501);
+    world.erp.records.delete('7');
+    const { run, settle } = await runUntil(world, api, await world.queue(), ({ phase, done }) => phase === 'proving' && done === 1_000);
+    expect(run.progress).toMatchObject({ fetched: 2_499, done: 1_000, expected: 2_501, percent: 39, estimatedSecondsLeft: 8 });
+    world.erp.claimedCount = null;
+    release();
+    await settle();
+  });
+});
+
+describe('the progress of an incremental run', () => {
+  const due = async (count: number) => {
+    const { world, api } = await worldWith(count, memoryErp(datedFields));
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', mode: 'full' });
+    lines = [];
+    return { world, api };
+  };
+
+  it('has a total where more than one page has changed: the ERP counts the changes', async () => {
+    const { world, api } = await due(40);
+    const since: Date[] = [];
+    Object.assign(world.erp.connector, {
+      countChanged: async (request: { since: Date }) => {
+        since.push(request.since);
+        return { records: 40, withChangedLines: null };
+      },
+    });
+    const { release } = hold(world, 'readPage', 3);
+    const { run, settle } = await runUntil(world, api, await world.queue('incremental'), ({ done }) => done === 20);
+    expect(run).toMatchObject({ mode: 'incremental', progress: { done: 20, expected: 40, percent: 50, estimatedSecondsLeft: 15 } });
+    release();
+    expect(await settle()).toMatchObject({ status: 'succeeded' });
+    // The second one is the proof, which counts from an hour earlier.
+    expect(since).toHaveLength(2);
+  });
+
+  it('has none where one page holds all changes, and asks for none', async () => {
+    const { world } = await due(8);
+    let counted = 0;
+    Object.assign(world.erp.connector, {
+      countChanged: async () => {
+        counted += 1;
+        return { records: 8, withChangedLines: null };
+      },
+    });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 8 } });
+    expect(counted).toBe(1);
+  });
+
+  it('counts the records that a scan compares', async () => {
+    ctx = withPages(1_000);
+    const { world, api } = await due(2_500);
+    world.erp.today = '2000-01-01';
+    const { release } = hold(world, 'scan', 2);
+    const { run, settle } = await runUntil(
+      world,
+      api,
+      await world.queue('incremental'),
+      ({ phase, done }) => phase === 'proving' && done === 1_000,
+    );
+    expect(run.progress).toMatchObject({ done: 1_000, expected: 2_500, percent: 40 });
+    release();
+    expect(await settle()).toMatchObject({ status: 'succeeded' });
+  });
+});
+
+describe('the log of a run', () => {
+  it('has a line in words at most every ten seconds', async () => {
+    const { world } = await worldWith(100);
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'readPage') clock.advance(4_000);
+    };
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    // Ten pages in forty seconds. The next page is requested before one is counted.
+    expect(progressLines().map(({ msg }) => msg)).toEqual([
+      'thing: 20 of 100 records read (20 %), about 48 seconds left',
+      'thing: 50 of 100 records read (50 %), about 24 seconds left',
+      'thing: 80 of 100 records read (80 %), about 9 seconds left',
+    ]);
+    expect(progressLines()[0]).toMatchObject({ phase: 'reading', done: 20, expected: 100, percent: 20, estimatedSecondsLeft: 48 });
+  });
+
+  it('has none of a run that takes less', async () => {
+    const { world } = await worldWith(30);
+    await world.sync();
+    expect(progressLines()).toEqual([]);
+    expect(lines.length).toBeGreaterThan(0);
+  });
+
+  it('counts without a total where the ERP counts nothing', async () => {
+    const { world } = await worldWith(0, memoryErp(datedFields));
+    await world.sync();
+    for (let id = 1; id <= 30; id += 1) world.erp.put(id);
+    lines = [];
+    world.erp.onCall = ({ operation }) => {
+      if (operation === 'readPage') clock.advance(70_000);
+    };
+    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', status: 'succeeded' });
+    expect(progressLines().map(({ msg }) => msg)[0]).toBe('thing: 10 records read');
+  });
+});
