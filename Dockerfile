@@ -4,7 +4,7 @@ FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-COPY scripts/run.mjs scripts/use-node.mjs scripts/
+COPY scripts/run.mjs scripts/after-install.mjs scripts/
 RUN npm ci --omit=dev --omit=optional --workspaces=false && npm cache clean --force
 COPY src src
 COPY web web

@@ -284,6 +284,7 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
       'event-stream.ts',
       'failure-limit.ts',
       'idempotency.ts',
+      'pages',
       'rate-limit.ts',
       'route',
       'served.ts',
