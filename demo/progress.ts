@@ -1,19 +1,21 @@
-// Shows the progress of the demo's start: one bar that is redrawn on a terminal, plain lines elsewhere.
+// Shows the progress of the demo's start: one bar that is redrawn on a terminal, plain lines elsewhere, at most every ten seconds within a step.
 
 export type ProgressDisplay = {
   /** Ends the previous step and starts this one. */
   startStep(text: string): void;
-  /** Progress within the step; drawn only on a terminal. */
-  showPart(done: number, total: number): void;
+  /** Progress within the step; `secondsLeft` is null while unknown. */
+  showPart(done: number, total: number, secondsLeft?: number | null): void;
   /** Ends the last step. */
   end(): void;
 };
 
 const width = 24;
+const lineIntervalMs = 10_000;
 
 export function createProgressDisplay(out: NodeJS.WriteStream): ProgressDisplay {
   let current = '';
   let startedMs = 0;
+  let shownMs = 0;
   const finish = () => {
     if (current === '') return;
     const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
@@ -25,12 +27,19 @@ export function createProgressDisplay(out: NodeJS.WriteStream): ProgressDisplay 
       finish();
       current = text;
       startedMs = performance.now();
+      shownMs = startedMs;
       out.write(out.isTTY ? `… ${text}` : `${text}\n`);
     },
-    showPart: (done, total) => {
-      if (!out.isTTY || total <= 0) return;
-      const filled = Math.round((Math.min(done, total) / total) * width);
-      out.write(`\r\x1b[K… ${current} [${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${done}/${total}`);
+    showPart: (done, total, secondsLeft = null) => {
+      if (total <= 0) return;
+      const left = secondsLeft === null ? '' : `, about ${secondsLeft} s left`;
+      if (out.isTTY) {
+        const filled = Math.round((Math.min(done, total) / total) * width);
+        out.write(`\r\x1b[K… ${current} [${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${done}/${total}${left}`);
+      } else if (performance.now() - shownMs >= lineIntervalMs) {
+        shownMs = performance.now();
+        out.write(`  ${done} of ${total}${left}\n`);
+      }
     },
     end: finish,
   };

@@ -82,7 +82,7 @@ const Configs = z.object({
 
 type WatchedRun = {
   status: string;
-  progress: { fetched: number; expected: number | null } | null;
+  progress: { done: number; expected: number | null; estimatedSecondsLeft: number | null } | null;
   error: { message: string; fix: string } | null;
 };
 
@@ -92,7 +92,7 @@ async function waitForRun(ctx: Ctx, organizationId: string, runId: string, progr
       tx('sync_runs').where({ id: runId }).first<WatchedRun | undefined>('status', 'progress', 'error'),
     );
     if (run === undefined) throw new Error('The sync run no longer exists.');
-    if (run.progress !== null) progress.showPart(run.progress.fetched, run.progress.expected ?? 0);
+    if (run.progress !== null) progress.showPart(run.progress.done, run.progress.expected ?? 0, run.progress.estimatedSecondsLeft);
     if (run.status === 'failed' || run.status === 'cancelled')
       throw new Error(
         `The sync ${run.status === 'failed' ? 'failed' : 'was cancelled'}: ${run.error?.message ?? ''} ${run.error?.fix ?? ''}`,

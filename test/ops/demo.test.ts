@@ -64,6 +64,12 @@ const readRecords = async (demo: DemoFile, address: string) => {
   };
 };
 
+/** What the management key may still request in this minute, after this request. */
+const readBudget = async ({ baseUrl, managementKey }: DemoFile) => {
+  const response = await fetch(`${baseUrl}/api/platform/v1/whoami`, { headers: { authorization: `Bearer ${managementKey}` } });
+  return response.headers.get('ratelimit');
+};
+
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'portal-demo-'));
 });
@@ -96,6 +102,7 @@ describe('npm run demo', () => {
     const first = startDemo();
     await first.seen('Stop with Ctrl-C');
     const demo = await readFileOf();
+    expect(await readBudget(demo)).toMatch(/^"60-in-1min"; r=59; /);
     const before = await readRecords(demo, 'invoices?pageSize=3');
     expect(before.status).toBe(200);
     expect(before.body.pagination.total).toBeGreaterThan(1_000);
