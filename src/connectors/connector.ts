@@ -26,8 +26,8 @@ export type FieldMetadata = {
   readonly reason: string | null;
   /** Only for a reference: the record type whose records it names, where that is known. */
   readonly target?: string;
-  /** Only for an amount of money: the reference field of the same record whose display text names its currency. */
-  readonly currency?: string;
+  /** Only for an amount of money: the reference field of the same record whose display text names its currency, or null where none does. */
+  readonly currency?: string | null;
   /** Only for `lines`: the fields of one line, in reading order. */
   readonly fields?: readonly FieldMetadata[];
 };

@@ -142,7 +142,6 @@ async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, req
 }
 
 /**
-/**
  * The person of the session cookies, in the requested organization or the session's active one. Rejects with 401 unless exactly one of
  * them is of a session that is known and hasn't expired.
  */

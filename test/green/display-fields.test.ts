@@ -167,3 +167,66 @@ describe('they follow the account', () => {
     expect(await wrong('invoices', 'CustInvc', -1)).toEqual([]);
   });
 });
+
+describe('they alone, without the raw ones', () => {
+  let id: string;
+  const statusOf = async () => (await company.read(`/v3/orders/${id}`)).body.data.status;
+  beforeAll(async () => {
+    const [invoice] = await documents('CustInvc');
+    const order = { like: invoice?.id, fields: { type: 'SalesOrd', status: 'B' } };
+    ({ id } = await company.control('POST', '/records/transaction', order));
+    expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+    await company.config('salesOrder', { fields: ['tranid', 'displayStatus'] });
+    expect(await company.run('salesOrder')).toMatchObject({ status: 'succeeded' });
+    const lines = { ...field('lines', 'lines'), fields: [field('line', 'linesequencenumber'), field('quantity', 'displayQuantity')] };
+    const published = [
+      { name: 'orders', recordType: 'salesOrder', fields: [field('status', 'displayStatus')] },
+      { name: 'invoices', recordType: 'invoice', fields: [lines], maxPageSize: 1000 },
+    ];
+    expect(await company.publish(published)).toBe('v3');
+  });
+
+  it('follow a change without a modification time', async () => {
+    expect(await statusOf()).toBe('Pending Fulfillment');
+    await company.control('PATCH', `/records/transaction/${id}`, { fields: { status: 'A' }, touch: 'none' });
+    expect(await company.run('salesOrder', 'incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await statusOf()).toBe('Pending Approval');
+  });
+
+  it('are filtered, sorted and shown by views', async () => {
+    const filters = [{ field: 'displayStatus', operator: 'eq', value: 'Pending Approval' }];
+    const sort = [{ field: 'displayStatus', direction: 'asc' }];
+    const view = { name: 'x', recordType: 'salesOrder', columns: ['tranid', 'displayStatus'], filters, sort };
+    const made = await company.api('post', '/views', view);
+    expect(made.status, made.text).toBe(201);
+    const { body } = await company.api('get', `/views/${made.body.id}/records`);
+    expect(body).toMatchObject({ data: [{ id, displayStatus: 'Pending Approval' }], problems: [] });
+  });
+
+  it('are named as stale while the role hides what they come from, in the header too, and heal', async () => {
+    const configured = { salesOrder: ['orders', 'status'], invoice: ['invoices', 'lines'] } as const;
+    const before = await company.readAll('v3/invoices');
+    await company.control('PUT', '/hidden', { columns: { transaction: ['status'], transactionline: ['quantity'] } });
+    for (const [type, [resource, stale]] of Object.entries(configured)) {
+      expect(await company.run(type, 'full'), type).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+      const { headers } = await company.read(`/v3/${resource}?pageSize=1`);
+      expect(headers['x-data-stale-fields']).toMatch(new RegExp(`^${stale}; since=`));
+    }
+    expect([await statusOf(), await company.readAll('v3/invoices')]).toEqual(['Pending Approval', before]);
+    await company.control('PUT', '/hidden', {});
+    for (const [type, [resource]] of Object.entries(configured)) {
+      expect(await company.run(type), type).toMatchObject({ status: 'succeeded' });
+      expect((await company.read(`/v3/${resource}?pageSize=1`)).headers['x-data-stale-fields']).toBeUndefined();
+    }
+    expect(await wrong('invoices', 'CustInvc', -1)).toEqual([]);
+  });
+
+  it('can be accepted as missing', async () => {
+    await company.control('PUT', '/hidden', { columns: { transaction: ['status'] } });
+    expect(await company.run('salesOrder', 'full')).toMatchObject({ status: 'partial' });
+    const config = await company.config('salesOrder');
+    const accepted = await company.api('post', `/sync-configs/${config}/accept-missing-fields`, { fields: ['displayStatus'] });
+    expect(accepted.status, accepted.text).toBe(202);
+    expect(await company.run('salesOrder', 'full')).toMatchObject({ status: 'succeeded' });
+  });
+});

@@ -494,7 +494,7 @@ describe('problems', () => {
       'no-store',
     ]);
     expect(response.headers.get('content-security-policy')).toMatch(
-      /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+      /^default-src 'none'; style-src 'sha256-[^']+'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
     );
     expect(page).not.toMatch(/script|onerror|alert/);
     expect(page).toContain('href="/auth/login"');

@@ -157,7 +157,10 @@ describe('what a caller may read', () => {
     await site.usage.flush();
     const usage = await call(client, 'call_operation', { id: 'getApiKeyUsage', path: { id: key.id } });
     expect(usage.value['body']).toMatchObject({
-      data: expect.arrayContaining([expect.objectContaining({ version: 'v1', resource: 'invoices', requests: 1, succeeded: 1 })]),
+      data: expect.arrayContaining([
+        expect.objectContaining({ version: 'v1', resource: 'invoices', requests: 1, succeeded: 1 }),
+        expect.objectContaining({ version: 'v1', resource: 'copy-1', requests: 1, refused: 1 }),
+      ]),
     });
   });
 

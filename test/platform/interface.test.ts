@@ -164,6 +164,10 @@ describe('POST /organizations', () => {
     expect([second.status, second.body.active]).toEqual([201, false]);
     expect(second.body.nextStep).toContain('POST /whoami/active-organization');
     expect((await api('get', '/whoami')).body.organization.id).toBe(first.body.id);
+    const header = { 'x-organization-id': second.body.id };
+    const third = await api('post', '/organizations', { name: 'Third' }, header);
+    expect([third.status, third.body.active]).toEqual([201, false]);
+    expect((await api('get', '/whoami')).body.organization.id).toBe(first.body.id);
   });
 });
 
@@ -197,7 +201,11 @@ describe('the role of members and invitations', () => {
     expect((await invite({ role: 'viewer', roleId: w.role('viewer') })).status).toBe(422);
     expect((await invite({})).status).toBe(422);
     const member = await w.join('editor');
-    expect((await w.owner.api('patch', `${w.at}/members/${member.id}`, { role: 'captain' })).status).toBe(422);
+    const patch = (body: object) => w.owner.api('patch', `${w.at}/members/${member.id}`, body);
+    for (const body of [{ role: 'captain' }, { role: 'viewer', roleId: w.role('viewer') }, { role: '' }, { role: null }])
+      expect([body, (await patch(body)).status]).toEqual([body, 422]);
+    expect((await patch({ role: 'VIEWER' })).body.role.name).toBe('viewer');
+    expect((await w.owner.api('get', `${w.at}/members?role=viewer&roleId=${w.role('editor')}`)).body.data).toEqual([]);
   });
 
   it('403 for a name as for an id of a role with more than the caller may grant', async () => {

@@ -147,6 +147,33 @@ describe('payments', () => {
   });
 });
 
+describe('parameters of lists', () => {
+  const paths = ['/sync-configs', '/sync-runs', '/api-keys', '/pay/payments'];
+
+  it('never reach the database as anything but values', async () => {
+    const texts = ['name;drop table sync_runs--', "name'", 'name,id', 'NAME', '__proto__', 'constructor', '', '%00', '\ud83d'];
+    await refused(paths.flatMap((path) => texts.map((text) => `${path}?sort=${encodeURI(text.toWellFormed())}`)));
+    await refused(paths.flatMap((path) => ['asc;', 'ASC', 'asc,desc', '%00'].map((text) => `${path}?sort=createdAt&order=${text}`)));
+    for (const path of [
+      '/sync-configs?q=',
+      '/sync-configs?recordType=',
+      '/sync-runs?recordType=',
+      '/api-keys?q=',
+      '/pay/payments?customerId=',
+    ])
+      for (const text of ["'", '%25', '\\', "x' or '1'='1", '__proto__'])
+        expect([path, text, (await w.owner.api('get', path + encodeURI(text))).body.pagination?.total]).toEqual([path, text, 0]);
+  });
+
+  it('400 for instants that do not exist, and for a parameter given twice', async () => {
+    const instants = ['2026-02-30T00:00:00Z', 'infinity', '2026-01-01', '2026-01-01T00:00:00', '0000-01-01T00:00:00Z', '1767225600', ''];
+    const timed = ['/sync-runs', '/pay/payments', `/sync-configs/${createId()}/runs`, `${w.at}/audit-log`];
+    await refused(timed.flatMap((path) => instants.flatMap((at) => [`${path}?after=${at}`, `${path}?before=${at}`])));
+    await refused(timed.map((path) => `${path}?after=${minute(1)}&after=${minute(2)}`));
+    await refused(paths.flatMap((path) => [`${path}?page=1&page=2`, `${path}?order=asc&order=desc`, `${path}?color=red`]));
+  });
+});
+
 describe('every list', () => {
   const lists = platformRoutes.flatMap((route) =>
     route.access === 'public' || !('pageSize' in (route.query?.shape ?? {})) ? [] : [route],

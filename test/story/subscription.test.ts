@@ -12,7 +12,7 @@ import { withReads } from '../public/fixture.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
 import { type MailServer, startMailServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
 
@@ -25,6 +25,7 @@ let api: Api;
 let scheduler: Scheduler;
 let runner: SubscriptionRunner;
 let sender: QueueWorker;
+let ownerId: string;
 
 beforeAll(async () => {
   [erp, mails] = await Promise.all([startErp(), startMailServer()]);
@@ -38,7 +39,8 @@ beforeAll(async () => {
   scheduler = startScheduler(database.ctx);
   runner = startSubscriptions(withReads(ctx));
   sender = startMailSender(ctx);
-  const { id } = await makeOrganization(ctx, { name: 'Wholesale & Co', ownerEmail: 'owner@example.test' });
+  const { id, ...made } = await makeOrganization(ctx, { name: 'Wholesale & Co', ownerEmail: 'owner@example.test' });
+  ownerId = made.ownerId;
   api = apiOf(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
 });
 afterAll(async () => {
@@ -118,10 +120,18 @@ describe('a view by mail', () => {
       expect(due).toMatch(/^\d+,\d{3}\.\d{2,3}$/);
       for (const part of [mail.html, mail.text]) {
         expect(part).toContain(`${due} GBP`);
-        expect(part).toContain(`View all ${total.toLocaleString('en-US')} records`);
+        expect(part).toContain(`Download all ${total.toLocaleString('en-US')} records`);
         expect(part).toContain(`https://portal.example.test/api/platform/v1/views/${viewId}/records`);
       }
     }
+    // A member who is signed in opens the link: their browser saves all records.
+    const { token } = await makeSession(database.ctx, ownerId);
+    const saved = await supertest(app)
+      .get(`/api/platform/v1/views/${viewId}/records`)
+      .set('cookie', `__Host-portal_session=${token}`)
+      .set('accept', 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8');
+    expect([saved.status, saved.headers['content-disposition']]).toEqual([200, expect.stringContaining('Unpaid invoices.csv')]);
+    expect(saved.text.trimEnd().split('\r\n')).toHaveLength(total + 1);
     await timeBecomes(nextRunAt, 30_000);
     expect((await good('get', `/subscriptions/${id}/deliveries`)).pagination.total).toBe(2);
   });

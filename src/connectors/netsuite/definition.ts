@@ -18,8 +18,8 @@ export type ColumnDefinition = {
   readonly excluded: string | null;
   /** Only for a reference: the record type of ours whose records it names, where every value is certain to name one of these. */
   readonly target?: string;
-  /** Only for an amount of the header: the column that names its currency. */
-  readonly currency?: string;
+  /** Only for an amount of the header: the column that names its currency, or null where none is certain to. */
+  readonly currency?: string | null;
   /** Only for a field that is no column of NetSuite; its source is among the same columns. */
   readonly derived?: Derivation;
 };
@@ -73,9 +73,12 @@ export const withTargets = (columns: readonly ColumnDefinition[], targets: Reado
     return target === undefined ? column : { ...column, target };
   });
 
-/** Amounts in the currency that a column of the record names. */
-export const amountsIn = (currency: string, columns: readonly ColumnDefinition[]): ColumnDefinition[] =>
-  columns.map((column) => ({ ...column, currency }));
+/** Marks columns as amounts of money. `currency`: the column that names their currency, or null where none is certain to. */
+export const withAmounts = (
+  columns: readonly ColumnDefinition[],
+  currency: string | null,
+  names: readonly string[],
+): readonly ColumnDefinition[] => columns.map((column) => (names.includes(column.name) ? { ...column, currency } : column));
 
 export const calculatedColumn = (name: string, label: string): ColumnDefinition => ({
   name,

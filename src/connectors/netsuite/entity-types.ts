@@ -1,6 +1,6 @@
 // Customers, vendors, employees and contacts: their names and the columns to request. An employee's private data (pay, birth date, bank
 // account, home address) is never requested.
-import { defineColumns, type RecordTypeDefinition, withTargets } from './definition.ts';
+import { defineColumns, type RecordTypeDefinition, withAmounts, withTargets } from './definition.ts';
 
 const customerColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
@@ -47,6 +47,9 @@ const customerColumns = defineColumns(
   ['datecreated', 'Created', 'time'],
   ['lastmodifieddate', 'Last modified', 'time'],
 );
+
+/** In which currency NetSuite returns them isn't certain where an account has several. */
+const customerAmounts = ['creditlimit', 'balancesearch', 'overduebalancesearch', 'unbilledorderssearch', 'consolbalancesearch'];
 
 const vendorColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
@@ -134,7 +137,7 @@ const entityType = ({ shownBy, deletedAs = [], ...parts }: EntityTypeParts): Rec
 export const customerDefinition = entityType({
   name: 'customer',
   label: 'Customer',
-  columns: withTargets(customerColumns, { parent: 'customer', salesrep: 'employee' }),
+  columns: withTargets(withAmounts(customerColumns, null, customerAmounts), { parent: 'customer', salesrep: 'employee' }),
   shownBy: ['companyname', 'altname'],
   deletedAs: ['custjob', 'lead', 'prospect'],
 });

@@ -1,5 +1,5 @@
 // All record types that can be synced, in display order, and the definition of items, which are neither entities nor transactions.
-import { defineColumns, type RecordTypeDefinition, withTargets } from './definition.ts';
+import { defineColumns, type RecordTypeDefinition, withAmounts, withTargets } from './definition.ts';
 import { contactDefinition, customerDefinition, employeeDefinition, vendorDefinition } from './entity-types.ts';
 import { creditMemoDefinition, customerPaymentDefinition, invoiceDefinition, salesOrderDefinition } from './transaction-types.ts';
 
@@ -35,7 +35,7 @@ const itemDefinition: RecordTypeDefinition = {
   label: 'Item',
   table: 'item',
   filter: null,
-  columns: withTargets(itemColumns, { parent: 'item' }),
+  columns: withTargets(withAmounts(itemColumns, null, ['baseprice', 'averagecost']), { parent: 'item' }),
   lines: null,
   openWhen: [],
   shownAs: { number: ['itemid'], name: ['displayname'], date: [], amount: [] },

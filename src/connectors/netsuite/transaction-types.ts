@@ -1,11 +1,11 @@
 // The transaction types. NetSuite keeps all of them in one table, so each has its type code, its columns, and a filter for its lines.
 import {
-  amountsIn,
   type ColumnDefinition,
   calculatedColumn,
   defineColumns,
   type LinesDefinition,
   type RecordTypeDefinition,
+  withAmounts,
   withTargets,
 } from './definition.ts';
 import { withDisplayAmounts, withDisplayStatus } from './display-fields.ts';
@@ -19,15 +19,14 @@ const headerColumns = defineColumns(
   ['entity', 'Customer', 'reference'],
   ['currency', 'Currency', 'reference'],
   ['exchangerate', 'Exchange rate', 'number'],
-).concat(amountsIn('currency', defineColumns(['foreigntotal', 'Total', 'number'])));
-const taxColumns = defineColumns(['taxtotal', 'Tax total', 'number']);
-const amountColumns = amountsIn(
-  'currency',
-  defineColumns(
-    ['foreignamountpaid', 'Amount paid or applied', 'number', 'volatile'],
-    ['foreignamountunpaid', 'Amount unpaid or not yet applied', 'number', 'volatile'],
-  ),
+  ['foreigntotal', 'Total', 'number'],
 );
+const taxColumns = defineColumns(['taxtotal', 'Tax total', 'number']);
+const amountColumns = defineColumns(
+  ['foreignamountpaid', 'Amount paid or applied', 'number', 'volatile'],
+  ['foreignamountunpaid', 'Amount unpaid or not yet applied', 'number', 'volatile'],
+);
+const amounts = ['foreigntotal', 'foreignamountpaid', 'foreignamountunpaid'];
 const statusColumns = defineColumns(
   ['status', 'Status', 'list', 'volatile'],
   ['posting', 'Posting', 'boolean'],
@@ -174,7 +173,7 @@ type TransactionTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'lines
 };
 const transactionType = ({ code, columns, deletedAs = [], ...parts }: TransactionTypeParts): RecordTypeDefinition => ({
   ...parts,
-  columns: withTargets(withDisplayStatus(columns), { entity: 'customer', employee: 'employee' }),
+  columns: withTargets(withAmounts(withDisplayStatus(columns), 'currency', amounts), { entity: 'customer', employee: 'employee' }),
   shownAs: { number: ['tranid'], name: ['entity'], date: ['trandate'], amount: ['foreigntotal'] },
   table: 'transaction',
   filter: `t.type = '${code}'`,

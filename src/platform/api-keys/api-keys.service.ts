@@ -138,17 +138,17 @@ export const getApiKey = (ctx: RequestCtx, id: string) => inTransaction(ctx, asy
 type Issuer = Pick<RequestCtx, 'organizationId' | 'clock'> & { readonly userId: string };
 
 /**
- * Creates a key that acts for this member; the caller must have locked the membership in `tx`. `audit` writes the audit entry. The
- * returned secret is not stored. Throws 422 for a past expiry, and for unknown versions or resources.
+ * Creates a key that acts for this member; the caller must have locked the membership in `tx`. `admit` refuses the new key or writes the
+ * audit entry, before a refusal says which versions and resources exist. The returned secret is not stored. Throws 422 for a past expiry,
+ * and for unknown versions or resources.
  */
 export async function issueApiKey(
   tx: Tx,
   by: Issuer,
   input: NewApiKey,
-  audit: (entry: AuditEntry) => Promise<void>,
+  admit: (entry: AuditEntry, id: string) => Promise<void>,
 ): Promise<{ id: string; prefix: string; secret: string }> {
   assertFutureExpiry(by, input.expiresAt);
-  await assertScopesExist(tx, by, input.scopes);
   const key = generateApiKey();
   const id = createId();
   await insertApiKey(tx, by.organizationId, {
@@ -162,11 +162,9 @@ export async function issueApiKey(
     expires_at: input.expiresAt ?? null,
     created_by: by.userId,
   });
-  await audit({
-    action: 'api-key.create',
-    target: { type: 'api-key', id },
-    changes: { name: input.name, prefix: key.prefix, scopes: input.scopes, expiresAt: input.expiresAt ?? null },
-  });
+  const changes = { name: input.name, prefix: key.prefix, scopes: input.scopes, expiresAt: input.expiresAt ?? null };
+  await admit({ action: 'api-key.create', target: { type: 'api-key', id }, changes }, id);
+  await assertScopesExist(tx, by, input.scopes);
   return { id, prefix: key.prefix, secret: key.secret };
 }
 
@@ -177,10 +175,11 @@ export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
     await assertCallerIsMember(tx, ctx);
     await assertQuota(tx, ctx, 'apiKeys');
     const by = { organizationId: ctx.organizationId, clock: ctx.clock, userId: ctx.principal.user.id };
-    const { id, secret } = await issueApiKey(tx, by, input, (entry) => writeAudit(tx, ctx, entry));
-    const made = await getRow(tx, ctx, id);
-    assertWithinCeiling(ctx, powerOf(made), undefined);
-    return { ...view(made), secret };
+    const { id, secret } = await issueApiKey(tx, by, input, async (entry, made) => {
+      assertWithinCeiling(ctx, powerOf(await getRow(tx, ctx, made)), undefined);
+      await writeAudit(tx, ctx, entry);
+    });
+    return { ...view(await getRow(tx, ctx, id)), secret };
   });
 }
 
@@ -192,8 +191,6 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
     await lockApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
     assertNotRevoked(row);
-    if (change.scopes !== undefined)
-      await assertScopesExist(tx, ctx, change.scopes, { versions: row.scope_versions, resources: row.scope_resources });
     const columns = {
       ...(change.name !== undefined && { name: change.name }),
       ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
@@ -208,6 +205,8 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
     assertNotWidened(changed, row);
     // What has expired could do nothing; extending it grants everything again.
     assertWithinCeiling(ctx, powerOf(changed), row.status === 'active' || changed.status !== 'active' ? powerOf(row) : undefined);
+    if (change.scopes !== undefined)
+      await assertScopesExist(tx, ctx, change.scopes, { versions: row.scope_versions, resources: row.scope_resources });
     await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
     return view(changed);
   });

@@ -91,6 +91,7 @@ export const ErpCertificate = z
 export const ConnectionTest = z
   .object({
     ok: z.boolean().describe('The service can sign in and read the record types of all enabled syncs'),
+    partial: z.boolean().describe('The service can sign in, but not read the record types of all enabled syncs; `ok` is false then'),
     latencyMs: z.number(),
     account: z.string(),
     problems: z

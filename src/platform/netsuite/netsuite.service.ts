@@ -256,7 +256,10 @@ function verdictOf({ ok, problems }: ConnectionReport, syncs: readonly store.Ena
   return { error: blocked[0]?.message ?? null, unreadable };
 }
 
-/** Throws 404 without a connection, 422 `credentials_unreadable`. Other failures are reported in `problems`. */
+/**
+ * `partial`: the connection works, but not for all record types that are synced. Throws 404 without a connection, 422
+ * `credentials_unreadable`. Other failures are reported in `problems`.
+ */
 export async function testErpConnection(ctx: RequestCtx) {
   const { accountId } = await getErpConnection(ctx);
   const revision = await readConnectionRevision(ctx);
@@ -273,5 +276,5 @@ export async function testErpConnection(ctx: RequestCtx) {
     ...{ code, message, fix },
     ...(recordTypes !== undefined && { recordTypes: [...recordTypes] }),
   }));
-  return { ...report, ok, problems };
+  return { ...report, ok, partial: report.ok && !ok, problems };
 }

@@ -110,7 +110,7 @@ async function getRow(tx: Tx, id: string): Promise<store.OrganizationRow> {
  * the person already belongs to the maximum number of organizations, 422 `taken` when the slug is taken.
  */
 export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganization) {
-  const { user, credential, principal } = ctx.caller;
+  const { user, credential } = ctx.caller;
   const max = ctx.settings.maxOrganizationsPerPerson;
   const memberships = await findMemberships(ctx, user.id);
   // Not exact: two concurrent requests may both pass. The limit only has to prevent thousands.
@@ -125,8 +125,8 @@ export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganizati
     async (tx, { id, slug, name }) => {
       const author = { organizationId: id, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim };
       await writeAudit(tx, author, { action: 'organization.create', target: { type: 'organization', id }, changes: { name, slug } });
-      if (credential.kind === 'session')
-        active = await store.switchSessionTo(tx, { sessionId: credential.id, userId: user.id }, id, principal?.organization.id);
+      const own = memberships.map(({ organization }) => organization.id);
+      if (credential.kind === 'session') active = await store.switchSessionTo(tx, { sessionId: credential.id, userId: user.id }, id, own);
     },
   );
   const row = await inTransaction({ db: ctx.db, organizationId: created.id }, (tx) => getRow(tx, created.id));

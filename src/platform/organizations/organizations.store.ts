@@ -31,16 +31,17 @@ export function listOrganizations(tx: Tx, userId: string, only: string | undefin
 
 type SessionOf = { readonly sessionId: string; readonly userId: string };
 
-/** Sets the session's active organization, unless the session is already in `current`. Returns whether it did. */
+/** Sets the session's active organization, unless that is already one of `kept`. Returns whether it did. */
 export async function switchSessionTo(
   tx: Tx,
   { sessionId, userId }: SessionOf,
   organizationId: string,
-  current: string | undefined,
+  kept: readonly string[],
 ): Promise<boolean> {
   await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
-  const session = tx('sessions').where({ id: sessionId });
-  if (current !== undefined) session.whereRaw('active_organization_id is distinct from ?', [current]);
+  const session = tx('sessions')
+    .where({ id: sessionId })
+    .whereRaw('coalesce(active_organization_id <> all(?::uuid[]), true)', [[...kept]]);
   return (await session.update({ active_organization_id: organizationId })) === 1;
 }
 

@@ -9,7 +9,7 @@ export type MailContext = {
   readonly organizationName: string;
   readonly ownerName: string;
   readonly timezone: string;
-  /** Where a member of the organization sees all records of the view. */
+  /** Where the browser of a member of the organization saves all records of the view. */
   readonly recordsUrl: string;
 };
 
@@ -64,7 +64,7 @@ function tableBody(view: ViewTable, context: MailContext): MailBody {
         : `The first ${shown.toLocaleString('en-US')} of ${countRecords(all)}.`;
   const body = { title: context.viewName, paragraphs: [`${summary} ${asOf(view, context)}`, ...problemParagraphs(view.problems)] };
   if (shown === 0) return body;
-  return { ...body, table, ...(shown < all && { action: { label: `View all ${countRecords(all)}`, url: context.recordsUrl } }) };
+  return { ...body, table, ...(shown < all && { action: { label: `Download all ${countRecords(all)}`, url: context.recordsUrl } }) };
 }
 
 /** The first records in the mail itself. */

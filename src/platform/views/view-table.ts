@@ -6,7 +6,7 @@ import { readStoredMetadata } from '../../sync/index.ts';
 import { recordQueryOf } from './views.service.ts';
 import type { ViewRow } from './views.store.ts';
 
-/** `amount`: it is an amount of money, and `currency` is the key of its currency's name in each record; null where the view shows that itself. */
+/** `amount`: it is an amount of money, and `currency` is the key of its currency's name in each record; null where the view shows that itself, or none is known. */
 export type ViewColumn = {
   readonly name: string;
   readonly label: string;
@@ -38,8 +38,8 @@ function labelOf(fields: Fields, { columns }: ViewRow): (source: string) => stri
 export async function readViewTable(records: RecordReader, tenant: TenantCtx, view: ViewRow): Promise<ViewTable> {
   const metadata = await readStoredMetadata(tenant);
   const fields = metadata?.recordTypes.find(({ name }) => name === view.record_type)?.fields ?? [];
-  const currencyOf = new Map(fields.flatMap(({ name, currency }) => (currency === undefined ? [] : [[name, `${currency}.name`]])));
-  const currencies = new Set(view.columns.flatMap((source) => currencyOf.get(source) ?? []));
+  const amounts = new Map(fields.flatMap(({ name, currency }) => (currency === undefined ? [] : [[name, currency && `${currency}.name`]])));
+  const currencies = new Set(view.columns.flatMap((source) => amounts.get(source) ?? []));
   const added = [...currencies].filter((source) => !view.columns.includes(source));
   const query = recordQueryOf({ ...view, columns: [...view.columns, ...added] });
   const found = await records.list(tenant, query, { page: 1, pageSize: maxRecordsInMail });
@@ -47,8 +47,8 @@ export async function readViewTable(records: RecordReader, tenant: TenantCtx, vi
   const isAdded = (path: string): boolean => Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
   return {
     columns: found.columns.slice(0, view.columns.length).map(({ name, source, type }) => {
-      const currency = currencyOf.get(source);
-      const amount = currency === undefined ? null : { currency: added.includes(currency) ? currency : null };
+      const currency = amounts.get(source);
+      const amount = currency === undefined ? null : { currency: added.find((one) => one === currency) ?? null };
       return { name, label: label(source), type, amount };
     }),
     records: parseExact(found.records) as ViewTable['records'],
@@ -76,9 +76,9 @@ function decimalsOf(currency: string | null): number {
   return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
 }
 
-/** `1,234.50 GBP`: at least the currency's decimal places, so that amounts line up, and no digit less than the value has. */
+/** `1,234.50 GBP`, exact: at least the currency's decimal places, so that amounts line up, and no digit less than the value has. */
 function amountText(value: unknown, currency: string | null): string {
-  const text = JSON.stringify(value);
+  const text = typeof value === 'string' ? value : JSON.stringify(value); // large integers are texts
   const own = /\.(\d*?)0*$/.exec(text)?.[1]?.length ?? 0;
   const least = decimalsOf(currency);
   const format = new Intl.NumberFormat('en-GB', { minimumFractionDigits: least, maximumFractionDigits: Math.max(least, own) });

@@ -27,11 +27,12 @@ async function metricsOf(ctx: TenantCtx) {
 }
 
 /** A caller for whom no organization is selected, and what to do about it. */
-function describeUnselected({ settings, caller: { user, credential, readOnly } }: CallerCtx, refusal: AppError | undefined) {
+function describeUnselected({ settings, caller }: CallerCtx, refusal: AppError | undefined) {
+  const { user, credential, readOnly, principal } = caller;
   const maySignUp = settings.allowSignup && credential.kind !== 'api-key' && !readOnly;
   const [reason] = refusal?.details ?? [];
   return {
-    user,
+    user: principal === undefined ? user : describeUser(principal),
     organization: null,
     membership: null,
     permissions: maySignUp ? [signUpPermission] : [],
@@ -41,12 +42,30 @@ function describeUnselected({ settings, caller: { user, credential, readOnly } }
   };
 }
 
+/** Undefined for tokens and keys. */
+const currentSession = ({ caller }: CallerCtx): string | undefined =>
+  caller.credential.kind === 'session' ? caller.credential.id : undefined;
+
+type Selection = { readonly from: string | null; readonly to: string };
+
+/** Makes it the session's active organization, of which the caller must be a member. Throws 401 when the session has ended meanwhile. */
+const selectOrganization = (ctx: CallerCtx, sessionId: string, organizationId: Selection): Promise<void> =>
+  inUserTransaction(ctx, ctx.caller.user.id, async (tx) => {
+    const { user, credential } = ctx.caller;
+    if (!(await setActiveOrganization(tx, user.id, sessionId, organizationId.to))) throw unauthorized();
+    await bindOrganization(tx, organizationId.to);
+    const author = { ...ctx, organizationId: organizationId.to, principal: { user, credential } };
+    const target = { type: 'session', id: sessionId };
+    await writeAudit(tx, author, { action: 'session.choose-organization', target, changes: { organizationId } });
+  });
+
 /** Also selects the organization that is left when the active one of the session is gone. Throws 401 when the session has ended meanwhile. */
 export async function describeCaller(ctx: CallerCtx) {
   const { principal, refusal, writeRefusal } = ctx.caller;
   if (principal === undefined || refusal !== undefined) return describeUnselected(ctx, refusal);
   const { organization, role, permissions, credential } = principal;
-  if (writeRefusal !== undefined) await chooseActiveOrganization(ctx, organization.id);
+  const session = currentSession(ctx);
+  if (writeRefusal !== undefined && session !== undefined) await selectOrganization(ctx, session, { from: null, to: organization.id });
   return {
     user: describeUser(principal),
     organization,
@@ -57,10 +76,6 @@ export async function describeCaller(ctx: CallerCtx) {
     nextStep: null,
   };
 }
-
-/** Undefined for tokens and keys. */
-const currentSession = ({ caller }: CallerCtx): string | undefined =>
-  caller.credential.kind === 'session' ? caller.credential.id : undefined;
 
 export async function listOwnSessions(ctx: CallerCtx, page: PageQuery) {
   const userId = ctx.caller.user.id;
@@ -102,7 +117,7 @@ export async function listOwnOrganizations(ctx: CallerCtx, query: NamedPageQuery
 
 /** Throws 422 when the credential is not a session or the caller is not a member, 401 when the session has ended meanwhile. */
 export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: string) {
-  const { user, credential, principal, writeRefusal } = ctx.caller;
+  const { user, principal, writeRefusal } = ctx.caller;
   const sessionId = currentSession(ctx);
   if (sessionId === undefined) {
     const reason = 'A token names its organization in the header x-organization-id';
@@ -113,13 +128,7 @@ export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: s
     throw invalid('You are not a member of this organization', [
       { path: 'organizationId', code: 'not_a_member', message: 'See GET /whoami/organizations' },
     ]);
-  await inUserTransaction(ctx, user.id, async (tx) => {
-    if (!(await setActiveOrganization(tx, user.id, sessionId, organizationId))) throw unauthorized();
-    await bindOrganization(tx, organizationId);
-    const author = { organizationId, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim };
-    const from = writeRefusal === undefined ? (principal?.organization.id ?? null) : null;
-    const changes = { organizationId: { from, to: organizationId } };
-    await writeAudit(tx, author, { action: 'session.choose-organization', target: { type: 'session', id: sessionId }, changes });
-  });
+  const from = writeRefusal === undefined ? (principal?.organization.id ?? null) : null;
+  await selectOrganization(ctx, sessionId, { from, to: organizationId });
   return { organization: chosen.organization, role: { id: chosen.role.id, name: chosen.role.name } };
 }

@@ -1,6 +1,5 @@
 // Handles one request of the public interface. The checks run in this order: 401 · 503 when the organization is at its limit · 400 tenant ·
 // 403 tenant · 403 scopes · 404 · 410 · 406 · 400 parameters, and only then 304 or a read. A lookup or a read may also end with 503.
-import type { TenantCtx } from '../../core/ctx.ts';
 import type { ServedRoute } from '../../core/served-route.ts';
 import { serveChanges } from '../changes/change-feed.ts';
 import { exportTypes, serveExport } from '../export/serve-export.ts';
@@ -20,7 +19,14 @@ import { parseQuery, parseTarget, queryTextOf, type RequestTarget } from '../rea
 import { readSingleRecord } from '../read/rows.ts';
 import { isRecordId } from '../read/values.ts';
 import type { CompiledEndpoint, CompiledSchema } from '../version/compile.ts';
-import { assertNotRetired, assertPublished, getPublishedVersion, notFoundError, versionKey } from '../version/published.ts';
+import {
+  assertNotRetired,
+  assertPublished,
+  getPublishedVersion,
+  notFoundError,
+  reportNamedTarget,
+  versionKey,
+} from '../version/published.ts';
 import { assertScopes } from '../version/scopes.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { assertTenant } from './authorize.ts';
@@ -62,7 +68,8 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
     if (target.version === '') throw notFoundError();
     assertScopes(key, target.version, target.resource === '' ? null : target.resource);
   } catch (refusal) {
-    await runLookup(organizationId, () => recordNamedTarget(service, exchange, caller.tenant, target)).catch(() => undefined);
+    const report = () => reportNamedTarget(service.engine, caller.tenant, target, exchange.onTarget);
+    await runLookup(organizationId, report).catch(() => undefined);
     throw refusal;
   }
   addCacheHeaders(exchange);
@@ -82,14 +89,6 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   const read: ReadContext = { exchange, tenant, scopeKey, reader, version: state.version, endpoint, bodies: service.bodies };
   if (target.kind === 'list') await serveList(service, read);
   else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
-}
-
-/** For the usage counts of a refused request: only names that exist are counted. Rejects with 404 for an unknown version. */
-async function recordNamedTarget({ engine }: PublicService, exchange: PublicExchange, tenant: TenantCtx, target: RequestTarget) {
-  const state = await getPublishedVersion(engine, tenant, target.version);
-  exchange.onTarget(state.version, '');
-  const { endpoints } = engine.content.findCompiled(state.id) ?? (await engine.content.loadCompiled(tenant, state.id));
-  if (endpoints.has(target.resource)) exchange.onTarget(state.version, target.resource);
 }
 
 function findEndpoint(

@@ -13,7 +13,7 @@ import { parameterError, parameterProblem, type QueryParameters } from '../read/
 import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';
 import { isRecordId } from '../read/values.ts';
 import type { CompiledEndpoint } from '../version/compile.ts';
-import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError } from '../version/published.ts';
+import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError, reportNamedTarget } from '../version/published.ts';
 import { type AccessScope, assertScopes } from '../version/scopes.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { describeFreshness, describeResource, listResources, listVersions } from './describe.ts';
@@ -92,13 +92,31 @@ export type RecordTools = {
 
 type Target = { readonly state: VersionState; readonly endpoint: CompiledEndpoint };
 
+/** Throws 403 for a version or resource outside the caller's scopes. The usage counts show what was refused. */
+async function assertInScope(
+  sources: ToolSources,
+  tenant: TenantCtx,
+  access: ToolAccess,
+  version: string,
+  resource: string | null,
+): Promise<void> {
+  try {
+    assertScopes({ scopes: access }, version, resource);
+  } catch (refusal) {
+    const { onTarget } = access;
+    if (onTarget !== undefined)
+      await reportNamedTarget(sources, tenant, { version, resource: resource ?? '' }, onTarget).catch(() => undefined);
+    throw refusal;
+  }
+}
+
 async function findTarget(
   sources: ToolSources,
   tenant: TenantCtx,
   access: ToolAccess,
   input: { version: string; resource: string },
 ): Promise<Target> {
-  assertScopes({ scopes: access }, input.version, input.resource);
+  await assertInScope(sources, tenant, access, input.version, input.resource);
   const state = await getPublishedVersion(sources, tenant, input.version);
   access.onTarget?.(state.version, '');
   const endpoint = (await sources.content.loadCompiled(tenant, state.id)).endpoints.get(input.resource);
@@ -179,7 +197,7 @@ async function describe(sources: ToolSources, tenant: TenantCtx, access: ToolAcc
     const { state, endpoint } = await findTarget(sources, tenant, access, { version: input.version, resource: input.resource });
     return describeResource(sources.readerOf, tenant, access, state, endpoint, input.fields);
   }
-  assertScopes({ scopes: access }, input.version, null);
+  await assertInScope(sources, tenant, access, input.version, null);
   const state = await getPublishedVersion(sources, tenant, input.version);
   access.onTarget?.(state.version, '');
   assertNotRetired(state);

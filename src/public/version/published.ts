@@ -47,3 +47,19 @@ export function assertNotRetired({ status }: VersionState): void {
   const message = 'This version has been retired and is no longer available';
   throw new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'version', code: 'version_retired', message }] });
 }
+
+/**
+ * For the usage counts of a refused request: reports the version and the resource that it names to `onTarget`, as far as they exist. Rejects
+ * with 404 for an unknown version.
+ */
+export async function reportNamedTarget(
+  known: KnownVersions,
+  tenant: TenantCtx,
+  { version, resource }: { readonly version: string; readonly resource: string },
+  onTarget: (version: string, resource: string) => void,
+): Promise<void> {
+  const state = await getPublishedVersion(known, tenant, version);
+  onTarget(state.version, '');
+  const { endpoints } = known.content.findCompiled(state.id) ?? (await known.content.loadCompiled(tenant, state.id));
+  if (endpoints.has(resource)) onTarget(state.version, resource);
+}

@@ -17,7 +17,12 @@ beforeAll(async () => {
   database = await testDatabase();
   app = createApp(database.ctx);
   w = await world(database.ctx, app);
-  for (const version of ['v1', 'v2']) expect((await w.owner.api('post', '/api-schema', {})).body.version).toBe(version);
+  const endpoints = ['invoices', 'customers'].map((name) => ({
+    name,
+    recordType: name.slice(0, -1),
+    fields: [{ name: 'number', source: 'id' }],
+  }));
+  for (const version of ['v1', 'v2']) expect((await w.owner.api('post', '/api-schema', { endpoints })).body.version).toBe(version);
 });
 afterAll(() => database.close());
 
@@ -48,7 +53,7 @@ describe('a role without view:read', () => {
 
   it('creates no key, whatever its scopes', async () => {
     for (const api of await byKeyAndSession())
-      for (const scopes of [{}, { permissions: ['write'] }, { versions: ['v1'], resources: ['invoices'] }])
+      for (const scopes of [{}, { permissions: ['write'] }, { versions: ['v1'], resources: ['invoices'] }, { resources: ['unknown'] }])
         notReading(await api('post', '/api-keys', { name: 'mine', scopes }));
     await create({}, reader.api);
   });

@@ -241,7 +241,7 @@ describe('POST /api-keys/{id}/keep-secret', () => {
     const [, kept] = await Promise.all([transfer(member), keep(member.keyId, session)]);
     // The removal comes first, or there is nothing to keep yet.
     expect([401, 403, 422]).toContain(kept.status);
-    expect((await session('get', '/whoami')).status).toBe(403);
+    expect((await session('get', '/teams')).status).toBe(403);
     expect((await shown(member.keyId)).secretEndsAt).not.toBeNull();
   });
 

@@ -217,18 +217,21 @@ describe('a connection test that cannot read a record type', () => {
     const sync = await company.config('item', { enabled: false });
     await hide('item', 'vendor');
     const report = await test();
-    expect(report).toMatchObject({ ok: true, problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }] });
+    expect(report).toMatchObject({ ok: true, partial: false, problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }] });
     expect(await connection()).toMatchObject({ status: 'connected', lastError: null });
     expect((await company.api('patch', `/sync-configs/${sync}`, { enabled: true })).status).toBe(200);
     const configured = await test();
-    expect(configured).toMatchObject({ ok: false, problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }] });
+    expect(configured).toMatchObject({ ok: false, partial: true, problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }] });
     expect(await connection()).toMatchObject({ status: 'failed', lastError: configured.problems[0].message });
     // Another sync proves nothing about the hidden records.
     expect(await company.run('customer')).toMatchObject({ status: 'succeeded' });
     expect(await connection()).toMatchObject({ status: 'failed', lastError: configured.problems[0].message });
     await hide();
-    expect(await test()).toMatchObject({ ok: true, problems: [] });
+    expect(await test()).toMatchObject({ ok: true, partial: false, problems: [] });
     expect(await connection()).toMatchObject({ status: 'connected', lastError: null });
+    await revokeAll();
+    expect(await test()).toMatchObject({ ok: false, partial: false });
+    await connect();
   });
 
   it('is not ok when the lines of a configured type are hidden, unless the sync does not read them', async () => {
@@ -242,6 +245,7 @@ describe('a connection test that cannot read a record type', () => {
     const report = await test();
     expect(report).toMatchObject({
       ok: false,
+      partial: true,
       problems: [{ code: 'RECORD_TYPE_HIDDEN', message: expect.stringMatching(/lines of invoice/) }],
     });
     expect((await put((await active()).certificateId)).body).toMatchObject({ status: 'untested', lastError: null });

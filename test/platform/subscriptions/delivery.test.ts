@@ -8,12 +8,12 @@ import { inTransaction } from '../../../src/db/transaction.ts';
 import { claimSlot } from '../../../src/platform/subscriptions/deliveries.store.ts';
 import type { RunnerOptions } from '../../../src/platform/subscriptions/runner.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { loadInvoices } from '../../public/fixture.ts';
+import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
 import { apiOf } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { type ScriptStep, startScriptedServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
-import { minuteMs, subscriptionWorld, type World } from './fixture.ts';
+import { minuteMs, someInvoices, subscriptionWorld, type World } from './fixture.ts';
 
 let world: World;
 let viewId: string;
@@ -115,6 +115,58 @@ describe('a slot', () => {
     const [late, early] = (await world.deliveries(id)).map(({ status, error }) => [status, error]);
     expect(late).toEqual(['queued', null]);
     expect(early).toEqual(['failed', 'The service could not send this slot before the next one was due']);
+  });
+});
+
+describe('amounts of money', () => {
+  const money: [amount: string | null, currency: string | null, shown: string][] = [
+    ['1234.5', 'GBP', '1,234.50 GBP'],
+    ['-1234567.125', 'EUR', '-1,234,567.125 EUR'],
+    ['1234', 'JPY', '1,234 JPY'],
+    ['0', 'BHD', '0.000 BHD'],
+    ['12345678901234567890', 'USD', '12,345,678,901,234,567,890.00 USD'],
+    ['1234.5', 'Pound <b>', '1,234.50 Pound <b>'],
+    ['-0.5', null, '-0.50'],
+    [null, 'GBP', ''],
+  ];
+  /** Makes `total` an amount in the currency that the display text of `entity` names, or that nothing names. */
+  const setCurrency = (currency?: string | null) =>
+    world.as(async (tx) => {
+      const [type] = (await tx('erp_metadata').first('record_types')).record_types;
+      const fields = type.fields.map((field: { name: string }) => (field.name === 'total' ? { ...field, currency } : field));
+      await tx('erp_metadata').update({ record_types: JSON.stringify([{ ...type, fields }]) });
+    });
+  const shownBy = async (columns: readonly string[]): Promise<string[]> => {
+    const { id } = await world.subscribe({ viewId: await world.view({ columns, sort: [{ field: 'tranid', direction: 'asc' }] }) });
+    await work();
+    world.send();
+    await world.settled(id, ['sent']);
+    const { html = '', text = '' } = world.mails.delivered[0]?.mail ?? {};
+    const cells = [...html.matchAll(/text-align:right[^>]*><span[^>]*>Amount<\/span>([^<]*)</g)].map(([, cell = '']) => cell);
+    const lines = text.split('\n').filter((line) => line.startsWith('INV-'));
+    // In both parts, and to the right.
+    expect(lines.map((line) => line.slice(5).trim())).toEqual(cells.map((cell) => cell.replace('&lt;b&gt;', '<b>')));
+    expect(new Set(lines.filter((line) => line.length > 5).map((line) => line.length)).size).toBe(1);
+    expect(html + text).not.toContain('This view has a problem');
+    return lines.map((line) => line.slice(5).trim());
+  };
+  beforeAll(async () => {
+    const rows = money.map(([total, entityName], index): InvoiceRow => ({ id: index + 1, tranid: `INV-${index}`, total, entityName }));
+    await loadInvoices(world.ctx, world.organization.id, rows);
+  });
+  afterAll(async () => {
+    await setCurrency();
+    await loadInvoices(world.ctx, world.organization.id, someInvoices);
+  });
+
+  it('come with their currency, as a reader writes them, aligned, in both parts and without a column of its own', async () => {
+    await setCurrency('entity');
+    expect(await shownBy(['tranid', 'total'])).toEqual(money.map(([, , shown]) => shown));
+  });
+
+  it('come without it where nothing names it', async () => {
+    await setCurrency(null);
+    expect((await shownBy(['tranid', 'total'])).slice(0, 3)).toEqual(['1,234.50', '-1,234,567.125', '1,234.00']);
   });
 });
 

@@ -337,6 +337,17 @@ describe('GET /views/{id}/records', () => {
 
 describe('GET /views/{id}/records as CSV', () => {
   beforeAll(settle);
+  it('is what a browser saves that opens the address; a page of it, and what a program gets, is JSON', async () => {
+    const id = await make(w.owner.api);
+    const session = await w.session(w.owner.id);
+    const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    const opened = (query: string, headers: Record<string, string> = browser, api = session) =>
+      api('get', `/views/${id}/records${query}`, undefined, headers);
+    expect((await opened('')).type).toBe('text/csv');
+    for (const answer of [await opened('?page=1'), await opened('', {}), await opened('', browser, w.owner.api)])
+      expect([answer.status, answer.type]).toEqual([200, 'application/json']);
+  });
+
   it('contains all records, with formulas escaped and numbers unchanged', async () => {
     const id = await make(w.owner.api, {
       name: 'Open: "a/b"\u00e9',

@@ -177,6 +177,19 @@ describe('an API key', () => {
     }
   });
 
+  it('shows no address of its creator when it is restricted, whatever the header says', async () => {
+    const [own, other] = [
+      await makeOrganization(database.ctx, { ownerEmail: 'Creator@acme.example' }),
+      await makeOrganization(database.ctx),
+    ];
+    const api = apiOf(app, (await makeKey(database.ctx, own.id, { versions: ['v1'] })).secret);
+    for (const organizationId of [own.id, other.id, 'garbage']) {
+      const answer = await named(api, organizationId);
+      expect([answer.status, answer.body.user.email]).toEqual([200, null]);
+      expect(answer.text.toLowerCase()).not.toContain('creator@acme.example');
+    }
+  });
+
   it('401 when it is invalid, whatever the header says', async () => {
     expect((await named(apiOf(app, 'psk_wrong'), createId())).status).toBe(401);
   });
