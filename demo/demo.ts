@@ -3,7 +3,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { AccountInUse, type DayReport, type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
-import { z } from 'zod';
 import type { Config } from '../src/config.ts';
 import { systemClock } from '../src/core/clock.ts';
 import type { Lifecycle } from '../src/core/lifecycle.ts';
@@ -40,12 +39,17 @@ async function startAtPreviousPort<T>(knownUrl: string | undefined, start: (port
   });
 }
 
+const rivalTimeoutMs = 5_000;
+
 /** Which demo runs in this folder already: the one of its file if that answers to its key, otherwise one that is still starting. */
 async function describeRival({ DATA_DIR }: Config, known: DemoFile | undefined): Promise<CannotRun> {
   const isServing =
     known !== undefined &&
-    (await createManagementClient(known.baseUrl, known.managementKey)('GET', '/whoami', z.unknown()).then(
-      () => true,
+    (await fetch(`${known.baseUrl}/api/platform/v1/whoami`, {
+      headers: { authorization: `Bearer ${known.managementKey}` },
+      signal: AbortSignal.timeout(rivalTimeoutMs),
+    }).then(
+      ({ status }) => status === 200 || status === 429,
       () => false,
     ));
   return new CannotRun(

@@ -17,14 +17,20 @@ function linkNode(folder) {
   symlinkSync(path.relative(path.dirname(link), pinned), link);
 }
 
-/** What a debugger of other people's code would read: a tenth of the size of all packages, and a quarter of those in production. */
-function deleteSourceMaps() {
-  for (const entry of readdirSync(packages, { recursive: true, withFileTypes: true }))
-    if (entry.isFile() && /\.(?:[cm]?[jt]s|css)\.map$/.test(entry.name)) rmSync(path.join(entry.parentPath, entry.name));
+/**
+ * What a debugger of other people's code would read: a tenth of the size of all packages, and a quarter of those in production. Links are
+ * not followed, as `recursive` would: they lead to folders that npm did not install.
+ */
+function deleteSourceMaps(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const at = path.join(folder, entry.name);
+    if (entry.isDirectory()) deleteSourceMaps(at);
+    else if (entry.isFile() && /\.(?:[cm]?[jt]s|css)\.map$/.test(entry.name)) rmSync(at);
+  }
 }
 
 const node = path.join(packages, `node-${process.platform}-${process.arch}`);
 linkNode(node);
 // Headers for compiling native add-ons, which no package here has.
 rmSync(path.join(node, 'include'), { recursive: true, force: true });
-if (existsSync(packages)) deleteSourceMaps();
+if (existsSync(packages)) deleteSourceMaps(packages);

@@ -110,7 +110,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   app.get(metadataPaths, serveResourceMetadata(ctx));
   app.use(mcpPath, createMcpRouter(ctx, verify, failures, lazyMcpServer(ctx, usage)));
   app.use(notFoundHandler);
-  app.use(errorPages(ctx.log));
+  app.use(errorPages(ctx, platformBase));
   app.use(errorHandler(ctx.log));
   return app;
 }

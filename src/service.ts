@@ -19,6 +19,7 @@ import { type DatabaseAddress, openDb, openKnex, openOperatorPool } from './db/c
 import { startDatabaseClock } from './db/database-clock.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts';
 import { assertMigrated, migrate, readMigrationStatus } from './db/migrate.ts';
+import { sqlState } from './db/pg-errors.ts';
 import { poolStats } from './db/pool-stats.ts';
 import { ensureServiceLogin, loginOf, readLoginPowers } from './db/service-login.ts';
 import { explainDatabaseError } from './db/unusable-database.ts';
@@ -48,7 +49,11 @@ async function ensureDatabase(server: EmbeddedDatabase['connection'], name: stri
   const admin = openKnex(server, null, 1);
   try {
     const { rows } = await admin.raw<{ rows: unknown[] }>('select from pg_database where datname = ?', [name]);
-    if (rows.length === 0) await admin.raw(`create database ${name}`);
+    if (rows.length > 0) return;
+    await admin.raw(`create database ${name}`).catch((error: unknown) => {
+      // Another process that started at the same time has created it.
+      if (!['42P04', '23505'].includes(sqlState(error) ?? '')) throw error;
+    });
   } finally {
     await admin.destroy();
   }

@@ -3,6 +3,7 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { createId } from '../../src/core/id.ts';
 import { base } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
@@ -78,9 +79,39 @@ describe('an address at which there is nothing', () => {
     ]);
   });
 
+  it('does not repeat what the link says', async () => {
+    const page = await open(`${base}/openapi?Call%20555%20now`);
+    expect([page.status, page.type]).toEqual([400, 'text/html']);
+    expect(page.text).not.toContain('555');
+    expect((await open(`${base}/openapi?Call%20555%20now`, '*/*')).text).toContain('Call 555 now');
+  });
+
   it('says to a person without access what the address is for', async () => {
     for (const address of ['/api/public/v9/nothing', `${base}/teams`])
       expect(wordsOf((await open(address)).text)).toContain('Programs read this address with an API key.');
+  });
+});
+
+describe('an address for which there is no session', () => {
+  const oidc = {
+    issuer: 'https://id.example.test',
+    audience: 'portal',
+    jwksUri: 'https://id.example.test/jwks',
+    userinfoUri: null,
+    client: { id: 'portal', secret: null },
+  };
+  const actionsOn = async (address: string) => {
+    const signIn = createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc } });
+    const page = await supertest(signIn).get(address).set('accept', browser);
+    return [page.status, ...[...page.text.matchAll(/class="main" href="([^"]*)">([^<]*)/g)].map(([, path, label]) => [label, path])];
+  };
+
+  it('is reached by signing in, where a session can read it', async () => {
+    const records = `${base}/views/${createId()}/records`;
+    expect(await actionsOn(records)).toEqual([401, ['Sign in', `/auth/login?returnTo=${encodeURIComponent(records)}`]]);
+    const given = `${base}/teams?q=%22%3E%3Cb%3E&page=1`;
+    expect(await actionsOn(given)).toEqual([401, ['Sign in', `/auth/login?returnTo=${encodeURIComponent(given)}`]]);
+    expect(await actionsOn('/api/public/v9/nothing')).toEqual([401]);
   });
 });
 

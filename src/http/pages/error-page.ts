@@ -1,10 +1,10 @@
 // The page that tells a person in a browser what went wrong. Plain HTML without scripts; it shows nothing that the request or another server
-// sent.
+// sent: a link could put any words on it.
 import { createHash } from 'node:crypto';
 import type { ErrorRequestHandler, Request, Response } from 'express';
+import type { Ctx } from '../../core/ctx.ts';
 import type { AppError } from '../../core/errors.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
-import type { Log } from '../../core/log.ts';
 import { logFailure, requestIdOf, setErrorHeaders, toAppError } from '../errors.ts';
 
 const style = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;background:#f6f7f9;color:#1b2430}
@@ -32,7 +32,7 @@ const policy = [
 export const wantsPage = (req: Request): boolean => req.headers.authorization === undefined && req.accepts(['json', 'html']) === 'html';
 
 /** `action` is the one thing to do, as a button; `reason` must not repeat it. */
-type ErrorPage = { readonly reason: string | undefined; readonly action?: { readonly label: string; readonly path: string } };
+type ErrorPage = { readonly reason: string | undefined; readonly action: { readonly label: string; readonly path: string } | undefined };
 
 export function sendErrorPage(res: Response, problem: AppError, { reason, action }: ErrorPage): void {
   setErrorHeaders(res, problem);
@@ -50,7 +50,7 @@ export function sendErrorPage(res: Response, problem: AppError, { reason, action
 <body>
 <main>
 <h1>${escapeHtml(problem.message)}</h1>
-${reason === undefined ? '' : `<p>${escapeHtml(reason)}</p>\n`}${action === undefined ? '' : `<p><a class="main" href="${action.path}">${action.label}</a></p>\n`}<p><a href="/">Go to the start page</a></p>
+${reason === undefined ? '' : `<p>${escapeHtml(reason)}</p>\n`}${action === undefined ? '' : `<p><a class="main" href="${escapeHtml(action.path)}">${action.label}</a></p>\n`}<p><a href="/">Go to the start page</a></p>
 <small>Request ${escapeHtml(requestIdOf(res))}</small>
 </main>
 </body>
@@ -58,18 +58,31 @@ ${reason === undefined ? '' : `<p>${escapeHtml(reason)}</p>\n`}${action === unde
 `);
 }
 
-const reasonOf = ({ status, details }: AppError): string | undefined => {
-  if (status === 404) return 'The address may be incomplete. If you followed a link in a mail, use the one in the latest mail.';
-  if (status === 401) return 'Programs read this address with an API key.';
-  return details[0]?.message;
+/** Why, in the words of the error's first detail. Undefined where they repeat a name from the request. */
+export const detailForPage = ({ details: [detail] }: AppError): string | undefined =>
+  detail?.code.startsWith('unknown_') ? undefined : detail?.message;
+
+const reasonOf = (problem: AppError): string | undefined => {
+  if (problem.status === 404) return 'The address may be incomplete. If you followed a link in a mail, use the one in the latest mail.';
+  if (problem.status === 401) return 'Programs read this address with an API key.';
+  return detailForPage(problem);
 };
 
-/** Shows errors to browsers as a page; the next error handler sends the usual body to programs. Mount it behind everything else. */
-export function errorPages(log: Log): ErrorRequestHandler {
+type PageCtx = Pick<Ctx, 'log' | 'settings'>;
+
+/**
+ * Shows errors to browsers as a page; the next error handler sends the usual body to programs. Offers to sign in below `sessionBase`, whose
+ * addresses a session can read. Mount it behind everything else.
+ */
+export function errorPages({ log, settings }: PageCtx, sessionBase: string): ErrorRequestHandler {
+  const signIn = ({ method, originalUrl }: Request): ErrorPage['action'] =>
+    method === 'GET' && settings.oidc?.client != null && originalUrl.startsWith(`${sessionBase}/`)
+      ? { label: 'Sign in', path: `/auth/login?returnTo=${encodeURIComponent(originalUrl)}` }
+      : undefined;
   return (error: unknown, req, res, next) => {
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
     logFailure(log, requestIdOf(res), shown, error);
-    sendErrorPage(res, shown, { reason: reasonOf(shown) });
+    sendErrorPage(res, shown, { reason: reasonOf(shown), action: shown.status === 401 ? signIn(req) : undefined });
   };
 }

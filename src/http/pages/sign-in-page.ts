@@ -2,7 +2,7 @@
 import type { Response } from 'express';
 import type { AppError } from '../../core/errors.ts';
 import { startAgain } from '../../identity/provider.ts';
-import { sendErrorPage } from './error-page.ts';
+import { detailForPage, sendErrorPage } from './error-page.ts';
 
 /** As someone else when this person has no access; nothing to try when sign-in isn't configured. */
 function retry({ status }: AppError) {
@@ -12,9 +12,7 @@ function retry({ status }: AppError) {
 }
 
 export function sendSignInError(res: Response, problem: AppError): void {
-  const [detail] = problem.details;
-  const action = retry(problem);
+  const reason = problem.details[0]?.code === 'unavailable' ? undefined : detailForPage(problem);
   // The button says how to start again.
-  const reason = detail === undefined || detail.code === 'unavailable' || detail.message === startAgain ? undefined : detail.message;
-  sendErrorPage(res, problem, { reason, ...(action !== undefined && { action }) });
+  sendErrorPage(res, problem, { reason: reason === startAgain ? undefined : reason, action: retry(problem) });
 }

@@ -61,12 +61,6 @@ async function disableSubscription(tx: Tx, organizationId: string, id: string): 
   await writeAudit(tx, systemAuthor(organizationId), { action: 'subscription.disable', target: { type: 'subscription', id }, changes });
 }
 
-/** By way of signing in where people can: a mail is read in browsers that may have no session. */
-function recordsUrl({ settings: { publicUrl, oidc } }: TenantCtx, viewId: string): string {
-  const path = `/api/platform/v1/views/${viewId}/records`;
-  return oidc?.client == null ? `${publicUrl}${path}` : `${publicUrl}/auth/login?returnTo=${path}`;
-}
-
 /** The work to do, or the reason as text why nothing is sent. */
 async function prepareWork(tx: Tx, ctx: TenantCtx, slot: store.SlotRow): Promise<SlotWork | string> {
   const { organizationId } = ctx;
@@ -91,7 +85,7 @@ async function prepareWork(tx: Tx, ctx: TenantCtx, slot: store.SlotRow): Promise
     organizationName: organization.name,
     ownerName: subscription.owner_name ?? '',
     timezone: subscription.timezone,
-    recordsUrl: recordsUrl(ctx, view.id),
+    recordsUrl: `${ctx.settings.publicUrl}/api/platform/v1/views/${view.id}/records`,
   };
   return { slot, subscription, view, context };
 }

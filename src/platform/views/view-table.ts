@@ -6,12 +6,15 @@ import { readStoredMetadata } from '../../sync/index.ts';
 import { recordQueryOf } from './views.service.ts';
 import type { ViewRow } from './views.store.ts';
 
-/** `amount`: it is an amount of money, and `currency` is the key of its currency's name in each record; null where the view shows that itself, or none is known. */
+/**
+ * `amount`: it is an amount of money. `currency` is the key of its currency's name in each record, null where none is known; `isNamed`: a
+ * column of the view shows that name.
+ */
 export type ViewColumn = {
   readonly name: string;
   readonly label: string;
   readonly type: string | null;
-  readonly amount: { readonly currency: string | null } | null;
+  readonly amount: { readonly currency: string | null; readonly isNamed: boolean } | null;
 };
 export type ViewTable = {
   readonly columns: readonly ViewColumn[];
@@ -48,7 +51,7 @@ export async function readViewTable(records: RecordReader, tenant: TenantCtx, vi
   return {
     columns: found.columns.slice(0, view.columns.length).map(({ name, source, type }) => {
       const currency = amounts.get(source);
-      const amount = currency === undefined ? null : { currency: added.find((one) => one === currency) ?? null };
+      const amount = currency === undefined ? null : { currency, isNamed: currency !== null && view.columns.includes(currency) };
       return { name, label: label(source), type, amount };
     }),
     records: parseExact(found.records) as ViewTable['records'],
@@ -76,21 +79,23 @@ function decimalsOf(currency: string | null): number {
   return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
 }
 
-/** `1,234.50 GBP`, exact: at least the currency's decimal places, so that amounts line up, and no digit less than the value has. */
+/** `1,234.50`, exact: at least the currency's decimal places, so that amounts line up, and no digit less than the value has. */
 function amountText(value: unknown, currency: string | null): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value); // large integers are texts
   const own = /\.(\d*?)0*$/.exec(text)?.[1]?.length ?? 0;
   const least = decimalsOf(currency);
   const format = new Intl.NumberFormat('en-GB', { minimumFractionDigits: least, maximumFractionDigits: Math.max(least, own) });
-  return [format.format(text as Intl.StringNumericLiteral), ...(currency === null ? [] : [oneLine(currency, 40)])].join(' ');
+  return format.format(text as Intl.StringNumericLiteral);
 }
 
 /** A record's value in a column as text for a mail. */
 export function recordCell(record: Readonly<Record<string, unknown>>, { name, type, amount }: ViewColumn, timezone: string): string {
   const value = record[name] ?? null;
   if (amount === null || value === null) return cellText(value, type, timezone);
-  const currency = amount.currency === null ? null : record[amount.currency];
-  return amountText(value, typeof currency === 'string' ? currency : null);
+  const given = amount.currency === null ? null : record[amount.currency];
+  const currency = typeof given === 'string' ? given : null;
+  const text = amountText(value, currency);
+  return currency === null || amount.isNamed ? text : `${text} ${oneLine(currency, 40)}`;
 }
 
 /** A value as text for a mail; empty for null. Numbers keep the digits that they were read with. */

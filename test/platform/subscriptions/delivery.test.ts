@@ -136,13 +136,17 @@ describe('amounts of money', () => {
       const fields = type.fields.map((field: { name: string }) => (field.name === 'total' ? { ...field, currency } : field));
       await tx('erp_metadata').update({ record_types: JSON.stringify([{ ...type, fields }]) });
     });
-  const shownBy = async (columns: readonly string[]): Promise<string[]> => {
+  const mailOf = async (columns: readonly string[]) => {
     const { id } = await world.subscribe({ viewId: await world.view({ columns, sort: [{ field: 'tranid', direction: 'asc' }] }) });
     await work();
     world.send();
     await world.settled(id, ['sent']);
     const { html = '', text = '' } = world.mails.delivered[0]?.mail ?? {};
     const cells = [...html.matchAll(/text-align:right[^>]*><span[^>]*>Amount<\/span>([^<]*)</g)].map(([, cell = '']) => cell);
+    return { html, text, cells };
+  };
+  const shownBy = async (columns: readonly string[]): Promise<string[]> => {
+    const { html, text, cells } = await mailOf(columns);
     const lines = text.split('\n').filter((line) => line.startsWith('INV-'));
     // In both parts, and to the right.
     expect(lines.map((line) => line.slice(5).trim())).toEqual(cells.map((cell) => cell.replace('&lt;b&gt;', '<b>')));
@@ -162,6 +166,12 @@ describe('amounts of money', () => {
   it('come with their currency, as a reader writes them, aligned, in both parts and without a column of its own', async () => {
     await setCurrency('entity');
     expect(await shownBy(['tranid', 'total'])).toEqual(money.map(([, , shown]) => shown));
+  });
+
+  it('have the decimal places of a currency that is a column of its own', async () => {
+    await setCurrency('entity');
+    const { cells } = await mailOf(['tranid', 'entity.name', 'total']);
+    expect(cells).toEqual(['1,234.50', '-1,234,567.125', '1,234', '0.000', '12,345,678,901,234,567,890.00', '1,234.50', '-0.50', '']);
   });
 
   it('come without it where nothing names it', async () => {
