@@ -154,7 +154,7 @@ describe('the session on the reference page', () => {
     const created = await execute(made, 'post', '/api-keys', '{"name": "For the page"}');
     const { secret } = (await created.json()) as { secret: string };
     await page.getByRole('button', { name: 'Use a key' }).click();
-    await page.getByLabel('API key').fill(secret);
+    await page.getByRole('textbox', { name: 'API key' }).fill(secret);
     await page.getByRole('button', { name: 'Use this key' }).click();
     await page.getByRole('button', { name: 'Back to the session' }).waitFor();
     expect((await (await execute(made, 'get', '/whoami')).json()).credential.kind).toBe('api-key');
