@@ -76,6 +76,10 @@ describe.each(windows)('the public reference at $name', (window) => {
     await page.locator('.cards').getByRole('link', { name: 'Invoices', exact: true }).click();
     await page.getByRole('heading', { name: 'Invoices', level: 2, exact: true }).waitFor();
     expect(await page.title()).toBe('Invoices · v1 · API reference');
+    await saveScreenshot(page, `first-use-resource-${window.name}`);
+    // On a phone the parameters of the list come first; there the button is in view once the operation is opened, as the next test shows.
+    const sendList = operation(made, 'listInvoices').getByRole('button', { name: 'Send' });
+    if (window.width > 360) expect(await isInView(sendList)).toBe(true);
   });
 
   it('shows the button that sends an operation when it is opened', async () => {

@@ -160,12 +160,12 @@ export function resourceView(resource, access) {
     make('h2', { id: titleId, tabindex: -1 }, resource.title),
     staleFieldsNotice(resource, access),
     resource.description !== '' && prose(resource.description, 3),
-    fieldsBlock('A record', resource.fields, main),
     resource.operations.map((operation) =>
       operationSection(operation, access, {
         description: operation.description === resource.description ? '' : operation.description,
         responseFields: operation.record === resource.record ? null : fieldsBlock('Response', operation.fields, undefined),
       }),
     ),
+    fieldsBlock('A record', resource.fields, main),
   );
 }
