@@ -32,6 +32,8 @@ function measureInProcess(): void {
     pools: () => ({}),
     caches: () => ({}),
     queues: () => ({}),
+    reads: () => ({}),
+    replicas: () => ({}),
     sinceTickSeconds: () => 0,
     databaseStats: async () => undefined,
   };

@@ -524,10 +524,16 @@ create table outgoing_mails (
   created_at timestamp with time zone default now() not null,
   sent_at timestamp with time zone,
   attachment_id uuid,
+  timeline text default server_timeline(),
   constraint outgoing_mails_pkey PRIMARY KEY (id),
   constraint mail_message_id_is_unique UNIQUE (message_id),
   constraint mail_is_sent_under_a_lease CHECK (status <> 'sending' OR lease_id IS NOT NULL AND lease_until IS NOT NULL),
-  constraint mail_keeps_its_body_until_it_is_done CHECK ((body IS NULL) = (status = ANY (ARRAY['sent', 'failed', 'unknown']))),
+  constraint mail_keeps_its_body_until_it_is_done CHECK (
+CASE
+    WHEN status = ANY (ARRAY['queued', 'sending']) THEN body IS NOT NULL
+    WHEN status = ANY (ARRAY['sent', 'failed']) THEN body IS NULL
+    ELSE true
+END),
   constraint mail_status_is_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'failed', 'unknown'])),
   constraint outgoing_mails_attachment_id_fkey FOREIGN KEY (attachment_id) REFERENCES mail_attachments(id) ON DELETE SET NULL,
   constraint outgoing_mails_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -537,6 +543,7 @@ CREATE INDEX outgoing_mails_by_turn ON outgoing_mails USING btree (organization_
 CREATE INDEX outgoing_mails_created_at_idx ON outgoing_mails USING btree (created_at);
 CREATE INDEX outgoing_mails_in_hand ON outgoing_mails USING btree (organization_id, lease_until) WHERE status = 'sending';
 CREATE INDEX outgoing_mails_organization_id_created_at_id_idx ON outgoing_mails USING btree (organization_id, created_at DESC, id DESC);
+CREATE INDEX outgoing_mails_to_decide ON outgoing_mails USING btree (created_at) WHERE status = 'unknown' AND body IS NOT NULL;
 alter table outgoing_mails enable row level security;
 alter table outgoing_mails force row level security;
 create policy own_organization on outgoing_mails for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
@@ -575,6 +582,7 @@ create table pay_checkouts (
   url text,
   expires_at timestamp with time zone not null,
   created_at timestamp with time zone default clock_timestamp() not null,
+  record_kept boolean default false not null,
   constraint pay_checkouts_pkey PRIMARY KEY (id),
   constraint one_checkout_per_payment UNIQUE (organization_id, payment_id),
   constraint checkout_of_payment FOREIGN KEY (organization_id, payment_id) REFERENCES pay_payments(organization_id, id) ON DELETE CASCADE,
@@ -1133,6 +1141,16 @@ create policy own_organization on sandbox_refunds for all to public using (organ
 create policy owner_sees_all on sandbox_refunds for all to portal_owner using (true);
 grant delete, insert, select, update on sandbox_refunds to portal_service;
 
+-- Timelines of this database server, in the order in which they were first seen. survived_at: the last commit that this timeline has of the one before; null for the first row. alive_at: a recent time at which the timeline was in use.
+create table server_timelines (
+  id bigint generated always as identity not null,
+  timeline text not null,
+  seen_at timestamp with time zone default clock_timestamp() not null,
+  survived_at timestamp with time zone,
+  alive_at timestamp with time zone default clock_timestamp() not null,
+  constraint server_timelines_pkey PRIMARY KEY (id)
+);
+
 -- Browser sessions. Tokens are stored as hashes.
 create table sessions (
   id uuid not null,
@@ -1170,7 +1188,7 @@ create table subscription_deliveries (
   constraint subscription_deliveries_pkey PRIMARY KEY (id),
   constraint delivery_message_id_is_unique UNIQUE (message_id),
   constraint one_delivery_per_slot_and_recipient UNIQUE (slot_id, recipient_id),
-  constraint delivery_status_is_known CHECK (status = ANY (ARRAY['queued', 'failed', 'skipped'])),
+  constraint delivery_status_is_known CHECK (status = ANY (ARRAY['queued', 'failed', 'skipped', 'unknown'])),
   constraint delivery_of_subscription FOREIGN KEY (organization_id, subscription_id) REFERENCES subscriptions(organization_id, id) ON DELETE CASCADE,
   constraint subscription_deliveries_mail_id_fkey FOREIGN KEY (mail_id) REFERENCES outgoing_mails(id) ON DELETE SET NULL,
   constraint subscription_deliveries_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
@@ -1243,6 +1261,7 @@ create table subscription_slots (
   lease_until timestamp with time zone,
   error text,
   created_at timestamp with time zone default clock_timestamp() not null,
+  timeline text default server_timeline(),
   constraint subscription_slots_pkey PRIMARY KEY (id),
   constraint slot_status_is_known CHECK (status = ANY (ARRAY['waiting', 'done', 'failed'])),
   constraint slot_trigger_is_known CHECK (trigger = ANY (ARRAY['schedule', 'manual'])),
@@ -1607,10 +1626,13 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- find_subscription_link(hash bytea) returns uuid  [security definer]
 -- hold_published_schema() returns trigger
 -- invited(wanted_email text) returns bool  [security definer]
+-- last_failover() returns record  [security definer]
 -- link_identity(wanted_issuer text, wanted_subject text, verified_email text) returns record  [security definer]
 -- make_view_private() returns trigger
 -- memberships_of(wanted uuid) returns record  [security definer]
+-- next_lease_epoch(last integer) returns int4
 -- note_schedule_change() returns trigger
+-- note_server_timeline() returns void  [security definer]
 -- note_write(claim uuid, what jsonb) returns bool  [security definer]
 -- operational_figures() returns record  [security definer]
 -- organizations_of(wanted uuid) returns record  [security definer]
@@ -1626,6 +1648,7 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- scheduled_subscriptions() returns record  [security definer]
 -- scheduled_sync_configs() returns record  [security definer]
 -- schema_bytes(schema_name text) returns int8
+-- server_timeline() returns text
 -- tell_followers() returns trigger
 -- unfinished_publications() returns record  [security definer]
 
@@ -1702,6 +1725,8 @@ create table record_state (
   generation bigint default 0 not null,
   row_count bigint default 0 not null,
   epoch text,
+  timeline text,
+  former_epochs jsonb default '[]'::jsonb not null,
   active_table text,
   next_table integer default 1 not null,
   high_water timestamp with time zone,

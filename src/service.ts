@@ -17,12 +17,14 @@ import { createLog, type Log } from './core/log.ts';
 import { createTrackedWork } from './core/tracked-work.ts';
 import { type DatabaseAddress, openDb, openKnex, openOperatorPool } from './db/connect.ts';
 import { startDatabaseClock } from './db/database-clock.ts';
+import { assertDirectSessions } from './db/direct-sessions.ts';
 import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts';
 import { assertMigrated, migrate, readMigrationStatus } from './db/migrate.ts';
 import { sqlState } from './db/pg-errors.ts';
 import { poolStats } from './db/pool-stats.ts';
+import { openReplicas } from './db/replicas.ts';
 import { ensureServiceLogin, loginOf, readLoginPowers } from './db/service-login.ts';
-import { explainDatabaseError } from './db/unusable-database.ts';
+import { explainDatabaseError, UnusableDatabase } from './db/unusable-database.ts';
 import { createMessageClasses } from './http/driver/message-classes.ts';
 import { serveProbes } from './http/health.ts';
 import type { OnServed } from './http/served.ts';
@@ -39,6 +41,8 @@ const database = 'portal';
 export type OpenedDatabase = {
   readonly control: DatabaseAddress;
   readonly data: DatabaseAddress;
+  /** Of READ_URL. */
+  readonly replicas?: readonly DatabaseAddress[];
   /** The address for migrations and operators' commands, whose login owns the database. Nothing that serves requests uses it. */
   readonly owner: DatabaseAddress;
   /** The embedded PostgreSQL; undefined with DATABASE_URL. */
@@ -59,19 +63,24 @@ async function ensureDatabase(server: EmbeddedDatabase['connection'], name: stri
   }
 }
 
-type DatabaseConfig = Pick<Config, 'DATA_DIR'> & Partial<Pick<Config, 'DATABASE_URL' | 'MIGRATION_DATABASE_URL' | 'WAREHOUSE_URL'>>;
+type DatabaseConfig = Pick<Config, 'DATA_DIR'> &
+  Partial<Pick<Config, 'DATABASE_URL' | 'MIGRATION_DATABASE_URL' | 'WAREHOUSE_URL' | 'READ_URL'>>;
 /** `migrate` migrates the database to this version; `check` changes nothing and rejects a database of another version. */
 type Preparation = 'migrate' | 'check';
 const preparations = { migrate, check: assertMigrated };
 
 async function openExternal(
   url: string,
-  { MIGRATION_DATABASE_URL, WAREHOUSE_URL = url }: DatabaseConfig,
+  { MIGRATION_DATABASE_URL, WAREHOUSE_URL = url, READ_URL = [] }: DatabaseConfig,
   preparation: Preparation,
 ): Promise<OpenedDatabase> {
-  const opened = { control: url, data: WAREHOUSE_URL, owner: MIGRATION_DATABASE_URL ?? url, embedded: undefined };
-  await preparations[preparation](opened.owner, MIGRATION_DATABASE_URL === undefined ? 'DATABASE_URL' : 'MIGRATION_DATABASE_URL');
-  if (MIGRATION_DATABASE_URL !== undefined && preparation === 'migrate') await ensureServiceLogin(opened.owner, loginOf(url));
+  const opened = { control: url, data: WAREHOUSE_URL, replicas: READ_URL, owner: MIGRATION_DATABASE_URL ?? url, embedded: undefined };
+  const ownerVariable = MIGRATION_DATABASE_URL === undefined ? 'DATABASE_URL' : 'MIGRATION_DATABASE_URL';
+  await assertDirectSessions(opened.owner, ownerVariable);
+  await preparations[preparation](opened.owner, ownerVariable);
+  if (MIGRATION_DATABASE_URL === undefined) return opened;
+  if (preparation === 'migrate') await ensureServiceLogin(opened.owner, loginOf(url));
+  await assertDirectSessions(url, 'DATABASE_URL');
   return opened;
 }
 
@@ -119,6 +128,13 @@ async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...Encryp
   return [{ id: 'local', bytes: Buffer.from(await readFile(file, 'utf8'), 'base64') }];
 }
 
+/** Rejects when connections to the warehouse lack what the service needs. One that doesn't respond is reported elsewhere. */
+async function assertUsableWarehouse({ data }: Pick<Ctx['db'], 'data'>): Promise<void> {
+  await data.query('select').catch((error: unknown) => {
+    if (error instanceof UnusableDatabase) throw new UnusableDatabase(`WAREHOUSE_URL: ${error.message}`);
+  });
+}
+
 export type OpenedCtx = { readonly ctx: Ctx; close(): Promise<void> };
 
 /**
@@ -144,8 +160,15 @@ export async function openCtx(config: Config, opened: OpenedDatabase, log: Log =
     await db.close();
     throw explainDatabaseError(error);
   });
+  if (opened.data !== opened.control)
+    await assertUsableWarehouse(db).catch(async (error: unknown) => {
+      await Promise.all([stopClock(), db.close()]);
+      throw error;
+    });
+  const { readTimeoutMs } = config.settings;
+  const replicas = openReplicas(opened.replicas ?? [], db.data, { sizes: db.maxConnections, readTimeoutMs, clock, log });
   const ctx: Ctx = {
-    db,
+    db: { ...db, replicas: replicas.all },
     clock,
     log,
     fetch: createGuardedFetch({ allowPrivateHosts: config.settings.erp.allowPrivateHosts }),
@@ -158,6 +181,7 @@ export async function openCtx(config: Config, opened: OpenedDatabase, log: Log =
     ctx,
     close: async () => {
       await stopClock();
+      await replicas.close();
       await db.close();
     },
   };
@@ -199,7 +223,7 @@ function listen(server: Server, host: string, port: number, variable = 'PORT'): 
 }
 
 export type Service = {
-  readonly ctx: Ctx;
+  readonly ctx: ReadingCtx;
   /** The URL for clients: PUBLIC_URL if set, else `localUrl`. */
   readonly url: string;
   /** The URL of this process for clients on this machine. */
@@ -228,6 +252,8 @@ async function startMonitoring(
     pools: () => poolStats(ctx.db),
     caches: () => publicMetrics(ctx).caches,
     queues: () => publicMetrics(ctx).queues,
+    reads: () => publicMetrics(ctx).reads,
+    replicas: () => publicMetrics(ctx).replicas,
     sinceTickSeconds: () => sinceTickMs() / 1_000,
     databaseStats: createDatabaseStats(operators, ctx.clock, ctx.log),
   });
@@ -289,7 +315,7 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
   const messages = createMessageClasses();
   const http = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperatorPools(config, opened);
-  const checked = { ...operators, migrationStatus: await readMigrationStatus() };
+  const checked = { ...operators, replicas: ctx.db.replicas, migrationStatus: await readMigrationStatus() };
   void warnOfPowers(operators, ctx.log);
   let background: Background | undefined;
   const sinceTickMs = (): number => background?.scheduler.sinceTickMs() ?? 0;

@@ -7,6 +7,7 @@ language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 declare turn uuid;
 begin
+  perform note_server_timeline();
   update outgoing_mails m set status = 'unknown', body = null, last_error = 'The process that sent it ended before the server answered'
   where m.id in (
     select lost.id from outgoing_mails lost

@@ -4,6 +4,7 @@ language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 declare turn uuid;
 begin
+  perform note_server_timeline();
   for turn in
     with recursive waiting (organization_id) as (
       (select q.organization_id from subscription_slots q where q.status = 'waiting' order by q.organization_id limit 1)

@@ -5,7 +5,9 @@
 create or replace function claim_sync_run(worker text, lease interval)
 returns table (organization_id uuid, run_id uuid, lease_epoch integer, taken_over boolean)
 language plpgsql security definer set search_path = public, pg_temp as $$
-declare chosen sync_runs%rowtype;
+declare
+  chosen sync_runs%rowtype;
+  lease_number integer;
 begin
   for try in 1..20 loop
     select * into chosen from sync_runs r
@@ -18,12 +20,12 @@ begin
     begin
       update sync_runs r set
         status = case when r.status = 'publishing' then 'publishing' else 'running' end,
-        lease_epoch = r.lease_epoch + 1, lease_until = clock_timestamp() + lease, lease_owner = worker, wake_at = null, staged = true,
+        lease_epoch = next_lease_epoch(r.lease_epoch), lease_until = clock_timestamp() + lease, lease_owner = worker, wake_at = null, staged = true,
         attempt = r.attempt + 1, started_at = coalesce(r.started_at, clock_timestamp()),
         attempts_without_progress = r.attempts_without_progress
           + case when r.status in ('running', 'publishing') and r.lease_owner is not null then 1 else 0 end
-      where r.id = chosen.id;
-      return query select chosen.organization_id, chosen.id, chosen.lease_epoch + 1, chosen.status in ('running', 'publishing');
+      where r.id = chosen.id returning r.lease_epoch into lease_number;
+      return query select chosen.organization_id, chosen.id, lease_number, chosen.status in ('running', 'publishing');
       return;
     exception when unique_violation then null; -- another run of this configuration became active meanwhile: try again
     end;

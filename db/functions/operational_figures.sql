@@ -43,6 +43,8 @@ language sql stable security definer set search_path = public, pg_temp as $$
   union all
   select 'agent_answers', '', count(*)::float8 from running_answers
   union all
+  select 'unknown_mails', '', count(*)::float8 from outgoing_mails m where m.status = 'unknown' and m.body is not null
+  union all
   select w.figure, w.label, w.value from (
     select case d.status when 'FAILED' then 'failed' when 'PARTLY_APPLIED' then 'unapplied' else
         case when c.write_back <> 'false' then 'waiting' else 'off' end end as state,

@@ -3,12 +3,15 @@
 // already sent must not be sent again.
 import type { Knex } from 'knex';
 import { z } from 'zod';
+import { acceptServerTimeline } from '../db/server-timeline.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { queryInstant } from '../http/fields.ts';
 import { releaseUnfinishedRequests } from '../http/idempotency.store.ts';
 import { endSessionsBefore } from '../identity/sessions.store.ts';
 import { markUnsentUnknown } from '../mail/index.ts';
 import { skipVersionLabels } from '../platform/api-schemas/api-schemas.store.ts';
+import { checkAccountsAgain } from '../platform/pay/provider/accounts.store.ts';
+import { askErpFirst } from '../platform/pay/write-back/erp-documents.store.ts';
 import { failWaitingSlots } from '../platform/subscriptions/deliveries.store.ts';
 import { setScheduledSince } from '../platform/subscriptions/subscriptions.store.ts';
 import { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from '../sync/index.ts';
@@ -46,6 +49,8 @@ async function finishOrganization(
     const slots = await failWaitingSlots(tx, id, since);
     await setScheduledSince(tx, id, stopped);
     await skipVersionLabels(tx, id, skip);
+    await checkAccountsAgain(tx, id);
+    await askErpFirst(tx, id);
     const changes = { since: since.toISOString(), stopped: stopped.toISOString(), tables, runs, mails, slots, skippedVersions: skip };
     await auditOperator(tx, id, { action: 'restore.finish', target: { type: 'organization', id }, changes });
     return { slug, tables, runs, mails, slots };
@@ -84,6 +89,7 @@ export const finishRestoreCommand = defineCommand({
   - sessions end, because some may have been signed out since the backup; people sign in again
   - requests with an Idempotency-Key that had started but written nothing may be repeated
   - mails and subscriptions that were unsent in the backup are not sent, because they may have been sent since; they show as unknown or failed
+  - payments of the time since the backup are entered again from the payment provider, and the ERP is asked before a payment is written
   - subscriptions don't catch up on what was due before --stopped
   - the next ${'`'}--skip-versions${'`'} version labels are skipped, because versions published after the backup had them
   - syncs in progress end; each enabled sync gets a run that compares every id and every changing field with the ERP
@@ -107,6 +113,7 @@ backup are valid again.`,
       tables.set(id, await resetWarehouseEpochs({ ...ctx, organizationId: id }));
       progress(`${slug}: new epochs`);
     }
+    await acceptServerTimeline(owner);
     const sessions = await endSessionsBefore(owner, times.since);
     const requests = await releaseUnfinishedRequests(owner, times.since);
     const finished: Finished[] = [];

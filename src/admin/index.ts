@@ -16,6 +16,7 @@ import { listRunsCommand } from './list-runs.ts';
 import { organizationsCommand } from './organizations.ts';
 import { releaseRunCommand } from './release-run.ts';
 import { rotateEncryptionKeyCommand } from './rotate-encryption-key.ts';
+import { listUnknownMailsCommand, sendUnknownMailsCommand } from './unknown-mails.ts';
 import { verifyRestoreCommand } from './verify-restore.ts';
 
 export const commands: readonly Command[] = [
@@ -25,6 +26,8 @@ export const commands: readonly Command[] = [
   rotateEncryptionKeyCommand,
   listRunsCommand,
   releaseRunCommand,
+  listUnknownMailsCommand,
+  sendUnknownMailsCommand,
   finishRestoreCommand,
   verifyRestoreCommand,
 ];

@@ -20,6 +20,22 @@ export type NotificationListener = {
   subscribe(channel: string, onNotification: (payload?: string) => void): () => Promise<void>;
 };
 
+/** A read replica of the records. It may show an older state than the primary: see public/read/replicas.ts. */
+export type Replica = {
+  /** Its number in READ_URL, from 1; a label of metrics. */
+  readonly name: string;
+  readonly data: Pool;
+  readonly exports: Pool;
+  /** Whether it responded within the last second. */
+  isInUse(): boolean;
+  /** Leaves it out until it responds to the next probe, ten times a second. */
+  leaveOut(reason: unknown): void;
+  /** How far it was at the last probe, in bytes of the write-ahead log. */
+  position(): bigint;
+  /** Age of the oldest write that it lacks; undefined while it is left out. */
+  lagSeconds(): number | undefined;
+};
+
 /**
  * The four connection pools to PostgreSQL. `control`: schema public, the queues and DDL. `lookups`: what the public interface reads from
  * schema public, in a pool of its own so that its callers can't exhaust `control`. `data`: the tenants' schemas `wh_…`. `exports`: reads
@@ -30,6 +46,8 @@ export type Db = {
   readonly lookups: Knex;
   readonly data: Pool;
   readonly exports: Pool;
+  /** Empty without READ_URL. */
+  readonly replicas: readonly Replica[];
   /** The largest number of connections of each pool. */
   readonly maxConnections: Readonly<Record<'control' | 'lookups' | 'data' | 'exports', number>>;
   readonly notifications: NotificationListener;

@@ -2,16 +2,20 @@
 // that row-level security applies to the service itself; a connection that hasn't is refused.
 import type { Socket } from 'node:net';
 import knexModule, { type Knex } from 'knex';
-import { Client, Pool, type PoolConfig, types } from 'pg';
+import { type Client, type ClientBase, Pool, type PoolConfig, types } from 'pg';
 import type { Db } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
 import { lowerBackendPriority } from './backend-priority.ts';
+import { useClientClass } from './driver/knex-pool.ts';
+import { clientOption } from './driver/pg-client.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
-import { type ConnectClient, createNotificationListener } from './notifications.ts';
+import { createNotificationListener } from './notifications.ts';
 import { announcePresence, type Presence } from './presence.ts';
+import { isPooled, leaveReadOnlyServer, RoutedClient, type RoutedConfig } from './routed-client.ts';
+import { createServerFinder, type ServerFinder } from './server-finder.ts';
 import { assertSession, startupOptions } from './session.ts';
 
-/** Either a URL (`postgres://…`) or its parts. */
+/** Either a URL (`postgres://…`), which may name several hosts, or the parts of one. */
 export type DatabaseAddress =
   | string
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string; readonly password?: string };
@@ -27,8 +31,19 @@ const exactTypes = {
     [20, 1700, 1082, 1114].includes(oid) ? asText : types.getTypeParser(oid, format as 'text'),
 };
 
-const addressParts = (address: DatabaseAddress): PoolConfig =>
-  typeof address === 'string' ? { connectionString: address } : { ...address };
+/** An address whose connections share one search for their server. */
+export type LocatedAddress = DatabaseAddress | ServerFinder;
+export type ConnectionSettings = PoolConfig & RoutedConfig;
+
+/** Call it once for all connections of an address. Throws an Error when it is a URL that can't be parsed. */
+export const locate = (address: LocatedAddress): Exclude<LocatedAddress, string> =>
+  typeof address === 'string' ? createServerFinder(address) : address;
+
+function addressParts(address: LocatedAddress): ConnectionSettings {
+  const located = locate(address);
+  if (!('find' in located)) return { ...located };
+  return { connectionString: located.url, finder: located, Client: clientOption(RoutedClient) };
+}
 
 /**
  * The role that a connection switches to; null keeps the login. `portal_owner` sees every organization and is only for operators'
@@ -36,15 +51,16 @@ const addressParts = (address: DatabaseAddress): PoolConfig =>
  */
 type Role = 'portal_service' | 'portal_owner' | null;
 
-/** Connection settings of node-postgres, for pools and single clients. */
-export function poolConfig(address: DatabaseAddress, role: Role, extra: PoolConfig = {}): PoolConfig {
+/** Connection settings, for pools and `connectClient`. */
+export function poolConfig(address: LocatedAddress, role: Role, extra: PoolConfig = {}): ConnectionSettings {
   return {
     ...addressParts(address),
     types: exactTypes as PoolConfig['types'],
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    options: startupOptions(role),
+    // The login may have a limit by default, for connections through a pooler.
+    options: `${startupOptions(role)}${extra.statement_timeout === undefined ? ' -c statement_timeout=0' : ''}`,
     application_name: 'portal-service',
     ...extra,
   };
@@ -54,8 +70,8 @@ const nothing = () => undefined;
 const silent = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 
 /** Opens a knex pool of at most `max` connections, which connect on first use. A connection with another role or other settings is refused. */
-export function openKnex(address: DatabaseAddress, role: Role, max: number, extra: PoolConfig = {}): Knex {
-  return knexModule({
+export function openKnex(address: LocatedAddress, role: Role, max: number, extra: PoolConfig = {}): Knex {
+  const knex = knexModule({
     client: 'pg',
     connection: poolConfig(address, role, extra) as Knex.PgConnectionConfig,
     pool: {
@@ -63,6 +79,7 @@ export function openKnex(address: DatabaseAddress, role: Role, max: number, extr
       max,
       acquireTimeoutMillis: 10_000,
       afterCreate: (client: Client, done: (error?: unknown) => void) => {
+        leaveReadOnlyServer(client);
         assertSession(client, role).then(
           () => done(),
           (error: unknown) => client.end(() => done(error)),
@@ -72,26 +89,33 @@ export function openKnex(address: DatabaseAddress, role: Role, max: number, extr
     // knex would print to the console in addition to the log; failures are thrown anyway.
     log: silent,
   });
+  useClientClass(knex, RoutedClient);
+  return knex;
 }
 
 /** Opens a connection outside the pools. Rejects when the server can't be reached or refuses it. */
 export const connectClient =
-  (config: PoolConfig): ConnectClient =>
+  (config: ConnectionSettings): (() => Promise<RoutedClient>) =>
   async () => {
-    const client = new Client(config);
+    const client = new RoutedClient(config);
     await client.connect();
     return client;
   };
 
 /** Opens a pool of the service. A connection with another role or other settings is refused. */
-function openPool(address: DatabaseAddress, extra: PoolConfig): Pool {
-  const timeoutMs = extra.statement_timeout === false ? undefined : extra.statement_timeout;
+function openPool(address: LocatedAddress, extra: PoolConfig): Pool {
   const config = poolConfig(address, 'portal_service', extra);
-  const pool = new Pool({ ...config, onConnect: (client) => assertSession(client, 'portal_service', timeoutMs) });
+  // Through a pooler the limit is the login's; one that this side enforces as well needs none.
+  const timeoutFor = (client: ClientBase): number | undefined =>
+    extra.statement_timeout === false || (extra.query_timeout !== undefined && isPooled(client)) ? undefined : extra.statement_timeout;
+  const pool = new Pool({ ...config, onConnect: (client) => assertSession(client, 'portal_service', timeoutFor(client)) });
   // When an idle connection breaks (e.g. the server restarts), the pool replaces it; without a listener the event would end the process.
   pool.on('error', nothing);
-  // A connection that breaks while in use fails its query, and emits the event as well.
-  pool.on('connect', (client) => client.on('error', nothing));
+  pool.on('connect', (client) => {
+    // A connection that breaks while in use fails its query, and emits the event as well.
+    client.on('error', nothing);
+    leaveReadOnlyServer(client);
+  });
   return pool;
 }
 
@@ -99,9 +123,9 @@ function openPool(address: DatabaseAddress, extra: PoolConfig): Pool {
  * The pool for reads. A backend's memory grows with the number of tables it has read; a limited lifetime frees it. Until then idle
  * connections stay open: an idle timeout costs a timer per statement and a new backend after each idle period.
  */
-const openDataPool = (address: DatabaseAddress, size: number, readTimeoutMs: number, stream: () => Socket): Pool =>
+const openDataPool = (address: LocatedAddress, size: number, readTimeoutMs: number, extra: PoolConfig): Pool =>
   openPool(address, {
-    stream,
+    ...extra,
     min: size,
     max: size,
     maxLifetimeSeconds: 600,
@@ -109,6 +133,17 @@ const openDataPool = (address: DatabaseAddress, size: number, readTimeoutMs: num
     // Reads run concurrently: a count that takes a parallel worker takes processor time from the others.
     options: `${startupOptions('portal_service')} -c max_parallel_workers_per_gather=0`,
   });
+
+/** The pools for the records of one server: for reads, and for exports. */
+export const openReadPools = (
+  address: LocatedAddress,
+  sizes: { readonly data: number; readonly exports: number },
+  readTimeoutMs: number,
+  extra: PoolConfig & { readonly stream: () => Socket },
+): Pick<Db, 'data' | 'exports'> => ({
+  data: openDataPool(address, sizes.data, readTimeoutMs, extra),
+  exports: openPool(address, { ...extra, max: sizes.exports, maxLifetimeSeconds: 600 }),
+});
 
 type DbOptions = {
   readonly isEmbedded?: boolean;
@@ -134,22 +169,24 @@ export function openDb(
   { isEmbedded = false, log, presence }: DbOptions = {},
 ): OpenDb {
   const onConnect = presence && ((client: Client) => announcePresence(client, presence));
-  const controlLiveness = monitorDatabaseLiveness(poolConfig(control, 'portal_service'), log, undefined, onConnect);
-  const dataLiveness = data === control ? controlLiveness : monitorDatabaseLiveness(poolConfig(data, 'portal_service'), log);
+  const controlServer = locate(control);
+  const dataServer = data === control ? controlServer : locate(data);
+  const controlLiveness = monitorDatabaseLiveness(poolConfig(controlServer, 'portal_service'), log, undefined, onConnect);
+  const dataLiveness = data === control ? controlLiveness : monitorDatabaseLiveness(poolConfig(dataServer, 'portal_service'), log);
   const maxConnections = { ...defaultSizes, ...sizes };
   const onControl: PoolConfig = { stream: controlLiveness.openSocket };
-  const knex = openKnex(control, 'portal_service', maxConnections.control, onControl);
-  const lookups = openKnex(control, 'portal_service', maxConnections.lookups, onControl);
-  const pool = openDataPool(data, maxConnections.data, readTimeoutMs, dataLiveness.openSocket);
-  const exports = openPool(data, { stream: dataLiveness.openSocket, max: maxConnections.exports, maxLifetimeSeconds: 600 });
+  const knex = openKnex(controlServer, 'portal_service', maxConnections.control, onControl);
+  const lookups = openKnex(controlServer, 'portal_service', maxConnections.lookups, onControl);
+  const { data: pool, exports } = openReadPools(dataServer, maxConnections, readTimeoutMs, { stream: dataLiveness.openSocket });
   if (isEmbedded) exports.on('connect', lowerBackendPriority);
   return {
     control: knex,
     lookups,
     data: pool,
     exports,
+    replicas: [],
     maxConnections,
-    notifications: createNotificationListener(connectClient(poolConfig(control, 'portal_service', onControl)), log),
+    notifications: createNotificationListener(connectClient(poolConfig(controlServer, 'portal_service', onControl)), log),
     isEmbedded,
     announce: controlLiveness.check,
     close: async () => {
@@ -166,7 +203,7 @@ const operatorTimeoutMs = 2_000;
  * Opens the pool for health checks and metrics, which must work while all other pools are busy: two reserved connections that stay open,
  * and short timeouts. A query that times out, such as one to a frozen server, loses its connection.
  */
-export const openOperatorPool = (address: DatabaseAddress): Pool =>
+export const openOperatorPool = (address: LocatedAddress): Pool =>
   openPool(address, {
     max: 2,
     idleTimeoutMillis: 0,

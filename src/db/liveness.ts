@@ -3,9 +3,11 @@
 // probes the server each second. When no response arrives in time, every connection without incoming data is closed; if none
 // received any, new connections fail until a probe succeeds. While the server responds to the probes, statements may take any time.
 import { Socket } from 'node:net';
-import { Client, type ClientConfig, DatabaseError } from 'pg';
+import { type Client, DatabaseError } from 'pg';
 import type { Log } from '../core/log.ts';
 import { startRecurring } from '../core/recurring.ts';
+import { RoutedClient, type RoutedConfig } from './routed-client.ts';
+import { NoSuitableServer } from './server-finder.ts';
 
 export type LivenessMonitor = {
   /** For pg's option `stream`: the socket of one connection, not yet connected. It breaks with UnresponsiveDatabase. */
@@ -27,6 +29,8 @@ class UnresponsiveDatabase extends Error {
 const defaultCheckEveryMs = 1_000;
 /** Counted in checks instead of time, so that a process that was suspended itself doesn't blame the database. */
 const maxUnansweredChecks = 10;
+/** With several hosts in the address: one of them may have taken over. */
+const minUnansweredToMove = 2;
 /** Fewer while unresponsive: a new connection attempt is better than an old one, whose SYN packets are resent at growing intervals. */
 const maxUnansweredChecksWhileUnresponsive = 5;
 const closeTimeoutMs = 1_000;
@@ -49,6 +53,9 @@ function createSocketRegister() {
     mark: (): void => {
       for (const socket of sockets.keys()) sockets.set(socket, socket.bytesRead);
     },
+    breakAll: (): void => {
+      for (const socket of sockets.keys()) socket.destroy(new UnresponsiveDatabase());
+    },
     /** Destroys the sockets that have received nothing since they were marked. Returns whether these were all. */
     breakSilent: (): boolean => {
       const silent = [...sockets].filter(([socket, bytesBefore]) => socket.bytesRead === bytesBefore);
@@ -58,20 +65,28 @@ function createSocketRegister() {
   };
 }
 
-type Probe = { readonly client: Client; readonly socket: Socket; readonly connected: Promise<unknown> };
+/** What a probe asks, and what is called when the server failed to respond or its connection could not be opened. */
+export type ProbeOptions = { readonly ask?: (client: Client) => Promise<unknown>; readonly onFailure?: (error: unknown) => void };
+
+type Probe = { readonly client: RoutedClient; readonly socket: Socket; readonly connected: Promise<unknown> };
 
 /** Runs first on each new probe connection. */
 type OnConnect = (client: Client) => Promise<unknown>;
 
-function openProbe(config: ClientConfig, onConnect: OnConnect): Probe {
+function openProbe(config: RoutedConfig, onConnect: OnConnect): Probe {
   const socket = new Socket();
-  const client = new Client({ ...config, connectionTimeoutMillis: 0, stream: () => socket });
+  const client = new RoutedClient({ ...config, connectionTimeoutMillis: 0, stream: () => socket });
   client.on('error', nothing);
   return { client, socket, connected: client.connect().then(() => onConnect(client)) };
 }
 
-/** Probes on a connection of its own, which it opens again after a failure. Calls `onResponse` whenever the server responded. */
-function createProber(config: ClientConfig, onConnect: OnConnect, onResponse: () => void) {
+type ProberOptions = ProbeOptions & { readonly onResponse: () => void; readonly onUnsuitable: () => void };
+
+/**
+ * Probes on a connection of its own, which it opens again after a failure. Calls `onResponse` whenever the server responded, and
+ * `onUnsuitable` when it isn't what the address asks for.
+ */
+function createProber(config: RoutedConfig, onConnect: OnConnect, { ask, onFailure, onResponse, onUnsuitable }: ProberOptions) {
   let probe: Probe | undefined;
   /** Settles when the server responded or failed. Never rejects. */
   const check = async (): Promise<void> => {
@@ -79,9 +94,12 @@ function createProber(config: ClientConfig, onConnect: OnConnect, onResponse: ()
     const { client, connected } = probe;
     try {
       await connected;
-      await client.query('select');
+      await (ask === undefined ? client.query('select') : ask(client));
+      if (client.server !== undefined) await config.finder?.assertSuitable(client, client.server);
       onResponse();
     } catch (error) {
+      onFailure?.(error);
+      if (error instanceof NoSuitableServer) onUnsuitable();
       probe = undefined;
       void client.end().catch(nothing);
       if (isResponse(error)) onResponse();
@@ -101,35 +119,64 @@ function createProber(config: ClientConfig, onConnect: OnConnect, onResponse: ()
   };
 }
 
+/** Whether the server is unresponsive; changes are logged with the number of its connections. */
+function createState(count: () => number, log: Pick<Log, 'warn'> | undefined) {
+  let unresponsive = false;
+  return {
+    isUnresponsive: (): boolean => unresponsive,
+    set: (value: boolean): void => {
+      if (value === unresponsive) return;
+      unresponsive = value;
+      const message = unresponsive ? 'PostgreSQL is unresponsive: closing its connections' : 'PostgreSQL responds again';
+      log?.warn({ connections: count() }, message);
+    },
+  };
+}
+
+/** The returned function calls `move` when another server of the address is suitable; one search at a time. */
+function createMove({ finder }: RoutedConfig, move: () => void): () => void {
+  let isSearching = false;
+  return () => {
+    if (finder?.hasOthers !== true || isSearching) return;
+    isSearching = true;
+    void finder.findOther().then((found) => {
+      isSearching = false;
+      if (found) move();
+    });
+  };
+}
+
 /** Starts probing the server of `config` every `checkEveryMs`. Sockets from the returned object fail with UnresponsiveDatabase. */
 export function monitorDatabaseLiveness(
-  config: ClientConfig,
+  config: RoutedConfig,
   log?: Pick<Log, 'warn'>,
   checkEveryMs = defaultCheckEveryMs,
   onConnect: OnConnect = async () => undefined,
+  probing: ProbeOptions = {},
 ): LivenessMonitor {
   const sockets = createSocketRegister();
-  let unresponsive = false;
+  const state = createState(() => sockets.count(), log);
   let unanswered = 0;
-  const setUnresponsive = (value: boolean): void => {
-    if (value === unresponsive) return;
-    unresponsive = value;
-    const message = unresponsive ? 'PostgreSQL is unresponsive: closing its connections' : 'PostgreSQL responds again';
-    log?.warn({ connections: sockets.count() }, message);
-  };
-  const prober = createProber(config, onConnect, () => setUnresponsive(false));
+  const onResponse = (): void => state.set(false);
+  const prober = createProber(config, onConnect, { ...probing, onResponse, onUnsuitable: sockets.breakAll });
+  const moveToOther = createMove(config, () => {
+    log?.warn({ connections: sockets.count() }, 'PostgreSQL is unresponsive: moving to another server of its address');
+    sockets.breakAll();
+    prober.breakConnection();
+  });
   const check = (): Promise<void> => {
     unanswered = 0;
     return prober.check();
   };
   const onUnanswered = (): void => {
     unanswered += 1;
-    const limit = unresponsive ? maxUnansweredChecksWhileUnresponsive : maxUnansweredChecks;
+    if (unanswered >= minUnansweredToMove) moveToOther();
+    const limit = state.isUnresponsive() ? maxUnansweredChecksWhileUnresponsive : maxUnansweredChecks;
     // Counting starts halfway, so that bytes that arrived just before the server became unresponsive don't count.
     if (unanswered === Math.floor(limit / 2)) sockets.mark();
     if (unanswered < limit) return;
     // Some connections may still receive data, for example when only those opened earlier were lost.
-    setUnresponsive(sockets.breakSilent());
+    state.set(sockets.breakSilent());
     prober.breakConnection();
   };
   const checking = startRecurring(checkEveryMs, check, nothing, { onBusy: onUnanswered });
@@ -137,7 +184,7 @@ export function monitorDatabaseLiveness(
     openSocket: () => {
       const socket = sockets.open();
       // pg connects it in the same tick; while the server is known to be unresponsive, the attempt fails right after.
-      if (unresponsive) process.nextTick(() => socket.destroy(new UnresponsiveDatabase()));
+      if (state.isUnresponsive()) process.nextTick(() => socket.destroy(new UnresponsiveDatabase()));
       return socket;
     },
     check: checking.tick,

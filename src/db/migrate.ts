@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
-import { type DatabaseAddress, openKnex, poolConfig } from './connect.ts';
+import { type DatabaseAddress, locate, openKnex, poolConfig } from './connect.ts';
 import { appliedRelease, applyFunctions, currentRelease } from './functions.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
 import { type AddressVariable, assertSupportedServer, explainDatabaseError, UnusableDatabase } from './unusable-database.ts';
@@ -77,9 +77,10 @@ export async function assertMigrated(address: DatabaseAddress, variable?: Addres
 
 /** Returns how many migrations ran. Throws UnusableDatabase when the server can't be used (see `assertSupportedServer`). */
 export async function migrate(address: DatabaseAddress, variable?: AddressVariable): Promise<{ applied: number }> {
+  const server = locate(address);
   // A migration may take long, but must not wait for a server that no longer responds.
-  const liveness = monitorDatabaseLiveness(poolConfig(address, null));
-  const knex = openKnex(address, null, 2, { stream: liveness.openSocket });
+  const liveness = monitorDatabaseLiveness(poolConfig(server, null));
+  const knex = openKnex(server, null, 2, { stream: liveness.openSocket });
   try {
     await assertSupportedServer(knex);
     return await knex.transaction(async (guard: Knex.Transaction) => {

@@ -15,9 +15,12 @@ export const violatesConstraint = (error: unknown, constraint: string): boolean 
   return found?.code.startsWith('23') === true && found.constraint === constraint;
 };
 
-/** Transient codes: connection failure, too many connections, disk or memory full, shutdown, timeout, serialization failure, deadlock. */
+/**
+ * Transient codes: connection failure, too many connections, disk or memory full, shutdown, timeout, serialization failure, deadlock, and a
+ * write on a server that has become a standby, whose connection is given up.
+ */
 const transientCodes =
-  /^(08|53|57)|^(25P03|40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EAGAIN|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
+  /^(08|53|57)|^(25006|25P03|40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EAGAIN|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
 const isTransientMessage = (message: string): boolean => isConnectTimeout(message) || isConnectionLost(message);
 
 /** Whether the database is temporarily unavailable, overloaded or full, so that a retry may succeed. */

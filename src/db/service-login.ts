@@ -1,7 +1,8 @@
 // The login with which the service connects. As a plain member of portal_service it can't gain anything by leaving that role (SET ROLE
 // NONE, RESET ROLE): it owns nothing, and without inheritance it has not even the privileges of portal_service.
-import { Client, escapeIdentifier, escapeLiteral, type Pool } from 'pg';
+import { escapeIdentifier, escapeLiteral, type Pool } from 'pg';
 import { connectClient, type DatabaseAddress, poolConfig } from './connect.ts';
+import { RoutedClient } from './routed-client.ts';
 import { sessionSettings } from './session.ts';
 import { explainDatabaseError } from './unusable-database.ts';
 
@@ -13,7 +14,7 @@ const loginLock = 7_205_119_205;
 
 /** The login that an address names. */
 export function loginOf(address: DatabaseAddress): ServiceLogin {
-  const { user = '', password } = new Client(poolConfig(address, null));
+  const { user = '', password } = new RoutedClient(poolConfig(address, null));
   return { user, password };
 }
 

@@ -2,6 +2,7 @@
 import type { Knex } from 'knex';
 import type { Pool, PoolClient } from 'pg';
 import type { TenantCtx } from '../core/ctx.ts';
+import { serviceRole } from './session.ts';
 
 export type Tx = Knex.Transaction;
 
@@ -42,8 +43,9 @@ export async function inDataTransaction<T>(
   let broken: Error | undefined;
   try {
     const asynchronous = commit === 'ordered' ? '; set local synchronous_commit = off' : '';
+    // Behind a pooler another client may have changed the role of the session.
     await client.query(
-      `begin; set local statement_timeout = '15min'; set local idle_in_transaction_session_timeout = '5min'${asynchronous}`,
+      `begin; set local role ${serviceRole}; set local statement_timeout = '15min'; set local idle_in_transaction_session_timeout = '5min'${asynchronous}`,
     );
     const result = await work(client);
     const ended = await client.query('commit');

@@ -1,15 +1,18 @@
 // What keeps the service from using a database, as messages for the operator.
 import type { Knex } from 'knex';
+import { NoSuitableServer } from './server-finder.ts';
 
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase';
+  /** SQLSTATE of a connection that can't be used: requests get 503 meanwhile, and runs wait. */
+  readonly code = '08000';
 }
 
 const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOENT)$/;
 const refusedLogin = /^(28|3D)/;
 
 /** The environment variable with the address of the database. */
-export type AddressVariable = 'DATABASE_URL' | 'MIGRATION_DATABASE_URL';
+export type AddressVariable = 'DATABASE_URL' | 'MIGRATION_DATABASE_URL' | 'WAREHOUSE_URL';
 
 /**
  * Returns an UnusableDatabase with advice for the operator when the error means that the database can't be used at all, else the error
@@ -22,6 +25,12 @@ export function explainDatabaseError(error: unknown, variable: AddressVariable =
       `PostgreSQL at ${variable} can't be reached (${code}). Check host and port; a password with @ / : or # must be percent-encoded in the URL.`,
     );
   }
+  if (error instanceof NoSuitableServer) return new UnusableDatabase(`${variable}: ${message}.`);
+  if (code === '25006')
+    return new UnusableDatabase(
+      `PostgreSQL at ${variable} is read-only: it is a standby, or was made read-only. Name the server that takes writes, or all of them with ` +
+        'target_session_attrs=read-write: docs/scaling.md#several-servers-in-one-address.',
+    );
   if (refusedLogin.test(code)) return new UnusableDatabase(`PostgreSQL at ${variable} rejected the login: ${message}`);
   if (code === '08P01' && message.includes('startup parameter'))
     return new UnusableDatabase(

@@ -12,6 +12,6 @@ export {
   storeAttachment,
 } from './enqueue.ts';
 export { layoutMail, type MailContent, withSmallPrint } from './layout.ts';
-export { markUnsentUnknown } from './outgoing-mails.store.ts';
+export { discardUnknownMail, markUnsentUnknown, sendUnknownMail } from './outgoing-mails.store.ts';
 export { countRowsThatFit, type RecordTable } from './record-table.ts';
 export { startMailSender } from './sender.ts';

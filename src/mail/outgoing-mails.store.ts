@@ -1,6 +1,7 @@
 // The only writer of `outgoing_mails` and `mail_attachments`. A mail moves queued → sending → sent, failed or unknown, or back to queued. A
 // sender holds a lease on the mail and can't update the row once it has lost the lease.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import { recordServerTimeline } from '../db/server-timeline.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 
 export const mailChannel = 'outgoing_mails';
@@ -105,9 +106,19 @@ const updateLeased = (
 export const renewMailLease = (ctx: Pick<Ctx, 'db'>, claim: MailClaim, leaseMs: number): Promise<boolean> =>
   updateLeased(ctx, claim, ['sending'], (tx) => ({ lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) }));
 
-/** False when the lease was lost: another sender may have claimed the mail, so this one must not send it. */
+/**
+ * False when the lease was lost, or when the database server failed over: another sender may have sent the mail, so this one must not send
+ * it.
+ */
 export const markDataStarted = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<boolean> =>
-  updateLeased(ctx, claim, ['sending'], (tx) => ({ data_begun_at: tx.raw('clock_timestamp()') }));
+  inTransaction({ db: ctx.db, organizationId: claim.organizationId }, async (tx) => {
+    await recordServerTimeline(tx);
+    return (
+      (await leasedRow(tx, claim)
+        .where({ status: 'sending' })
+        .update({ data_begun_at: tx.raw('clock_timestamp()') })) === 1
+    );
+  });
 
 const withoutLease = { data_begun_at: null, lease_id: null, lease_until: null };
 
@@ -139,11 +150,32 @@ export const releaseClaim = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<bo
 
 /**
  * After a restore from a backup: mails that were unsent in the backup may have been sent after it, so they are marked `unknown` instead of
- * being sent again. Returns how many.
+ * being sent again. Their bodies stay, so that a person can send them. Returns how many.
  */
 export const markUnsentUnknown = (tx: Tx, organizationId: string, before: Date): Promise<number> =>
   tx('outgoing_mails')
     .where('organization_id', organizationId)
     .whereIn('status', ['queued', 'sending'])
     .where('created_at', '<=', before)
-    .update({ status: 'unknown', body: null, last_error: 'The database was restored from a backup: the mail may have been sent before' });
+    .update({ status: 'unknown', last_error: 'The database was restored from a backup: the mail may have been sent before' });
+
+const undecided = (tx: Tx, organizationId: string, id: string) =>
+  tx('outgoing_mails').where({ organization_id: organizationId, id, status: 'unknown' }).whereNotNull('body');
+
+/** Deletes the body of an `unknown` mail, so that it can't be sent any more. False when there is no such mail. */
+export const discardUnknownMail = async (tx: Tx, organizationId: string, id: string): Promise<boolean> =>
+  (await undecided(tx, organizationId, id).update({ body: null })) === 1;
+
+/** Queues a mail again that is `unknown` and still has its body, under the same Message-ID. False when there is no such mail. */
+export async function sendUnknownMail(tx: Tx, organizationId: string, id: string): Promise<boolean> {
+  const queued = await undecided(tx, organizationId, id).update({
+    ...withoutLease,
+    status: 'queued',
+    attempts: 0,
+    last_error: null,
+    next_attempt_at: tx.raw('clock_timestamp()'),
+    timeline: tx.raw('server_timeline()'),
+  });
+  await tx.raw(`notify ${mailChannel}`);
+  return queued === 1;
+}

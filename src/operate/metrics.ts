@@ -6,6 +6,11 @@ import type { OnServed } from '../http/served.ts';
 import type { DatabaseStat } from './database-stats.ts';
 
 export type PoolStats = { readonly size: number; readonly used: number; readonly idle: number; readonly waiting: number };
+type ReplicaStats = {
+  readonly isInUse: boolean;
+  readonly lagSeconds: number | undefined;
+  readonly fallbacks: Readonly<Record<string, number>>;
+};
 type Count = { readonly running: number; readonly waiting: number };
 
 /** Where the values come from; each function is called at every scrape. */
@@ -14,6 +19,9 @@ export type MetricSources = {
   readonly pools: () => Readonly<Record<string, PoolStats>>;
   readonly caches: () => Readonly<Record<string, Readonly<HitCounter>>>;
   readonly queues: () => Readonly<Record<string, Count>>;
+  /** Reads of records by the server that answered; empty without replicas. */
+  readonly reads: () => Readonly<Record<string, number>>;
+  readonly replicas: () => Readonly<Record<string, ReplicaStats>>;
   readonly sinceTickSeconds: () => number;
   readonly databaseStats: () => Promise<readonly DatabaseStat[] | undefined>;
 };
@@ -39,6 +47,26 @@ function registerGauge(registers: Registry[], name: string, help: string, labelN
     collect() {
       this.reset();
       for (const [labels, value] of rows()) this.set(labels, value);
+    },
+  });
+}
+
+/** As `registerGauge`, for values that only grow. */
+function registerCounter(
+  registers: Registry[],
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  rows: () => readonly Row[],
+): void {
+  new Counter({
+    name,
+    help,
+    labelNames,
+    registers,
+    collect() {
+      this.reset();
+      for (const [labels, value] of rows()) this.inc(labels, value);
     },
   });
 }
@@ -71,19 +99,27 @@ function registerProcessMetrics(registers: Registry[], { version, pools, caches,
   registerGauge(registers, 'portal_scheduler_tick_age_seconds', 'Seconds since the scheduler last completed a tick.', [], () => [
     [{}, sinceTickSeconds()],
   ]);
-  new Counter({
-    name: 'portal_cache_requests_total',
-    help: 'Cache lookups, by result.',
-    labelNames: ['cache', 'result'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [cache, { hits, misses }] of Object.entries(caches())) {
-        this.inc({ cache, result: 'hit' }, hits);
-        this.inc({ cache, result: 'miss' }, misses);
-      }
-    },
-  });
+  registerCounter(registers, 'portal_cache_requests_total', 'Cache lookups, by result.', ['cache', 'result'], () =>
+    rowsOf('cache', caches(), ({ hits, misses }) => [
+      [{ result: 'hit' }, hits],
+      [{ result: 'miss' }, misses],
+    ]),
+  );
+}
+
+function registerReplicaMetrics(registers: Registry[], { reads, replicas }: MetricSources): void {
+  registerCounter(registers, 'portal_reads_total', 'Reads of records, by the server that answered.', ['server'], () =>
+    rowsOf('server', reads(), (count) => [[{}, count]]),
+  );
+  registerCounter(registers, 'portal_replica_fallbacks_total', 'Reads repeated on the primary, by reason.', ['replica', 'reason'], () =>
+    rowsOf('replica', replicas(), ({ fallbacks }) => Object.entries(fallbacks).map(([reason, count]): Row => [{ reason }, count])),
+  );
+  registerGauge(registers, 'portal_replica_in_use', 'Whether the replica responds; it is left out otherwise.', ['replica'], () =>
+    rowsOf('replica', replicas(), ({ isInUse }) => [[{}, isInUse ? 1 : 0]]),
+  );
+  registerGauge(registers, 'portal_replica_lag_seconds', 'Age of the oldest write that the replica lacks.', ['replica'], () =>
+    rowsOf('replica', replicas(), ({ lagSeconds }) => (lagSeconds === undefined ? [] : [[{}, lagSeconds]])),
+  );
 }
 
 /**
@@ -108,6 +144,7 @@ const databaseMetrics: Readonly<Record<string, readonly [name: string, help: str
     ['waiting', 'failed', 'unapplied', 'off'],
   ],
   pay_write_back_oldest_seconds: ['portal_pay_write_back_oldest_seconds', 'Age of the oldest of them in seconds.', 'state'],
+  unknown_mails: ['portal_unknown_mails', 'Mails that may have been sent before a failover or restore, until a person decides.', null],
   agent_answers: ['portal_agent_answers', 'Messages that agents are currently answering.', null],
   syncs_behind: ['portal_syncs_behind', 'Syncs that are late by more than the number of seconds in the label.', 'seconds'],
   sync_lag_seconds: ['portal_sync_lag_seconds', 'Delay of the twenty most delayed syncs in seconds, by id.', 'sync_config'],
@@ -147,6 +184,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     registers,
   });
   registerProcessMetrics(registers, sources);
+  registerReplicaMetrics(registers, sources);
   let stats: readonly DatabaseStat[] | undefined;
   registerDatabaseMetrics(registers, () => stats);
   return {

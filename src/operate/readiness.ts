@@ -3,6 +3,7 @@
 import type { Pool } from 'pg';
 import { createCache } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
+import type { Replica } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
 import type { Readiness } from '../http/health.ts';
 
@@ -11,6 +12,8 @@ export type ReadinessOptions = {
   readonly control: Pick<Pool, 'query'>;
   /** The database of the records, if it is a different one. */
   readonly warehouse: Pick<Pool, 'query'> | undefined;
+  /** The read replicas. */
+  readonly replicas: readonly Pick<Replica, 'isInUse'>[];
   /** Compares the migrations applied to a database with this code. */
   readonly migrationStatus: (applied: readonly string[]) => 'behind' | 'level' | 'ahead';
   /** Milliseconds since the scheduler last completed a tick. */
@@ -28,6 +31,7 @@ const maxSinceTickMs = 180_000;
 const ok = 'ok';
 /** Not a failure: each migration leaves what the previous version needs, so during a deployment both versions serve. */
 const ahead = 'ahead of this version';
+const readOnly = 'is read-only';
 const statusTexts = { behind: 'behind this version', level: ok, ahead };
 
 /** The returned function never rejects. */
@@ -43,21 +47,28 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
       return "can't be reached";
     }
   };
+  /** A server that takes no writes is not the primary: a standby, or a primary that is being replaced. */
+  const serverState = async (pool: Pick<Pool, 'query'>): Promise<string> => {
+    const { rows } = await pool.query<{ readOnly: boolean }>(`select current_setting('transaction_read_only')::boolean as "readOnly"`);
+    return rows[0]?.readOnly === true ? readOnly : ok;
+  };
   const migrationState = async (): Promise<string> => {
     const { rows } = await control.query<{ name: string }>('select name from public.knex_migrations');
     return statusTexts[parts.migrationStatus(rows.map(({ name }) => name))];
   };
   const queryDatabase = async (): Promise<Record<string, string>> => {
-    const [migrations, records] = await Promise.all([
-      reach('database', migrationState),
-      warehouse === undefined ? ok : reach('warehouse', () => warehouse.query('select 1').then(() => ok)),
+    const [database, records, migrations] = await Promise.all([
+      reach('database', () => serverState(control)),
+      warehouse === undefined ? ok : reach('warehouse', () => serverState(warehouse)),
+      migrationState().catch(() => 'unknown'),
     ]);
-    const reached = migrations !== "can't be reached";
-    return {
-      database: reached ? ok : migrations,
-      migrations: reached ? migrations : 'unknown',
-      ...(warehouse !== undefined && { warehouse: records }),
-    };
+    return { database, migrations, ...(warehouse !== undefined && { warehouse: records }) };
+  };
+  /** Not a failure: without its replicas, the process reads from the primary. */
+  const replicaState = (): Record<string, string> => {
+    const { length } = parts.replicas;
+    const inUse = parts.replicas.filter((replica) => replica.isInUse()).length;
+    return length === 0 ? {} : { replicas: inUse === length ? ok : `${inUse} of ${length} in use` };
   };
   return async () => {
     // Report the shutdown at once, without waiting for the database.
@@ -67,6 +78,7 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
       ...(await cache.load('', queryDatabase)),
       scheduler: parts.sinceTickMs() <= maxSinceTickMs ? ok : 'does not tick',
     };
-    return { ready: Object.values(checks).every((state) => state === ok || state === ahead), checks };
+    const ready = Object.values(checks).every((state) => state === ok || state === ahead);
+    return { ready, checks: { ...checks, ...replicaState() } };
   };
 }

@@ -6,12 +6,13 @@ import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
 import type { Semaphore } from '../core/semaphore.ts';
 import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { createExportState } from './export/export-state.ts';
-import { createLargeReadQueues, createReadQueue, createSavedQueryQueue } from './load/admission.ts';
+import { createLargeReadQueues, createReadQueue, createReplicaQueue, createSavedQueryQueue } from './load/admission.ts';
 import { createAnchorCache } from './read/anchors.ts';
 import { beingUpgraded } from './read/failures.ts';
 import { createLargeReads } from './read/large-reads.ts';
 import { scanLimitWithoutTotal } from './read/ranges.ts';
 import type { Reader } from './read/reader.ts';
+import { createReplicaReads, type ReplicaReads } from './read/replica-servers.ts';
 import { createStatementRunner } from './read/statements.ts';
 import { createTotalCache } from './read/totals.ts';
 import { createRecordReader, type RecordReader, type RecordSources } from './records/records.ts';
@@ -26,6 +27,7 @@ export type Engine = ReadEngine &
     readonly records: RecordReader;
     readonly tools: RecordTools;
     readonly cacheCounters: CacheCounters;
+    readonly replicas: ReplicaReads | undefined;
   };
 
 /** The caches whose hits are counted. */
@@ -66,6 +68,8 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
   const cacheCounters = Object.fromEntries(cacheNames.map((name) => [name, createHitCounter()])) as CacheCounters;
   const { largeReads, largeStatements } = createLargeReadQueues(settings);
   const lookups = { maxBytes: cacheBytes.lookups, ttl: { clock, ms: cacheTtlMs } };
+  const statements = createStatementRunner(ctx.db.data, reads, cacheBytes.statements, undefined, cacheCounters.statements);
+  const replicas = createReplicaReads(ctx.db.replicas, statements, () => createReplicaQueue(ctx), cacheBytes.lookups);
   const shared: Omit<Reader, 'organizationId'> = {
     db: ctx.db,
     clock,
@@ -80,10 +84,11 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     largeStatements,
     timeoutMs: settings.readTimeoutMs,
     updateSchema: createSchemaUpdates(ctx),
-    statements: createStatementRunner(ctx.db.data, reads, cacheBytes.statements, undefined, cacheCounters.statements),
+    statements,
+    replicas,
   };
   const sources: RecordSources & ToolSources = {
-    exports: createExportState(ctx, reads),
+    exports: createExportState(ctx, [reads, ...(replicas?.servers ?? []).map(({ queue }) => queue)]),
     savedQueries: createSavedQueryQueue(ctx),
     readerOf: (organizationId) => ({ ...shared, organizationId }),
     versions: createCache({ ...lookups, counter: cacheCounters.versions }),
@@ -95,6 +100,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     records: createRecordReader(sources),
     tools: createRecordTools(sources),
     cacheCounters,
+    replicas,
   };
   return engine as Engine;
 }
@@ -117,13 +123,44 @@ export function closeQueues(ctx: Reading): void {
 }
 
 type QueueStats = { readonly running: number; readonly waiting: number };
+export type ReplicaStats = {
+  readonly isInUse: boolean;
+  /** Undefined while it is left out. */
+  readonly lagSeconds: number | undefined;
+  /** Reads that the primary answered instead, by reason. */
+  readonly fallbacks: Readonly<Record<string, number>>;
+};
 export type PublicMetrics = {
   readonly caches: Readonly<Record<string, Readonly<HitCounter>>>;
   readonly queues: Readonly<Record<string, QueueStats>>;
+  /** Reads of records by the server that answered, `primary` or the number of a replica; empty without replicas. */
+  readonly reads: Readonly<Record<string, number>>;
+  /** By number. */
+  readonly replicas: Readonly<Record<string, ReplicaStats>>;
 };
 
-/** Hits and misses of each cache, and the current length of each queue. */
+/** Hits and misses of each cache, the current length of each queue, and which server answers reads. */
 export function publicMetrics(ctx: Reading): PublicMetrics {
-  const { cacheCounters, exports, savedQueries, reads } = engineOf(ctx);
-  return { caches: cacheCounters, queues: { reads: reads.stats(), exports: exports.queue.stats(), free_reads: savedQueries.stats() } };
+  const { cacheCounters, exports, savedQueries, reads, replicas } = engineOf(ctx);
+  const servers = replicas?.servers ?? [];
+  const readQueues = [reads, ...servers.map(({ queue }) => queue)].map((queue) => queue.stats());
+  const sum = (part: keyof QueueStats): number => readQueues.reduce((total, stats) => total + stats[part], 0);
+  return {
+    caches: cacheCounters,
+    queues: {
+      reads: { running: sum('running'), waiting: sum('waiting') },
+      exports: exports.queue.stats(),
+      free_reads: savedQueries.stats(),
+    },
+    reads: {
+      ...(replicas !== undefined && { primary: replicas.answeredByPrimary }),
+      ...Object.fromEntries(servers.map(({ replica, counts }) => [replica.name, counts.answered])),
+    },
+    replicas: Object.fromEntries(
+      servers.map(({ replica, counts: { answered: _, ...fallbacks } }) => [
+        replica.name,
+        { isInUse: replica.isInUse(), lagSeconds: replica.lagSeconds(), fallbacks },
+      ]),
+    ),
+  };
 }

@@ -210,7 +210,9 @@ async function resumePublishing(run: Run): Promise<void> {
   const state = await inDataTransaction(ctx.db.data, (client) =>
     takeOverRunState(client, tenantSchema(ctx.organizationId), lease.runId, lease.epoch),
   );
-  if (state === undefined) throw new RunFailed('STAGING_LOST', 'The data that the run had read is no longer staged', 'Run the sync again.');
+  // The warehouse may have lost what was staged while the queue, on another server, kept the move to `publishing`.
+  const isLost = state === undefined || (state.outcome === null && state.plan.flush === 'pending');
+  if (isLost) throw new RunFailed('STAGING_LOST', 'The data that the run had read is no longer staged', 'Run the sync again.');
   await publishAndFinish(run, state);
 }
 

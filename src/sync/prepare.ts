@@ -168,6 +168,7 @@ async function startRun(
     plan: {
       ...withComparedTable(planRun(ctx, { ...request, columns, isFilledAgain }, { ...before, highWater }), rewrites, before),
       provesPages: true,
+      flush: 'pending',
       today,
       stale: { ...empty, ...unreadable },
     },

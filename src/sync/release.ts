@@ -18,7 +18,7 @@ export const revokeLeases = (tx: Tx, organizationId: string) =>
   tx('sync_runs')
     .where('organization_id', organizationId)
     .update({
-      lease_epoch: tx.raw('lease_epoch + 1'),
+      lease_epoch: tx.raw('next_lease_epoch(lease_epoch)'),
       lease_owner: null,
       lease_until: tx.raw("case when status in ('running', 'publishing') then clock_timestamp() - interval '1 millisecond' end"),
       wake_at: tx.raw("case when status = 'waiting' then clock_timestamp() end"),
@@ -52,7 +52,7 @@ const takeLease = (ctx: TenantCtx, runId: string): Promise<Lease | undefined> =>
       .whereIn('status', ['running', 'waiting', 'publishing'])
       .update({
         status: tx.raw("case when status = 'waiting' then 'running' else status end"),
-        lease_epoch: tx.raw('lease_epoch + 1'),
+        lease_epoch: tx.raw('next_lease_epoch(lease_epoch)'),
         lease_owner: 'operator',
         lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [operatorLeaseSeconds]),
         wake_at: null,

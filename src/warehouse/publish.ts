@@ -5,7 +5,7 @@ import { systemColumns } from './columns.ts';
 import { settleDeletions } from './deletion-proposals.ts';
 import type { DeletionRules } from './deletions.ts';
 import { insertNew, noContentHash, publishedColumns, updateChanged } from './merge-rows.ts';
-import { createEpoch, type ShownColumns } from './record-state.ts';
+import { type FormerEpoch, type Lineage, lineageOn, newLineage, type ShownColumns, timelineSql } from './record-state.ts';
 import { writeRollingRead } from './rolling-reads.ts';
 import { LostLease, type PublishOutcome, type RunState, usesFreshTable } from './run-state-row.ts';
 import { writeStaleFields } from './stale-fields.ts';
@@ -17,7 +17,17 @@ export type PublishRules = DeletionRules & {
   readonly settleMs: number;
 };
 
-type Current = { generation: string; row_count: string; active_table: string | null; shown_columns: ShownColumns | null };
+type Current = {
+  generation: string;
+  row_count: string;
+  active_table: string | null;
+  shown_columns: ShownColumns | null;
+  epoch: string | null;
+  timeline: string | null;
+  former_epochs: readonly FormerEpoch[];
+  /** The timeline of the server that this transaction is on. */
+  here: string;
+};
 type Changed = { inserted: number; updated: number; unchanged: number; deleted: number; held: number; proposalId: string | null };
 type PublishContext = {
   readonly client: PoolClient;
@@ -29,7 +39,8 @@ type PublishContext = {
 
 async function lockRun(client: PoolClient, schema: string, state: RunState): Promise<Current> {
   const { rows } = await client.query<Current>(
-    `select generation, row_count, active_table, shown_columns from ${schema}.record_state where record_type = $1 for update`,
+    `select generation, row_count, active_table, shown_columns, epoch, timeline, former_epochs, ${timelineSql} as here
+     from ${schema}.record_state where record_type = $1 for update`,
     [state.recordType],
   );
   const owned = await client.query(
@@ -159,11 +170,7 @@ async function swapIn(work: PublishContext, current: Current): Promise<Changed &
     state.recordType,
   ]);
   if (old !== null) await client.query(`insert into ${schema}.retired_tables (table_name) values ($1) on conflict do nothing`, [old]);
-  await client.query(`update ${schema}.record_state set active_table = $2, epoch = $3 where record_type = $1`, [
-    state.recordType,
-    state.targetTable,
-    createEpoch(),
-  ]);
+  await client.query(`update ${schema}.record_state set active_table = $2 where record_type = $1`, [state.recordType, state.targetTable]);
   return { ...read, ...carried, rowCount: Number(counted.rows[0]?.count ?? 0) };
 }
 
@@ -181,14 +188,24 @@ async function closeRejections({ client, schema, state }: PublishContext, table:
   return Number(rows[0]?.count ?? 0);
 }
 
+type Published = { readonly generation: string; readonly rowCount: number; readonly lineage: Lineage };
+
+/** Unchanged while nothing is published, so that tags stay valid after a switchover. */
+function lineageAfter(current: Current, isFresh: boolean, hasChanges: boolean): Lineage {
+  const { epoch, timeline, former_epochs: formerEpochs, generation, here } = current;
+  if (isFresh) return newLineage(here);
+  const lineage = { epoch, timeline, formerEpochs };
+  return hasChanges || timeline === null ? lineageOn(here, lineage, generation) : lineage;
+}
+
 /**
  * After a complete read the high-water mark follows the ERP's clock; after an incremental one, the modification times that were read. An
  * incremental run never moves it back. It always stays `settleMs` behind the ERP's clock, for changes that were not visible yet.
  */
-async function writeState({ client, schema, state, rules }: PublishContext, generation: string, rowCount: number): Promise<void> {
+async function writeState({ client, schema, state, rules }: PublishContext, { generation, rowCount, lineage }: Published): Promise<void> {
   const { mode, maxModified, scanned, today } = state.plan;
   await client.query(
-    `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4,
+    `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4, epoch = $11, timeline = $12, former_epochs = $13,
        high_water = case when $6 then $5::timestamptz - make_interval(secs => $8)
          else greatest(high_water, least($7::timestamptz, $5::timestamptz - make_interval(secs => $8))) end,
        reconciled_at = case when $6 or $9 then $5::timestamptz else reconciled_at end,
@@ -207,6 +224,9 @@ async function writeState({ client, schema, state, rules }: PublishContext, gene
       rules.settleMs / 1000,
       scanned,
       today,
+      lineage.epoch,
+      lineage.timeline,
+      JSON.stringify(lineage.formerEpochs),
     ],
   );
   await writeRollingRead(client, schema, state);
@@ -240,7 +260,7 @@ export async function publishRun(
   const hasChanges = fresh || inserted + updated + deleted > 0;
   const generation = hasChanges ? next : current.generation;
   const stale = await writeStaleFields(client, schema, state, fresh ? state.targetTable : (current.active_table ?? ''));
-  await writeState(work, generation, rowCount);
+  await writeState(work, { generation, rowCount, lineage: lineageAfter(current, fresh, hasChanges) });
   if (state.plan.mode === 'full') {
     await client.query(
       `update ${schema}.record_columns set state = 'live' where record_type = $1 and state in ('loading', 'returned') and column_name = any($2)`,

@@ -36,7 +36,7 @@ export type RecordState = {
   /** Grows by one with each publish that changed something; 0 before the first. A decimal string: it may pass 2^53. */
   readonly generation: string;
   readonly rowCount: number;
-  /** Random; a new one whenever the table is created or swapped. Null before the first publish. */
+  /** Random; a new one whenever the table is created or swapped, and with the first publish on a new timeline. Null before the first publish. */
   readonly epoch: string | null;
   readonly activeTable: string | null;
   /** High-water mark of incremental reads, RFC 3339 UTC. */
@@ -119,22 +119,54 @@ export async function mergeShownColumns(
 }
 
 /** Random, so that it matches no other table, no other state of the same table, and can't be guessed. */
-export const createEpoch = (): string => randomBytes(12).toString('hex');
+const createEpoch = (): string => randomBytes(12).toString('hex');
+
+/**
+ * SQL for the server and its timeline, which a promotion or a restore to a point in time changes: from then on the server may lack commits
+ * of the timeline before. It shows a new timeline at once; pg_control_checkpoint() shows it after the next checkpoint. Fails on a standby.
+ */
+export const timelineSql = `(select system_identifier from pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
+
+/** An epoch of an earlier timeline. `until`: the last generation of it that the next timeline has. */
+export type FormerEpoch = { readonly epoch: string; readonly until: string };
+
+/** What identifies the data of a generation: the same epoch and generation never name two different states. */
+export type Lineage = {
+  readonly epoch: string | null;
+  readonly timeline: string | null;
+  readonly formerEpochs: readonly FormerEpoch[];
+};
+
+/** Older change tokens have usually expired with their tombstones. */
+const maxFormerEpochs = 100;
+
+/** A table that is created, swapped or restored has no earlier state in common with another one. */
+export const newLineage = (timeline: string): Lineage => ({ epoch: createEpoch(), timeline, formerEpochs: [] });
+
+/**
+ * The lineage with which the generation after `generation` is published on the timeline `here`. On another timeline than the last one it has
+ * a new epoch, because a lost publish may have used the same generation; the former epoch stays valid up to `generation`.
+ */
+export function lineageOn(here: string, { epoch, timeline, formerEpochs }: Lineage, generation: string): Lineage {
+  if (timeline === null || timeline === here || epoch === null) return { epoch, timeline: here, formerEpochs };
+  const former = [...formerEpochs, { epoch, until: generation }].slice(-maxFormerEpochs);
+  return { epoch: createEpoch(), timeline: here, formerEpochs: former };
+}
 
 /**
  * Gives each active table a new epoch and clears the time of its last scan. Returns the number of record types. The caller
  * provides the transaction.
  */
 export async function replaceEpochs(client: Pick<PoolClient, 'query'>, schema: string): Promise<number> {
-  const { rows } = await client.query<{ record_type: string }>(
-    `select record_type from ${schema}.record_state order by record_type for update`,
+  const { rows } = await client.query<{ record_type: string; here: string }>(
+    `select record_type, ${timelineSql} as here from ${schema}.record_state order by record_type for update`,
   );
   // Created here rather than by an SQL function: Citus does not accept volatile functions in an UPDATE.
-  for (const { record_type: recordType } of rows)
+  for (const { record_type: recordType, here } of rows)
     await client.query(
-      `update ${schema}.record_state set epoch = case when epoch is not null then $2 end, reconciled_at = null, scanned_on = null
-       where record_type = $1`,
-      [recordType, createEpoch()],
+      `update ${schema}.record_state set epoch = case when epoch is not null then $2 end, timeline = $3, former_epochs = '[]',
+         reconciled_at = null, scanned_on = null where record_type = $1`,
+      [recordType, createEpoch(), here],
     );
   return rows.length;
 }

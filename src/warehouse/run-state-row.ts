@@ -55,6 +55,8 @@ export type RunPlan = {
   readonly ended: boolean;
   /** A page is staged only after its lines were compared with the ERP's totals; absent in runs that an older version began. */
   readonly provesPages?: true;
+  /** Whether everything that is staged is on disk, see `flushStaged`; absent in runs that an older version began. */
+  readonly flush?: 'pending' | 'done';
   /** Facts for the proof, by check. */
   readonly facts: Readonly<Record<string, Readonly<Record<string, number | string | boolean | readonly string[] | null>>>>;
 };

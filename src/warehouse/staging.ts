@@ -149,7 +149,7 @@ export async function stagePage(
   generation: string,
 ): Promise<RunState> {
   const { absent = [], plan: found } = page;
-  const plan = { ...state.plan, ...found };
+  const plan = { ...state.plan, ...found, ...(state.plan.flush === 'done' && { flush: 'pending' as const }) };
   const next: RunState = {
     ...state,
     plan,
@@ -190,7 +190,8 @@ export async function stagePage(
  */
 export async function flushStaged(client: PoolClient, schema: string, state: RunState): Promise<void> {
   const { rowCount } = await client.query(
-    `update ${schema}.run_state set updated_at = now() where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
+    `update ${schema}.run_state set plan = plan || '{"flush": "done"}', updated_at = now()
+     where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
     [state.runId, state.leaseEpoch, state.page],
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds the run, or some of its staged pages were lost');

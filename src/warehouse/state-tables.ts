@@ -9,6 +9,10 @@ create table if not exists record_state (
   generation bigint not null default 0,
   row_count bigint not null default 0,
   epoch text,
+  -- The server and its timeline on which generations were last published; a promotion makes a new timeline. Null until the first publish.
+  timeline text,
+  -- Epochs of earlier timelines, oldest first, each with the last generation that the next timeline has of it: [{"epoch", "until"}].
+  former_epochs jsonb not null default '[]',
   active_table text,
   next_table integer not null default 1,
   high_water timestamptz,

@@ -44,9 +44,10 @@ export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   });
 }
 
-/** Tables added after the first version of this service; when one is missing, an older version created the schema.
- * A new column alone isn't noticed: add a table or another check. */
+/** Tables added after the first version of this service; when one is missing, an older version created the schema. */
 const laterTables = ['staged_unchanged', 'pruned_tombstones', 'rolling_reads', 'absent_records'];
+/** The same for a column of record_state: name the one that was added last. */
+const laterColumn = 'former_epochs';
 
 /**
  * Upgrades a schema that an older version of this service created. Rejects with 55P03 when its tables stay locked for 5 s, and with
@@ -55,8 +56,9 @@ const laterTables = ['staged_unchanged', 'pruned_tombstones', 'rolling_reads', '
 export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
   const schema = tenantSchema(organizationId);
   const { rows } = await ctx.db.data.query<{ old: boolean }>(
-    'select to_regclass($1) is not null and exists (select from unnest($2::text[]) as t(name) where to_regclass(name) is null) as old',
-    [`${schema}.record_state`, laterTables.map((table) => `${schema}.${table}`)],
+    `select to_regclass($1) is not null and (exists (select from unnest($2::text[]) as t(name) where to_regclass(name) is null)
+       or not exists (select from pg_attribute where attrelid = to_regclass($1) and attname = $3)) as old`,
+    [`${schema}.record_state`, laterTables.map((table) => `${schema}.${table}`), laterColumn],
   );
   if (rows[0]?.old !== true) return;
   await ctx.db.control.transaction(async (tx) => {
@@ -64,7 +66,8 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
     await tx.raw(
       `alter table ${schema}.record_state add column if not exists reconciled_at timestamptz, add column if not exists compared_at timestamptz, add column if not exists erp_fields jsonb,
          add column if not exists scanned_on date, add column if not exists shown_columns jsonb,
-         add column if not exists stale_fields jsonb not null default '{}', add column if not exists accepted_fields jsonb not null default '{}'`,
+         add column if not exists stale_fields jsonb not null default '{}', add column if not exists accepted_fields jsonb not null default '{}',
+         add column if not exists timeline text, add column if not exists former_epochs jsonb not null default '[]'`,
     );
     await tx.raw(
       `alter table ${schema}.record_columns drop constraint if exists record_columns_state_check,
@@ -90,8 +93,9 @@ export async function listOutdatedOrganizations(ctx: Pick<Ctx, 'db'>): Promise<s
   const { rows } = await ctx.db.data.query<{ id: string }>(
     `select substr(n.nspname, 4)::uuid::text as id from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p')
      where n.nspname ~ '^wh_[0-9a-f]{32}$' and c.relname = any($1::text[]) group by n.nspname
-     having bool_or(c.relname = 'record_state') and count(*) < cardinality($1::text[]) order by 1`,
-    [['record_state', ...laterTables]],
+     having bool_or(c.relname = 'record_state') and (count(*) < cardinality($1::text[])
+       or bool_or(c.relname = 'record_state' and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = $2))) order by 1`,
+    [['record_state', ...laterTables], laterColumn],
   );
   return rows.map(({ id }) => id);
 }

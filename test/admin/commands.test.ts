@@ -180,7 +180,7 @@ describe('rotate-encryption-key', () => {
     const account = { ...sealSecrets(tenant, id, { secretKey: 'sk', webhookSecret: 'ws' }), id, provider: 'stripe' };
     await inTransaction(tenant, (tx) => tx('pay_accounts').insert({ ...account, organization_id: organizationId }));
     const amount = { amountMinor: 1n, currency: 'GBP' };
-    const addresses = { successUrl: 'https://a.test', cancelUrl: 'https://a.test', expiresAt: new Date('2100-01-01') };
+    const addresses = { successUrl: 'https://a.test', cancelUrl: 'https://a.test', expiresAt: new Date('2100-01-01'), record: null };
     const provider = await sandbox.create(tenant, { id, secrets: {}, publicUrl: 'https://b.test' });
     const order = { checkoutId: createId(), paymentId: createId(), amount, title: 'x', items: [], ...addresses };
     await provider.createCheckout(order, new AbortController().signal);

@@ -308,7 +308,8 @@ describe('finish-restore', () => {
     const { json } = await backup.operator.run('finish-restore');
     expect(json).toMatchObject({ organizations: [{ runs: { released: 1, cancelled: 0, queued: 1 } }] });
     const lease = await claimRun(backup.ctx, 'test', 60_000);
-    expect(lease).toMatchObject({ runId: found?.id, epoch: Number(found?.lease_epoch) + 2 });
+    expect(lease?.runId).toBe(found?.id);
+    expect(lease?.epoch).toBeGreaterThan(Number(found?.lease_epoch) + 1);
     if (lease !== undefined) await workOnRun(backup.ctx, lease, noSignal, () => Promise.reject(new Error('the ERP was asked')));
     const runs = await inBackup((tx) =>
       tx('sync_runs').whereIn('status', ['queued', 'succeeded']).orderBy('queued_at', 'desc').limit(2).select('mode', 'status', 'counts'),

@@ -79,6 +79,7 @@ const checkOut = (currency = 'GBP') => {
       successUrl: `${shopUrl}/paid?order=1&x=2`,
       cancelUrl: `${shopUrl}/basket`,
       expiresAt: new Date(clock.now().getTime() + 30 * 60_000),
+      record: null,
     },
     never,
   );
@@ -96,7 +97,12 @@ describe('the payment page', () => {
   it('names a single invoice once', async () => {
     const amount = { amountMinor: 100n, currency: 'GBP' };
     const ids = { checkoutId: createId(), paymentId: createId() };
-    const addresses = { successUrl: `${shopUrl}/paid`, cancelUrl: shopUrl, expiresAt: new Date(clock.now().getTime() + 30 * 60_000) };
+    const addresses = {
+      successUrl: `${shopUrl}/paid`,
+      cancelUrl: shopUrl,
+      expiresAt: new Date(clock.now().getTime() + 30 * 60_000),
+      record: null,
+    };
     const title = 'Invoice 77';
     const session = await provider.createCheckout({ ...ids, amount, title, items: [{ label: title, amount }], ...addresses }, never);
     expect((await (await fetch(session.url)).text()).match(/Invoice 77/g)).toHaveLength(1);

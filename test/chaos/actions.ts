@@ -7,6 +7,7 @@ import { decideDeletions } from './faults/approval.ts';
 import type { Ending, FaultStage } from './faults/fault.ts';
 import { faults } from './faults/index.ts';
 import { injectFault } from './faults/requests.ts';
+import type { Clients } from './oracle/clients.ts';
 import type { Ledger } from './oracle/ledger.ts';
 import type { Action, Plan, RecordTypeName, StateFault } from './plan.ts';
 import { randomOf } from './random.ts';
@@ -22,6 +23,8 @@ export type Stage = {
   readonly report: Report;
   /** What the oracle must know and can't read in the account. */
   readonly ledger: Ledger;
+  /** Who reads what is served. */
+  readonly clients: Clients;
   /** Records what the account holds now, for the runs in progress. */
   readonly onChange: () => Promise<void>;
 };
@@ -34,10 +37,13 @@ export type Actions = {
   holding(fault: StateFault, recordType: RecordTypeName): boolean;
   /** Kills and stops that are still in progress. */
   settled(): Promise<void>;
+  /** Whether what is committed now may be lost. */
+  isFailingOver(): boolean;
+  failoversEnded(): Promise<void>;
 };
 
 /** With what faults need to follow the changes of the account. */
-function stageForFaults({ world, plan, company, staff, report, ledger, onChange }: Stage): FaultStage {
+function stageForFaults({ world, plan, company, staff, report, ledger, clients, onChange }: Stage): FaultStage {
   const watchers = new Set<() => Promise<void>>();
   return {
     world,
@@ -46,6 +52,7 @@ function stageForFaults({ world, plan, company, staff, report, ledger, onChange 
     staff,
     report,
     ledger,
+    clients,
     async onChange() {
       for (const look of watchers) await look();
       await onChange();
@@ -83,20 +90,41 @@ function openHolds(stage: FaultStage) {
   };
 }
 
+/** Each disaster runs in parallel to the request that triggers it, because the affected work must continue; a failover has no other next to it. */
+function openDisasters(stage: FaultStage) {
+  const disasters = new Set<Promise<void>>();
+  const failovers = new Set<Promise<void>>();
+  return {
+    strike(action: Disaster): void {
+      const before = [...(action.do === 'failover' ? disasters : failovers)];
+      const groups = action.do === 'failover' ? [disasters, failovers] : [disasters];
+      const striking = Promise.allSettled(before)
+        .then(() => strikeDisaster(stage, action))
+        .finally(() => {
+          for (const group of groups) group.delete(striking);
+        });
+      for (const group of groups) group.add(striking);
+      striking.catch(() => undefined);
+    },
+    isFailingOver: (): boolean => failovers.size > 0,
+    failoversEnded: async (): Promise<void> => {
+      await Promise.all(failovers);
+    },
+    settled: async (): Promise<void> => {
+      await Promise.all(disasters);
+    },
+  };
+}
+
 export function openActions(given: Stage): Actions {
   const stage = stageForFaults(given);
   const { world, plan, report, onChange } = stage;
   const holds = openHolds(stage);
-  const disasters = new Set<Promise<void>>();
-
-  /** Runs in parallel to the request that triggers it: the affected work must continue meanwhile. */
-  const strike = (action: Disaster): void => {
-    const striking = strikeDisaster(stage, action).finally(() => disasters.delete(striking));
-    disasters.add(striking);
-    striking.catch(() => undefined);
-  };
+  const { strike, ...disasters } = openDisasters(stage);
 
   const decide = async (action: Extract<Action, { do: 'approve' }>): Promise<void> => {
+    // The decision itself would be lost.
+    if (disasters.isFailingOver()) return report.note('nobody decides during a failover');
     report.coverage.approve.injected += 1;
     await decideDeletions(stage, action, () => {
       report.coverage.approve.hit += 1;
@@ -139,8 +167,6 @@ export function openActions(given: Stage): Actions {
     },
     endHolds: holds.end,
     holding: holds.holding,
-    settled: async () => {
-      await Promise.all(disasters);
-    },
+    ...disasters,
   };
 }

@@ -1,8 +1,9 @@
-// A separate PostgreSQL with its default durability, which can be stopped as in a power failure.
+// A separate PostgreSQL with its default durability, which can be stopped as in a power failure, and replaced by a standby.
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { openKnex } from '../../src/db/connect.ts';
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts';
+import { copyCluster, type Standby, startStandby } from './standby.ts';
 
 export type Cluster = {
   readonly connection: EmbeddedDatabase['connection'];
@@ -15,6 +16,10 @@ export type Cluster = {
   up(): Promise<void>;
   /** The pid of the postmaster. */
   pid(): Promise<number>;
+  /** A standby that has every commit until now at least, and receives nothing more. */
+  addStandby(): Promise<Standby>;
+  /** Ends the server at once and promotes the standby, which is reached at the same address from then on: the commits it lacks are lost. */
+  failOver(standby: Standby): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -49,7 +54,7 @@ async function describeDurability(connection: EmbeddedDatabase['connection']): P
 const goneWithinMs = 60_000;
 
 export async function startCluster(folder: string, given: Record<string, string> = {}): Promise<Cluster> {
-  const settings = { max_connections: '200', ...given };
+  const settings = { max_connections: '200', wal_level: 'replica', max_wal_senders: '2', ...given };
   let server = await startEmbedded(folder, { settings });
   const { connection } = server;
   const up = async (): Promise<void> => {
@@ -73,6 +78,16 @@ export async function startCluster(folder: string, given: Record<string, string>
     down,
     up,
     pid: () => postmasterPid(folder),
+    async addStandby() {
+      const copy = `${folder}-standby`;
+      await copyCluster(connection, folder, copy);
+      return startStandby(copy, settings);
+    },
+    async failOver(standby) {
+      await down('SIGQUIT');
+      await standby.promote(folder);
+      await up();
+    },
     stop: async () => {
       await server.stop();
     },

@@ -25,9 +25,11 @@ export type Company = {
   reconnect(): Promise<void>;
   /**
    * Starts a run, after any that is open, and waits for its end, and for that of a run that was queued after it meanwhile; however often the
-   * database becomes unavailable.
+   * database becomes unavailable, and again when a failover lost it.
    */
   sync(recordType: RecordTypeName, mode: 'incremental' | 'full'): Promise<RunRow>;
+  /** Whether there is such a run, and it has ended: a failover may have lost either. */
+  hasEnded(id: string): Promise<boolean>;
   leave(): Promise<void>;
 };
 
@@ -88,19 +90,23 @@ async function connect({ account, wire }: World, api: Api, signIn: Plan['signIn'
 
 function followRuns(tenant: TenantCtx, configId: Company['configId']) {
   const { organizationId } = tenant;
-  const end = (recordType: RecordTypeName, id: string): Promise<RunRow> =>
+  const find = (id: string): Promise<RunRow | undefined> => inTransaction(tenant, (tx) => findRun(tx, organizationId, id));
+  const end = (recordType: RecordTypeName, id: string): Promise<RunRow | 'lost'> =>
     waitFor(`the end of a run of ${recordType}`, async () => {
-      const row = await inTransaction(tenant, (tx) => findRun(tx, organizationId, id));
-      return row !== undefined && isFinal(row.status) ? row : undefined;
+      const row = await find(id);
+      if (row === undefined) return 'lost';
+      return isFinal(row.status) ? row : undefined;
     });
   return {
+    find,
     end,
     /** Waits for the end of the runs that are open now; undefined when there is none. */
     async endOpen(recordType: RecordTypeName): Promise<RunRow | undefined> {
       for (let last: RunRow | undefined; ; ) {
         const open = await patiently(() => inTransaction(tenant, (tx) => findOpenRun(tx, organizationId, configId(recordType))));
         if (open === undefined) return last;
-        last = await end(recordType, open.id);
+        const ended = await end(recordType, open.id);
+        last = ended === 'lost' ? last : ended;
       }
     },
   };
@@ -130,10 +136,16 @@ export async function makeCompany(world: World, plan: Plan): Promise<Company> {
     configId,
     ask,
     async sync(recordType, mode) {
-      await runs.endOpen(recordType);
-      const { id } = await ask(202, () => api('post', `/sync-configs/${configId(recordType)}/trigger`, { mode }));
-      const run = await runs.end(recordType, id);
-      return (await runs.endOpen(recordType)) ?? run;
+      for (;;) {
+        await runs.endOpen(recordType);
+        const { id } = await ask(202, () => api('post', `/sync-configs/${configId(recordType)}/trigger`, { mode }));
+        const run = await runs.end(recordType, id);
+        if (run !== 'lost') return (await runs.endOpen(recordType)) ?? run;
+      }
+    },
+    async hasEnded(id) {
+      const row = await patiently(() => runs.find(id));
+      return row !== undefined && isFinal(row.status);
     },
     async reconnect() {
       await connect(world, api, plan.signIn);

@@ -1,9 +1,10 @@
-// Kills of worker processes and power failures of the service's database, at a chosen moment of a run.
+// Kills of worker processes and power failures of the service's database, at a chosen moment of a run; for failovers, see failover.ts.
 import type { Knex } from 'knex';
 import { openKnex } from '../../src/db/connect.ts';
 import type { Stage } from './actions.ts';
 import { patiently, waitFor } from './company.ts';
-import type { Action, RecordTypeName } from './plan.ts';
+import { failOver } from './failover.ts';
+import type { Action, DisasterKind, RecordTypeName } from './plan.ts';
 
 /** As the superuser, which can see what other backends wait for. */
 async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): Promise<T> {
@@ -86,7 +87,8 @@ const busyWorkers = (stage: Stage): Promise<number[]> =>
     return rows.map(({ lease_owner: owner }) => Number(owner.split('/').at(-2)));
   });
 
-export type Disaster = Extract<Action, { do: 'kill' | 'stop' | 'freeze' }>;
+export type Disaster = Extract<Action, { do: DisasterKind }>;
+type Strike = Exclude<Disaster, { do: 'failover' }>;
 const kinds = { kill: 'kill -9', stop: 'immediate stop', freeze: 'frozen worker' } as const;
 
 /** Longer than the lease and the time until another process looks for runs. */
@@ -100,7 +102,7 @@ async function takeover(stage: Stage, frozen: number): Promise<void> {
 }
 
 /** Strikes at once, and returns what follows. */
-async function strike(stage: Stage, { do: kind, delayMs }: Disaster): Promise<() => Promise<void>> {
+async function strike(stage: Stage, { do: kind, delayMs }: Strike): Promise<() => Promise<void>> {
   const { world, staff, report } = stage;
   const coverage = report.coverage[kinds[kind]];
   if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -120,6 +122,7 @@ async function strike(stage: Stage, { do: kind, delayMs }: Disaster): Promise<()
 
 /** Rejects when no process or cluster can be started again. */
 export async function strikeDisaster(stage: Stage, action: Disaster): Promise<void> {
+  if (action.do === 'failover') return failOver(stage, action);
   let follow = async (): Promise<void> => undefined;
   const strikeNow = async (): Promise<void> => {
     follow = await strike(stage, action);

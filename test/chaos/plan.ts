@@ -30,6 +30,8 @@ export type Action =
   | ({ readonly do: 'stop'; readonly recordType: RecordTypeName } & Moment)
   /** A worker process stands still for longer than its lease; another one takes over, and both go on. */
   | ({ readonly do: 'freeze'; readonly recordType: RecordTypeName } & Moment)
+  /** A standby is cut off, what is published then is seen by clients and lost, and the standby takes over. */
+  | ({ readonly do: 'failover'; readonly recordType: RecordTypeName } & Moment)
   | ExactAction;
 export type Decision = 'all' | 'part' | 'reject' | 'look' | 'take back';
 /** `asking`: only requests whose body, or path when they have none, contains this text are counted. */
@@ -66,7 +68,8 @@ export type Plan = {
   readonly quiet?: false;
 };
 
-export const has = ({ rounds }: Plan, kind: 'kill' | 'stop' | 'freeze'): boolean =>
+export type DisasterKind = 'kill' | 'stop' | 'freeze' | 'failover';
+export const has = ({ rounds }: Plan, kind: DisasterKind): boolean =>
   rounds.some(({ during }) => during.some(({ action }) => action.do === kind));
 
 /** In half of the seeds, in every combination with each other. */
@@ -75,6 +78,8 @@ const isRead = (seed: number): boolean => seed % 4 >= 2;
 /** In a quarter of the seeds: with and without a kill, with and without a reader. */
 const isStopped = (seed: number): boolean => [1, 6, 8, 15].includes(seed % 16);
 const isFrozen = (seed: number): boolean => seed % 8 === 4 || seed % 16 === 11;
+/** In a quarter of the seeds, with and without a reader, a kill and a frozen worker. */
+const isFailedOver = (seed: number): boolean => [2, 5, 7, 12].includes(seed % 16);
 const isLarge = (seed: number): boolean => [3, 4, 9, 14].includes(seed % 16);
 
 const maxSeed = 2 ** 31;
@@ -172,7 +177,7 @@ function addProposal(random: Random, rounds: Round[], recordTypes: readonly Reco
   for (const recordType of recordTypes) placeIn(random, rounds, index + 1, { do: 'approve', recordType, seed: seedOf(random) }, isBetween);
 }
 
-function addDisaster(random: Random, rounds: Round[], recordTypes: readonly RecordTypeName[], kind: 'kill' | 'stop' | 'freeze'): void {
+function addDisaster(random: Random, rounds: Round[], recordTypes: readonly RecordTypeName[], kind: DisasterKind): void {
   const when = random.chance(0.4) ? 'publishing' : 'reading';
   place(random, rounds, 0, { do: kind, recordType: random.pick(recordTypes), when, delayMs: random.pick([0, 0, 5, 15, 40]) }, false, 14);
 }
@@ -215,6 +220,7 @@ function drawRounds(random: Random, seed: number, recordTypes: readonly RecordTy
   if (isKilled(seed)) addDisaster(random, rounds, recordTypes, 'kill');
   if (isStopped(seed)) addDisaster(random, rounds, recordTypes, 'stop');
   if (isFrozen(seed)) addDisaster(random, rounds, recordTypes, 'freeze');
+  if (isFailedOver(seed)) addDisaster(random, rounds, recordTypes, 'failover');
   return rounds;
 }
 

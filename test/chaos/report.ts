@@ -9,6 +9,7 @@ export const coverageKinds = [
   'kill -9',
   'immediate stop',
   'frozen worker',
+  'lost commits',
   'reader',
 ] as const;
 export type CoverageKind = (typeof coverageKinds)[number];

@@ -53,13 +53,28 @@ async function judgeRun({ company, oracle, report }: Scene, recordType: RecordTy
   return { run, named: await oracle.ended(recordType, run) };
 }
 
-/** Every record type concurrently, each run judged when it ends. */
+/** A run that a failover didn't lose, judged when it has ended. */
+async function syncOne(scene: Scene, turns: Turns, recordType: RecordTypeName, full: boolean): Promise<Ended> {
+  const { company, actions } = scene;
+  for (;;) {
+    const { id } = await company.sync(recordType, full ? 'full' : 'incremental');
+    for (let ended: Ended | 'later' | 'lost' = 'later'; ended !== 'lost'; ) {
+      await actions.failoversEnded();
+      ended = await turns(async () => {
+        if (actions.isFailingOver()) return 'later';
+        return (await company.hasEnded(id)) ? judgeRun(scene, recordType, id) : 'lost';
+      });
+      if (typeof ended === 'object') return ended;
+    }
+  }
+}
+
+/** Every record type concurrently. */
 async function syncAll(scene: Scene, turns: Turns, { full, green, published }: Round): Promise<void> {
-  const { company, plan, report } = scene;
+  const { plan, report } = scene;
   await Promise.all(
     plan.recordTypes.map(async (recordType) => {
-      const { id } = await company.sync(recordType, full ? 'full' : 'incremental');
-      const { run } = await turns(() => judgeRun(scene, recordType, id));
+      const { run } = await syncOne(scene, turns, recordType, full);
       const isExpected = run.status === 'succeeded' || (run.status === 'partial' ? green !== true : green !== true && published !== true);
       if (isExpected) return;
       const message = `${recordType}: a run that must ${green === true ? 'succeed' : 'be published'} is ${run.status}: ${JSON.stringify(run.error)}`;
@@ -126,13 +141,14 @@ async function finish(scene: Scene, tamper: Tamper): Promise<void> {
   await oracle.finish();
 }
 
-async function play(stage: Omit<Stage, 'onChange'>, { untilRed = false, ...tamper }: Conduct): Promise<void> {
+async function play(stage: Omit<Stage, 'onChange' | 'clients'>, { untilRed = false, ...tamper }: Conduct): Promise<void> {
   const { plan, company, report } = stage;
   const oracle = await openOracle(stage);
   let isBetween = false;
   const scene: Scene = {
     ...stage,
     oracle,
+    clients: oracle.clients,
     onChange: async () => {
       if (!isBetween) await oracle.note();
     },
@@ -179,6 +195,7 @@ function checkPlan(plan: Plan, report: Report): void {
     has(plan, 'kill') && coverage['kill -9'].injected === 0 && 'no kill',
     has(plan, 'stop') && coverage['immediate stop'].injected === 0 && 'no stop',
     has(plan, 'freeze') && coverage['frozen worker'].injected === 0 && 'no frozen worker',
+    has(plan, 'failover') && coverage['lost commits'].injected === 0 && 'no failover',
     plan.reader && report.answers === 0 && 'no reader',
   ].filter((word) => word !== false);
   if (short.length > 0) throw new Error(`seed ${plan.seed} did too little: ${short.join(', ')}`);

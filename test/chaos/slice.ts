@@ -14,6 +14,7 @@ const wanted: readonly string[] = [
   'kill',
   'stop',
   'freeze',
+  'failover',
   'reader',
   'large',
   'clock-back',

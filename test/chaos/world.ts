@@ -32,6 +32,8 @@ import { openWire, type Wire } from './wire.ts';
 
 export type World = {
   readonly cluster: Cluster;
+  /** Its database. */
+  readonly database: string;
   readonly address: DatabaseAddress;
   readonly ctx: Ctx;
   readonly key: string;
@@ -94,11 +96,13 @@ async function openAccount(folder: string, server: Server, closing: Closing) {
   return { account, control, books: await openBooks(account, pool, control) };
 }
 
+const database = 'portal';
+
 async function openServiceDatabase(cluster: Cluster): Promise<DatabaseAddress> {
   const admin = openKnex(cluster.connection, null, 1);
-  await admin.raw('create database portal');
+  await admin.raw(`create database ${database}`);
   await admin.destroy();
-  const address = { ...cluster.connection, database: 'portal' };
+  const address = { ...cluster.connection, database };
   await migrate(address);
   return address;
 }
@@ -145,6 +149,7 @@ async function build(folder: string, options: WorldOptions, closing: Closing): P
   const app = createApp(ctx);
   return {
     cluster,
+    database,
     address,
     ctx,
     key: key.toString('base64'),

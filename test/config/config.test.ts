@@ -58,6 +58,40 @@ describe('readConfig', () => {
     expect(readConfig({ CORS_ORIGINS: 'https://shop.example' }).settings.corsOrigins).toEqual(['https://shop.example']);
   });
 
+  it.each([
+    'postgres://portal:secret@db/portal',
+    'postgresql://portal@db.internal:5432/portal?sslmode=verify-full',
+    'postgres://portal:p%40ss%23w%2Frd%3A@[2001:db8::1]:5433/portal',
+    'postgres://portal:secret@/portal?host=/var/run/postgresql&port=5433',
+    'postgres:///portal?host=%2Fvar%2Frun%2Fpostgresql',
+    'postgres://portal:secret@db1:5432,db2:5433/portal?target_session_attrs=read-write',
+    'postgres://portal:secret@[::1]:5432,db2/portal?target_session_attrs=primary&sslmode=require',
+    'postgres://portal:secret@/portal?host=db1,db2&port=5432,5433&target_session_attrs=read-write',
+  ])('accepts the address %s', (DATABASE_URL) => {
+    expect(readConfig({ ...good, DATABASE_URL }).DATABASE_URL).toBe(DATABASE_URL);
+  });
+
+  it.each([
+    ['postgres://portal:pa#ss@db/portal', 'contains a # that is not percent-encoded'],
+    ['postgres://portal:12/34@db/portal', 'must be postgres://user:password@host:port/database'],
+    ['postgres://portal:12?34@db/portal', 'must be postgres://user:password@host:port/database'],
+    ['postgres://portal:secret@db:port/portal', 'must be postgres://user:password@host:port/database'],
+    ['postgres://portal:secret@db:70000/portal', 'must be postgres://user:password@host:port/database'],
+    ['postgres://portal:secret@[::1/portal', 'must be postgres://user:password@host:port/database'],
+    ['mysql://portal:secret@db/portal', 'must be postgres://user:password@host:port/database'],
+    ['postgres://portal:secret@db1,db2/portal', 'must have target_session_attrs=read-write or primary'],
+    ['postgres://portal:secret@db1,db2/portal?target_session_attrs=any', 'must have target_session_attrs=read-write or primary'],
+    ['postgres://portal:secret@db/portal?target_session_attrs=standby', 'must have target_session_attrs=read-write or primary'],
+    ['postgres://portal:secret@db/portal?target_session_attrs=master', 'has an unknown target_session_attrs'],
+    ['postgres://portal:secret@/portal?host=db1,db2,db3&port=1,2&target_session_attrs=primary', 'must be postgres://user'],
+  ])('rejects the address %s, by the name of its variable and without the password', (address, problem) => {
+    for (const variable of ['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'WAREHOUSE_URL']) {
+      const read = () => readConfig({ ...good, [variable]: address });
+      expect(read).toThrow(`${variable}: ${problem}`);
+      expect(read).not.toThrow(/secret|pa#ss|12.34/);
+    }
+  });
+
   it('accepts models whose provider is configured, the default first', () => {
     const models = 'openai-compatible/qwen/3, anthropic/some-model';
     expect(problemsOf({ AGENT_MODELS: models })).toEqual(['AGENT_MODELS', 'AGENT_MODELS']);

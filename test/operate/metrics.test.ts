@@ -13,6 +13,8 @@ async function collectLabels(): Promise<Map<string, Set<string>>> {
     pools: () => ({ data: { size: 1, used: 0, idle: 1, waiting: 0 } }),
     caches: () => ({ keys: { hits: 1, misses: 1 } }),
     queues: () => ({ reads: { running: 0, waiting: 0 } }),
+    reads: () => ({ primary: 1 }),
+    replicas: () => ({ 1: { isInUse: true, lagSeconds: 0.1, fallbacks: { behind: 1 } } }),
     sinceTickSeconds: () => 0,
     databaseStats: async () => [
       ...['sync_runs', 'sync_runs_ended', 'queue_waiting', 'queue_oldest_seconds', 'syncs_behind', 'sync_lag_seconds'].map((name) =>

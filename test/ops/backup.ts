@@ -4,28 +4,12 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { openKnex } from '../../src/db/connect.ts';
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts';
+import type { ClientPrograms } from '../setup/client-programs.ts';
 
 const run = promisify(execFile);
 
 /** Keeps owners and permissions. The server must be stopped. */
 export const copyCluster = (from: string, to: string) => run('cp', ['-a', from, to]);
-
-export type Client = { readonly dump: string; readonly restore: string };
-
-/** The programs, or the reason why they can't be used. */
-export async function findClient(major: string): Promise<Client | string> {
-  const found: string[] = [];
-  for (const folder of [`/usr/lib/postgresql/${major}/bin/`, `/usr/pgsql-${major}/bin/`, '']) {
-    const printed = await run(`${folder}pg_dump`, ['--version']).then(
-      ({ stdout }) => stdout,
-      () => undefined,
-    );
-    if (printed === undefined) continue;
-    if (/(\d+)\.\d+/.exec(printed)?.[1] === major) return { dump: `${folder}pg_dump`, restore: `${folder}pg_restore` };
-    found.push(printed.trim());
-  }
-  return `pg_dump of PostgreSQL ${major} is needed, and there is ${found.length === 0 ? 'none' : found.join(', ')}`;
-}
 
 type Connection = EmbeddedDatabase['connection'];
 /** pg_dump and pg_restore take the password from the environment. */
@@ -34,10 +18,10 @@ const runOn = ({ host, port, user, password }: Connection, program: string, ...a
     env: { PATH: process.env['PATH'] ?? '', PGPASSWORD: password },
   });
 
-export const dumpDatabase = ({ dump }: Client, from: Connection, file: string) => runOn(from, dump, '-Fc', '-f', file);
+export const dumpDatabase = ({ dump }: ClientPrograms, from: Connection, file: string) => runOn(from, dump, '-Fc', '-f', file);
 
 /** Restores into a new server in the data directory `to`. */
-export async function restoreDump({ restore }: Client, file: string, to: string): Promise<void> {
+export async function restoreDump({ restore }: ClientPrograms, file: string, to: string): Promise<void> {
   const server = await startEmbedded(to);
   try {
     const admin = openKnex(server.connection, null, 1);

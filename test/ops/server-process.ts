@@ -54,12 +54,15 @@ export type ServerProcess = {
 
 export type ServingProcess = ServerProcess & { readonly url: string };
 
+/** `root`: of the version to run; by default this one. */
 export function startProcess(
   { url, folder }: Pick<OpsDatabase, 'url' | 'folder'>,
   args: readonly string[] = ['serve'],
   environment: Readonly<Record<string, string>> = {},
+  root = process.cwd(),
 ): ServerProcess {
   const child = spawn(process.execPath, ['scripts/run.mjs', ...args], {
+    cwd: root,
     env: { PATH: process.env['PATH'] ?? '', DATA_DIR: folder, DATABASE_URL: url, PORT: '0', LOG_LEVEL: 'info', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -95,8 +98,9 @@ export function startProcess(
 export async function startServer(
   database: Pick<OpsDatabase, 'url' | 'folder'>,
   environment: Readonly<Record<string, string>> = {},
+  root?: string,
 ): Promise<ServingProcess> {
-  const running = startProcess(database, ['serve'], environment);
+  const running = startProcess(database, ['serve'], environment, root);
   const { url } = await running.line(({ msg }) => msg === 'listening');
   return { ...running, url: String(url) };
 }

@@ -186,6 +186,8 @@ describe('operator endpoints', () => {
       pools: () => ({}),
       caches: () => ({}),
       queues: () => ({}),
+      reads: () => ({}),
+      replicas: () => ({}),
       sinceTickSeconds: () => 0,
       databaseStats: async () => undefined,
     });

@@ -189,6 +189,7 @@ export async function bumpGeneration(ctx: Ctx, organizationId: string, rowCount:
 }
 
 type PublishOptions = {
+  id?: string;
   version?: string;
   status?: string;
   endpoints?: readonly unknown[];
@@ -197,7 +198,7 @@ type PublishOptions = {
 };
 
 export async function publishVersion(ctx: Ctx, organizationId: string, options: PublishOptions = {}): Promise<string> {
-  const { version = 'v1', status = 'published' } = options;
+  const { id = createId(), version = 'v1', status = 'published' } = options;
   const document = SchemaDocument.parse({ endpoints: options.endpoints ?? [invoicesEndpoint] });
   const tenant = { ...ctx, organizationId };
   const available = await readAvailable(tenant);
@@ -206,7 +207,6 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
   const bindings = bindDocument(document, available);
   const described = { version, name: 'Test', notes: '', endpoints: document.endpoints, bindings, draft: false, previous: null };
   const openapi = (options.describe ?? ((text) => text))(describeVersion(described));
-  const id = createId();
   await inTransaction(tenant, async (tx) => {
     await tx('api_schemas').insert({
       id,

@@ -66,6 +66,23 @@ export type TestDatabase = {
 };
 export type TestDatabaseOptions = { settings?: Partial<Settings>; clock?: Clock; logLevel?: string };
 
+export type TestCtx = Ctx & { readonly db: ReturnType<typeof openDb> };
+
+/** A ctx with pools of its own on a migrated database; its `db` must be closed. */
+export function openTestCtx(service: TestServer, options: TestDatabaseOptions = {}): TestCtx {
+  const settings = { ...testSettings, ...options.settings };
+  return {
+    db: openDb(service, service, { control: 8, data: 6 }, settings.readTimeoutMs),
+    settings,
+    clock: options.clock ?? systemClock,
+    log: createLog(options.logLevel ?? 'silent'),
+    fetch: createGuardedFetch({ allowPrivateHosts: true }),
+    keyring: createKeyring([{ id: 'test', bytes: randomBytes(32) }]),
+    work: createTrackedWork(),
+    erpLimits: createAccountLimits(),
+  };
+}
+
 export async function testDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const server = inject('pg');
   const name = `t_${randomBytes(8).toString('hex')}`;
@@ -77,24 +94,13 @@ export async function testDatabase(options: TestDatabaseOptions = {}): Promise<T
   await admin.destroy();
   const address = { ...server, database: name };
   const service = { ...address, ...inject('serviceLogin') };
-  const settings = { ...testSettings, ...options.settings };
-  const db = openDb(service, service, { control: 8, data: 6 }, settings.readTimeoutMs);
-  const ctx: Ctx = {
-    db,
-    settings,
-    clock: options.clock ?? systemClock,
-    log: createLog(options.logLevel ?? 'silent'),
-    fetch: createGuardedFetch({ allowPrivateHosts: true }),
-    keyring: createKeyring([{ id: 'test', bytes: randomBytes(32) }]),
-    work: createTrackedWork(),
-    erpLimits: createAccountLimits(),
-  };
+  const ctx = openTestCtx(service, options);
   return {
     ctx,
     address,
     service,
     close: async () => {
-      await db.close();
+      await ctx.db.close();
       const closing = openKnex(server, null, 1);
       await closing.raw(`drop database if exists ${name} with (force)`);
       await closing.destroy();

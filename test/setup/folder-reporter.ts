@@ -3,13 +3,29 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import type { Reporter, TestModule } from 'vitest/node';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
+import { reasonNotRun } from './not-run.ts';
 
 type Trouble = { readonly name?: string; readonly message: string; readonly diff?: string; readonly stack?: string };
 /** `where` is `file > suite > test`. A test that didn't run because its hooks failed has no troubles of its own. */
 type Failure = { readonly where: string; readonly troubles: readonly Trouble[] };
 
 const [maxFailures, maxLines] = [20, 12];
+
+/** Why a test was not run: what it needs isn't here, and it says so. */
+function reasonOf(test: TestCase): string | undefined {
+  const result = test.result();
+  return result.state === 'skipped' ? (reasonNotRun(result.note ?? '') ?? reasonNotRun(test.fullName)) : undefined;
+}
+
+/** One line for each file and reason. */
+function describeNotRun(tests: readonly TestCase[]): string[] {
+  const counts = Map.groupBy(
+    tests.filter((test) => reasonOf(test) !== undefined),
+    (test) => `${test.module.relativeModuleId}: ${reasonOf(test)}`,
+  );
+  return [...counts].map(([why, { length }]) => `NOT RUN  ${length} of ${why}`);
+}
 
 function failuresIn(module: TestModule): Failure[] {
   const file = module.relativeModuleId;
@@ -19,7 +35,7 @@ function failuresIn(module: TestModule): Failure[] {
     if (suite.errors().length > 0) failures.push({ where: `${file} > ${suite.fullName}`, troubles: suite.errors() });
   for (const test of module.children.allTests()) {
     const { state, errors } = test.result();
-    if (state !== 'passed') failures.push({ where: `${file} > ${test.fullName}`, troubles: errors ?? [] });
+    if (state !== 'passed' && reasonOf(test) === undefined) failures.push({ where: `${file} > ${test.fullName}`, troubles: errors ?? [] });
   }
   return failures;
 }
@@ -59,7 +75,7 @@ export default class FolderReporter implements Reporter {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const passed = tests.filter((test) => test.result().state === 'passed').length;
     for (const [folder, spent] of secondsByFolder(modules)) console.log(`${spent.toFixed(1).padStart(7)} s  ${folder}`);
-    const described = describeFailures(failures);
+    const described = [...describeNotRun(tests), ...describeFailures(failures)];
     if (described.length > 0) console.log(`\n${described.join('\n')}\n`);
     console.log(`${passed} passed, ${failures.length} failed`);
     const file = process.env['TEST_TOTALS'];

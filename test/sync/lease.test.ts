@@ -248,6 +248,29 @@ describe('publishing', () => {
     },
   );
 
+  it('a warehouse on a server of its own that lost staged pages: the run fails, and the next one reads them', async () => {
+    const world = await worldWith(25);
+    const id = await world.queue();
+    let before = '';
+    world.erp.onCall = async ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '20')
+        before = (await world.query<{ row: string }>(`select to_jsonb(r)::text as row from ${world.schema}.run_state r`))[0]?.row ?? '';
+    };
+    await workOverCutWire(world, 'before');
+    world.erp.onCall = () => undefined;
+    expect(await world.row(id)).toMatchObject({ status: 'publishing' });
+    // As its last commit that survived: after two pages.
+    const [run] = await world.query<{ table: string }>(`select target_table as table from ${world.schema}.run_state`);
+    await world.query(`delete from ${world.schema}."${run?.table}" where id > 20`);
+    await world.query(`delete from ${world.schema}.run_state`);
+    await world.query(`insert into ${world.schema}.run_state select * from jsonb_populate_record(null::${world.schema}.run_state, $1)`, [
+      before,
+    ]);
+    expect(await world.drive(id)).toMatchObject({ status: 'failed', error: { code: 'STAGING_LOST' } });
+    expect((await world.state())?.generation).toBe('0');
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
+  });
+
   it('at the last attempt the outcome is read from the warehouse before the run fails', async () => {
     const world = await worldWith(25);
     const id = await world.queue();

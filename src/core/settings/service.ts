@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { derived, fixed, setting, variable } from './declare.ts';
 import { defaultQuotas } from './quotas.ts';
-import { encryptionKeys, integer, isOrigin, listOf, origin, postgresUrl, quotasOver, text, trustedProxies } from './values.ts';
+import { encryptionKeys, integer, isOrigin, listOf, origin, primaryUrl, quotasOver, readUrls, text, trustedProxies } from './values.ts';
 
 export const serviceSettings = {
   NODE_ENV: variable(
@@ -39,22 +39,31 @@ export const serviceSettings = {
   ownUrl: derived<string>(),
   DATA_DIR: variable(text, '.data', "The folder of the embedded PostgreSQL, the encryption key and the demo's files."),
   DATABASE_URL: variable(
-    postgresUrl.optional(),
+    primaryUrl.optional(),
     '',
     'PostgreSQL 17 or later with pg_trgm, for example postgres://portal:secret@db.internal:5432/portal',
+    'Or several servers of which one takes writes: postgres://portal:secret@db1:5432,db2:5432/portal?target_session_attrs=read-write',
+    'In user and password, the characters @ / : ? # must be percent-encoded. Not through a pooler that shares sessions.',
     'Leave empty to use the embedded PostgreSQL in DATA_DIR.',
   ),
   MIGRATION_DATABASE_URL: variable(
-    postgresUrl.optional(),
+    primaryUrl.optional(),
     '',
     "The same database with the login that owns it, for migrations and operators' commands; it must be allowed to create roles at the first",
     'start. The login of DATABASE_URL is then a plain one, which is created if it is missing: docs/operations.md#database-logins',
     'If empty, the login of DATABASE_URL owns the database, and nothing in the database limits what the service can do.',
   ),
   WAREHOUSE_URL: variable(
-    postgresUrl.optional(),
+    primaryUrl.optional(),
     '',
-    "The address for reading and writing synced records, if it isn't DATABASE_URL: another node, or a pooler of the same database.",
+    "The address for reading and writing synced records, if it isn't DATABASE_URL: another node, or a pooler of the same database:",
+    'docs/operations.md#connection-poolers',
+  ),
+  READ_URL: variable(
+    readUrls.optional(),
+    '',
+    'Read replicas of the records, separated by commas: lists, records, changes, views and exports are read there while they are up to date,',
+    'with DATA_POOL_SIZE and EXPORT_POOL connections each: docs/scaling.md#read-replicas',
   ),
   ENCRYPTION_KEY: variable(
     encryptionKeys.optional(),

@@ -1,6 +1,7 @@
 // How the values of environment variables are written. Every message says what is allowed, and never repeats the value, which may be secret.
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { type DatabaseUrl, parseDatabaseUrl, splitDatabaseUrls } from '../database-url.ts';
 import type { EncryptionKey } from '../keyring.ts';
 
 export const megabyte = 1024 * 1024;
@@ -50,7 +51,26 @@ export const isServerAddress = (text: string): boolean => {
 };
 
 export const text = z.string().min(1);
-export const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL');
+/** `isAllowed` judges which of its servers an address asks for. */
+const postgresUrlWith = (isAllowed: (url: DatabaseUrl) => boolean, message: string) =>
+  z.string().superRefine((text, context) => {
+    const url = parseDatabaseUrl(text);
+    if (typeof url !== 'string' && isAllowed(url)) return;
+    context.addIssue({ code: 'custom', message: typeof url === 'string' ? url : message });
+  });
+/** Addresses of servers that are only read, separated by commas. */
+export const readUrls = z.string().transform((text, context): string[] => {
+  const urls = splitDatabaseUrls(text);
+  const problem = urls.map(parseDatabaseUrl).find((parsed) => typeof parsed === 'string');
+  if (typeof problem !== 'string') return urls;
+  context.addIssue({ code: 'custom', message: problem });
+  return z.NEVER;
+});
+/** The address of the server that takes writes. */
+export const primaryUrl = postgresUrlWith(
+  ({ hosts, target }) => /^(read-write|primary)$/.test(target) || (target === 'any' && hosts.length === 1),
+  'must have target_session_attrs=read-write or primary when it names several hosts, and no other value: the service writes there',
+);
 export const smtpUrl = z.string().regex(/^smtps?:\/\//, 'must be an smtp:// or smtps:// URL');
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 export const isOrigin = (url: string): boolean => {

@@ -10,3 +10,6 @@ export const isClientClosed = (message: string): boolean => /Client was closed a
 /** No connection in time: the server accepted it but didn't respond, or all connections of the pool are in use. */
 export const isConnectTimeout = (message: string): boolean =>
   /^timeout expired$|timeout exceeded when trying to connect|Timeout acquiring a connection/.test(message);
+
+/** As pg reports it when its own limit for connecting has passed. */
+export const connectTimeout = (): Error => new Error('timeout expired');

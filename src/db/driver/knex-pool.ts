@@ -1,6 +1,6 @@
-// knex's connection pool, tarn, which is no part of its interface. test/db/driver/knex.test.ts fails when a new version of knex changes it.
+// knex's connection pool, tarn, and the class of its connections, which are no part of its interface. test/db/driver/knex.test.ts fails when a new version of knex changes it.
 import type { Knex } from 'knex';
-import type { Client } from 'pg';
+import type { Client, ClientConfig } from 'pg';
 
 type Tarn = { numUsed(): number; numFree(): number; numPendingAcquires(): number };
 
@@ -17,4 +17,12 @@ export async function onKnexConnection<T>({ client }: Knex, work: (connection: C
   } finally {
     await client.releaseConnection(connection);
   }
+}
+
+type Driver = { driver: { readonly Client: unknown } };
+
+/** Lets the pool open its connections as objects of this class. Call it before the first query. */
+export function useClientClass({ client }: Knex, Class: new (config: ClientConfig) => Client): void {
+  const holder = client as Driver;
+  holder.driver = { ...holder.driver, Client: Class };
 }

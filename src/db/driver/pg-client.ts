@@ -1,9 +1,10 @@
 // What node-postgres knows about a connection and doesn't offer in its interface. test/db/driver/pg.test.ts fails when a new version of pg
 // changes it.
-import type { PoolClient } from 'pg';
+import type { Duplex } from 'node:stream';
+import type { ClientBase, ClientConfig, PoolClient, PoolConfig } from 'pg';
 
 /** The process id of the connection's backend, as the server sent it; undefined when it sent none. */
-export const backendPid = (client: PoolClient): number | undefined => (client as PoolClient & { readonly processID?: number }).processID;
+export const backendPid = (client: ClientBase): number | undefined => (client as ClientBase & { readonly processID?: number }).processID;
 
 /** The texts by the names of their statements: parsed, and sent to be parsed. */
 type PreparedStatements = {
@@ -19,3 +20,43 @@ export function forgetPrepared(client: PoolClient, name: string): void {
   delete connection.parsedStatements[name];
   delete connection.submittedNamedStatements[name];
 }
+
+type Unconnected = {
+  readonly connection: { readonly stream: Duplex };
+  readonly connectionParameters: Record<string, unknown>;
+  host: string;
+  port: number;
+};
+
+/** The socket of a client, before and after it connects. */
+export const streamOf = (client: ClientBase): Duplex => (client as unknown as Unconnected).connection.stream;
+
+/** Lets a client that hasn't connected yet connect to this server, which TLS and password files then know it by. */
+export function aimAt(client: ClientBase, { host, port }: { readonly host: string; readonly port: number }): void {
+  const unconnected = client as unknown as Unconnected;
+  Object.assign(unconnected, { host, port });
+  Object.assign(unconnected.connectionParameters, { host, port });
+}
+
+/** Lets a client that hasn't connected yet send no settings when it starts: a pooler refuses those that it doesn't know. */
+export function sendNoSettings(client: ClientBase): void {
+  const { connectionParameters } = client as unknown as Unconnected;
+  for (const name of ['options', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'])
+    connectionParameters[name] = undefined;
+}
+
+type Messages = { on(event: 'errorMessage', listener: (error: { code?: string }) => void): void };
+type Ready = { on(event: 'readyForQuery', listener: (message: { status: string }) => void): void };
+
+/** Calls `onRefused` with every error of the server, and `onIdle` whenever the connection is outside a transaction and has nothing to do. */
+export function watchMessages(client: ClientBase, onRefused: (code: string | undefined) => void, onIdle: () => void): void {
+  const { connection } = client as unknown as { connection: Messages & Ready };
+  connection.on('errorMessage', ({ code }) => onRefused(code));
+  connection.on('readyForQuery', ({ status }) => {
+    if (status === 'I') onIdle();
+  });
+}
+
+/** Lets a pool open its connections as objects of this class; the types of pg allow none whose constructor takes the settings. */
+export const clientOption = (Class: new (config: ClientConfig) => ClientBase): NonNullable<PoolConfig['Client']> =>
+  Class as unknown as NonNullable<PoolConfig['Client']>;

@@ -29,6 +29,8 @@ export type CheckoutOrder = {
   readonly cancelUrl: string;
   /** The service expires the session itself at this time; the provider may keep it open a while longer. */
   readonly expiresAt: Date;
+  /** This service's record of the payment, which the provider keeps with the session where it has room for it. Null: none. */
+  readonly record: string | null;
 };
 /** The provider's page for one payment. `id` is the provider's, `url` is where the payer is sent. */
 export type CheckoutSession = { readonly id: string; readonly url: string; readonly expiresAt: Date };
@@ -61,6 +63,8 @@ export type PaymentSnapshot = {
   readonly method: { readonly type: string; readonly last4: string | null } | null;
   /** Why it failed or was canceled, or why the last attempt of an open one was declined. */
   readonly failure: Failure | null;
+  /** The `record` of the order; null when there was none, or when the provider doesn't keep it. */
+  readonly record: string | null;
 };
 
 export const payoutStates = ['PENDING', 'IN_TRANSIT', 'PAID', 'FAILED', 'CANCELED'] as const;

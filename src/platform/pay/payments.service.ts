@@ -11,6 +11,7 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { type ErpState, listErpStates } from './ledger/erp-states.store.ts';
 import * as store from './ledger/payments.store.ts';
 import type { Payment, RefundInput } from './pay.schemas.ts';
+import { assertChecked } from './provider/accounts.store.ts';
 import { getProvider, isProviderRefusal, providerErrorToAppError, providerSignal } from './provider/accounts.ts';
 import { failRefund, mergeRefundSnapshot } from './provider/merge.ts';
 import { enqueueTask } from './provider/tasks.store.ts';
@@ -130,6 +131,7 @@ const insertRefund = (ctx: RequestCtx, paymentId: string, { amount, reason }: Re
   inTransaction(ctx, async (tx) => {
     const payment = await store.lockPayment(tx, ctx.organizationId, paymentId);
     if (payment === undefined) throw notFound('Payment');
+    await assertChecked(tx, ctx.organizationId, payment.account_id);
     const amountMinor = await refundableMinor(tx, ctx, payment, amount);
     const refund = { id: createId(), payment, amountMinor, reason: reason ?? null };
     await store.insertRefund(tx, ctx.organizationId, {
@@ -147,7 +149,7 @@ const insertRefund = (ctx: RequestCtx, paymentId: string, { amount, reason }: Re
 
 /**
  * Refunds a payment. When the provider does not respond, the refund is PENDING in the response and the queue keeps trying. Throws 404 for
- * an unknown payment, and 422 when the amount can't be refunded or the provider rejects it.
+ * an unknown payment, 503 when refunds may be missing after a failover, and 422 when the amount can't be refunded or the provider rejects it.
  */
 export async function refundPayment(ctx: RequestCtx, paymentId: string, input: RefundInput): Promise<Payment> {
   const { id: refundId, payment, amountMinor, reason } = await insertRefund(ctx, paymentId, input);

@@ -27,7 +27,13 @@ const toDelivery = (row: store.DeliveryRow): Delivery => ({
   createdAt: instant(row.created_at),
 });
 
-type NewSlot = { readonly subscriptionId: string; readonly trigger: store.Trigger; readonly slot: Date };
+type NewSlot = {
+  readonly subscriptionId: string;
+  readonly trigger: store.Trigger;
+  readonly slot: Date;
+  /** Why the slot may have been sent already. It is then shown as such and not sent. */
+  readonly maybeSent?: string;
+};
 
 /** Deterministic for the same subscription, slot and recipient; short enough for one header line. */
 const messageIdOf = (settings: TenantCtx['settings'], subscriptionId: string, slot: string, recipientId: string): string =>
@@ -40,21 +46,24 @@ const messageIdOf = (settings: TenantCtx['settings'], subscriptionId: string, sl
 export async function createSlot(
   tx: Tx,
   ctx: Pick<TenantCtx, 'organizationId' | 'settings'>,
-  { subscriptionId, trigger, slot }: NewSlot,
+  { subscriptionId, trigger, slot, maybeSent }: NewSlot,
 ): Promise<string | undefined> {
   const id = createId();
   if (!(await store.insertSlot(tx, ctx.organizationId, { id, subscriptionId, trigger, slot }))) return undefined;
   const limitMessage = await dailyLimitMessage(tx, ctx);
-  if (limitMessage !== undefined) {
-    await store.markSlotFailed(tx, ctx.organizationId, id, limitMessage);
-    return id;
-  }
+  const error = limitMessage ?? maybeSent;
+  if (error !== undefined) await store.markSlotFailed(tx, ctx.organizationId, id, error);
+  if (limitMessage !== undefined) return id;
   const slotKey = trigger === 'manual' ? id : slot.toISOString();
   const recipients = await listRecipients(tx, ctx.organizationId, [subscriptionId]);
   const deliveries = recipients.map((recipient) => ({
     recipient_id: recipient.id,
     message_id: messageIdOf(ctx.settings, subscriptionId, slotKey, recipient.id),
-    status: recipient.unsubscribed_at === null ? ('queued' as const) : ('skipped' as const),
+    ...(recipient.unsubscribed_at !== null
+      ? { status: 'skipped' as const }
+      : maybeSent === undefined
+        ? { status: 'queued' as const }
+        : { status: 'unknown' as const, error: maybeSent }),
   }));
   await store.insertDeliveries(tx, ctx.organizationId, { slotId: id, subscriptionId }, deliveries);
   return id;

@@ -37,7 +37,12 @@ export async function insertSlot(tx: Tx, organizationId: string, { id, subscript
 export const markSlotFailed = (tx: Tx, organizationId: string, id: string, error: string) =>
   tx('subscription_slots').where({ organization_id: organizationId, id }).update({ status: 'failed', error });
 
-type NewDelivery = { readonly recipient_id: string; readonly message_id: string; readonly status: 'queued' | 'skipped' };
+type NewDelivery = {
+  readonly recipient_id: string;
+  readonly message_id: string;
+  readonly status: 'queued' | 'skipped' | 'unknown';
+  readonly error?: string;
+};
 type OfSlot = { readonly slotId: string; readonly subscriptionId: string };
 export async function insertDeliveries(tx: Tx, organizationId: string, of: OfSlot, rows: readonly NewDelivery[]): Promise<void> {
   const own = { organization_id: organizationId, slot_id: of.slotId, subscription_id: of.subscriptionId };

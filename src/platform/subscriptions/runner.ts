@@ -4,6 +4,7 @@ import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
 import { startEveryMinute } from '../../core/recurring.ts';
 import { startQueueWorker } from '../../db/queue-worker.ts';
+import { type Failover, findLastFailover } from '../../db/server-timeline.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { recordsOf } from '../../public/index.ts';
 import { findDueSlot } from '../../sync/index.ts';
@@ -30,17 +31,35 @@ const defaults = { pollMs: 2_000, leaseMs: 60_000 };
 /** Slots worked on at once in one process, so that one large file holds up few. */
 const concurrency = 2;
 
+/** A running service creates a slot within a minute of its time; more when it is busy. */
+const createdWithinMs = 300_000;
+const maybeSent = 'The database server failed over: this slot may have been sent before';
+
+/** Whether a lost commit may have created this slot, and its mails may have been sent. */
+const mayBeLost = (slot: Date, { usedUntil, seenAt }: Failover): boolean =>
+  slot.getTime() > usedUntil.getTime() - createdWithinMs && slot <= seenAt;
+
+/** Creates the subscription's due slot, and before it the last one that was due before a failover and may be lost. */
 async function createDueSlot(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
-  const { organization_id: organizationId, id, schedule, timezone } = row;
-  const slot = findDueSlot({ schedule, timezone, lastSlot: row.last_slot, since: row.since }, ctx.clock.now());
+  const { organization_id: organizationId, id: subscriptionId, schedule, timezone } = row;
+  const dueAt = (now: Date) => findDueSlot({ schedule, timezone, lastSlot: row.last_slot, since: row.since }, now);
+  const slot = dueAt(ctx.clock.now());
   if (slot === null) return false;
   const tenant = { ...ctx, organizationId };
-  const created = await inTransaction(tenant, async (tx) =>
-    (await lockSubscription(tx, organizationId, id)) === undefined
-      ? undefined
-      : createSlot(tx, tenant, { subscriptionId: id, trigger: 'schedule', slot }),
-  );
-  return created !== undefined;
+  return inTransaction(tenant, async (tx) => {
+    const failover = await findLastFailover(tx);
+    if ((await lockSubscription(tx, organizationId, subscriptionId)) === undefined) return false;
+    const create = (due: Date) =>
+      createSlot(tx, tenant, {
+        subscriptionId,
+        trigger: 'schedule',
+        slot: due,
+        ...(failover !== undefined && mayBeLost(due, failover) && { maybeSent }),
+      });
+    const before = failover === undefined ? null : dueAt(failover.seenAt);
+    if (failover !== undefined && before !== null && before < slot && mayBeLost(before, failover)) await create(before);
+    return (await create(slot)) !== undefined;
+  });
 }
 
 /** Creates a slot for each subscription whose latest due time has none; a unique index decides between processes. Returns their number. */

@@ -8,8 +8,9 @@ import type { Freshness, Reader, StateRow } from '../read/reader.ts';
 import { parameterError, parameterProblem, parseQuery, type QueryParameters, queryTextOf } from '../read/request.ts';
 import { type RecordsText, readPieces, readRow } from '../read/rows.ts';
 import { withinTimeLimit } from '../read/time-limit.ts';
+import type { CompiledEndpoint } from '../version/compile.ts';
 import { type ChangePlan, type ChangeRow, changesStatement, largeChangesStatement } from './change-sql.ts';
-import { type ChangeCursor, decodeChangeToken, encodeChangeToken, epochMarkOf } from './change-token.ts';
+import { type ChangeCursor, decodeChangeToken, encodeChangeToken, markOf } from './change-token.ts';
 
 const maxChanges = 1_000;
 const defaultChanges = 100;
@@ -39,7 +40,8 @@ export function parseChangesQuery(query: QueryParameters): ChangesQuery {
 
 const startOver = 'discard your copy and start over without "since"';
 
-function tokenExpired(message: string): AppError {
+function tokenExpired(reason: string): AppError {
+  const message = `${reason}; ${startOver}`;
   return new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'since', code: 'token_expired', message }] });
 }
 
@@ -56,38 +58,68 @@ function decodeSince(read: ReadContext, since: string): ChangeCursor {
   ]);
 }
 
-/** Throws 410 when the changes since the cursor can no longer be reported: the data was reloaded, or tombstones were pruned. */
-function assertFollows({ epochMark, floor }: ChangeCursor, { epoch }: Freshness, pruned: string): void {
-  if (epochMark !== epochMarkOf(epoch)) throw tokenExpired(`The records have been reloaded since this token was issued; ${startOver}`);
-  if (BigInt(floor) < BigInt(pruned))
-    throw tokenExpired(`This token is older than 30 days, the time for which deletions are kept; ${startOver}`);
+/** The last generation that tokens with this mark may have seen; undefined when the records were reloaded since they were issued. */
+function lastGenerationOf(epochMark: string, { epoch, generation }: Freshness, former: ChangeRow['former_epochs']): string | undefined {
+  if (epochMark === markOf(epoch)) return generation;
+  return former.find((earlier) => epochMark === markOf(earlier.epoch))?.until;
+}
+
+/**
+ * Why the changes since the cursor can't be reported: the data was reloaded, a failover lost what the client has seen, or tombstones were
+ * pruned. Undefined when they can.
+ */
+function findExpiry({ epochMark, floor, seen }: ChangeCursor, freshness: Freshness, row: ChangeRow): string | undefined {
+  const last = lastGenerationOf(epochMark, freshness, row.former_epochs);
+  if (last === undefined) return 'The records have been reloaded since this token was issued';
+  if (BigInt(seen) > BigInt(last)) return 'The database was replaced by an earlier state since this token was issued';
+  return BigInt(floor) < BigInt(row.pruned) ? 'This token is older than 30 days, the time for which deletions are kept' : undefined;
+}
+
+/** Throws 410 when the version was published with other content since the token was issued, which only the loss of a publication allows. */
+function assertSameContent({ contentMark }: ChangeCursor, { endpoint }: ReadContext): void {
+  if (contentMark !== undefined && contentMark !== markOf(endpoint.key))
+    throw tokenExpired('The version has been published again since this token was issued');
 }
 
 /** The cursor after this page. A page without changes keeps the position. */
-function nextCursor(from: ChangeCursor | null, row: ChangeRow, { epoch, generation }: Freshness): ChangeCursor {
+function nextCursor(from: ChangeCursor | null, row: ChangeRow, { epoch, generation }: Freshness, { key }: CompiledEndpoint): ChangeCursor {
   const { last_generation: last, last_kind: kind, last_id: id } = row;
   const start = { generation: '0', kind: 'upsert', id: '0' } as const;
   const position =
     last === null || id === null ? (from?.position ?? start) : ({ generation: last, kind: kind === 1 ? 'delete' : 'upsert', id } as const);
-  return { position, floor: row.more ? (from?.floor ?? generation) : generation, epochMark: epochMarkOf(epoch) };
+  return {
+    position,
+    floor: row.more ? (from?.floor ?? generation) : generation,
+    seen: generation,
+    epochMark: markOf(epoch),
+    contentMark: markOf(key),
+  };
 }
 
 type ChangesRead = { readonly row: ChangeRow; readonly changes: RecordsText; readonly freshness: Freshness };
 
 /** A page of changes that ends early when its records have too many bytes. Rejects with 503 as `readRow` does, and when it takes too long. */
-const readChanges = (reader: Reader, plan: ChangePlan): Promise<ChangesRead> =>
+const readChanges = (reader: Reader, plan: ChangePlan, from: ChangeCursor | null): Promise<ChangesRead> =>
   withinTimeLimit(reader, async (limited) => {
     const { recordType } = plan.endpoint;
+    // A replica that is behind the token can't tell whether it has expired.
+    const options = { counts: (row: ChangeRow, freshness: Freshness) => from === null || findExpiry(from, freshness, row) === undefined };
     try {
-      const { row, freshness } = await readRow<StateRow & ChangeRow & { changes: string }>(limited, recordType, (table) =>
-        changesStatement(table, plan),
+      const { row, freshness } = await readRow<StateRow & ChangeRow & { changes: string }>(
+        limited,
+        recordType,
+        (table) => changesStatement(table, plan),
+        options,
       );
       return { row, changes: row.changes, freshness };
     } catch (error) {
       if (!isTooLarge(error)) throw error;
     }
-    const { row, pieces, freshness } = await readPieces<ChangeRow>(limited, recordType, (table) =>
-      largeChangesStatement(table, plan, limited.maxAnswerBytes),
+    const { row, pieces, freshness } = await readPieces<ChangeRow>(
+      limited,
+      recordType,
+      (table) => largeChangesStatement(table, plan, limited.maxAnswerBytes),
+      options,
     );
     return { row, changes: pieces, freshness };
   });
@@ -101,11 +133,13 @@ export async function serveChanges(read: ReadContext): Promise<void> {
   negotiateMediaType(exchange.req, ['application/json']);
   const { since, limit } = parseChangesQuery(parseQuery(queryTextOf(exchange.req.url ?? '')));
   const from = since === null ? null : decodeSince(read, since);
+  if (from !== null) assertSameContent(from, read);
   await sendPageOrNotModified(read, 'changes', JSON.stringify([since, limit]), async () => {
     const plan: ChangePlan = { endpoint, after: from?.position ?? null, limit };
-    const { row, changes, freshness } = await readChanges(readerFor(read), plan);
-    if (from !== null) assertFollows(from, freshness, row.pruned);
-    const next = encodeChangeToken(tenant, { version, resource: endpoint.name }, nextCursor(from, row, freshness));
+    const { row, changes, freshness } = await readChanges(readerFor(read), plan, from);
+    const expiry = from === null ? undefined : findExpiry(from, freshness, row);
+    if (expiry !== undefined) throw tokenExpired(expiry);
+    const next = encodeChangeToken(tenant, { version, resource: endpoint.name }, nextCursor(from, row, freshness, endpoint));
     const address = `${exchange.baseUrl}/${version}/${endpoint.name}/changes`;
     return {
       body: { before: '{"data":[', records: changes, after: `],"next":"${next}","hasMore":${row.more}}` },

@@ -1,6 +1,6 @@
 // Writes one page of the changes of a resource as one statement: records and tombstones by generation, which is commit order.
 
-import { rfc3339Sql } from '../../warehouse/record-state.ts';
+import { type FormerEpoch, rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { type Bind, parameterTypes } from '../read/conditions.ts';
 import { boundedCount, pieceColumns, pieceExpressions, piecesFrom } from '../read/large-sql.ts';
@@ -23,6 +23,8 @@ export type ChangeRow = {
   last_kind: number | null;
   last_id: string | null;
   pruned: string;
+  /** The epochs before the current one, with the last generation of each that was not lost. */
+  former_epochs: readonly FormerEpoch[];
 };
 
 type ChangeSource = { readonly alias: 't' | 'd'; readonly kind: ChangePosition['kind']; readonly idType: string };
@@ -73,7 +75,7 @@ function pageStatement(
 ), numbered as (select *, row_number() over (order by generation, kind, rank) as n from found),
 page as (select * from numbered where n <= ${max})`;
   const columns = `l.generation::text as last_generation, l.kind as last_kind, l.id as last_id,
-  coalesce((select p.generation from ${schema}.pruned_tombstones as p where p.record_type = ${recordType}), 0)::text as pruned`;
+  coalesce((select p.generation from ${schema}.pruned_tombstones as p where p.record_type = ${recordType}), 0)::text as pruned, s.former_epochs`;
   const state = `${schema}.record_state as s`;
   const text = write({ expressions, columns, state, max, table: `${tableName} as t`, idType, recordType }, bind);
   return { key: [kind, schema, table, endpoint.key, after?.kind ?? 'start'].join('\n'), values, write: () => text };

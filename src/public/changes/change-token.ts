@@ -11,12 +11,16 @@ export type ChangeCursor = {
   readonly position: ChangePosition;
   /** Everything up to this generation was delivered, or predates the first request of the client: older deletions do not concern it. */
   readonly floor: string;
+  /** The generation that the client's last page was read from: it knows nothing newer. A failover may lose it. */
+  readonly seen: string;
   /** Identifies the table without revealing its epoch. */
   readonly epochMark: string;
+  /** Identifies the content of the version. Undefined in tokens of earlier versions of this service. */
+  readonly contentMark: string | undefined;
 };
 
-/** A short digest that identifies a table epoch without revealing it. */
-export const epochMarkOf = (epoch: string): string => createHash('sha256').update(epoch).digest('base64url').slice(0, 12);
+/** A short digest that identifies an epoch, or the content of a version, without revealing it. */
+export const markOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 12);
 
 type FeedAddress = { readonly version: string; readonly resource: string };
 const bindingOf = ({ organizationId }: Pick<TenantCtx, 'organizationId'>, { version, resource }: FeedAddress): string =>
@@ -24,10 +28,15 @@ const bindingOf = ({ organizationId }: Pick<TenantCtx, 'organizationId'>, { vers
 
 /** The token for `next`: the signed cursor, bound to organization, version and resource. */
 export function encodeChangeToken(tenant: Pick<TenantCtx, 'organizationId' | 'keyring'>, feed: FeedAddress, cursor: ChangeCursor): string {
-  const { position, floor, epochMark } = cursor;
-  const text = JSON.stringify([epochMark, floor, position.generation, position.kind === 'delete' ? 1 : 0, position.id]);
+  const { position, floor, seen, epochMark, contentMark } = cursor;
+  const text = JSON.stringify([epochMark, floor, position.generation, position.kind === 'delete' ? 1 : 0, position.id, seen, contentMark]);
   return tenant.keyring.sign(text, bindingOf(tenant, feed));
 }
+
+/** Tokens of earlier versions of this service have no `seen` and no `contentMark`. */
+type TokenContent = [epochMark: string, floor: string, generation: string, kind: 0 | 1, id: string, seen?: string, contentMark?: string];
+
+const newer = (a: string, b: string): string => (BigInt(a) > BigInt(b) ? a : b);
 
 /** Undefined for a token that this service did not issue for this organization, version and resource. */
 export function decodeChangeToken(
@@ -38,8 +47,8 @@ export function decodeChangeToken(
 ): ChangeCursor | undefined {
   const text = tenant.keyring.verify(token, bindingOf(tenant, feed));
   if (text === undefined) return undefined;
-  const [epochMark, floor, generation, kind, id] = JSON.parse(text) as [string, string, string, 0 | 1, string];
+  const [epochMark, floor, generation, kind, id, seen = newer(floor, generation), contentMark] = JSON.parse(text) as TokenContent;
   // A position among deletions may be any text; one among records is compared with their ids.
   if (kind === 0 && id !== '' && idType === 'integer' && !isRecordId(idType, id)) return undefined;
-  return { epochMark, floor, position: { generation, kind: kind === 1 ? 'delete' : 'upsert', id } };
+  return { epochMark, contentMark, floor, seen, position: { generation, kind: kind === 1 ? 'delete' : 'upsert', id } };
 }

@@ -14,16 +14,20 @@ export type ExportState = {
 /** Under a constant load of page reads an export still sends this many chunks of 64 KiB per second. */
 const minChunksPerSecond = 40;
 
-function createYieldToReads(reads: Semaphore): () => Promise<void> {
+function createYieldToReads(queues: readonly Semaphore[]): () => Promise<void> {
   // One chunk per event loop iteration across all exports: other events run in between.
   const turns = new Semaphore({ maxRunning: 1 });
   return async () => {
     setImmediate(await turns.acquire(anyOwner));
-    await reads.waitUntilIdle(1000 / minChunksPerSecond);
+    await Promise.all(queues.map((reads) => reads.waitUntilIdle(1000 / minChunksPerSecond)));
   };
 }
 
-export const createExportState = ({ settings, db, log }: Pick<Ctx, 'settings' | 'db' | 'log'>, reads: Semaphore): ExportState => ({
+/** `reads`: the queues of pages and records. */
+export const createExportState = (
+  { settings, db, log }: Pick<Ctx, 'settings' | 'db' | 'log'>,
+  reads: readonly Semaphore[],
+): ExportState => ({
   yieldToReads: createYieldToReads(reads),
   queue: createFairQueue(
     {

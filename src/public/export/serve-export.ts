@@ -16,7 +16,7 @@ import type { CellColumn, RowWriter } from './copy-rows.ts';
 import { createCsvWriter } from './csv.ts';
 import type { ExportState } from './export-state.ts';
 import { createJsonLinesWriter } from './json-lines.ts';
-import { openSnapshot, type Snapshot, totalOf } from './snapshot.ts';
+import { mayOpenAgain, openSnapshot, type Snapshot, type SnapshotSource, totalOf } from './snapshot.ts';
 
 export const exportTypes = ['application/x-ndjson', 'text/csv'] as const;
 type ExportType = (typeof exportTypes)[number];
@@ -53,15 +53,16 @@ export async function serveExport(exports: ExportState, read: ReadContext, type:
   if (res.closed) gone.abort();
   const releasePermit = await exports.queue.acquireUnlessAborted(read.tenant.organizationId, gone.signal);
   if (releasePermit === undefined) return;
+  const source: SnapshotSource = { reader: read.reader, isReplica: false };
   try {
     await repeatWhileReplaced(
       read.reader,
       read.endpoint.recordType,
       async () => {
-        await exportWhole({ exports, read, type, plan, signal: gone.signal });
+        await exportWhole({ exports, read, type, plan, signal: gone.signal }, source);
         return true;
       },
-      () => !res.headersSent,
+      (error) => !res.headersSent && mayOpenAgain(source, error),
     );
   } catch (error) {
     // A client that disconnected gets no error.
@@ -71,10 +72,10 @@ export async function serveExport(exports: ExportState, read: ReadContext, type:
   }
 }
 
-async function exportWhole(job: ExportJob): Promise<void> {
+async function exportWhole(job: ExportJob, source: SnapshotSource): Promise<void> {
   const { read, signal } = job;
   const { db, settings } = read.tenant;
-  const snapshot = await openSnapshot(db.exports, read.reader, read.endpoint.recordType, settings.exports.maxDurationMs, signal);
+  const snapshot = await openSnapshot(db.exports, source, read.endpoint.recordType, settings.exports.maxDurationMs, signal);
   try {
     await sendSnapshot(job, snapshot);
   } finally {

@@ -2,10 +2,12 @@
 import type { Pool, PoolClient } from 'pg';
 import { longReadKey } from '../../warehouse/table.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
-import { notSynced } from '../read/failures.ts';
+import { isUndefinedObject, notSynced } from '../read/failures.ts';
 import { totalKeyFor } from '../read/list.ts';
 import type { ListPlan } from '../read/plan.ts';
-import { type Freshness, freshnessOf, type Reader, type StateRow } from '../read/reader.ts';
+import { currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow } from '../read/reader.ts';
+import type { ReplicaReads } from '../read/replica-servers.ts';
+import { askReplica } from '../read/replicas.ts';
 import { stateColumns, type TableRef } from '../read/sql.ts';
 import { countStatement } from './export-sql.ts';
 
@@ -22,17 +24,10 @@ export type Snapshot = {
 
 const ignore = (): void => undefined;
 
-/**
- * Opens a snapshot of the record type. `limitMs` is also the statement timeout. Any failure destroys the connection, and so does the
- * signal. Rejects with 503 when nothing is synced, and with the error of PostgreSQL or the reason of the signal.
- */
-export async function openSnapshot(
-  pool: Pool,
-  reader: Reader,
-  recordType: string,
-  limitMs: number,
-  signal: AbortSignal,
-): Promise<Snapshot> {
+type Lent = Pick<Snapshot, 'client' | 'release' | 'destroy'>;
+
+/** Takes a connection that the signal destroys. Rejects with the error of PostgreSQL or the reason of the signal. */
+async function lend(pool: Pool, signal: AbortSignal): Promise<Lent> {
   const client = await pool.connect();
   // The connection may break between two statements; the next one reports it. An unhandled event would end the process.
   client.on('error', ignore);
@@ -46,28 +41,128 @@ export async function openSnapshot(
   };
   const destroy = (): void => release(true);
   signal.addEventListener('abort', destroy);
+  if (signal.aborted) destroy();
+  signal.throwIfAborted();
+  return { client, release: () => release(false), destroy };
+}
+
+type Limits = { readonly limitMs: number; readonly signal: AbortSignal };
+type Isolation = 'repeatable read' | 'read committed';
+
+/** Runs `work` on a connection from the pool, in a transaction that remains open; a failure destroys the connection. */
+async function begin<T>(pool: Pool, isolation: Isolation, { limitMs, signal }: Limits, work: (lent: Lent) => Promise<T>): Promise<T> {
+  const lent = await lend(pool, signal);
   try {
-    signal.throwIfAborted();
     // The server checks every second whether the client is still connected, so that an abandoned sort ends.
-    await client.query(
-      `begin isolation level repeatable read, read only; set local statement_timeout = ${Math.ceil(limitMs)};
+    await lent.client.query(
+      `begin isolation level ${isolation}, read only; set local statement_timeout = ${Math.ceil(limitMs)};
        set local client_connection_check_interval = '1s'; set local idle_in_transaction_session_timeout = ${Math.ceil(limitMs)}`,
     );
-    const schema = tenantSchema(reader.organizationId);
-    const { rows } = await client.query<StateRow & { backend: number }>(
-      `select ${stateColumns}, pg_backend_pid() as backend from ${schema}.record_state as s where s.record_type = $1`,
-      [recordType],
-    );
-    const freshness = freshnessOf(rows[0]);
-    if (freshness === undefined) throw notSynced();
-    await client.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 2))', [longReadKey(schema, freshness.table)]);
-    const tableRef = { schema, table: freshness.table };
-    return { client, backend: rows[0]?.backend ?? 0, table: tableRef, freshness, release: () => release(false), destroy };
+    return await work(lent);
   } catch (error) {
-    destroy();
+    lent.destroy();
     throw error;
   }
 }
+
+/** Keeps the table from being altered or dropped, until the transaction ends. Only a lock on the primary does. */
+const lockTable = (client: PoolClient, { schema, table }: TableRef) =>
+  client.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 2))', [longReadKey(schema, table)]);
+
+async function readState({ client }: Lent, schema: string, recordType: string) {
+  const { rows } = await client.query<StateRow & { backend: number }>(
+    `select ${stateColumns}, pg_backend_pid() as backend from ${schema}.record_state as s where s.record_type = $1`,
+    [recordType],
+  );
+  return { state: freshnessOf(rows[0]), backend: rows[0]?.backend ?? 0 };
+}
+
+/** Where an export reads: on a replica or, once it failed there, on the primary. */
+export type SnapshotSource = { reader: Reader; isReplica: boolean };
+
+/** Whether an export that failed before its first byte may begin again: after any failure of a replica, and when the table is gone. */
+export function mayOpenAgain(source: SnapshotSource, error: unknown): boolean {
+  if (!source.isReplica) return isUndefinedObject(error);
+  source.reader = { ...source.reader, replicas: undefined };
+  return true;
+}
+
+/**
+ * Opens a snapshot of the record type. `limitMs` is also the statement timeout. Any failure destroys the connection, and so does the
+ * signal. Rejects with 503 when nothing is synced, and with the error of PostgreSQL or the reason of the signal.
+ */
+export async function openSnapshot(
+  pool: Pool,
+  source: SnapshotSource,
+  recordType: string,
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  const { reader } = source;
+  const schema = tenantSchema(reader.organizationId);
+  const limits = { limitMs, signal };
+  const onReplica = reader.replicas && (await openOnReplica(pool, reader, reader.replicas, recordType, limits));
+  source.isReplica = onReplica !== undefined;
+  if (onReplica !== undefined) return onReplica;
+  return begin(pool, 'repeatable read', limits, async (lent) => {
+    const { state: freshness, backend } = await readState(lent, schema, recordType);
+    if (freshness === undefined) throw notSynced();
+    const table = { schema, table: freshness.table };
+    await lockTable(lent.client, table);
+    return { ...lent, backend, table, freshness };
+  });
+}
+
+/** A snapshot of a replica, with the lock of its table on the primary; undefined when the primary must be read. */
+async function openOnReplica(
+  primary: Pool,
+  reader: Reader,
+  replicas: ReplicaReads,
+  recordType: string,
+  limits: Limits,
+): Promise<Snapshot | undefined> {
+  const schema = tenantSchema(reader.organizationId);
+  const found = await askReplica<Lent>(reader, replicas, {
+    recordType,
+    trusted: await currentFreshness(reader, recordType),
+    ask: ({ replica }) =>
+      begin(replica.exports, 'repeatable read', limits, async (lent) => ({
+        answer: lent,
+        state: (await readState(lent, schema, recordType)).state,
+      })),
+    discard: ({ destroy }) => destroy(),
+    isOver: () => limits.signal.aborted,
+  });
+  if (found === undefined) return undefined;
+  const { answer: lent, freshness } = found;
+  const table = { schema, table: freshness.table };
+  try {
+    const lock = await holdLock(primary, table, limits);
+    const end = (endRead: () => void) => () => {
+      endRead();
+      lock.release();
+    };
+    return { client: lent.client, backend: lock.backend, table, freshness, release: end(lent.release), destroy: end(lent.destroy) };
+  } catch (error) {
+    lent.destroy();
+    throw error;
+  }
+}
+
+/** Locks the table on the primary, without a snapshot, so that nothing there is kept for it. `release` is idempotent. */
+const holdLock = (primary: Pool, table: TableRef, limits: Limits): Promise<Pick<Snapshot, 'backend' | 'release'>> =>
+  begin(primary, 'read committed', limits, async ({ client, release, destroy }) => {
+    const { rows } = await client.query<{ backend: number }>('select pg_backend_pid() as backend');
+    await lockTable(client, table);
+    let isHeld = true;
+    return {
+      backend: rows[0]?.backend ?? 0,
+      release: () => {
+        if (isHeld) client.query('commit').then(release, destroy);
+        isHeld = false;
+      },
+    };
+  });
 
 /**
  * The exact total, counted unless it is cached for this data. An export may take longer than a list, and its client may disconnect, so no

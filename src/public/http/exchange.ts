@@ -56,11 +56,11 @@ export function negotiateMediaType<T extends string>(req: IncomingMessage, offer
 
 /** Everything that decides the bytes of a representation, for its entity tag. */
 export const identityOf = (
-  { reader, scopeKey, version, endpoint }: ReadContext,
+  { reader, scopeKey, endpoint }: ReadContext,
   kind: Representation,
   normalized: string,
   { epoch, generation }: Freshness,
-): Identity => [reader.organizationId, scopeKey, version, endpoint.name, kind, normalized, epoch, generation];
+): Identity => [reader.organizationId, scopeKey, endpoint.key, kind, normalized, epoch, generation];
 
 /** The state of the resource, synchronously when it is cached. Rejects with 503 when nothing is synced. */
 export const freshnessFor = ({ reader, endpoint }: ReadContext): Freshness | Promise<Freshness> =>

@@ -17,11 +17,18 @@ const readsPerProcessor = 2;
  * Queue for reads of lists, records and changes on the data pool. Part of that pool stays free for syncs and management. The embedded
  * server runs on this machine's processors, so its limit follows their number; the size of an external server is unknown.
  */
-export function createReadQueue({ db, settings }: Pick<Ctx, 'db' | 'settings'>): Semaphore {
+export function createReadQueue(ctx: Pick<Ctx, 'db' | 'settings'>): Semaphore {
+  const { maxConnections, isEmbedded } = ctx.db;
+  const all = maxConnections.data;
+  const useful = isEmbedded ? readsPerProcessor * availableParallelism() + 1 : all;
+  return createQueueOf(ctx, Math.max(1, Math.min(useful, all - Math.max(1, Math.floor(all / 4)))));
+}
+
+/** As `createReadQueue`, for a read replica: nothing else uses its connections. */
+export const createReplicaQueue = (ctx: Pick<Ctx, 'db' | 'settings'>): Semaphore => createQueueOf(ctx, ctx.db.maxConnections.data);
+
+function createQueueOf({ settings }: Pick<Ctx, 'settings'>, maxRunning: number): Semaphore {
   const { maxRequests, maxWaitMs } = settings.publicLoad;
-  const all = db.maxConnections.data;
-  const useful = db.isEmbedded ? readsPerProcessor * availableParallelism() + 1 : all;
-  const maxRunning = Math.max(1, Math.min(useful, all - Math.max(1, Math.floor(all / 4))));
   return createFairQueue(
     { maxRunning, maxWaiting: maxRequests, maxWaitMs, maxRunningPerOwner: Math.max(1, maxRunning - 1), retryAfterSeconds },
     'reads',

@@ -32,17 +32,22 @@ export const notSynced = (): AppError => unavailable('No sync of this resource h
 /** 503 with Retry-After: every attempt found that the table had been replaced meanwhile. */
 export const beingReplaced = (cause?: unknown): AppError => unavailable('The data is being replaced; try again', 30, cause);
 
-const isConnectionLost = (error: unknown): boolean =>
+export const isConnectionLost = (error: unknown): boolean =>
   connectionLost.test(sqlState(error) ?? '') || (error instanceof Error && saysConnectionLost(error.message));
 
 /** 503 with Retry-After: the read took longer than it may. */
 export const timedOut = (cause?: unknown): AppError =>
   unavailable('The read exceeded its time limit. Narrow the filter or sort by another field.', 5, cause);
 
-/** Converts timeouts and lost connections into a 503; returns other errors unchanged. */
+/** A login that has lost the role of the service: see ForeignRole. */
+const insufficientPrivilege = '42501';
+
+/** Converts timeouts, lost connections and a missing role into a 503; returns other errors unchanged. */
 export function asUnavailable(error: unknown): unknown {
   if (sqlState(error) === queryCanceled) return timedOut(error);
-  return isConnectionLost(error) ? unavailable('The database is temporarily unavailable; try again', 2, error) : error;
+  return isConnectionLost(error) || sqlState(error) === insufficientPrivilege
+    ? unavailable('The database is temporarily unavailable; try again', 2, error)
+    : error;
 }
 
 /** Runs again, once, when the connection was lost. Rejects with the error of `run`. */

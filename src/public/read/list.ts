@@ -7,7 +7,7 @@ import { isTooLarge } from './failures.ts';
 import { skipsRecords } from './order-index.ts';
 import type { ListPlan } from './plan.ts';
 import { anchoredRanges, boundedRanges, emptyRanges, firstRow, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
-import { cachedFreshness, currentFreshness, type Freshness, type Reader, type StateRow } from './reader.ts';
+import { cachedFreshness, currentFreshness, type Freshness, isSameData, type Reader, type StateRow } from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
 import { parameterError, parameterProblem } from './request.ts';
 import { type RecordsText, readPieces, readRow } from './rows.ts';
@@ -48,8 +48,6 @@ function pageTooLarge(plan: ListPlan, fitting: number, maxBytes: number): AppErr
 
 export const totalKeyFor = (reader: Reader, plan: ListPlan, { epoch, generation }: Freshness): string =>
   totalKey([reader.organizationId, plan.endpoint.recordType, epoch, generation], plan.filterKey);
-
-const sameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;
 
 type Found = Page & { readonly total: number };
 
@@ -126,7 +124,7 @@ async function readWithKnownTotal(
   const chosen = found instanceof Promise ? await found : found;
   if (chosen === undefined) return undefined;
   const page = await readPage(reader, plan, chosen.ranges, false);
-  if (sameData(planned, page.freshness)) return { ...page, total };
+  if (isSameData(planned, page.freshness)) return { ...page, total };
   return plan.conditions.length === 0 && chosen.validForAnyData ? { ...page, total: page.freshness.rowCount } : undefined;
 }
 

@@ -5,11 +5,13 @@ import type { Clock } from '../../core/clock.ts';
 import type { Db } from '../../core/ctx.ts';
 import type { Log } from '../../core/log.ts';
 import type { Semaphore } from '../../core/semaphore.ts';
+import { ForeignRole } from '../../db/session.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { OutputField } from '../version/compile.ts';
 import type { AnchorCache } from './anchors.ts';
 import { asUnavailable, isUndefinedColumn, isUndefinedObject, notSynced, withOneRetry } from './failures.ts';
 import type { LargePermit, LargeReads } from './large-reads.ts';
+import type { ReplicaReads } from './replica-servers.ts';
 import { stateColumns, stateOf } from './sql.ts';
 import type { StatementRunner } from './statements.ts';
 import type { TotalCache } from './totals.ts';
@@ -24,6 +26,9 @@ export type Freshness = {
   readonly syncedAt: string | null;
   readonly stale: Stale | null;
 };
+
+/** Whether both name the same content. */
+export const isSameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;
 
 /** `since`: RFC 3339 UTC. */
 export type ShownStaleField = { readonly name: string; readonly since: string };
@@ -58,7 +63,10 @@ export type Reader = {
   readonly anchors: AnchorCache;
   /** Records to scan for a page while the total is unknown. */
   readonly scanLimit: number;
+  /** On the primary. */
   readonly statements: StatementRunner;
+  /** Undefined without replicas. */
+  readonly replicas: ReplicaReads | undefined;
   /** Queue for the data connections, by organization. */
   readonly queue: Semaphore;
   /** Bytes of records that a page of several may have. */
@@ -88,9 +96,10 @@ export type StateRow = {
   stale_fields: string | null;
 };
 
-/** The state of a row; undefined before the first publish. */
+/** The state of a row; undefined before the first publish. Throws ForeignRole when the statement ran with another role. */
 export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
-  if (row === undefined || row.active_table === null || row.epoch === null || row.generation === '0') return undefined;
+  if (row === undefined || row.active_table === null || row.generation === '0') return undefined;
+  if (row.epoch === null) throw new ForeignRole();
   return {
     table: row.active_table,
     epoch: row.epoch,

@@ -16,13 +16,13 @@ type Read = {
 /**
  * The result of the first attempt that read current data. An attempt resolves with undefined when the data was replaced meanwhile, or
  * rejects with the error of PostgreSQL that its table is gone. `isLast` asks it to read in a way that cannot be overtaken, if it has one.
- * `mayRepeat` is asked before an attempt that failed is repeated. Rejects with 503 when the data was replaced during every attempt, which is logged, and with any other error of an attempt.
+ * `mayRepeat` is asked before an attempt that failed is repeated; by default only for that error. Rejects with 503 when the data was replaced during every attempt, which is logged, and with any other error of an attempt.
  */
 export async function repeatWhileReplaced<T>(
   { log, organizationId, updateSchema }: Read,
   recordType: string,
   attempt: (isLast: boolean) => Promise<T | undefined>,
-  mayRepeat = (): boolean => true,
+  mayRepeat: (error: unknown) => boolean = isUndefinedObject,
 ): Promise<T> {
   let cause: unknown;
   for (let number = 1; number <= maxAttempts; number += 1) {
@@ -30,7 +30,7 @@ export async function repeatWhileReplaced<T>(
       const result = await attempt(number === maxAttempts);
       if (result !== undefined) return result;
     } catch (error) {
-      if (!isUndefinedObject(error) || !mayRepeat()) throw error;
+      if (!mayRepeat(error)) throw error;
       if (isUndefinedColumn(error)) await updateSchema?.(organizationId);
       cause = error;
     }

@@ -7,6 +7,7 @@ import type { PieceRow } from './large-sql.ts';
 import type { RecordPlan } from './plan.ts';
 import { cachedFreshness, currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow, stateKey } from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
+import { askReplica } from './replicas.ts';
 import { largeRecordStatement, recordStatement, type Statement, type TableRef } from './sql.ts';
 import { withinTimeLimit } from './time-limit.ts';
 
@@ -36,16 +37,33 @@ const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
   a.stale?.text === b.stale?.text &&
   a.rowCount === b.rowCount;
 
+/** Undefined when the table is not the active one. */
+function readOf<Row>(rows: readonly Row[], freshness: Freshness | undefined, table: string): Read<Row> | undefined {
+  const [row] = rows;
+  return row !== undefined && freshness?.table === table ? { row, rows, freshness } : undefined;
+}
+
+/** Throws 503 when the time of the read is over. */
+function assertInTime({ progress }: Reader): void {
+  if (progress?.isOver === true) throw timedOut();
+}
+
+type ReadOptions<Row> = {
+  readonly way?: 'run' | 'runInSteps';
+  /** Whether an answer of a replica is final; otherwise the primary is asked. By default it is. */
+  readonly counts?: (row: Row, freshness: Freshness) => boolean;
+};
+
 /**
  * Runs the statement from `write` for the active table, again after a table swap, until the statement itself saw that table as the active
  * one. Returns the first row, all rows and their state, and refreshes the cached state. Rejects with 503 when nothing is synced, the table
- * is replaced again at every attempt, the read times out, or the database is unavailable.
+ * is replaced again at every attempt, the read times out, or the database is unavailable. Answers of replicas: see replicas.ts.
  */
 export function readRow<Row extends StateRow>(
   reader: Reader,
   recordType: string,
   write: (table: TableRef) => Statement,
-  way: 'run' | 'runInSteps' = 'run',
+  { way = 'run', counts }: ReadOptions<Row> = {},
 ): Promise<Read<Row>> {
   const key = stateKey(reader, recordType);
   const schema = tenantSchema(reader.organizationId);
@@ -53,15 +71,28 @@ export function readRow<Row extends StateRow>(
     const current = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
     const { table } = current;
     const statement = write({ schema, table });
-    if (reader.progress?.isOver === true) throw timedOut();
+    assertInTime(reader);
+    if (reader.replicas !== undefined) {
+      const found = await askReplica<Row[]>(reader, reader.replicas, {
+        recordType,
+        trusted: current,
+        ask: async ({ statements }) => {
+          const answer = await statements[way]<Row>(reader.organizationId, statement);
+          return { answer, state: freshnessOf(answer[0]) };
+        },
+        counts: ([row], freshness) => row !== undefined && counts?.(row, freshness) !== false,
+        isOver: () => reader.progress?.isOver === true,
+      });
+      if (found !== undefined) return readOf(found.answer, found.freshness, table);
+      assertInTime(reader);
+    }
     const startedMs = reader.clock.monotonicMs();
     try {
       const rows = await withOneRetry(() => reader.statements[way]<Row>(reader.organizationId, statement));
-      const [row] = rows;
-      const read = freshnessOf(row);
+      const read = freshnessOf(rows[0]);
       const seen = isSame(current, read) ? current : read;
       reader.states.put(key, seen, startedMs);
-      return row !== undefined && seen?.table === table ? { row, rows, freshness: seen } : undefined;
+      return readOf(rows, seen, table);
     } catch (error) {
       if (isUndefinedObject(error)) reader.states.evict(key);
       throw asUnavailable(error);
@@ -74,10 +105,11 @@ export async function readPieces<Row>(
   reader: Reader,
   recordType: string,
   write: (table: TableRef) => Statement,
+  options: Omit<ReadOptions<Row>, 'way'> = {},
 ): Promise<{ row: Row & PieceRow; freshness: Freshness; pieces: readonly Buffer[] }> {
   await reader.progress?.acquireLarge();
   const { row, rows, freshness } = await reader.largeStatements.run(reader.organizationId, () =>
-    readRow<StateRow & PieceRow & Row>(reader, recordType, write, 'runInSteps'),
+    readRow<StateRow & PieceRow & Row>(reader, recordType, write, { ...options, way: 'runInSteps' }),
   );
   const found = rows.flatMap(({ at, piece }) => (at === null || piece === null ? [] : [{ at, piece }]));
   return { row, freshness, pieces: found.sort((a, b) => a.at - b.at).map(({ piece }) => piece) };

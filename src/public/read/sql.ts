@@ -4,6 +4,7 @@
 // LIMIT and OFFSET are parameters, so PostgreSQL prefers a custom plan for each list: the planning time buys the right plan for skewed
 // values and for the depth of the page, and the number of statements grows with the shapes, not with the pages. Lists that need no custom
 // plan are the exception: see order-index.ts.
+import { serviceRole } from '../../db/session.ts';
 import { rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { OutputField } from '../version/compile.ts';
@@ -19,7 +20,8 @@ export type Statement = { readonly key: string; readonly values: readonly unknow
 
 export type TableRef = { readonly schema: string; readonly table: string };
 
-export const stateColumns = `s.active_table, s.epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339Sql('s.synced_at')} as synced_at,
+/** The epoch is null in a session with another role than the service's: see `freshnessOf`. */
+export const stateColumns = `s.active_table, case current_user when '${serviceRole}' then s.epoch end as epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339Sql('s.synced_at')} as synced_at,
   nullif(s.stale_fields, '{}')::text as stale_fields`;
 export const stateOf = ({ schema }: Pick<TableRef, 'schema'>): string => `from ${schema}.record_state as s`;
 export const tableSql = ({ schema, table }: TableRef): string => `${schema}.${quoteIdentifier(table)} as t`;

@@ -8,6 +8,7 @@ import type { HitCounter } from '../../core/hit-counter.ts';
 import type { Semaphore } from '../../core/semaphore.ts';
 import { forgetPrepared } from '../../db/driver/pg-client.ts';
 import { sqlState } from '../../db/pg-errors.ts';
+import { isPooled, keepsPrepared } from '../../db/routed-client.ts';
 import type { Statement } from './sql.ts';
 
 export type StatementRunner = {
@@ -18,6 +19,8 @@ export type StatementRunner = {
   run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]>;
   /** As `run`, with a few rows at a time from the database: of rows of many bytes, the event loop handles no more in one turn. */
   runInSteps<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]>;
+  /** Runs the same texts on another server. */
+  on(pool: Pick<Pool, 'connect'>, queue: Semaphore): StatementRunner;
 };
 
 type Shape = { readonly name: string; readonly text: string; uses: number };
@@ -49,6 +52,8 @@ function createNamedQueries(maxPerConnection: number): QueryRows {
   /** Names of the prepared statements of each connection, least recently used first. */
   const named = new WeakMap<PoolClient, Set<string>>();
   const deallocate = async (client: PoolClient, names: Set<string>, name: string): Promise<void> => {
+    // A pooler bounds the server's statements itself, doesn't notice this one, and would close a connection that prepares a name again.
+    if (isPooled(client)) return;
     names.delete(name);
     forgetPrepared(client, name);
     await client.query(`deallocate "${name}"`).catch((error: unknown) => {
@@ -93,13 +98,32 @@ async function queryInSteps<Row extends QueryResultRow>(client: PoolClient, { te
   }
 }
 
+async function runOn<Row extends QueryResultRow>(
+  pool: Pick<Pool, 'connect'>,
+  shape: Shape,
+  values: unknown[],
+  queryRows: QueryRows,
+): Promise<Row[]> {
+  const client = await pool.connect();
+  let failure: unknown;
+  try {
+    return await queryRows<Row>(client, shape, values);
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    // An error reported by the server leaves the connection usable.
+    client.release(failure !== undefined && !(failure instanceof DatabaseError));
+  }
+}
+
 /**
  * `maxTextBytes` bounds the cached texts, `maxPerConnection` the prepared statements of one connection. Running a statement rejects with
  * 503 when too many wait, and with the error of PostgreSQL.
  */
 export function createStatementRunner(
-  pool: Pick<Pool, 'connect'>,
-  queue: Semaphore,
+  primary: Pick<Pool, 'connect'>,
+  reads: Semaphore,
   maxTextBytes: number,
   maxPerConnection = maxNamed,
   counter?: HitCounter,
@@ -107,25 +131,15 @@ export function createStatementRunner(
   const shapeOf = createTexts(maxTextBytes, counter);
   const queryNamed = createNamedQueries(maxPerConnection);
   const query: QueryRows = async <Row extends QueryResultRow>(client: PoolClient, shape: Shape, values: unknown[]) =>
-    shape.uses > 1 ? queryNamed<Row>(client, shape, values) : (await client.query<Row>(shape.text, values)).rows;
-  const runOn = async <Row extends QueryResultRow>(shape: Shape, values: unknown[], queryRows: QueryRows): Promise<Row[]> => {
-    const client = await pool.connect();
-    let failure: unknown;
-    try {
-      return await queryRows<Row>(client, shape, values);
-    } catch (error) {
-      failure = error;
-      throw error;
-    } finally {
-      // An error reported by the server leaves the connection usable.
-      client.release(failure !== undefined && !(failure instanceof DatabaseError));
-    }
+    shape.uses > 1 && keepsPrepared(client) ? queryNamed<Row>(client, shape, values) : (await client.query<Row>(shape.text, values)).rows;
+  const on: StatementRunner['on'] = (pool, queue) => {
+    const runWith =
+      (queryRows: QueryRows) =>
+      <Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]> => {
+        const shape = shapeOf(statement);
+        return queue.run(owner, () => runOn<Row>(pool, shape, statement.values as unknown[], queryRows));
+      };
+    return { run: runWith(query), runInSteps: runWith(queryInSteps), on };
   };
-  const runWith =
-    (queryRows: QueryRows) =>
-    <Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]> => {
-      const shape = shapeOf(statement);
-      return queue.run(owner, () => runOn<Row>(shape, statement.values as unknown[], queryRows));
-    };
-  return { run: runWith(query), runInSteps: runWith(queryInSteps) };
+  return on(primary, reads);
 }

@@ -5,7 +5,7 @@ import { sqlState } from '../../db/pg-errors.ts';
 import { startCopy, watchCopy } from '../export/copy-lines.ts';
 import { createCsvWriter } from '../export/csv.ts';
 import type { ExportState } from '../export/export-state.ts';
-import { openSnapshot, type Snapshot, totalOf } from '../export/snapshot.ts';
+import { mayOpenAgain, openSnapshot, type Snapshot, type SnapshotSource, totalOf } from '../export/snapshot.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import type { ReaderOf } from '../read/reader.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
@@ -57,7 +57,7 @@ export type CsvSources = { readonly exports: ExportState; readonly readerOf: Rea
 type CsvRequest = { readonly sources: CsvSources; readonly ctx: TenantCtx; readonly query: RecordQuery; readonly signal: AbortSignal };
 
 /** One attempt. `onDone` is called once, when the connection is no longer needed. */
-async function startOnce({ sources, ctx, query, signal }: CsvRequest, onDone: () => void): Promise<RecordsCsv> {
+async function startOnce({ sources, ctx, query, signal }: CsvRequest, source: SnapshotSource, onDone: () => void): Promise<RecordsCsv> {
   const type = await readAvailableType(ctx, query.recordType);
   if (type === undefined) {
     onDone();
@@ -65,8 +65,8 @@ async function startOnce({ sources, ctx, query, signal }: CsvRequest, onDone: ()
     return headerOnly(query, { columns, problems: [unknownRecordTypeProblem] }, null);
   }
   const { plan, ...bound } = bindQuery(query, type, wholeResult);
-  const reader = sources.readerOf(ctx.organizationId);
-  const snapshot = await openSnapshot(ctx.db.exports, reader, query.recordType, ctx.settings.exports.maxDurationMs, signal);
+  const { reader } = source;
+  const snapshot = await openSnapshot(ctx.db.exports, source, query.recordType, ctx.settings.exports.maxDurationMs, signal);
   try {
     const { syncedAt, problems: stale } = freshnessOfQuery(query, snapshot.freshness);
     const problems = [...bound.problems, ...stale];
@@ -158,7 +158,13 @@ export async function startRecordsCsv(sources: CsvSources, ctx: TenantCtx, query
   };
   try {
     const reader = sources.readerOf(ctx.organizationId);
-    return await repeatWhileReplaced(reader, query.recordType, () => startOnce({ sources, ctx, query, signal }, onDone));
+    const source: SnapshotSource = { reader, isReplica: false };
+    return await repeatWhileReplaced(
+      reader,
+      query.recordType,
+      () => startOnce({ sources, ctx, query, signal }, source, onDone),
+      (error) => mayOpenAgain(source, error),
+    );
   } catch (error) {
     onDone();
     throw asUnavailable(error);

@@ -69,8 +69,8 @@ export async function serveDescription(
   const part = resources.length === 0 ? null : { name: scopeKey, of: (text: string) => restrictDescription(text, resources) };
   await sendJsonText(
     exchange,
-    [tenant.organizationId, scopeKey, 'description', state.id],
-    textBody(await service.engine.content.loadDescription(tenant, state.id, part)),
+    [tenant.organizationId, scopeKey, 'description', state.contentId],
+    textBody(await service.engine.content.loadDescription(tenant, state, part)),
   );
 }
 

@@ -82,7 +82,7 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
     (await runLookup(organizationId, () => getPublishedVersion(service.engine, tenant, target.version)));
   assertPublished(state);
   exchange.onTarget(state.version, '');
-  const schema = content.findCompiled(state.id) ?? (await runLookup(organizationId, () => content.loadCompiled(tenant, state.id)));
+  const schema = content.findCompiled(state) ?? (await runLookup(organizationId, () => content.loadCompiled(tenant, state)));
   const endpoint = findEndpoint(exchange, state, schema, target);
   addDeprecation(exchange, state, exchange.baseUrl, endpoint.name);
   const { scopeKey, reader } = caller;

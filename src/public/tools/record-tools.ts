@@ -119,7 +119,7 @@ async function findTarget(
   await assertInScope(sources, tenant, access, input.version, input.resource);
   const state = await getPublishedVersion(sources, tenant, input.version);
   access.onTarget?.(state.version, '');
-  const endpoint = (await sources.content.loadCompiled(tenant, state.id)).endpoints.get(input.resource);
+  const endpoint = (await sources.content.loadCompiled(tenant, state)).endpoints.get(input.resource);
   if (endpoint === undefined) throw notFoundError();
   access.onTarget?.(state.version, endpoint.name);
   assertNotRetired(state);

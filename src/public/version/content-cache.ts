@@ -5,17 +5,18 @@ import { createCache } from '../../core/cache.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { HitCounter } from '../../core/hit-counter.ts';
 import type { CompiledSchema } from './compile.ts';
-import { readCompiled, readDescription } from './versions.store.ts';
+import { type ContentRef, readCompiled, readDescription } from './versions.store.ts';
 
 /** What a caller may see of a description; `name` is equal for equal parts. */
 export type DescriptionPart = { readonly name: string; of(text: string): string };
 
 export type ContentCache = {
   /** The compiled version if it is loaded. */
-  findCompiled(id: string): CompiledSchema | undefined;
-  loadCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema>;
-  /** The stored OpenAPI text, or a part of it. Rejects when the version was deleted meanwhile. */
-  loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string, part?: DescriptionPart | null): Promise<string>;
+  findCompiled(ref: ContentRef): CompiledSchema | undefined;
+  /** Rejects with 503 when the database no longer has this content. */
+  loadCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, ref: ContentRef): Promise<CompiledSchema>;
+  /** The stored OpenAPI text, or a part of it. Rejects with 503 when the database no longer has this content. */
+  loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, ref: ContentRef, part?: DescriptionPart | null): Promise<string>;
 };
 
 /** Objects in memory take more space than their JSON text. */
@@ -32,11 +33,12 @@ export function createContentCache(
   const compiled = createCache<CompiledSchema>({ maxBytes, bytesOf, counter: counters.schemas });
   const descriptions = createCache<string>({ maxBytes, bytesOf: (text) => 2 * text.length, counter: counters.texts });
   return {
-    findCompiled: compiled.findFresh,
-    loadCompiled: (ctx, id) => compiled.load(id, () => readCompiled(ctx, id)),
-    loadDescription(ctx, id, part = null) {
-      const loadWhole = () => descriptions.load(id, () => readDescription(ctx, id));
-      return part === null ? loadWhole() : descriptions.load(`${id} ${part.name}`, async () => part.of(await loadWhole()));
+    findCompiled: ({ contentId }) => compiled.findFresh(contentId),
+    loadCompiled: (ctx, ref) => compiled.load(ref.contentId, () => readCompiled(ctx, ref)),
+    loadDescription(ctx, ref, part = null) {
+      const { contentId } = ref;
+      const loadWhole = () => descriptions.load(contentId, () => readDescription(ctx, ref));
+      return part === null ? loadWhole() : descriptions.load(`${contentId} ${part.name}`, async () => part.of(await loadWhole()));
     },
   };
 }

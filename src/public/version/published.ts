@@ -60,6 +60,6 @@ export async function reportNamedTarget(
 ): Promise<void> {
   const state = await getPublishedVersion(known, tenant, version);
   onTarget(state.version, '');
-  const { endpoints } = known.content.findCompiled(state.id) ?? (await known.content.loadCompiled(tenant, state.id));
+  const { endpoints } = known.content.findCompiled(state) ?? (await known.content.loadCompiled(tenant, state));
   if (endpoints.has(resource)) onTarget(state.version, resource);
 }

@@ -1,11 +1,17 @@
 // Reads the versions of the public interface from the database.
 import type { TenantCtx } from '../../core/ctx.ts';
+import { type AppError, unavailable } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
 
 export type VersionState = {
   readonly id: string;
+  /**
+   * Identifies the published content. Differs from `id`, because a draft whose publication was lost in a failover may be changed and
+   * published again.
+   */
+  readonly contentId: string;
   readonly version: string;
   readonly status: 'draft' | 'published' | 'deprecated' | 'retired';
   readonly sunsetAt: Date | null;
@@ -17,6 +23,7 @@ export type VersionState = {
 
 type StateRow = {
   id: string;
+  content_id: string;
   version: string;
   status: VersionState['status'];
   sunset_at: Date | null;
@@ -25,13 +32,15 @@ type StateRow = {
   successor_resources: string[] | null;
 };
 
+const contentIdSql = "concat_ws('/', s.id, extract(epoch from s.published_at))";
+
 export const isVersionLabel = (text: string): boolean => /^v[1-9]\d{0,5}$/.test(text);
 
 /** Undefined when the organization has no version with that label. */
 export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<VersionState | undefined> {
   const { rows } = await inTransaction(ctx, (tx) =>
     tx.raw<{ rows: StateRow[] }>(
-      `select s.id, s.version, s.status, s.sunset_at, s.deprecated_at, n.version as successor_version, n.resources as successor_resources
+      `select s.id, ${contentIdSql} as content_id, s.version, s.status, s.sunset_at, s.deprecated_at, n.version as successor_version, n.resources as successor_resources
      from api_schemas s left join lateral (
        select p.version, jsonb_path_query_array(p.endpoints, '$[*].name') as resources from api_schemas p
        where p.organization_id = s.organization_id and p.status = 'published'
@@ -45,6 +54,7 @@ export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organization
   if (row === undefined) return undefined;
   return {
     id: row.id,
+    contentId: row.content_id,
     version: row.version,
     status: row.status,
     sunsetAt: row.sunset_at,
@@ -53,23 +63,33 @@ export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organization
   };
 }
 
+/** What names the content of a published version. */
+export type ContentRef = Pick<VersionState, 'id' | 'contentId'>;
+
+const selectContent = (tx: Tx, organizationId: string, { id, contentId }: ContentRef) =>
+  tx('api_schemas as s').where({ organization_id: organizationId, id }).whereRaw(`${contentIdSql} = ?`, [contentId]);
+
+/** 503 with Retry-After: the version was deleted, or its publication was lost in a failover. */
+const contentGone = (): AppError => unavailable('The version is being replaced; try again', 2);
+
 type ContentRow = { version: string; endpoints: EndpointDefinition[]; bindings: Bindings };
 
-/** Rejects with an Error when no version has this id. */
-export async function readCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<CompiledSchema> {
+/** Rejects with 503 when the database no longer has this content. */
+export async function readCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, ref: ContentRef): Promise<CompiledSchema> {
   const row = await inTransaction(ctx, (tx) =>
-    tx('api_schemas').where({ organization_id: ctx.organizationId, id }).first<ContentRow | undefined>('version', 'endpoints', 'bindings'),
+    selectContent(tx, ctx.organizationId, ref).first<ContentRow | undefined>('version', 'endpoints', 'bindings'),
   );
-  if (row === undefined) throw new Error('published version not found');
-  return compileSchema({ id, ...row });
+  if (row === undefined) throw contentGone();
+  return compileSchema({ ...row, id: ref.contentId });
 }
 
-/** The stored OpenAPI text. Rejects with an Error when the version is absent or was never published. */
-export async function readDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, id: string): Promise<string> {
+/** The stored OpenAPI text. Rejects with 503 when the database no longer has this content, and with an Error when it was never published. */
+export async function readDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, ref: ContentRef): Promise<string> {
   const row = await inTransaction(ctx, (tx) =>
-    tx('api_schemas').where({ organization_id: ctx.organizationId, id }).first<{ openapi: string | null } | undefined>('openapi'),
+    selectContent(tx, ctx.organizationId, ref).first<{ openapi: string | null } | undefined>('openapi'),
   );
-  if (row === undefined || row.openapi === null) throw new Error('a published version has no description');
+  if (row === undefined) throw contentGone();
+  if (row.openapi === null) throw new Error('a published version has no description');
   return row.openapi;
 }
 

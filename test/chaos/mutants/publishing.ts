@@ -47,4 +47,12 @@ export const publishingMutants: readonly Mutant[] = [
     [state.recordType, ids.slice(0, 0), generation],`,
     concerns: ['delete-invoice', 'delete-customer', 'delete-many'],
   },
+  {
+    name: 'epoch-renewed',
+    without: 'the first publication after a failover keeps the epoch',
+    file: 'src/warehouse/publish.ts',
+    find: 'lineageOn(here, lineage, generation)',
+    replace: 'lineageOn(here, { ...lineage, timeline: here }, generation)',
+    concerns: ['failover', 'reader'],
+  },
 ];

@@ -9,6 +9,10 @@ type Feed = { readonly data: readonly Change[]; readonly next: string; readonly 
 export type Copy = {
   /** Requests the next page, one at a time; resolves to whether more follow, null when there was no response. */
   poll(): Promise<boolean | null>;
+  /** Requests pages until none follows. */
+  follow(): Promise<void>;
+  /** A failover left this generation: a token of a later one must be rejected. */
+  lose(surviving: bigint): void;
   changes(): number;
   /** Catches up, then describes how the copy differs from the list. */
   problems(snapshot: Snapshot): Promise<string[]>;
@@ -23,6 +27,7 @@ export function openCopy(service: Service, recordType: RecordTypeName): Copy {
   let next: string | null = null;
   let generation = 0n;
   let count = 0;
+  let isLost = false;
   let asked: Promise<unknown> = Promise.resolve();
 
   const apply = ({ op, id, record }: Change): void => {
@@ -36,9 +41,12 @@ export function openCopy(service: Service, recordType: RecordTypeName): Copy {
     if (response.status === 410) {
       held.clear(); // the table was loaded again
       next = null;
+      isLost = false;
       return true;
     }
     if (response.status === 503) return null;
+    if (isLost && next !== null) wrong.push(`${path}: ${response.status} for a token of a generation that was lost`);
+    isLost = false;
     if (response.status !== 200) {
       wrong.push(`${path}: ${response.status} ${response.text.slice(0, 300)}`);
       return null;
@@ -55,11 +63,19 @@ export function openCopy(service: Service, recordType: RecordTypeName): Copy {
     asked = turn.catch(() => undefined);
     return turn;
   };
+  const follow = async (): Promise<void> => {
+    for (let pages = 0; pages < maxPages; pages += 1) if ((await poll()) === false) return;
+  };
   return {
     poll,
+    follow,
+    lose(surviving) {
+      isLost ||= generation > surviving;
+      if (generation > surviving) generation = surviving;
+    },
     changes: () => count,
     async problems({ records }) {
-      for (let pages = 0; pages < maxPages; pages += 1) if ((await poll()) === false) break;
+      await follow();
       const found = wrong.splice(0);
       for (const id of held.keys()) if (!records.has(id)) found.push(`${recordType} ${id} went without a change for its followers`);
       for (const [id, record] of records) {

@@ -6,6 +6,7 @@ import type { Report, ViolationKind } from '../report.ts';
 import type { World } from '../world.ts';
 import type { Shape } from './account.ts';
 import type { Begun } from './bounds.ts';
+import { type Clients, openClients } from './clients.ts';
 import { type Copy, openCopy } from './copy.ts';
 import { type History, type Moment, openHistory } from './history.ts';
 import { type Judge, openJudge } from './judge.ts';
@@ -33,6 +34,7 @@ export type Oracle = {
   ended(recordType: RecordTypeName, run: RunView): Promise<Named>;
   /** Publishes a version of everything, once it can be. */
   publish(): Promise<boolean>;
+  readonly clients: Clients;
   /** How many changes those who follow got. */
   changes(): number;
   /** Those who follow have seen everything that is there now. */
@@ -197,8 +199,14 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
     for (const { history } of watches.values()) await history.note();
   };
   await note();
+  const clients = openClients(
+    () => watches.values(),
+    () => bench.isPublished,
+    () => bench.reader,
+  );
   return {
     note,
+    clients,
     async begin(recordType) {
       const watch = watchOf(recordType);
       ledger.notes.forgetEnded(recordType);

@@ -2,6 +2,7 @@
 // has. Every response names the generation it shows and must be that one, whole; responses of one generation must agree with each other.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RecordTypeName } from '../plan.ts';
+import type { Survivors } from './clients.ts';
 import { resourceOf } from './published.ts';
 import type { Page, Response, ServedRecord, Service, Snapshot } from './served.ts';
 
@@ -20,11 +21,40 @@ export type Generations = ReadonlyMap<RecordTypeName, ReadonlyMap<string, Snapsh
 export type Reader = {
   /** Every page once, from now on. */
   lap(): Promise<void>;
+  /** Sends no request until the returned function is called; resolves when the last response is there. */
+  pause(): Promise<() => void>;
+  /** A failover lost the later generations: their tags name nothing that is served, and they are other ones than the next with their numbers. */
+  lose(survivors: Survivors): void;
   /** Reads everything once more, then stops. */
   finish(): Promise<void>;
   answers(): number;
   problems(generations: Generations): string[];
 };
+
+type Tag = { readonly recordType: RecordTypeName; readonly tag: string; readonly generation: string; readonly isLost: boolean };
+
+/** Requests pass while it is open. */
+function openGate() {
+  let closed: Promise<void> | undefined;
+  const passing = new Set<Promise<unknown>>();
+  return {
+    async pass<T>(request: () => Promise<T>): Promise<T> {
+      while (closed !== undefined) await closed;
+      const asked = request();
+      passing.add(asked);
+      return asked.finally(() => passing.delete(asked));
+    },
+    async close(): Promise<() => void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      closed = promise;
+      await Promise.allSettled(passing);
+      return () => {
+        closed = undefined;
+        resolve();
+      };
+    },
+  };
+}
 
 const text = (records: readonly (ServedRecord | undefined)[]): string => JSON.stringify(records);
 
@@ -57,26 +87,30 @@ const paceMs = 25;
 const allowed = new Set([200, 304, 503]);
 
 export function startReader(service: Service, recordTypes: readonly RecordTypeName[], pageSize: number): Reader {
-  const seen: Seen[] = [];
+  let seen: Seen[] = [];
+  let failovers = 0;
   const wrong: string[] = [];
-  const tags = new Map<string, { tag: string; generation: string }>();
+  const tags = new Map<string, Tag>();
+  const gate = openGate();
   let done = false;
 
   /** Null for anything but a new response. */
-  const ask = async (address: string, mayBeGone: boolean): Promise<Response | null> => {
+  const ask = async (recordType: RecordTypeName, address: string, mayBeGone: boolean): Promise<Response | null> => {
     const known = tags.get(address);
-    const response = await service.get(address, known === undefined ? {} : { 'if-none-match': known.tag });
+    const response = await gate.pass(() => service.get(address, known === undefined ? {} : { 'if-none-match': known.tag }));
+    if (known?.isLost === true && (response.status === 304 || response.tag === known.tag))
+      wrong.push(`${address}: ${response.status} for a tag of generation ${known.generation}, which was lost`);
     if (response.status === 304 && response.generation !== known?.generation)
       wrong.push(`${address}: 304 for generation ${known?.generation} at generation ${response.generation}`);
     if (!allowed.has(response.status) && !(mayBeGone && response.status === 404))
       wrong.push(`${address}: ${response.status} ${response.text.slice(0, 300)}`);
     if (response.status !== 200) return null;
-    if (response.tag !== null) tags.set(address, { tag: response.tag, generation: response.generation });
+    if (response.tag !== null) tags.set(address, { recordType, tag: response.tag, generation: response.generation, isLost: false });
     return response;
   };
   const readRecord = async (recordType: RecordTypeName, id: string): Promise<void> => {
     const address = `/${resourceOf(recordType)}/${id}`;
-    const response = await ask(address, true);
+    const response = await ask(recordType, address, true);
     if (response === null) return;
     const { data }: { data: ServedRecord } = JSON.parse(response.text);
     seen.push({ recordType, generation: response.generation, address, from: null, size: 1, total: null, data: [data] });
@@ -84,7 +118,7 @@ export function startReader(service: Service, recordTypes: readonly RecordTypeNa
   /** Resolves to the number of pages, as far as it is known. */
   const readPage = async (recordType: RecordTypeName, page: number, size: number): Promise<number> => {
     const address = `/${resourceOf(recordType)}?pageSize=${size}&page=${page}`;
-    const response = await ask(address, false);
+    const response = await ask(recordType, address, false);
     if (response === null) return 1;
     const { data, pagination }: Page = JSON.parse(response.text);
     const { generation } = response;
@@ -106,6 +140,16 @@ export function startReader(service: Service, recordTypes: readonly RecordTypeNa
 
   return {
     lap: () => walk(pageSize),
+    pause: gate.close,
+    lose(survivors) {
+      failovers += 1;
+      const isLost = (recordType: RecordTypeName, generation: string): boolean =>
+        /^\d+$/.test(generation) && BigInt(generation) > (survivors.get(recordType) ?? 0n);
+      for (const [address, tag] of tags) tags.set(address, { ...tag, isLost: tag.isLost || isLost(tag.recordType, tag.generation) });
+      seen = seen.map((one) =>
+        isLost(one.recordType, one.generation) ? { ...one, generation: `${one.generation} of lost timeline ${failovers}` } : one,
+      );
+    },
     async finish() {
       if (done) return walking;
       done = true;

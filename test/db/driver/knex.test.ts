@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { openKnex } from '../../../src/db/connect.ts';
 import { isConnectionLost, isConnectTimeout } from '../../../src/db/driver/error-messages.ts';
 import { knexPoolUsage, onKnexConnection } from '../../../src/db/driver/knex-pool.ts';
+import { RoutedClient } from '../../../src/db/routed-client.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { until } from '../../setup/until.ts';
 
@@ -28,6 +29,11 @@ describe('knex', () => {
   it('passes pg the option `stream`', async () => {
     await knex.raw('select');
     expect(socket.bytesRead, 'knex no longer passes all options to pg: see openKnex').toBeGreaterThan(0);
+  });
+
+  it('opens its connections as objects of the class that it was given', async () => {
+    const Class = await onKnexConnection(knex, async (connection) => connection.constructor);
+    expect(Class, 'knex takes the class of its connections from elsewhere: see useClientClass').toBe(RoutedClient);
   });
 
   it('has its pool in `client.pool`, which counts its connections', async () => {

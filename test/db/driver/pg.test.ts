@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { poolConfig } from '../../../src/db/connect.ts';
 import { copyOut } from '../../../src/db/driver/copy-out.ts';
 import { isClientClosed, isConnectionLost, isConnectTimeout } from '../../../src/db/driver/error-messages.ts';
-import { backendPid, forgetPrepared } from '../../../src/db/driver/pg-client.ts';
+import { aimAt, backendPid, forgetPrepared, sendNoSettings, streamOf, watchMessages } from '../../../src/db/driver/pg-client.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 
 let database: TestDatabase;
@@ -56,6 +56,30 @@ describe('a client of pg', () => {
     });
     forgetPrepared(client, 'canary');
     expect((await client.query(named)).rows, 'pg keeps prepared statements elsewhere: see forgetPrepared').toEqual([{ one: 1 }]);
+  });
+
+  it('sends the settings and connects to the host that it has when it connects', async () => {
+    const late = new Client(poolConfig({ ...database.address, host: '192.0.2.1', port: 1 }, null, { statement_timeout: 7_000 }));
+    aimAt(late, database.address);
+    sendNoSettings(late);
+    await late.connect();
+    const { rows } = await late.query("select current_setting('statement_timeout') as timeout, current_setting('search_path') as path");
+    expect(rows, 'pg reads its settings elsewhere: see sendNoSettings').toEqual([{ timeout: '0', path: '"$user", public' }]);
+    expect(streamOf(late).destroyed, 'pg has its socket elsewhere: see streamOf').toBe(false);
+    await late.end();
+  });
+
+  it('reports errors of the server, and when it is outside a transaction', async () => {
+    const seen: unknown[] = [];
+    watchMessages(
+      client,
+      (code) => seen.push(code),
+      () => seen.push('idle'),
+    );
+    await client.query('begin read only');
+    await client.query('create table none ()').catch(() => undefined);
+    await client.query('rollback');
+    expect(seen, 'pg emits other messages: see watchMessages').toEqual(['25006', 'idle']);
   });
 
   it('hands its connection to a query object, with one listener for data', async () => {

@@ -73,6 +73,7 @@ const orderOf = (amountMinor: bigint): CheckoutOrder => ({
   successUrl: 'https://shop.example.test/paid',
   cancelUrl: 'https://shop.example.test/basket',
   expiresAt: new Date(clock.now().getTime() + 30 * 60_000),
+  record: null,
 });
 
 /** A checkout with its page's token. */

@@ -48,6 +48,7 @@ function orderOf(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP')
     items,
     ...urls,
     expiresAt: new Date(clock.now().getTime() + 1_800_000),
+    record: null,
   };
 }
 async function checkout(order = orderOf()): Promise<{ order: CheckoutOrder; sessionId: string }> {
@@ -186,6 +187,20 @@ describe('a payment', () => {
     expect(after.failure?.code).toBe(state === 'FAILED' ? 'payment_intent_payment_attempt_failed' : undefined);
   });
 
+  it.each([1, 500, 501, 20_000])('keeps a record of %i characters', async (length) => {
+    const record = 'é'.repeat(length);
+    const { sessionId } = await checkout({ ...orderOf(), record });
+    expect((await snapshotOf(sessionId)).record).toBe(record);
+    const metadata = sessions().at(-1)?.metadata ?? {};
+    expect(Math.max(...Object.values(metadata).map((value) => value.length))).toBeLessThanOrEqual(500);
+    expect(Object.keys(metadata).length).toBeLessThanOrEqual(50);
+  });
+
+  it('has no record where there was none, or where it was longer than Stripe allows', async () => {
+    for (const record of [null, 'x'.repeat(20_001)])
+      expect((await snapshotOf((await checkout({ ...orderOf(), record })).sessionId)).record).toBeNull();
+  });
+
   it('expires at Stripe by itself half an hour after the order', async () => {
     const { sessionId } = await checkout();
     clock.advance(60 * 60_000);
@@ -300,6 +315,15 @@ describe('listChangedSince', () => {
     expect(server.requests.filter(({ path }) => path === '/v1/events').length).toBeGreaterThan(1);
     clock.advance(1_000);
     expect(await changes(clock.now())).toEqual([]);
+  });
+
+  it('lists an unpaid checkout, which no event reports, when the last check was an hour ago', async () => {
+    clock.advance(2 * 3_600_000);
+    const since = clock.now();
+    const { sessionId } = await checkout();
+    expect(await changes(since)).toEqual([]);
+    clock.advance(3_600_000);
+    expect(await changes(since)).toContain(sessionId);
   });
 
   it('lists by creation time where events are no longer kept', async () => {

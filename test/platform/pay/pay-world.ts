@@ -9,6 +9,7 @@ import { sealSecrets } from '../../../src/platform/pay/provider/accounts.ts';
 import { startPayWork } from '../../../src/platform/pay/provider/worker.ts';
 import { startWriteBack } from '../../../src/platform/pay/write-back/worker.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
+import type { TestDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import type { Session } from '../../setup/stripe/objects.ts';
 import { type StripeServer, startStripe } from '../../setup/stripe/server.ts';
@@ -76,16 +77,17 @@ const watchStatuses = `
   create trigger watched after update on pay_refunds for each row execute function note_move();
   create trigger watched after update on pay_payouts for each row execute function note_move();`;
 
-export async function openPayWorld(): Promise<PayWorld> {
+/** `database`: another one than usual, which `stop` closes. */
+export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
   const clock = movedClock();
-  const [books, stripe] = await Promise.all([openBooks(), startStripe({ clock })]);
+  const [books, stripe] = await Promise.all([openBooks(database), startStripe({ clock })]);
   // Enough for the test's own requests in addition to the service, which enforces its own limit.
   books.erp.account.setConcurrencyLimit(50);
   const { ctx: base, address } = books.database;
   const settings = { ...base.settings, rateLimitPerMinute: 100_000_000, stripe: { apiUrl: stripe.url, timeoutMs: 15_000, retries: 0 } };
   const ctx: Ctx = { ...base, clock, settings };
   const tenant = { ...ctx, organizationId: books.organizationId };
-  await asSuperuser(address.database, (client) => client.query(watchStatuses));
+  await asSuperuser(address, (client) => client.query(watchStatuses));
   const { secret } = await makeKey(ctx, books.organizationId, { permissions: ['write'] });
   await setWarehouse(tenant);
   const accountId = await setUp();
@@ -215,7 +217,7 @@ export async function openPayWorld(): Promise<PayWorld> {
     rest,
     lines: () => readLines(books, stripe),
     moves: () =>
-      asSuperuser(address.database, async (client) => {
+      asSuperuser(address, async (client) => {
         const { rows } = await client.query<{ of: string; id: string; before: string; after: string }>(
           'select of, id, before, after from moves order by at',
         );

@@ -73,11 +73,12 @@ export type World = {
   close(): Promise<void>;
 };
 
-export async function subscriptionWorld(): Promise<World> {
+/** `database`: another one, with the machine's clock, which the caller closes. */
+export async function subscriptionWorld(given: { readonly database?: TestDatabase } = {}): Promise<World> {
   const clock = testClock(startOfClock());
   const mails = await startMailServer();
   const settings = { publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl: mails.url } };
-  const database = await testDatabase({ settings, clock });
+  const database = given.database ?? (await testDatabase({ settings, clock }));
   const lines: string[] = [];
   const ctx: Ctx = { ...database.ctx, log: createLog('trace', { write: (line: string) => void lines.push(line) }) };
   const app = createApp(ctx);
@@ -162,7 +163,7 @@ export async function subscriptionWorld(): Promise<World> {
       for (const runner of runners) await runner.stop();
       for (const sender of senders) await sender.stop();
       await mails.close();
-      await database.close();
+      if (given.database === undefined) await database.close();
     },
   };
 }

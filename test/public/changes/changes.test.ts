@@ -255,6 +255,35 @@ describe('GET /{version}/{resource}/changes', () => {
     await page((await page(null)).next);
   });
 
+  it('continues after the server has another timeline, and 410 for what that timeline does not have', async () => {
+    const { world: other, get: call } = await openWorld();
+    const before = await page(null, 10, call);
+    const state = await other.state();
+    other.erp.put(2);
+    await other.sync();
+    const lost = await page(null, 10, call);
+    // As on a promoted standby that did not receive the second publish.
+    await other.query(`update ${other.schema}.record_state set generation = 1, row_count = 1, timeline = 'other'`);
+    await other.query(`delete from ${other.schema}."${state?.activeTable}" where id = 2`);
+    await call(`/v1/things/changes?since=${lost.next}`).expect(410);
+    expect((await page(before.next, 10, call)).data).toEqual([]);
+    other.erp.put(3);
+    await other.sync();
+    expect((await other.state())?.generation).toBe('2');
+    expect((await other.state())?.epoch).not.toBe(state?.epoch);
+    await call(`/v1/things/changes?since=${lost.next}`).expect(410);
+    expect((await page(before.next, 10, call)).data.map(({ id }) => id)).toEqual(['2', '3']);
+  });
+
+  it('accepts a token of the version of this service before, which names less', async () => {
+    const { next } = await page(null);
+    const [signed = ''] = next.split('.');
+    const [epochMark, floor, generation, kind, id] = JSON.parse(Buffer.from(signed, 'base64url').toString()) as unknown[];
+    const binding = JSON.stringify(['changes', world.organizationId, 'v1', 'things']);
+    const older = database.ctx.keyring.sign(JSON.stringify([epochMark, floor, generation, kind, id]), binding);
+    expect((await page(older)).next).toBe(next);
+  });
+
   it('supports text ids, and a record with the id "changes"', async () => {
     const { world: texts, get: ask } = await openWorld();
     await loadInvoices(

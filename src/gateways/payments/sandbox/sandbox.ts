@@ -46,6 +46,8 @@ function toPaymentSnapshot(row: SandboxPaymentRow, refunds: readonly SandboxRefu
     refunds: refunds.map((refund) => toRefundSnapshot(refund, row.currency)),
     method: card === undefined ? null : { type: 'card', last4: card.last4 },
     failure: row.failure,
+    // The sandbox's payments are in the same database, so that both are lost together.
+    record: null,
   };
 }
 

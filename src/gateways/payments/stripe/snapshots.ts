@@ -32,6 +32,23 @@ export const idOf = (value: string | { readonly id: string } | null | undefined)
   typeof value === 'string' ? value : (value?.id ?? null);
 
 const maxFailureLength = 300;
+/** Stripe's own limits of metadata, less the keys above. */
+const maxValueLength = 500;
+const maxRecordKeys = 40;
+const recordKey = (index: number): string => `portal_record_${index}`;
+
+/** The record as metadata, in parts; without it when it is longer than Stripe allows. */
+export function recordMetadata(record: string | null): Record<string, string> {
+  const parts = record?.match(new RegExp(`[^]{1,${maxValueLength}}`, 'g')) ?? [];
+  return parts.length > maxRecordKeys ? {} : Object.fromEntries(parts.map((part, index) => [recordKey(index), part]));
+}
+
+function readRecord({ metadata }: Marked): string | null {
+  const parts: string[] = [];
+  for (let part = metadata?.[recordKey(0)]; part !== undefined; part = metadata?.[recordKey(parts.length)]) parts.push(part);
+  return parts.length === 0 ? null : parts.join('');
+}
+
 const failureOf = (code: string | null | undefined, message: string | null | undefined, otherwise: string): Failure => ({
   code: code ?? 'unknown',
   message: (message ?? otherwise).slice(0, maxFailureLength),
@@ -104,5 +121,6 @@ export function paymentSnapshot(
     refunds: refunds.map((refund) => refundSnapshot(refund, accountId)),
     method: methodOf(expanded(intent?.latest_charge)),
     failure: declined ? failureOf(declined.decline_code ?? declined.code, declined.message, 'The payment was declined') : null,
+    record: readRecord(session),
   };
 }

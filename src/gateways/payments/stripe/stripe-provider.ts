@@ -9,7 +9,7 @@ import { isMissing } from './errors.ts';
 import { eventTypes, findOurObject, parseStripeEvent } from './events.ts';
 import { payoutSnapshot } from './payouts.ts';
 import type { StripeSecrets } from './secrets.ts';
-import { metadataKeys, ourPaymentId, paymentSnapshot, refundSnapshot } from './snapshots.ts';
+import { metadataKeys, ourPaymentId, paymentSnapshot, recordMetadata, refundSnapshot } from './snapshots.ts';
 
 type Account = { readonly id: string; readonly call: CallStripe };
 type Session = Stripe.Checkout.Session;
@@ -23,6 +23,8 @@ const maxMetadataLength = 500;
 const graceMs = 30 * 60_000;
 /** Stripe keeps events for thirty days; one day is a safety margin. */
 const eventsKeptMs = 29 * 86_400_000;
+/** No event reports a session that was created and not paid: sessions are listed as well when the last check is this long ago. */
+const sessionsListedAfterMs = 3_600_000;
 const pageSize = 100;
 
 /** Makes no request. Its methods reject with ProviderError only. */
@@ -73,7 +75,7 @@ async function createCheckout({ id, call }: Account, order: CheckoutOrder, signa
     success_url: order.successUrl,
     cancel_url: order.cancelUrl,
     expires_at: Math.ceil((order.expiresAt.getTime() + graceMs) / 1_000),
-    metadata,
+    metadata: { ...metadata, ...recordMetadata(order.record) },
     // Stripe copies the metadata to the charge, where payouts find it.
     payment_intent_data: { metadata, description: order.title.slice(0, maxNameLength) },
     // The amount due must be paid exactly, in its own currency.
@@ -195,8 +197,8 @@ async function findPayout({ id, call }: Account, payoutId: string, signal: Abort
 }
 
 /**
- * From Stripe's events, which it lists newest first, in reverse order. If `since` is older than the events that Stripe keeps, also
- * everything that was created since then.
+ * From Stripe's events, which it lists newest first, in reverse order. If `since` is an hour ago or more, also the sessions that were
+ * created since then; if it is older than the events that Stripe keeps, everything.
  */
 async function* listChangedSince({ id, call }: Account, clock: Clock, since: Date, signal: AbortSignal): AsyncGenerator<ProviderObject> {
   const created = { gte: Math.floor(since.getTime() / 1_000) };
@@ -207,9 +209,12 @@ async function* listChangedSince({ id, call }: Account, clock: Clock, since: Dat
       if (object !== null && !objects.has(object.id)) objects.set(object.id, object);
     };
     for await (const event of stripe.events.list({ created, types: [...eventTypes], limit: pageSize })) add(event.data.object);
-    if (clock.now().getTime() - since.getTime() < eventsKeptMs) return objects;
-    for await (const payout of stripe.payouts.list({ created, limit: pageSize })) add(payout);
-    for await (const refunded of stripe.refunds.list({ created, limit: pageSize })) add(refunded);
+    const sinceMs = clock.now().getTime() - since.getTime();
+    if (sinceMs >= eventsKeptMs) {
+      for await (const payout of stripe.payouts.list({ created, limit: pageSize })) add(payout);
+      for await (const refunded of stripe.refunds.list({ created, limit: pageSize })) add(refunded);
+    }
+    if (sinceMs < sessionsListedAfterMs) return objects;
     for await (const session of stripe.checkout.sessions.list({ created, limit: pageSize })) add(session);
     return objects;
   });

@@ -15,7 +15,7 @@ import { assertQuota } from '../../quotas.ts';
 import { findPayConfig, lockPayConfig, type PayConfigRow } from '../ledger/config.store.ts';
 import * as store from '../ledger/payments.store.ts';
 import type { Checkout, CheckoutInput } from '../pay.schemas.ts';
-import { findAccount } from '../provider/accounts.store.ts';
+import { assertChecked, findAccount } from '../provider/accounts.store.ts';
 import { assertProviderOffered, getProvider, isProviderRefusal, providerErrorToAppError, providerSignal } from '../provider/accounts.ts';
 import { toCheckoutOrder } from '../provider/checkout-order.ts';
 import { failPayment } from '../provider/merge.ts';
@@ -119,6 +119,7 @@ async function insertPayment(
     cancel_url: input.cancelUrl,
     // Whole seconds: providers keep no fractions.
     expires_at: new Date(Math.floor((ctx.clock.now().getTime() + lifetimeMs) / 1000) * 1000),
+    record_kept: true,
   });
   const invoices = priced.map(({ line, amountMinor }, position) => ({
     payment_id: paymentId,
@@ -141,10 +142,11 @@ async function insertPayment(
 
 /**
  * Decides the amounts and stores the payment, under the lock of the configuration. Throws 503 when the configuration changed since it was
- * read, and 422 for invoices that can't be paid or a full quota.
+ * read or payments may be missing after a failover, and 422 for invoices that can't be paid or a full quota.
  */
 const storeCheckout = (ctx: RequestCtx, input: CheckoutInput, setup: PaySetup, read: OpenInvoices): Promise<StoredCheckout> =>
   inTransaction(ctx, async (tx) => {
+    await assertChecked(tx, ctx.organizationId, setup.config.account_id);
     const now = await lockPayConfig(tx, ctx.organizationId);
     const { config } = setup;
     if (now?.updated_at.getTime() !== config.updated_at.getTime())

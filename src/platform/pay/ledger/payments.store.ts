@@ -12,6 +12,8 @@ export type PaymentRow = {
   id: string;
   account_id: string;
   status: PaymentStatus;
+  /** Of the invoices; null for a payment of an earlier version. */
+  erp_account: string | null;
   customer_id: string;
   currency: string;
   /** Integer minor units as text, since the column is a bigint. */
@@ -32,6 +34,7 @@ const paymentColumns = [
   'id',
   'account_id',
   'status',
+  'erp_account',
   'customer_id',
   'currency',
   'amount_minor',
@@ -57,8 +60,20 @@ export type CheckoutRow = {
   url: string | null;
   expires_at: Date;
   created_at: Date;
+  /** Whether the provider was given this service's record of the payment. */
+  record_kept: boolean;
 };
-const checkoutColumns = ['id', 'payment_id', 'title', 'success_url', 'cancel_url', 'url', 'expires_at', 'created_at'] as const;
+const checkoutColumns = [
+  'id',
+  'payment_id',
+  'title',
+  'success_url',
+  'cancel_url',
+  'url',
+  'expires_at',
+  'created_at',
+  'record_kept',
+] as const;
 
 export type InvoiceRow = {
   payment_id: string;
@@ -161,11 +176,19 @@ export const findNewestSession = async (tx: Tx, organizationId: string, accountI
   return row?.session_id;
 };
 
-export const insertPayment = (
-  tx: Tx,
-  organizationId: string,
-  row: Pick<PaymentRow, 'id' | 'account_id' | 'customer_id' | 'currency' | 'amount_minor'> & { erp_account: string | null },
-) => tx('pay_payments').insert({ organization_id: organizationId, ...row });
+type NewPayment = Pick<PaymentRow, 'id' | 'account_id' | 'erp_account' | 'customer_id' | 'currency' | 'amount_minor'>;
+export const insertPayment = (tx: Tx, organizationId: string, row: NewPayment) =>
+  tx('pay_payments').insert({ organization_id: organizationId, ...row });
+
+/** False when a concurrent caller has entered it. */
+export const insertLostPayment = async (tx: Tx, organizationId: string, row: NewPayment): Promise<boolean> =>
+  (
+    await tx('pay_payments')
+      .insert({ organization_id: organizationId, ...row })
+      .onConflict('id')
+      .ignore()
+      .returning('id')
+  ).length === 1;
 
 export const updatePayment = (
   tx: Tx,

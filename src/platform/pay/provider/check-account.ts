@@ -97,7 +97,7 @@ export async function checkAccount(ctx: TenantCtx, accountId: string, stop: Abor
   await inTransaction(ctx, async (tx) => {
     for (const id of await listStaleOpenPayouts(tx, ctx.organizationId, accountId, payoutPollIntervalMs))
       await enqueueObjectCheck(tx, ctx.organizationId, accountId, { kind: 'payout', id });
-    await saveCheckedUntil(tx, ctx.organizationId, accountId, startedAt);
+    await saveCheckedUntil(tx, ctx.organizationId, accountId, account.looked_until, startedAt);
   });
   return pollIntervalMs;
 }

@@ -1,5 +1,6 @@
 import type { CheckoutOrder } from '../../../gateways/payments/provider.ts';
 import type * as store from '../ledger/payments.store.ts';
+import { toPaymentRecord } from './payment-record.ts';
 
 /** The order for the provider: one item per invoice. The items add up to the payment's amount. */
 export const toCheckoutOrder = (
@@ -17,5 +18,6 @@ export const toCheckoutOrder = (
     successUrl: checkout.success_url,
     cancelUrl: checkout.cancel_url,
     expiresAt: checkout.expires_at,
+    record: checkout.record_kept ? toPaymentRecord(payment, checkout, invoices) : null,
   };
 };

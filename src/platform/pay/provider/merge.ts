@@ -1,7 +1,7 @@
 // Merges the provider's current state of a payment into the stored payment. The merge is monotonic: merging the same snapshot twice changes
 // nothing, and an old snapshot that arrives late undoes nothing. So the order, repetition and loss of events don't matter.
 import type { TenantCtx } from '../../../core/ctx.ts';
-import { createId } from '../../../core/id.ts';
+import { deriveId } from '../../../core/id.ts';
 import type { Money } from '../../../core/money.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import { type Failure, type PaymentSnapshot, ProviderError, type RefundSnapshot } from '../../../gateways/payments/provider.ts';
@@ -10,6 +10,7 @@ import { listErpStates } from '../ledger/erp-states.store.ts';
 import { advanceRefundState, advanceStatus, hasSucceeded, paymentStatusOf } from '../ledger/payment-state.ts';
 import * as store from '../ledger/payments.store.ts';
 import { enqueueErpDocument, enqueueReturnedRefund } from '../write-back/erp-documents.store.ts';
+import { enterLostPayment } from './payment-record.ts';
 
 type MergeContext = { readonly tx: Tx; readonly ctx: TenantCtx; readonly payment: store.PaymentRow };
 
@@ -35,7 +36,8 @@ async function mergeRefund(
 ): Promise<{ id: string; first: boolean }> {
   const { tx, ctx, payment } = context;
   if (stored === undefined) {
-    const id = createId();
+    // The same id again after this row was lost: the ERP may have the refund under it.
+    const id = snapshot.refundId ?? deriveId(payment.account_id, snapshot.id);
     const row = { id, payment_id: payment.id, amount_minor: String(minorOf(context, snapshot.amount)), status: snapshot.state };
     await store.insertRefund(tx, ctx.organizationId, { ...row, provider_refund_id: snapshot.id, ...failureColumns(snapshot.failure) });
     return { id, first: snapshot.state === 'SUCCEEDED' };
@@ -122,10 +124,14 @@ function toChange(
 const differs = (row: store.PaymentRow, change: Partial<store.PaymentRow>): boolean =>
   Object.entries(change).some(([column, value]) => row[column as keyof store.PaymentRow] !== value);
 
-/** Returns the updated payment; undefined when the account has no such payment. Throws ProviderError for a snapshot in another currency. */
+/**
+ * Returns the updated payment, which is entered again when it was lost and the provider has its record; undefined when the account has no
+ * such payment. Throws ProviderError for a snapshot in another currency.
+ */
 export const mergePayment = (ctx: TenantCtx, accountId: string, snapshot: PaymentSnapshot): Promise<store.PaymentRow | undefined> =>
   inTransaction(ctx, async (tx) => {
-    const payment = await store.lockPayment(tx, ctx.organizationId, snapshot.paymentId);
+    const payment =
+      (await store.lockPayment(tx, ctx.organizationId, snapshot.paymentId)) ?? (await enterLostPayment(tx, ctx, accountId, snapshot));
     if (payment === undefined || payment.account_id !== accountId) return undefined;
     const context = { tx, ctx, payment };
     const newRefunds = await mergeRefunds(context, snapshot.refunds);

@@ -11,7 +11,7 @@ export const erpDocumentsChannel = 'pay_erp_documents';
 /**
  * Call it in the transaction in which a payment (`refundId` null) or one of its refunds first succeeds, when the organization's write-back
  * is enabled or the payment already has a document. Idempotent. Does nothing for a refund of a payment without a document: a payment
- * entered by hand is refunded by hand.
+ * entered by hand is refunded by hand. After a failover it counts as attempted, so that the ERP is asked whether it has the document.
  */
 export async function enqueueErpDocument(
   tx: Tx,
@@ -20,8 +20,8 @@ export async function enqueueErpDocument(
   const { organizationId, paymentId, refundId } = document;
   const kind = refundId === null ? 'payment' : 'refund';
   await tx.raw(
-    `insert into pay_erp_documents (id, organization_id, payment_id, kind, refund_id, external_id)
-     select n.id, n.organization_id, n.payment_id, n.kind, n.refund_id, n.external_id
+    `insert into pay_erp_documents (id, organization_id, payment_id, kind, refund_id, external_id, attempts)
+     select n.id, n.organization_id, n.payment_id, n.kind, n.refund_id, n.external_id, (select count(*) from last_failover())
      from (values (cast(? as uuid), cast(? as uuid), cast(? as uuid), cast(? as text), cast(? as uuid), cast(? as text)))
        n(id, organization_id, payment_id, kind, refund_id, external_id)
      where n.kind = 'payment' or exists (
@@ -31,6 +31,12 @@ export async function enqueueErpDocument(
   );
   await tx.raw(`notify ${erpDocumentsChannel}`);
 }
+
+/** After a restore: counts the documents that are not written yet as attempted, so that the ERP is asked whether it has them. */
+export const askErpFirst = (tx: Tx, organizationId: string) =>
+  tx('pay_erp_documents')
+    .where({ organization_id: organizationId, status: 'PENDING' })
+    .update({ attempts: tx.raw('greatest(attempts, 1)') });
 
 /**
  * Call it in the transaction in which the bank returns a refund that had succeeded. Results from the ERP are recorded under the same lock,

@@ -20,11 +20,29 @@ const killed: History = {
   ],
 };
 
+/** Generation 2 is published with one change, read and lost; then it is published with two. */
+const failedOver: History = {
+  recordTypes: ['item'],
+  reader: true,
+  rounds: [
+    load,
+    {
+      green: true,
+      before: [rename('5')],
+      during: [
+        { afterRequests: 1, action: { do: 'failover', recordType: 'item', when: 'publishing', delayMs: 0 } },
+        { afterRequests: 9, action: rename('4') },
+      ],
+    },
+  ],
+};
+
 export const publishingHistories: Histories = {
   // The second change comes before the first one in the order of ids.
   'generation-rises': { recordTypes: ['item'], rounds: [load, { before: [rename('5')] }, { before: [rename('4')] }] },
   'new-change-number': ofItems(rename('5')),
   'one-transaction': killed,
+  'epoch-renewed': failedOver,
   'change-numbers-by-shown': {
     recordTypes: ['item'],
     rounds: [

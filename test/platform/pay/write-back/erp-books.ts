@@ -130,9 +130,10 @@ const paymentTotals = `SELECT count(DISTINCT p.id) AS payments, round(max(p.fore
   FROM ledger.transaction p LEFT JOIN ledger.application a ON p.id IN (a.credit, a.invoice)
   WHERE p.type = 'CustPymt' AND p.externalid = $1`;
 
-export async function openBooks(): Promise<Books> {
+/** `given`: another database than usual, which `stop` closes. */
+export async function openBooks(given?: TestDatabase): Promise<Books> {
   const files = await createDataFolder();
-  const [erp, database] = await Promise.all([startErp(files.folder), testDatabase()]);
+  const [erp, database] = await Promise.all([startErp(files.folder), given ?? testDatabase()]);
   const wire = await startProxy(erp.account.url);
   const { ctx } = database;
   const { id: organizationId } = await makeOrganization(ctx);

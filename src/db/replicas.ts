@@ -1,0 +1,127 @@
+// The read replicas of READ_URL: the connection pools of each, whether it responds, and how far it is behind the primary. Whether an answer of
+// a replica may be used is decided where records are read: public/read/replicas.ts.
+import type { Client, Pool } from 'pg';
+import type { Clock } from '../core/clock.ts';
+import type { Replica } from '../core/ctx.ts';
+import type { Log } from '../core/log.ts';
+import { startRecurring } from '../core/recurring.ts';
+import { type DatabaseAddress, locate, openReadPools, poolConfig } from './connect.ts';
+import { monitorDatabaseLiveness } from './liveness.ts';
+import { assertSession } from './session.ts';
+
+const probeEveryMs = 100;
+/** Without a response for this long a replica is left out. */
+const maxSilenceMs = 1_000;
+const sampleEveryMs = 1_000;
+/** An hour. */
+const maxSamples = 3_600;
+/** While replay waits between taking a table's exclusive lock and releasing it, no read of that table can start. */
+const lockTimeoutMs = 250;
+
+type PositionRow = { position: string };
+/** Bytes of the write-ahead log that the server shows: replayed ones of a standby, written ones of a primary. */
+const readPosition = `select pg_wal_lsn_diff(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, '0/0')::text
+  as position`;
+const positionOf = ([row]: readonly PositionRow[]): bigint => BigInt(row?.position ?? '0');
+
+type Samples = {
+  take(): Promise<void>;
+  /** Milliseconds since the primary was where this position is; 0 when it is still there. */
+  lagMs(position: bigint): number;
+};
+
+/** Where the primary was at which time: what a replica lacks is as old as the first sample beyond its own position. */
+function createSamples(primary: Pick<Pool, 'query'>, clock: Pick<Clock, 'monotonicMs'>): Samples {
+  const samples: { readonly atMs: number; readonly position: bigint }[] = [];
+  return {
+    take: async () => {
+      const atMs = clock.monotonicMs();
+      const position = positionOf((await primary.query<PositionRow>(readPosition)).rows);
+      if (samples.at(-1)?.position === position) return;
+      samples.push({ atMs, position });
+      if (samples.length > maxSamples) samples.shift();
+    },
+    lagMs: (position) => {
+      const lacking = samples.find((sample) => sample.position > position);
+      return lacking === undefined ? 0 : clock.monotonicMs() - lacking.atMs;
+    },
+  };
+}
+
+type OpenReplica = Replica & { close(): Promise<void> };
+
+type Parts = {
+  readonly sizes: { readonly data: number; readonly exports: number };
+  readonly readTimeoutMs: number;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly log: Pick<Log, 'warn'>;
+};
+
+/** Whether the replica responds, by probes on a connection of its own; both changes are logged. */
+function createUse(name: string, { clock, log }: Parts) {
+  let respondedAtMs = Number.NEGATIVE_INFINITY;
+  let wasInUse = true;
+  const isInUse = (): boolean => clock.monotonicMs() - respondedAtMs < maxSilenceMs;
+  const reportChange = (err?: unknown): void => {
+    if (wasInUse === isInUse()) return;
+    wasInUse = !wasInUse;
+    log.warn({ replica: name, err }, wasInUse ? 'a read replica is in use again' : 'a read replica is left out until it responds');
+  };
+  return {
+    isInUse,
+    responded: () => {
+      respondedAtMs = clock.monotonicMs();
+      reportChange();
+    },
+    leaveOut: (err: unknown) => {
+      respondedAtMs = Number.NEGATIVE_INFINITY;
+      reportChange(err);
+    },
+  };
+}
+
+function openReplica(given: DatabaseAddress, name: string, samples: Samples, parts: Parts): OpenReplica {
+  const { isInUse, responded, leaveOut } = createUse(name, parts);
+  let position = 0n;
+  const ask = async (client: Client): Promise<void> => {
+    position = positionOf((await client.query<PositionRow>(readPosition)).rows);
+    responded();
+  };
+  const assertLogin = (client: Client) => assertSession(client, 'portal_service');
+  const address = locate(given);
+  const config = poolConfig(address, 'portal_service');
+  const liveness = monitorDatabaseLiveness(config, parts.log, probeEveryMs, assertLogin, { ask, onFailure: leaveOut });
+  const onReplica = { stream: liveness.openSocket, lock_timeout: lockTimeoutMs };
+  const { data, exports } = openReadPools(address, parts.sizes, parts.readTimeoutMs, onReplica);
+  void liveness.check();
+  return {
+    name,
+    data,
+    exports,
+    isInUse,
+    leaveOut,
+    position: () => position,
+    lagSeconds: () => (isInUse() ? samples.lagMs(position) / 1_000 : undefined),
+    close: async () => {
+      await Promise.all([data.end(), exports.end()]);
+      await liveness.close();
+    },
+  };
+}
+
+export type OpenReplicas = { readonly all: readonly Replica[]; close(): Promise<void> };
+
+/** Opens the pools of each replica; connects on first use, apart from the probes. `primary` is asked once a second how far it is. */
+export function openReplicas(addresses: readonly DatabaseAddress[], primary: Pick<Pool, 'query'>, parts: Parts): OpenReplicas {
+  if (addresses.length === 0) return { all: [], close: async () => undefined };
+  const samples = createSamples(primary, parts.clock);
+  const all = addresses.map((address, index) => openReplica(address, String(index + 1), samples, parts));
+  const sampling = startRecurring(sampleEveryMs, samples.take, () => undefined);
+  return {
+    all,
+    close: async () => {
+      await sampling.stop();
+      await Promise.all(all.map(({ close }) => close()));
+    },
+  };
+}

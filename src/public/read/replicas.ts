@@ -1,0 +1,91 @@
+// Sends reads to the replicas of READ_URL. An answer of a replica counts only if it has the epoch and the generation that this process trusts
+// from the primary: these name one content, so the answer is the one that the primary would give, and what the primary says of its
+// freshness holds for it. Any other answer, and any failure, is repeated on the primary once.
+import { DatabaseError } from 'pg';
+import { AppError } from '../../core/errors.ts';
+import { sqlState } from '../../db/pg-errors.ts';
+import { isConnectionLost, isTooLarge, isUndefinedObject } from './failures.ts';
+import { currentFreshness, type Freshness, isSameData, type Reader, stateKey } from './reader.ts';
+import { chooseServer, type FallbackReason, type ReplicaReads, type ReplicaServer } from './replica-servers.ts';
+
+const lackingKey = (reader: Reader, recordType: string, { epoch, generation }: Freshness): string =>
+  `${stateKey(reader, recordType)} ${epoch} ${generation}`;
+
+/** The trusted state that an answer has; undefined when it has another one. */
+async function trustedStateOf(reader: Reader, recordType: string, trusted: Freshness, state: Freshness | undefined) {
+  if (state === undefined) return undefined;
+  if (isSameData(trusted, state)) return trusted;
+  if (BigInt(state.generation) < BigInt(trusted.generation)) return undefined;
+  // The replica may have what was published since the primary was asked. It may also have what a lost primary published.
+  const key = stateKey(reader, recordType);
+  if (reader.states.findAny(key) === trusted) reader.states.evict(key);
+  const current = await currentFreshness(reader, recordType);
+  return isSameData(current, state) ? current : undefined;
+}
+
+const lockTimeout = '55P03';
+/** A cancelled statement, a deadlock with the replay, a dropped database. The time limit of the service ends the whole read. */
+const conflicts = /^(40001|40P01|57014|57P04)$/;
+
+function reasonOf(error: unknown): FallbackReason {
+  const state = sqlState(error) ?? '';
+  if (isUndefinedObject(error) || state === lockTimeout) return 'behind';
+  return conflicts.test(state) ? 'conflict' : 'failed';
+}
+
+/** No later than with its next probe, a replica that refuses connections is asked again. */
+const mustLeaveOut = (error: unknown): boolean =>
+  !(error instanceof DatabaseError) || isConnectionLost(error) || sqlState(error)?.startsWith('53') === true;
+
+export type Question<T> = {
+  readonly recordType: string;
+  /** The state for which the statement was written, as the primary reported it. */
+  readonly trusted: Freshness;
+  ask(server: ReplicaServer): Promise<{ readonly answer: T; readonly state: Freshness | undefined }>;
+  /** Whether an answer with the trusted state is final; by default it is. */
+  readonly counts?: (answer: T, freshness: Freshness) => boolean;
+  /** Called with an answer that doesn't count. */
+  readonly discard?: (answer: T) => void;
+  /** Whether the read has ended meanwhile: nothing is repeated then. */
+  isOver(): boolean;
+};
+
+type Answered<T> = { readonly answer: T; readonly freshness: Freshness };
+
+/** Rejects with the errors that the primary would report as well. */
+async function askServer<T>(
+  reader: Reader,
+  server: ReplicaServer,
+  { recordType, trusted, ask, counts, discard, isOver }: Question<T>,
+): Promise<Answered<T> | FallbackReason> {
+  const position = server.replica.position();
+  const lacksState = (): FallbackReason => {
+    server.lacking.put(lackingKey(reader, recordType, trusted), position);
+    return 'behind';
+  };
+  try {
+    const { answer, state } = await ask(server);
+    const freshness = await trustedStateOf(reader, recordType, trusted, state);
+    if (freshness !== undefined && counts?.(answer, freshness) !== false) return { answer, freshness };
+    discard?.(answer);
+    return freshness === undefined ? lacksState() : 'behind';
+  } catch (error) {
+    if (error instanceof AppError || isTooLarge(error) || isOver()) throw error;
+    if (mustLeaveOut(error)) server.replica.leaveOut(error);
+    const reason = reasonOf(error);
+    return reason === 'behind' ? lacksState() : reason;
+  }
+}
+
+/**
+ * The answer of a replica with the state that the primary reports for it; undefined when the primary must be asked. Rejects with 503 when
+ * too many wait for the replica or the primary is unavailable, and with the errors that the primary would report as well.
+ */
+export async function askReplica<T>(reader: Reader, reads: ReplicaReads, question: Question<T>): Promise<Answered<T> | undefined> {
+  const server = chooseServer(reads, lackingKey(reader, question.recordType, question.trusted));
+  const found = server === undefined ? undefined : await askServer(reader, server, question);
+  if (server !== undefined && found !== undefined) server.counts[typeof found === 'object' ? 'answered' : found] += 1;
+  if (typeof found === 'object') return found;
+  reads.answeredByPrimary += 1;
+  return undefined;
+}

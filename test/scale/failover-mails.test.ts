@@ -1,0 +1,200 @@
+// Mails and subscription slots through a failover of the database server: nothing is sent twice, what may have been sent is shown, and a
+// person can send it.
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { enqueueMail, layoutMail, startMailSender } from '../../src/mail/index.ts';
+import { operatorOf } from '../admin/fixture.ts';
+import { subscriptionWorld, type World } from '../platform/subscriptions/fixture.ts';
+import { testSettings } from '../setup/database.ts';
+import { makeOrganization } from '../setup/organization.ts';
+import { type MailServer, startMailServer } from '../setup/smtp.ts';
+import { until } from '../setup/until.ts';
+import { type PairDatabase, pairDatabase } from './harness/pair-database.ts';
+
+let database: PairDatabase;
+let smtp: MailServer;
+const stops: (() => Promise<unknown>)[] = [];
+
+beforeEach(async () => {
+  smtp = await startMailServer();
+  const settings = { publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl: smtp.url } };
+  database = await pairDatabase({ settings });
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+  await database.close();
+  await smtp.close();
+});
+
+const content = layoutMail({ title: 'Hello', paragraphs: ['Hello'] });
+async function organization(): Promise<TenantCtx> {
+  return { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
+}
+const enqueue = (tenant: TenantCtx, subject: string): Promise<string> =>
+  inTransaction(tenant, (tx) => enqueueMail(tx, tenant, { kind: 'test', to: { address: 'ada@example.test' }, subject, ...content }));
+const startSenders = (...processes: Ctx[]): void => {
+  const senders = processes.map((process) => startMailSender(process, { pollMs: 50 }));
+  stops.push(() => Promise.all(senders.map((sender) => sender.stop())));
+};
+const stopSenders = async (): Promise<unknown> => stops.pop()?.();
+const statusOf = async (tenant: TenantCtx, id: string): Promise<string> =>
+  (await inTransaction(tenant, (tx) => tx('outgoing_mails').where({ id }).first())).status;
+const reaches = (tenant: TenantCtx, id: string, status: string) =>
+  until(async () => ((await statusOf(tenant, id)) === status ? true : undefined));
+const subjects = (): string[] => smtp.delivered.map(({ mail }) => mail.subject ?? '').sort();
+const failovers = () =>
+  database.query<{ timeline: string; lost: boolean }>('select timeline, survived_at is not null as lost from server_timelines order by id');
+
+describe('a failover that loses commits', () => {
+  it('sends no mail again that may have been sent, and a person can', async () => {
+    const tenant = await organization();
+    const [due, later] = [await enqueue(tenant, 'due'), await enqueue(tenant, 'later')];
+    await inTransaction(tenant, (tx) =>
+      tx('outgoing_mails')
+        .where({ id: later })
+        .update({ next_attempt_at: new Date(Date.now() + 3_600_000) }),
+    );
+    // As a running service, whose senders have asked the queue before.
+    await database.ctx.db.control.raw('select note_server_timeline()');
+    await database.startLosing();
+    const cutAt = new Date();
+    startSenders(database.ctx);
+    await enqueue(tenant, 'lost');
+    await until(async () => (smtp.delivered.length === 2 ? true : undefined));
+    await stopSenders();
+    await database.failOver();
+
+    const processes = [database.ctx, database.openProcess(), database.openProcess()];
+    startSenders(...processes);
+    const after = await enqueue(tenant, 'after');
+    await reaches(tenant, after, 'sent');
+    expect(subjects()).toEqual(['after', 'due', 'lost']);
+    expect([await statusOf(tenant, due), await statusOf(tenant, later)]).toEqual(['unknown', 'queued']);
+    expect(await failovers()).toEqual([
+      { timeline: '00000001', lost: false },
+      { timeline: '00000002', lost: true },
+    ]);
+    const [survived] = await database.query<{ at: Date }>('select max(survived_at) as at from server_timelines');
+    expect(Number(survived?.at)).toBeLessThanOrEqual(Number(cutAt));
+
+    const operator = operatorOf(database.ctx, database.address);
+    stops.push(operator.close);
+    expect((await operator.run('list-unknown-mails')).json).toMatchObject([{ id: due, recipient: 'ada@example.test', canBeSent: true }]);
+    await operator.run('send-unknown-mails', due);
+    await reaches(tenant, due, 'sent');
+    const sent = smtp.delivered.filter(({ mail }) => mail.subject === 'due').map(({ mail }) => mail.messageId);
+    expect(sent).toEqual([`<${due}@portal.example.test>`, `<${due}@portal.example.test>`]);
+  });
+
+  it('lets no sender go on that held a mail before', async () => {
+    const tenant = await organization();
+    const held = await enqueue(tenant, 'held');
+    let open = (): void => undefined;
+    const waiting = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let asked = false;
+    const slow = await startMailServer({
+      onRcptTo: (_address, _session, done) => {
+        asked = true;
+        void waiting.then(() => done());
+      },
+    });
+    stops.push(slow.close);
+    const settings = { ...database.ctx.settings, mail: { ...database.ctx.settings.mail, smtpUrl: slow.url } };
+    startSenders({ ...database.ctx, settings });
+    await until(async () => (asked ? true : undefined));
+    await database.servers.caughtUp();
+    await database.failOver();
+    open();
+    await reaches(tenant, held, 'unknown');
+    await stopSenders();
+    expect(slow.delivered).toEqual([]);
+  });
+});
+
+describe('a switchover', () => {
+  it('makes nothing unknown that was not due in that moment', async () => {
+    const tenant = await organization();
+    startSenders(database.ctx, database.openProcess());
+    const before = await enqueue(tenant, 'before');
+    await reaches(tenant, before, 'sent');
+    const later = await enqueue(tenant, 'later').catch(() => '');
+    await reaches(tenant, later, 'sent');
+    await database.switchOver();
+    const after = await Promise.all(['a', 'b', 'c'].map((subject) => enqueue(tenant, subject)));
+    for (const id of after) await reaches(tenant, id, 'sent');
+    expect(subjects()).toEqual(['a', 'b', 'before', 'c', 'later']);
+    const unknown = await database.query("select from outgoing_mails where status = 'unknown'");
+    expect(unknown).toEqual([]);
+  });
+});
+
+describe('a subscription slot', () => {
+  /** A subscription whose only slot of the day is this minute. */
+  async function subscribed(world: World): Promise<string> {
+    const now = new Date();
+    const { id } = await world.subscribe({
+      viewId: await world.view(),
+      schedule: `${now.getUTCMinutes()} ${now.getUTCHours()} * * *`,
+      timezone: 'UTC',
+    });
+    await world.as((tx) => tx('subscriptions').update({ scheduled_since: new Date(now.getTime() - 120_000) }));
+    return id;
+  }
+  const tick = async (world: World): Promise<void> => {
+    const runner = world.run({ pollMs: 3_600_000 });
+    await runner.tick();
+    await runner.stop();
+  };
+
+  it('that was sent by lost commits is shown as unknown, not sent again, and can be sent by hand', async () => {
+    const world = await subscriptionWorld({ database });
+    stops.push(world.close);
+    const id = await subscribed(world);
+    await database.ctx.db.control.raw('select note_server_timeline()');
+    await database.startLosing();
+    await tick(world);
+    world.send();
+    const [sent] = await world.settled(id, ['sent']);
+    await world.stopSenders();
+    await database.failOver();
+    expect(await world.deliveries(id)).toEqual([]);
+
+    await Promise.all([tick(world), tick(world)]);
+    world.send();
+    const [shown] = await world.deliveries(id);
+    expect(shown).toMatchObject({
+      status: 'unknown',
+      messageId: sent?.messageId,
+      slot: sent?.slot,
+      error: expect.stringContaining('failed over'),
+    });
+    expect(world.mails.delivered).toHaveLength(1);
+    expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
+    await tick(world);
+    await world.settled(id, ['unknown', 'sent']);
+    expect(world.mails.delivered).toHaveLength(2);
+  });
+
+  it('whose creation survived is unknown as well, and one after the failover is sent', async () => {
+    const world = await subscriptionWorld({ database });
+    stops.push(world.close);
+    const id = await subscribed(world);
+    const hanging = world.run({ read: (_tenant, _work, stop) => once(stop, 'abort').then(() => Promise.reject(new Error('stopped'))) });
+    void hanging.tick();
+    await until(async () => ((await world.deliveries(id)).length === 1 ? true : undefined));
+    await database.servers.caughtUp();
+    await database.failOver();
+    await hanging.stop();
+    await tick(world);
+    expect(await world.deliveries(id)).toMatchObject([{ status: 'unknown' }]);
+    await world.owner('post', `/subscriptions/${id}/send`);
+    await tick(world);
+    world.send();
+    await world.settled(id, ['unknown', 'sent']);
+    expect(world.mails.delivered).toHaveLength(1);
+  });
+});

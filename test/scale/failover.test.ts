@@ -1,0 +1,294 @@
+// What readers get after a standby was promoted: never an answer of a commit that was lost, under whatever tag or token.
+import type { Express } from 'express';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { createId } from '../../src/core/id.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { createReadEngine } from '../../src/public/index.ts';
+import { claimRun } from '../../src/sync/runs.store.ts';
+import { enqueueDueRuns } from '../../src/sync/scheduler.ts';
+import { callerOf, publicApp, publishVersion } from '../public/fixture.ts';
+import { makeKey } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
+import { datedFields, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { type PairDatabase, pairDatabase } from './harness/pair-database.ts';
+
+type Change = { op: 'upsert' | 'delete'; id: string; record: unknown };
+type Get = ReturnType<typeof callerOf>;
+
+const endpoint = {
+  name: 'things',
+  recordType: 'thing',
+  fields: ['name', 'total'].map((name) => ({ name, source: name })),
+  filters: [{ field: 'name', operators: ['eq', 'contains'] }],
+  sorts: ['name'],
+};
+
+let database: PairDatabase;
+let ctx: Ctx;
+let app: Express;
+let world: SyncWorld;
+let get: Get;
+
+beforeAll(async () => {
+  database = await pairDatabase({ settings: { cacheTtlMs: 0 } });
+  ctx = database.ctx;
+});
+afterAll(() => database.close());
+
+/** A company with thirty records in generation 1, and a client of it. The process keeps its caches through the failover. */
+beforeEach(async () => {
+  const { servers } = database;
+  await (servers.standbys.length === 0 ? servers.addStandby() : servers.startReceiving());
+  app = publicApp(ctx, undefined, createReadEngine(ctx));
+  world = await syncWorld(ctx, memoryErp(datedFields));
+  world.erp.deleted = new Map();
+  put(1, 30);
+  await world.sync();
+  await publishVersion(ctx, world.organizationId, { endpoints: [endpoint] });
+  const { secret } = await makeKey(ctx, world.organizationId);
+  get = callerOf(app, { secret, organizationId: world.organizationId });
+});
+
+const put = (from: number, to: number, name = 'name'): void => {
+  for (let id = from; id <= to; id += 1) world.erp.put(id, { name: `${name} ${id}` });
+};
+/** The connections of the pools that broke are replaced at the next read. */
+const reachable = () => until(async () => ((await get('/v1/things')).status === 200 ? true : undefined));
+const publish = async (mode: 'incremental' | 'full' = 'incremental') => {
+  const { status, generation } = await world.sync(mode);
+  expect(status).toBe('succeeded');
+  return generation;
+};
+const failOver = async () => {
+  await database.failOver();
+  await reachable();
+};
+
+/** Follows the feed to its end and applies it to `copy`. */
+async function follow(copy: Map<string, unknown>, since: string | null, limit = 1_000): Promise<string> {
+  for (let token = since; ; ) {
+    const { body } = await get(`/v1/things/changes?limit=${limit}${token === null ? '' : `&since=${token}`}`).expect(200);
+    for (const { op, id, record } of body.data as Change[]) {
+      if (op === 'upsert') copy.set(id, record);
+      else copy.delete(id);
+    }
+    token = body.next as string;
+    if (body.hasMore === false) return token;
+  }
+}
+async function readAll(): Promise<Map<string, unknown>> {
+  const { body } = await get('/v1/things?pageSize=100').expect(200);
+  return new Map((body.data as { id: string }[]).map((record) => [record.id, record]));
+}
+
+describe('after a failover that lost a publish', () => {
+  it('answers no tag, page, total or anchor of the lost generation', async () => {
+    const addresses = [
+      '/v1/things?pageSize=100',
+      '/v1/things?name_contains=more&pageSize=1',
+      '/v1/things?sort=name&pageSize=5&page=5',
+      '/v1/things/31',
+    ];
+    await database.startLosing();
+    put(31, 45, 'more');
+    await publish();
+    const lost = await Promise.all(addresses.map((address) => get(address).expect(200)));
+    await failOver();
+    for (let id = 31; id <= 45; id += 1) world.erp.records.delete(String(id));
+    put(20, 25, 'more');
+    put(46, 46, 'more');
+    expect(await publish()).toBe('2');
+    expect(lost[0]?.headers['x-data-generation']).toBe('2');
+    for (const [at, address] of addresses.entries()) {
+      const again = await get(address, { 'if-none-match': lost[at]?.headers['etag'] ?? '' });
+      expect({ address, status: again.status, total: again.body.pagination?.total }).toEqual({
+        address,
+        status: address.endsWith('31') ? 404 : 200,
+        total: at === 0 ? 31 : at === 1 ? 7 : at === 2 ? 31 : undefined,
+      });
+      const plain = await get(address);
+      expect(plain.body).not.toEqual(lost[at]?.body);
+      expect(plain.headers['etag']).not.toBe(lost[at]?.headers['etag']);
+    }
+    const csv = await get('/v1/things', { accept: 'text/csv', 'if-none-match': lost[0]?.headers['etag'] ?? '' }).expect(200);
+    expect(csv.headers['x-total-count']).toBe('31');
+  });
+
+  it('rejects a change token of the lost generation with 410, and goes on from an older one', async () => {
+    const copy = new Map<string, unknown>();
+    const survived = await follow(copy, null);
+    await database.startLosing();
+    put(31, 45, 'more');
+    world.erp.drop(2);
+    await publish();
+    const lost = await follow(new Map(copy), survived);
+    await failOver();
+    await get(`/v1/things/changes?since=${lost}`).expect(410);
+    put(20, 25, 'other');
+    world.erp.drop(3);
+    await publish();
+    const { body } = await get(`/v1/things/changes?since=${lost}`).expect(410);
+    expect(body.error.details).toMatchObject([{ path: 'since', code: 'token_expired' }]);
+    await follow(copy, survived);
+    expect(copy).toEqual(await readAll());
+  });
+
+  it('rejects a token in the middle of a page sequence when one of its pages was of the lost generation', async () => {
+    const first = (await get('/v1/things/changes?limit=10').expect(200)).body;
+    await database.startLosing();
+    // Not on the second page, because it changed; after the failover it is unchanged and lies before the token.
+    put(15, 15, 'lost');
+    await publish();
+    const second = (await get(`/v1/things/changes?limit=10&since=${first.next}`).expect(200)).body;
+    expect(second.hasMore).toBe(true);
+    expect(second.data.map(({ id }: Change) => id)).not.toContain('15');
+    await failOver();
+    await get(`/v1/things/changes?limit=10&since=${second.next}`).expect(410);
+    world.erp.records.delete('15');
+    put(15, 15, 'name');
+    await get(`/v1/things/changes?limit=10&since=${second.next}`).expect(410);
+    // The page before it was of a generation that survived.
+    await get(`/v1/things/changes?limit=10&since=${first.next}`).expect(200);
+  });
+
+  it.each([
+    ['version', {}],
+    ['publication of the same draft', { id: createId() }],
+  ])('answers for a version by what was published, not by its label: another %s', async (_name, draft) => {
+    await database.startLosing();
+    await publishVersion(ctx, world.organizationId, {
+      ...draft,
+      version: 'v2',
+      endpoints: [{ ...endpoint, fields: [{ name: 'title', source: 'name' }], filters: [], sorts: [] }],
+    });
+    const lost = await get('/v2/things').expect(200);
+    const token = (await get('/v2/things/changes').expect(200)).body.next;
+    const description = await get('/openapi/v2').expect(200);
+    await failOver();
+    await get('/v2/things').expect(404);
+    await publishVersion(ctx, world.organizationId, {
+      ...draft,
+      version: 'v2',
+      endpoints: [{ ...endpoint, fields: [{ name: 'amount', source: 'total' }], filters: [], sorts: [] }],
+    });
+    const again = await get('/v2/things', { 'if-none-match': lost.headers['etag'] ?? '' }).expect(200);
+    expect(Object.keys(again.body.data[0])).toEqual(['id', 'amount']);
+    await get(`/v2/things/changes?since=${token}`).expect(410);
+    const described = await get('/openapi/v2', { 'if-none-match': description.headers['etag'] ?? '' }).expect(200);
+    expect(described.text).toContain('amount');
+  });
+});
+
+describe('work in progress', () => {
+  it('a lease that was lost is not given again, so its worker writes nothing more', async () => {
+    await database.startLosing();
+    const id = await world.queue('incremental');
+    await database.servers.startReceiving();
+    await database.startLosing();
+    const lost = await world.claim();
+    await failOver();
+    const next = await world.claim();
+    expect(next).toMatchObject({ runId: id });
+    expect(next.epoch).not.toBe(lost.epoch);
+    put(31, 31);
+    await world.work(lost);
+    expect(await world.row(id)).toMatchObject({ status: 'running', lease_epoch: next.epoch });
+    await world.work(next);
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
+    expect((await readAll()).size).toBe(31);
+  });
+
+  it.each([
+    ['pages were lost', true],
+    ['nothing was lost', false],
+  ])('a run goes on when %s', async (_name, isLost) => {
+    const paged = { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, pageSize: 10, leaseMs: 2_000, renewMs: 100 } } };
+    put(1, 40, 'again');
+    const id = await world.queue('full');
+    let hasFailed = false;
+    world.erp.onCall = async ({ operation, afterId }) => {
+      if (operation !== 'readPage' || hasFailed) return;
+      if (afterId === '10' && isLost) await database.startLosing();
+      if (afterId !== '30') return;
+      hasFailed = true;
+      await database.failOver();
+    };
+    await until(async () => {
+      const lease = await claimRun(paged, 'test', paged.settings.sync.leaseMs).catch(() => undefined);
+      if (lease !== undefined) await world.work(lease, undefined, paged);
+      const row = await world.row(id).catch(() => undefined);
+      return row?.status === 'succeeded' ? true : undefined;
+    });
+    await reachable();
+    const list = await readAll();
+    expect([...list.values()].map((record) => (record as { name: string }).name).sort()).toEqual(
+      Array.from({ length: 40 }, (_, index) => `again ${index + 1}`).sort(),
+    );
+  });
+
+  it('a slot whose run was lost gets another one, and one that survived gets none', async () => {
+    const nextHour = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 3_600_000) } };
+    const slots = () =>
+      inTransaction(world.tenant, (tx) => tx('sync_runs').where({ trigger: 'schedule' }).select<{ id: string }[]>('id', 'scheduled_for'));
+    await world.changeConfig({ schedule: '0 * * * *' });
+    await database.startLosing();
+    expect(await enqueueDueRuns(nextHour)).toBe(1);
+    await failOver();
+    expect(await slots()).toEqual([]);
+    expect(await enqueueDueRuns(nextHour)).toBe(1);
+    await database.servers.addStandby();
+    await database.switchOver();
+    await reachable();
+    expect(await enqueueDueRuns(nextHour)).toBe(0);
+    const [slot, ...others] = await slots();
+    expect(others).toEqual([]);
+    expect(await world.drive(slot?.id ?? '')).toMatchObject({ status: 'succeeded' });
+  });
+});
+
+describe('after a switchover', () => {
+  it('changes no tag until something is published, and ends no token', async () => {
+    const copy = new Map<string, unknown>();
+    const token = await follow(copy, null, 7);
+    const partly = (await get('/v1/things/changes?limit=10').expect(200)).body.next;
+    const before = await get('/v1/things').expect(200);
+    await database.switchOver();
+    await reachable();
+    await get('/v1/things', { 'if-none-match': before.headers['etag'] ?? '' }).expect(304);
+    // A run that finds nothing new publishes nothing.
+    await publish();
+    await get('/v1/things', { 'if-none-match': before.headers['etag'] ?? '' }).expect(304);
+    for (const name of ['second', 'third']) {
+      put(5, 8, name);
+      world.erp.drop(name === 'second' ? 9 : 10);
+      await publish();
+    }
+    await follow(copy, token, 7);
+    expect(copy).toEqual(await readAll());
+    await get(`/v1/things/changes?since=${partly}`).expect(200);
+  });
+
+  it('keeps the tokens of every timeline through several', async () => {
+    const copies: { copy: Map<string, unknown>; token: string }[] = [];
+    const start = async () => {
+      const copy = new Map<string, unknown>();
+      copies.push({ copy, token: await follow(copy, null) });
+    };
+    await start();
+    for (let round = 0; round < 3; round += 1) {
+      await database.switchOver();
+      await reachable();
+      await database.servers.addStandby();
+      put(round, round + 3, `round ${round}`);
+      world.erp.drop(20 + round);
+      await publish();
+      await start();
+    }
+    const list = await readAll();
+    for (const { copy, token } of copies) {
+      await follow(copy, token);
+      expect(copy).toEqual(list);
+    }
+  });
+});

@@ -1,0 +1,73 @@
+// Keeps every answer that a client of the public interface ever got, and judges the next ones by them: an entity tag names one body for
+// ever, and a 304 means the body that a process without caches would send now.
+import type { Express } from 'express';
+import { type Caller, callerOf } from '../../public/fixture.ts';
+
+export type Answer = {
+  readonly address: string;
+  readonly status: number;
+  readonly tag: string;
+  readonly text: string;
+  readonly generation: bigint;
+};
+type Known = { readonly address: string; readonly text: string };
+
+export type Oracle = {
+  /** Reads the address and notes the answer. Rejects when its tag named another body before. */
+  read(app: Express, address: string, headers?: Record<string, string>): Promise<Answer>;
+  /** Reads the address as a client that holds one of the tags it got there, and rejects when the answer isn't what `fresh` answers. */
+  readAgain(app: Express, fresh: Express, address: string, choose: <T>(of: readonly T[]) => T): Promise<void>;
+  readonly tags: number;
+  readonly notModified: number;
+};
+
+/** CSV and lines of JSON have addresses of their own here: a suffix that names the media type. */
+const mediaTypes: Readonly<Record<string, string>> = { '#csv': 'text/csv', '#lines': 'application/x-ndjson' };
+
+const acceptOf = (address: string): Record<string, string> => {
+  const suffix = Object.keys(mediaTypes).find((name) => address.endsWith(name));
+  return suffix === undefined ? {} : { accept: mediaTypes[suffix] ?? '' };
+};
+
+export function createOracle(caller: Caller): Oracle {
+  const known = new Map<string, Known>();
+  const tagsOf = new Map<string, string[]>();
+  let notModified = 0;
+  const read: Oracle['read'] = async (app, address, headers = {}) => {
+    const response = await callerOf(app, caller)(address.replace(/#.*/, ''), { ...acceptOf(address), ...headers });
+    const answer: Answer = {
+      address,
+      status: response.status,
+      tag: response.headers['etag'] ?? '',
+      text: response.text ?? '',
+      generation: BigInt(response.headers['x-data-generation'] ?? 0),
+    };
+    if (answer.status !== 200 || answer.tag === '') return answer;
+    const before = known.get(answer.tag);
+    if (before === undefined) tagsOf.set(address, [...(tagsOf.get(address) ?? []), answer.tag]);
+    else if (before.address !== address || before.text !== answer.text)
+      throw new Error(`${answer.tag} names two bodies:\n${before.address} ${before.text}\n${address} ${answer.text}`);
+    known.set(answer.tag, { address, text: answer.text });
+    return answer;
+  };
+  return {
+    read,
+    readAgain: async (app, fresh, address, choose) => {
+      const tags = tagsOf.get(address) ?? [];
+      const tag = tags.length === 0 ? '"none"' : choose(tags);
+      const answer = await read(app, address, { 'if-none-match': tag });
+      const now = await read(fresh, address);
+      if (answer.status === 304) notModified += 1;
+      const text = answer.status === 304 ? known.get(tag)?.text : answer.text;
+      const status = answer.status === 304 ? 200 : answer.status;
+      if (status !== now.status || (status === 200 && text !== now.text))
+        throw new Error(`${address} with ${tag} is ${answer.status} ${text}\ninstead of ${now.status} ${now.text}`);
+    },
+    get tags() {
+      return known.size;
+    },
+    get notModified() {
+      return notModified;
+    },
+  };
+}

@@ -1,0 +1,26 @@
+// The sources of an earlier commit of this repository, to run next to the present ones.
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Why the commit can't be run here; undefined when it can. */
+export async function reasonAgainst(commit: string): Promise<string | undefined> {
+  const locked = await run('git', ['show', `${commit}:package-lock.json`], { maxBuffer: 64 * 1024 * 1024 }).then(
+    ({ stdout }) => stdout,
+    () => undefined,
+  );
+  if (locked === undefined) return `commit ${commit} is not in the history of this copy`;
+  return locked === (await readFile('package-lock.json', 'utf8')) ? undefined : `commit ${commit} needs other libraries than are installed`;
+}
+
+/** Unpacks the commit into a temporary folder, where it uses the installed libraries. */
+export async function unpackCommit(commit: string): Promise<{ root: string; remove(): Promise<void> }> {
+  const root = await mkdtemp(path.join(tmpdir(), 'portal-version-'));
+  await run('sh', ['-c', 'git archive "$1" | tar -x -C "$2"', 'sh', commit, root]);
+  await symlink(path.resolve('node_modules'), path.join(root, 'node_modules'));
+  return { root, remove: () => rm(root, { recursive: true, force: true }) };
+}

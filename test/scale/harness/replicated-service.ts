@@ -1,0 +1,162 @@
+// The service with read replicas, and an organization whose records all show in which state of the ERP they were read: a sync publishes a
+// state as a whole, so whatever is read must show one state, and the number of records of that state.
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { readConfig } from '../../../src/config.ts';
+import { createLog } from '../../../src/core/log.ts';
+import { openDatabase, type Service, startService } from '../../../src/service.ts';
+import { publishVersion } from '../../public/fixture.ts';
+import { startCleanupWatcher } from '../../setup/cleanup-watcher.ts';
+import { databaseUrl } from '../../setup/database-url.ts';
+import { makeKey } from '../../setup/organization.ts';
+import { createScratchFolder } from '../../setup/scratch-folder.ts';
+import { findStablePort } from '../../setup/stable-port.ts';
+import { field, type MemoryErp, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { type Servers, startPair } from './servers.ts';
+
+const database = 'portal';
+const recordFields = [field('name'), field('total', 'number'), field('part')];
+const endpoint = {
+  name: 'things',
+  recordType: 'thing',
+  fields: recordFields.map(({ name }) => ({ name, source: name })),
+  filters: [
+    { field: 'part', operators: ['eq', 'not'] },
+    { field: 'total', operators: ['gte', 'lte'] },
+  ],
+  sorts: ['name', 'total'],
+};
+/** Of the values of `part`, which never change. */
+export const parts = 3;
+
+export type Published = { readonly state: number; readonly atMs: number };
+
+export type ReplicatedService = {
+  readonly servers: Servers;
+  readonly service: Service;
+  readonly world: SyncWorld;
+  readonly secret: string;
+  /** As the service has them in READ_URL. */
+  readonly replicaUrls: readonly string[];
+  /** One more process, without metrics. */
+  startProcess(changes: Environment): Promise<Service>;
+  /** The states in the order in which they were published, each with when its sync had ended. */
+  readonly published: readonly Published[];
+  /** Changes every record in the ERP, adds or removes some, and syncs. */
+  publish(): Promise<void>;
+  /** The last state that was published is lost: it must not be shown any more. */
+  lose(): void;
+  isLost(state: number): boolean;
+  /** Number of records of a state, in all or of one part. */
+  countOf(state: number, part?: number): number;
+  /** The value of a metric with these labels. */
+  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
+  close(): Promise<void>;
+};
+
+type Options = {
+  readonly replicas?: number;
+  readonly records?: number;
+  readonly settings?: Record<string, string>;
+  readonly environment?: Environment;
+  /** Whether DATABASE_URL names all servers, of which the service takes the one that takes writes. */
+  readonly allHosts?: boolean;
+};
+
+const extra = 7;
+const isOf = (part: number) => (id: number) => id % parts === part;
+const idsOf = (records: number, state: number): number[] => Array.from({ length: records + (state % extra) }, (_, index) => index + 1);
+
+function changeErp(erp: MemoryErp, ids: readonly number[], state: number): void {
+  erp.records.clear();
+  for (const id of ids) erp.put(id, { name: `name ${id}`, total: String(state), part: String(id % parts) });
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+/** How the processes of the service are configured. */
+function environmentOf(servers: Servers, folder: string, metricsPort: number, allHosts: boolean) {
+  const owner = { ...servers.primary.connection, database };
+  const login = { ...owner, user: 'portal_login', password: randomBytes(18).toString('base64url') };
+  const replicaUrls = servers.standbys.map(({ connection: { port } }) => databaseUrl({ ...login, port }));
+  const hosts = [servers.primary, ...servers.standbys].map(({ connection: { host, port } }) => `${host}:${port}`).join(',');
+  const anyOfThem = `postgres://${login.user}:${login.password}@${hosts}/${database}?target_session_attrs=read-write`;
+  const environment = {
+    PORT: '0',
+    METRICS_PORT: String(metricsPort),
+    LOG_LEVEL: 'silent',
+    SYNC_WORKERS: '0',
+    RATE_LIMIT_PER_MINUTE: '100000',
+    // On a busy machine reads wait instead of being refused: what is refused is not judged here.
+    READ_WAIT_MS: '60000',
+    READ_TIMEOUT_MS: '60000',
+    DATA_DIR: folder,
+    DATABASE_URL: allHosts ? anyOfThem : databaseUrl(login),
+    MIGRATION_DATABASE_URL: databaseUrl(owner),
+    READ_URL: replicaUrls.join(','),
+  };
+  return { environment, replicaUrls };
+}
+
+async function startProcess(environment: Environment): Promise<Service> {
+  const config = readConfig(environment);
+  const opened = await openDatabase(config);
+  return startService({ ...config, settings: { ...config.settings, anchorEvery: 20 } }, opened, createLog(config.LOG_LEVEL));
+}
+
+/** The sum of the samples that have these labels; 0 without any. */
+async function readMetric(port: number, name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  const samples = text.split('\n').filter((line) => line.startsWith(`${name}{`) && wanted.every((label) => line.includes(label)));
+  return samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
+
+export async function startReplicatedService(options: Options = {}): Promise<ReplicatedService> {
+  const { replicas = 2, records = 900, settings = {} } = options;
+  const folder = await createScratchFolder('portal-replicas-');
+  const stopWatcher = startCleanupWatcher(folder);
+  const servers = await startPair(folder, { standbys: replicas, settings });
+  await servers.primary.query(`create database ${database}`);
+  const metricsPort = await findStablePort();
+  const { environment, replicaUrls } = environmentOf(servers, folder, metricsPort, options.allHosts ?? false);
+  const service = await startProcess({ ...environment, ...options.environment });
+  const erp = memoryErp(recordFields);
+  const world = await syncWorld(service.ctx, erp, { maxDeleteShare: 1 });
+  const published: Published[] = [];
+  const lost = new Set<number>();
+  const publish = async (): Promise<void> => {
+    const state = published.length + lost.size + 1;
+    changeErp(erp, idsOf(records, state), state);
+    const run = await world.sync();
+    if (run.status !== 'succeeded') throw new Error(`the sync of state ${state} is ${run.status}: ${JSON.stringify(run)}`);
+    published.push({ state, atMs: performance.now() });
+  };
+  await publish();
+  await publishVersion(service.ctx, world.organizationId, { endpoints: [endpoint] });
+  const permissions = ['write'];
+  const { secret } = await makeKey(service.ctx, world.organizationId, { permissions });
+  return {
+    servers,
+    service,
+    world,
+    secret,
+    replicaUrls,
+    startProcess: (changes) => startProcess({ ...environment, METRICS_PORT: '', ...changes }),
+    published,
+    publish,
+    lose: () => {
+      const last = published.pop();
+      if (last !== undefined) lost.add(last.state);
+    },
+    isLost: (state) => lost.has(state),
+    countOf: (state, part) => (part === undefined ? idsOf(records, state) : idsOf(records, state).filter(isOf(part))).length,
+    metric: (name, labels) => readMetric(metricsPort, name, labels),
+    close: async () => {
+      await service.stop();
+      await servers.stop();
+      await rm(folder, { recursive: true, force: true });
+      stopWatcher();
+    },
+  };
+}

@@ -1,0 +1,120 @@
+// A deployment as an operator does it: new processes start next to those of the version before, which then end, all under load. No request
+// fails, no answer is wrong, and what must happen once happens once.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openKnex } from '../../src/db/connect.ts';
+import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from '../ops/server-process.ts';
+import { type Company, connectCompany, type ErpSite, makeCompany, openErpSite, publish, sync } from '../ops/site.ts';
+import { describeIf } from '../setup/describe-if.ts';
+import { type MailServer, startMailServer } from '../setup/smtp.ts';
+import { until } from '../setup/until.ts';
+import { reasonAgainst, unpackCommit } from './harness/earlier-version.ts';
+import { type RollingLoad, startRollingLoad } from './harness/rolling-load.ts';
+
+/** The version before: the last commit without timelines, replicas and several hosts. */
+const before = '51fc47b';
+
+describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () => {
+  let old: Awaited<ReturnType<typeof unpackCommit>>;
+  let site: ErpSite;
+  let mails: MailServer;
+  let database: OpsDatabase;
+  let company: Company;
+  let load: RollingLoad;
+  let version: string;
+  let environment: Record<string, string>;
+  const inService: ServingProcess[] = [];
+  const all: ServingProcess[] = [];
+  let [turn, changes] = [0, 0];
+
+  const start = async (root?: string): Promise<ServingProcess> => {
+    const started = await startServer(database, environment, root);
+    all.push(started);
+    inService.push(started);
+    return started;
+  };
+  /** As a deployment does it: the proxy sends it nothing more, then it gets SIGTERM and ends what it has begun. */
+  const end = async (server: ServingProcess): Promise<void> => {
+    inService.splice(inService.indexOf(server), 1);
+    server.child.kill('SIGTERM');
+    expect(await server.ended).toBe(0);
+  };
+  const pick = (): string => {
+    turn += 1;
+    return inService[turn % inService.length]?.url ?? '';
+  };
+  const asAdmin = async <T>(sql: string): Promise<T[]> => {
+    const admin = openKnex(database.address, null, 1);
+    try {
+      return (await admin.raw<{ rows: T[] }>(sql)).rows;
+    } finally {
+      await admin.destroy();
+    }
+  };
+  const migrations = async (): Promise<number> => (await asAdmin('select from knex_migrations')).length;
+
+  beforeAll(async () => {
+    [old, site, mails, database] = await Promise.all([unpackCommit(before), openErpSite(), startMailServer(), opsDatabase(null)]);
+    const pools = { CONTROL_POOL_SIZE: '4', DATA_POOL_SIZE: '4' };
+    environment = { ...site.environment, ...pools, SMTP_URL: mails.url, RATE_LIMIT_PER_MINUTE: '100000' };
+    await start(old.root);
+    await start(old.root);
+    company = await makeCompany(database.address);
+    const configs = await connectCompany(company, pick(), site);
+    for (const id of configs.values()) expect(await sync(company, pick(), id)).toMatchObject({ status: 'succeeded' });
+    version = await publish(company, pick());
+    const roles = await company.call(pick(), 'get', `/organizations/${company.id}/roles`);
+    const customers = configs.get('customer') ?? '';
+    const roleId = roles.body.data.find(({ name }: { name: string }) => name === 'viewer').id;
+    const change = async () => {
+      changes += 1;
+      await site.change(
+        `update ledger.customer set phone = '0161 ${changes}', lastmodifieddate = now() where id in (select id from ledger.customer order by id limit ${1 + (changes % 9)})`,
+      );
+    };
+    load = startRollingLoad({ company, version, customers, roleId, pick, change });
+  });
+  afterAll(async () => {
+    for (const { child } of all) child.kill('SIGKILL');
+    await Promise.all(all.map(({ ended }) => ended));
+    await company?.close();
+    await Promise.all([database?.close(), site?.close(), mails?.close(), old?.remove()]);
+  });
+
+  it('fails no request and gives no wrong answer', async () => {
+    const [first, second] = [...inService];
+    await load.passed(2);
+    const migrated = await migrations();
+    await start();
+    expect(await migrations()).toBeGreaterThan(migrated);
+    // The old processes serve the new database, next to a new one.
+    await load.passed(3);
+    if (first !== undefined) await end(first);
+    await start();
+    await load.passed(2);
+    if (second !== undefined) await end(second);
+    await load.passed(3);
+    expect(await load.stop()).toEqual([]);
+    expect(load.notModified).toBeGreaterThan(0);
+    for (const { output } of all) expect(output().stderr).toBe('');
+    console.log(
+      `rolling upgrade from ${before}: ${load.answers} answers, ${load.notModified} of them 304, ${load.tags} entity tags, ${load.runs} runs, ` +
+        `${load.teams.length} teams, ${load.invited.length} mails; 0 wrong, 0 errors`,
+    );
+  });
+
+  it('leaves a follower of changes with what the list has', async () => {
+    // Each process may be a second behind the other.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await load.follow();
+    const { body } = await company.read(pick(), `/${version}/customer?pageSize=1000`);
+    expect(body.pagination.total).toBe(load.copy.size);
+    expect(Object.fromEntries(load.copy)).toEqual(Object.fromEntries(body.data.map((record: { id: string }) => [record.id, record])));
+  });
+
+  it('has made each team once and sent each mail once', async () => {
+    const teams = await asAdmin<{ name: string }>("select name from teams where name like 'team %'");
+    expect(teams.map(({ name }) => name).toSorted()).toEqual(load.teams.toSorted());
+    await until(async () => ((await asAdmin("select from outgoing_mails where status <> 'sent'")).length === 0 ? true : undefined));
+    expect(mails.delivered.flatMap(({ to }) => to).toSorted()).toEqual(load.invited.toSorted());
+  });
+});
