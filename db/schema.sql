@@ -560,6 +560,7 @@ create table pay_accounts (
   looked_until timestamp with time zone default clock_timestamp() not null,
   created_at timestamp with time zone default clock_timestamp() not null,
   updated_at timestamp with time zone default clock_timestamp() not null,
+  incomplete_since timestamp with time zone,
   constraint pay_accounts_pkey PRIMARY KEY (id),
   constraint pay_account_of_organization UNIQUE (organization_id, id),
   constraint pay_accounts_secret_hint_check CHECK (length(secret_hint) <= 4),
@@ -1141,13 +1142,14 @@ create policy own_organization on sandbox_refunds for all to public using (organ
 create policy owner_sees_all on sandbox_refunds for all to portal_owner using (true);
 grant delete, insert, select, update on sandbox_refunds to portal_service;
 
--- Timelines of this database server, in the order in which they were first seen. survived_at: the last commit that this timeline has of the one before; null for the first row. alive_at: a recent time at which the timeline was in use.
+-- Timelines of this database server, in the order in which they were first seen. survived_at: the last commit that this timeline has of the one before; null for the first row. alive_at: a recent time at which the timeline was in use. restored: entered after a restore from a backup, with the timeline found there.
 create table server_timelines (
   id bigint generated always as identity not null,
   timeline text not null,
   seen_at timestamp with time zone default clock_timestamp() not null,
   survived_at timestamp with time zone,
   alive_at timestamp with time zone default clock_timestamp() not null,
+  restored boolean default false not null,
   constraint server_timelines_pkey PRIMARY KEY (id)
 );
 
@@ -1608,6 +1610,7 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- claim_subscription_slot(new_lease uuid, lease_for interval) returns record  [security definer]
 -- claim_sync_run(worker text, lease interval) returns record  [security definer]
 -- clear_secret_end() returns trigger
+-- commits_may_be_lost() returns bool  [security definer]
 -- current_organization() returns uuid
 -- current_person() returns uuid
 -- disable_without_view_or_owner() returns trigger

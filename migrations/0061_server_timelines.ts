@@ -12,9 +12,10 @@ create table server_timelines (
   timeline text not null,
   seen_at timestamptz not null default clock_timestamp(),
   survived_at timestamptz,
-  alive_at timestamptz not null default clock_timestamp()
+  alive_at timestamptz not null default clock_timestamp(),
+  restored boolean not null default false
 );
-comment on table server_timelines is 'Timelines of this database server, in the order in which they were first seen. survived_at: the last commit that this timeline has of the one before; null for the first row. alive_at: a recent time at which the timeline was in use.';
+comment on table server_timelines is 'Timelines of this database server, in the order in which they were first seen. survived_at: the last commit that this timeline has of the one before; null for the first row. alive_at: a recent time at which the timeline was in use. restored: entered after a restore from a backup, with the timeline found there.';
 create function server_timeline() returns text language sql as $$ select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) $$;
 alter table outgoing_mails add column timeline text;
 alter table outgoing_mails alter column timeline set default server_timeline();

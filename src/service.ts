@@ -22,6 +22,7 @@ import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts'
 import { assertMigrated, migrate, readMigrationStatus } from './db/migrate.ts';
 import { sqlState } from './db/pg-errors.ts';
 import { poolStats } from './db/pool-stats.ts';
+import { waitForProcessesWithoutKey } from './db/presence.ts';
 import { openReplicas } from './db/replicas.ts';
 import { ensureServiceLogin, loginOf, readLoginPowers } from './db/service-login.ts';
 import { explainDatabaseError, UnusableDatabase } from './db/unusable-database.ts';
@@ -208,6 +209,17 @@ async function warnOfPowers({ control, warehouse }: ReturnType<typeof openOperat
   }
 }
 
+/** Rejects with UnusableDatabase when a process on this database has none of this one's keys: it could not read what this one encrypts. */
+async function assertSharedKey({ db, clock, keyring }: Ctx): Promise<void> {
+  const others = await waitForProcessesWithoutKey(db.control, clock, ...keyring.fingerprints);
+  if (others.length === 0) return;
+  throw new UnusableDatabase(
+    `Other processes use this database with another ENCRYPTION_KEY (host:process id): ${others.join(', ')}. Start this one with theirs; ` +
+      'without the variable it is local:<content of their DATA_DIR/encryption-key>. ' +
+      'To change the key, see npm run admin -- rotate-encryption-key --help.',
+  );
+}
+
 /** Rejects with advice when the port is in use; `variable` is the environment variable that sets it. */
 function listen(server: Server, host: string, port: number, variable = 'PORT'): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
@@ -307,7 +319,8 @@ async function stopServing({ ctx, http, background, draining, stopping, seconds 
 
 /**
  * Starts the service. `stop` finishes requests in progress and hands running syncs over to other processes, within SHUTDOWN_SECONDS.
- * Rejects with an Error when the database doesn't respond or a port can't be opened; everything that was opened is closed then.
+ * Rejects with an Error when the database doesn't respond, another process has another encryption key, or a port can't be opened;
+ * everything that was opened is closed then.
  */
 export async function startService(config: Config, opened: OpenedDatabase, log?: Log): Promise<Service> {
   const { ctx: base, close } = await openCtx(config, opened, log);
@@ -322,6 +335,7 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
   let monitored: Monitored | undefined;
   const closeAll = () => Promise.all([close(), operators.close(), monitored?.stop()]);
   try {
+    await assertSharedKey(ctx);
     monitored = await startMonitoring(config, ctx, operators.control, sinceTickMs);
     const { onServed } = monitored;
     await upgradeWarehousesAtStart(ctx);
@@ -336,13 +350,7 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
     const usage = startUsageCounter(running);
     const streams = { stopping: stopping.signal };
     const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, reads: ctx.reads, usage, messages, onServed });
-    const readiness = createReadinessCheck({
-      ...checked,
-      sinceTickMs,
-      stopping: draining.signal,
-      clock: ctx.clock,
-      log: ctx.log,
-    });
+    const readiness = createReadinessCheck({ ...checked, sinceTickMs, stopping: draining.signal, clock: ctx.clock, log: ctx.log });
     attachApp(http.server, serveProbes(readiness, ctx.log, app));
     background = await startBackground(running, ctx.reads);
     const serving = { ctx: running, http, background, draining, stopping, seconds };

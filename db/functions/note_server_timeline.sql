@@ -6,11 +6,14 @@
 create or replace function note_server_timeline() returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
-  here constant text := server_timeline();
+  here text;
   reason constant text := 'The database server failed over: this may have been sent before';
   last server_timelines;
   survived timestamptz;
 begin
+  -- As any write would; server_timeline() fails with another code there.
+  if pg_is_in_recovery() then raise read_only_sql_transaction using message = 'the server is a standby'; end if;
+  here := server_timeline();
   select * into last from server_timelines order by id desc limit 1;
   if last.timeline = here then
     if last.alive_at < clock_timestamp() - interval '10 seconds' then
@@ -37,7 +40,7 @@ begin
     returning s.id)
   update subscription_deliveries d set status = 'unknown', error = reason
   from lost where d.slot_id = lost.id and d.status = 'queued' and d.mail_id is null;
-  update pay_accounts a set looked_until = least(a.looked_until, survived - interval '1 day');
+  update pay_accounts a set looked_until = least(a.looked_until, survived - interval '1 day'), incomplete_since = clock_timestamp();
   insert into pay_tasks as held (organization_id, account_id, kind, subject)
   select a.organization_id, a.id, 'account', '' from pay_accounts a
   on conflict (account_id, kind, subject) do update set due_at = least(held.due_at, excluded.due_at), wakes = held.wakes + 1;

@@ -3,7 +3,7 @@
 // already sent must not be sent again.
 import type { Knex } from 'knex';
 import { z } from 'zod';
-import { acceptServerTimeline } from '../db/server-timeline.ts';
+import { recordRestore } from '../db/server-timeline.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { queryInstant } from '../http/fields.ts';
 import { releaseUnfinishedRequests } from '../http/idempotency.store.ts';
@@ -113,7 +113,7 @@ backup are valid again.`,
       tables.set(id, await resetWarehouseEpochs({ ...ctx, organizationId: id }));
       progress(`${slug}: new epochs`);
     }
-    await acceptServerTimeline(owner);
+    await recordRestore(owner);
     const sessions = await endSessionsBefore(owner, times.since);
     const requests = await releaseUnfinishedRequests(owner, times.since);
     const finished: Finished[] = [];

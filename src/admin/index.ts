@@ -57,7 +57,7 @@ async function openAdmin(config: Config, life: Lifecycle, command: Command): Pro
     if (release === undefined) throw new RefusedCommand('Another command that must run alone is in progress. Wait for it to end.');
   }
   const { ctx } = await life.open(
-    () => openCtx({ ...config, CONTROL_POOL_SIZE: 2, DATA_POOL_SIZE: 2 }, opened, createLog('warn')),
+    () => openCtx({ ...config, CONTROL_POOL_SIZE: 2, DATA_POOL_SIZE: 2 }, { ...opened, replicas: [] }, createLog('warn')),
     (open) => open.close(),
   );
   const owner = await life.open(

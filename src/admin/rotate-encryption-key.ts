@@ -1,11 +1,10 @@
 // Re-encrypts all encrypted values with the first key of ENCRYPTION_KEY while services run. Rows are locked only while their batch is
 // written, and each batch is committed, so the command may be interrupted and run again. It starts only when every running process has
 // the new key: a process without it couldn't decrypt the re-encrypted values.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import { DecryptionError, type Keyring } from '../core/keyring.ts';
-import { findProcessesWithoutKey } from '../db/presence.ts';
+import { findProcessesWithoutKey, waitForProcessesWithoutKey } from '../db/presence.ts';
 import { type Admin, defineCommand, flag, type Outcome, RefusedCommand } from './command.ts';
 import {
   countByKey,
@@ -81,20 +80,10 @@ const plural = (count: number, thing: string): string => `${count} ${thing}${cou
 
 const withoutKey = ({ owner, ctx }: Admin): Promise<string[]> => findProcessesWithoutKey(owner, ctx.keyring.fingerprints[0]);
 
-/** A process that has just ended remains visible for a moment. */
-const maxWaitMs = 5_000;
-const checkEveryMs = 250;
-
 /** Rejects with RefusedCommand when a running process lacks the new key. */
-async function assertKeyEverywhere(admin: Admin): Promise<void> {
-  const { clock, keyring } = admin.ctx;
-  const end = clock.monotonicMs() + maxWaitMs;
-  for (;;) {
-    const lacking = await withoutKey(admin);
-    if (lacking.length === 0) return;
-    if (clock.monotonicMs() > end) throw new RefusedCommand(`Nothing was changed. ${describeLacking(lacking, keyring)}`);
-    await sleep(checkEveryMs);
-  }
+async function assertKeyEverywhere({ owner, ctx: { clock, keyring } }: Admin): Promise<void> {
+  const lacking = await waitForProcessesWithoutKey(owner, clock, keyring.fingerprints[0]);
+  if (lacking.length > 0) throw new RefusedCommand(`Nothing was changed. ${describeLacking(lacking, keyring)}`);
 }
 
 const describeLacking = (lacking: readonly string[], { keyIds: [current] }: Keyring): string =>

@@ -1,5 +1,6 @@
 // The address of a PostgreSQL database, `postgres://user:password@host1:5432,host2:5433/database?target_session_attrs=read-write`, in the
 // syntax of libpq: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS. Neither pg nor `URL` knows several hosts.
+import { isIPv6 } from 'node:net';
 
 /** Which of several servers a connection may use, as libpq defines it. */
 const targets = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;
@@ -31,7 +32,7 @@ function parsePort(text: string | undefined): number | null | undefined {
 function parseHost(text: string): DatabaseHost | undefined {
   const [matched, bracketed, plain, portText] = /^(?:\[([\da-f:.]+)\]|((?:[^[\]:@\s%]|%[\da-f]{2})*))(?::(.*))?$/i.exec(text) ?? [];
   const port = parsePort(portText);
-  if (matched === undefined || port === undefined) return undefined;
+  if (matched === undefined || port === undefined || (bracketed !== undefined && !isIPv6(bracketed))) return undefined;
   const host = bracketed ?? decodeURIComponent(plain ?? '');
   return { host: host === '' ? null : host, port };
 }
@@ -56,10 +57,23 @@ function writeUrl(user: string, path: string, parameters: readonly string[], { h
   return `postgres://${user}${name}${port === null || name === '' ? '' : `:${port}`}${path || '/'}${all === '' ? '' : `?${all}`}`;
 }
 
+/** Whether every percent-encoded byte belongs to a character. pg takes a % without two digits as it is. */
+function isDecodable(url: string): boolean {
+  try {
+    return decodeURIComponent(url.replaceAll(/%(?![\da-f]{2})/gi, '%25')) !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** pg reads an address with `URL`, whose error has it as a property. An empty host is missing to `URL`, and not to pg. */
+const isReadable = (url: string): boolean => URL.canParse(url.replace('@/', '@_/'));
+
 /** Parses an address. Returns how it must be written when it isn't one; that text never repeats the address, which holds a password. */
 export function parseDatabaseUrl(url: string): DatabaseUrl | string {
   if (url.includes('#')) return `contains a # that is not percent-encoded. ${encode}`;
-  const [matched, authority = '', path = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)(\/[^?]*)?(?:\?(.*))?$/s.exec(url) ?? [];
+  if (!isDecodable(url)) return 'contains a % that is not percent-encoded as %25';
+  const [matched, authority = '', path = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)(\/[^/?]*)?(?:\?(.*))?$/s.exec(url) ?? [];
   const userEnd = authority.lastIndexOf('@') + 1;
   // A password with one of these characters ends the authority too early, and what follows it looks like a path.
   const isCut = userEnd === 0 && `${path}${query}`.includes('@');
@@ -69,12 +83,10 @@ export function parseDatabaseUrl(url: string): DatabaseUrl | string {
   const target = targets.find((name) => name === (parameters.get('target_session_attrs') ?? 'any'));
   if (target === undefined) return `has an unknown target_session_attrs; allowed are ${targets.join(', ')}`;
   const kept = query.split('&').filter((pair) => pair !== '' && !/^(host|port|target_session_attrs)=/.test(pair));
-  return { hosts, target, urlOf: (host) => writeUrl(authority.slice(0, userEnd), path, kept, host) };
+  const urlOf = (host: DatabaseHost): string => writeUrl(authority.slice(0, userEnd), path, kept, host);
+  return hosts.every((host) => isReadable(urlOf(host))) ? { hosts, target, urlOf } : syntax;
 }
 
 /** Addresses separated by commas; each may name several hosts. */
 export const splitDatabaseUrls = (text: string): string[] =>
-  text
-    .split(/,(?=\s*postgres(?:ql)?:\/\/)/)
-    .map((url) => url.trim())
-    .filter((url) => url !== '');
+  text.split(/(?:\s*,)+\s*(?=postgres(?:ql)?:\/\/|$)/).filter((url) => url !== '');

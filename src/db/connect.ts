@@ -13,7 +13,7 @@ import { createNotificationListener } from './notifications.ts';
 import { announcePresence, type Presence } from './presence.ts';
 import { isPooled, leaveReadOnlyServer, RoutedClient, type RoutedConfig } from './routed-client.ts';
 import { createServerFinder, type ServerFinder } from './server-finder.ts';
-import { assertSession, startupOptions } from './session.ts';
+import { assertSession, type SessionLimits, startupOptions } from './session.ts';
 
 /** Either a URL (`postgres://…`), which may name several hosts, or the parts of one. */
 export type DatabaseAddress =
@@ -105,10 +105,10 @@ export const connectClient =
 /** Opens a pool of the service. A connection with another role or other settings is refused. */
 function openPool(address: LocatedAddress, extra: PoolConfig): Pool {
   const config = poolConfig(address, 'portal_service', extra);
-  // Through a pooler the limit is the login's; one that this side enforces as well needs none.
-  const timeoutFor = (client: ClientBase): number | undefined =>
-    extra.statement_timeout === false || (extra.query_timeout !== undefined && isPooled(client)) ? undefined : extra.statement_timeout;
-  const pool = new Pool({ ...config, onConnect: (client) => assertSession(client, 'portal_service', timeoutFor(client)) });
+  const limits = { statement_timeout: extra.statement_timeout, lock_timeout: extra.lock_timeout };
+  // Through a pooler the limits are the login's; a connection that this side limits as well needs none.
+  const limitsFor = (client: ClientBase): SessionLimits => (extra.query_timeout !== undefined && isPooled(client) ? {} : limits);
+  const pool = new Pool({ ...config, onConnect: (client) => assertSession(client, 'portal_service', limitsFor(client)) });
   // When an idle connection breaks (e.g. the server restarts), the pool replaces it; without a listener the event would end the process.
   pool.on('error', nothing);
   pool.on('connect', (client) => {

@@ -65,8 +65,14 @@ function createSocketRegister() {
   };
 }
 
-/** What a probe asks, and what is called when the server failed to respond or its connection could not be opened. */
-export type ProbeOptions = { readonly ask?: (client: Client) => Promise<unknown>; readonly onFailure?: (error: unknown) => void };
+export type ProbeOptions = {
+  /** What a probe asks. */
+  readonly ask?: (client: Client) => Promise<unknown>;
+  /** Called when the server failed to respond or its connection could not be opened. */
+  readonly onFailure?: (error: unknown) => void;
+  /** How many checks a new connection may take while the server is unresponsive; 5 by default. */
+  readonly maxChecksToConnect?: number;
+};
 
 type Probe = { readonly client: RoutedClient; readonly socket: Socket; readonly connected: Promise<unknown> };
 
@@ -90,9 +96,10 @@ function createProber(config: RoutedConfig, onConnect: OnConnect, { ask, onFailu
   let probe: Probe | undefined;
   /** Settles when the server responded or failed. Never rejects. */
   const check = async (): Promise<void> => {
-    probe ??= openProbe(config, onConnect);
-    const { client, connected } = probe;
     try {
+      // Throws when a file that the address names, such as sslrootcert, can't be read.
+      probe ??= openProbe(config, onConnect);
+      const { client, connected } = probe;
       await connected;
       await (ask === undefined ? client.query('select') : ask(client));
       if (client.server !== undefined) await config.finder?.assertSuitable(client, client.server);
@@ -100,8 +107,8 @@ function createProber(config: RoutedConfig, onConnect: OnConnect, { ask, onFailu
     } catch (error) {
       onFailure?.(error);
       if (error instanceof NoSuitableServer) onUnsuitable();
+      void probe?.client.end().catch(nothing);
       probe = undefined;
-      void client.end().catch(nothing);
       if (isResponse(error)) onResponse();
     }
   };
@@ -152,7 +159,7 @@ export function monitorDatabaseLiveness(
   log?: Pick<Log, 'warn'>,
   checkEveryMs = defaultCheckEveryMs,
   onConnect: OnConnect = async () => undefined,
-  probing: ProbeOptions = {},
+  { maxChecksToConnect = maxUnansweredChecksWhileUnresponsive, ...probing }: ProbeOptions = {},
 ): LivenessMonitor {
   const sockets = createSocketRegister();
   const state = createState(() => sockets.count(), log);
@@ -171,7 +178,7 @@ export function monitorDatabaseLiveness(
   const onUnanswered = (): void => {
     unanswered += 1;
     if (unanswered >= minUnansweredToMove) moveToOther();
-    const limit = state.isUnresponsive() ? maxUnansweredChecksWhileUnresponsive : maxUnansweredChecks;
+    const limit = state.isUnresponsive() ? maxChecksToConnect : maxUnansweredChecks;
     // Counting starts halfway, so that bytes that arrived just before the server became unresponsive don't count.
     if (unanswered === Math.floor(limit / 2)) sockets.mark();
     if (unanswered < limit) return;

@@ -7,9 +7,12 @@ import type { Log } from '../core/log.ts';
 import { startRecurring } from '../core/recurring.ts';
 import { type DatabaseAddress, locate, openReadPools, poolConfig } from './connect.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
+import { isPooled } from './routed-client.ts';
 import { assertSession } from './session.ts';
 
 const probeEveryMs = 100;
+/** Two seconds: a replica may be far away, and opening a connection takes many round trips. */
+const maxChecksToConnect = 20;
 /** Without a response for this long a replica is left out. */
 const maxSilenceMs = 1_000;
 const sampleEveryMs = 1_000;
@@ -17,6 +20,8 @@ const sampleEveryMs = 1_000;
 const maxSamples = 3_600;
 /** While replay waits between taking a table's exclusive lock and releasing it, no read of that table can start. */
 const lockTimeoutMs = 250;
+/** A replica that fails again and again is reported at most once in this time. */
+const quietMs = 60_000;
 
 type PositionRow = { position: string };
 /** Bytes of the write-ahead log that the server shows: replayed ones of a standby, written ones of a primary. */
@@ -37,6 +42,8 @@ function createSamples(primary: Pick<Pool, 'query'>, clock: Pick<Clock, 'monoton
     take: async () => {
       const atMs = clock.monotonicMs();
       const position = positionOf((await primary.query<PositionRow>(readPosition)).rows);
+      // After a failover that lost something, the new primary is behind the former one.
+      while ((samples.at(-1)?.position ?? 0n) > position) samples.pop();
       if (samples.at(-1)?.position === position) return;
       samples.push({ atMs, position });
       if (samples.length > maxSamples) samples.shift();
@@ -57,25 +64,23 @@ type Parts = {
   readonly log: Pick<Log, 'warn'>;
 };
 
-/** Whether the replica responds, by probes on a connection of its own; both changes are logged. */
+/** Whether the replica responds, by probes on a connection of its own. Logs when it is left out, and when it is back. */
 function createUse(name: string, { clock, log }: Parts) {
   let respondedAtMs = Number.NEGATIVE_INFINITY;
-  let wasInUse = true;
-  const isInUse = (): boolean => clock.monotonicMs() - respondedAtMs < maxSilenceMs;
-  const reportChange = (err?: unknown): void => {
-    if (wasInUse === isInUse()) return;
-    wasInUse = !wasInUse;
-    log.warn({ replica: name, err }, wasInUse ? 'a read replica is in use again' : 'a read replica is left out until it responds');
-  };
+  let reportedAtMs = Number.NEGATIVE_INFINITY;
+  let isReported = false;
   return {
-    isInUse,
+    isInUse: (): boolean => clock.monotonicMs() - respondedAtMs < maxSilenceMs,
     responded: () => {
       respondedAtMs = clock.monotonicMs();
-      reportChange();
+      if (isReported) log.warn({ replica: name }, 'a read replica is in use again');
+      isReported = false;
     },
     leaveOut: (err: unknown) => {
       respondedAtMs = Number.NEGATIVE_INFINITY;
-      reportChange(err);
+      if (isReported || clock.monotonicMs() - reportedAtMs < quietMs) return;
+      log.warn({ replica: name, err }, 'a read replica is left out until it responds');
+      [isReported, reportedAtMs] = [true, clock.monotonicMs()];
     },
   };
 }
@@ -87,10 +92,13 @@ function openReplica(given: DatabaseAddress, name: string, samples: Samples, par
     position = positionOf((await client.query<PositionRow>(readPosition)).rows);
     responded();
   };
-  const assertLogin = (client: Client) => assertSession(client, 'portal_service');
+  // Through a pooler, reads have the limits of the login as well.
+  const limits = { statement_timeout: parts.readTimeoutMs, lock_timeout: lockTimeoutMs };
+  const assertLogin = (client: Client) => assertSession(client, 'portal_service', isPooled(client) ? limits : {});
   const address = locate(given);
   const config = poolConfig(address, 'portal_service');
-  const liveness = monitorDatabaseLiveness(config, parts.log, probeEveryMs, assertLogin, { ask, onFailure: leaveOut });
+  const probing = { ask, onFailure: leaveOut, maxChecksToConnect };
+  const liveness = monitorDatabaseLiveness(config, parts.log, probeEveryMs, assertLogin, probing);
   const onReplica = { stream: liveness.openSocket, lock_timeout: lockTimeoutMs };
   const { data, exports } = openReadPools(address, parts.sizes, parts.readTimeoutMs, onReplica);
   void liveness.check();

@@ -38,6 +38,8 @@ export class NoSuitableServer extends Error {
 }
 
 const probeTimeoutMs = 2_000;
+/** As long as a connection may take: there is no other server to try. */
+const onlyProbeTimeoutMs = 5_000;
 /** Requests that arrive while no server is suitable share the outcome of one search. */
 const failureHoldMs = 200;
 const nothing = (): void => undefined;
@@ -59,8 +61,8 @@ const readOwnName = { name: 'portal_probe', text: "select from pg_prepared_state
 
 type Probed = { readonly server: Server; readonly role: Role };
 
-async function probe(url: string): Promise<Probed> {
-  const timeouts = { connectionTimeoutMillis: probeTimeoutMs, query_timeout: probeTimeoutMs };
+async function probe(url: string, timeoutMs: number): Promise<Probed> {
+  const timeouts = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs };
   const client = new Client({ connectionString: url, application_name: 'portal-service', ...timeouts });
   client.on('error', nothing);
   try {
@@ -96,7 +98,7 @@ const reasonOf = (error: Error & { code?: string }): string =>
   error instanceof NoSuitableServer ? error.message : error instanceof DatabaseError ? error.message : (error.code ?? error.message);
 
 async function search({ hosts, target, urlOf }: DatabaseUrl): Promise<Server> {
-  const probes = hosts.map((host) => probe(urlOf(host)));
+  const probes = hosts.map((host) => probe(urlOf(host), hosts.length > 1 ? probeTimeoutMs : onlyProbeTimeoutMs));
   try {
     return await chooseServer(probes, target);
   } catch (error) {

@@ -21,11 +21,8 @@ export async function findLastFailover(tx: Tx): Promise<Failover | undefined> {
 }
 
 /**
- * After a restore, which may have begun a new timeline: records it without a failover, since the operator's command does itself what a
+ * After a restore: records it, and the timeline, which may be a new one, without a failover, since the operator's command does itself what a
  * failover needs. `owner` is connected as portal_owner.
  */
-export const acceptServerTimeline = (owner: Knex): Promise<unknown> =>
-  owner.raw(
-    `insert into server_timelines (timeline) select server_timeline()
-     where server_timeline() is distinct from (select t.timeline from server_timelines t order by t.id desc limit 1)`,
-  );
+export const recordRestore = (owner: Knex): Promise<unknown> =>
+  owner.raw('insert into server_timelines (timeline, restored) select server_timeline(), true');

@@ -29,7 +29,11 @@ const readSession = `select session_user as login, current_setting('is_superuser
   current_setting('timezone') as timezone,
   split_part(current_setting('datestyle'), ',', 1) as datestyle, current_setting('intervalstyle') as intervalstyle,
   current_setting('search_path') as search_path, current_setting('row_security') as row_security,
-  (extract(epoch from current_setting('statement_timeout')::interval) * 1000)::int as statement_timeout`;
+  (extract(epoch from current_setting('statement_timeout')::interval) * 1000)::int as statement_timeout,
+  (extract(epoch from current_setting('lock_timeout')::interval) * 1000)::int as lock_timeout`;
+
+/** In milliseconds; without a number, whatever the connection has. */
+export type SessionLimits = { readonly [Name in 'statement_timeout' | 'lock_timeout']?: number | false | undefined };
 
 type Setting = readonly [name: string, value: string | number];
 
@@ -41,19 +45,16 @@ function adviceFor(login: string, role: string, missing: readonly Setting[]): st
 }
 
 /**
- * Rejects with UnusableDatabase unless the connection has the role, the settings and, if given, the statement timeout in milliseconds. One
- * round trip. A connection isn't set right instead: behind a pooler that shares connections among transactions, the next statement may
- * run on another one.
+ * Rejects with UnusableDatabase unless the connection has the role, the settings and the limits. One round trip. A connection isn't set
+ * right instead: behind a pooler that shares connections among transactions, the next statement may run on another one.
  */
-export async function assertSession(client: ClientBase, role: string | null, statementTimeoutMs?: number): Promise<void> {
+export async function assertSession(client: ClientBase, role: string | null, limits: SessionLimits = {}): Promise<void> {
   const { rows } = await client.query<Record<string, string | number>>(readSession);
-  const wanted = {
-    ...(role !== null && { role }),
-    ...sessionSettings,
-    ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
-  };
+  const wanted = { ...(role !== null && { role }), ...sessionSettings, ...limits };
   const [row = {}] = rows;
-  const differing = Object.entries(wanted).filter(([name, value]) => row[name] !== value);
+  const differing = Object.entries(wanted).flatMap(([name, value]): Setting[] =>
+    value === undefined || value === false || row[name] === value ? [] : [[name, value]],
+  );
   if (differing.length === 0) return;
   const listed = differing.map(([name, value]) => `${name} is ${String(row[name])} instead of ${value}`).join(', ');
   const login = String(row['login']);

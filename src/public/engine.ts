@@ -25,6 +25,8 @@ export type Engine = ReadEngine &
     /** Queue for lists, records and changes. */
     readonly reads: Semaphore;
     readonly records: RecordReader;
+    /** Reads the primary alone. */
+    readonly newestRecords: RecordReader;
     readonly tools: RecordTools;
     readonly cacheCounters: CacheCounters;
     readonly replicas: ReplicaReads | undefined;
@@ -98,6 +100,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     ...sources,
     reads,
     records: createRecordReader(sources),
+    newestRecords: createRecordReader({ ...sources, readerOf: (organizationId) => ({ ...shared, organizationId, replicas: undefined }) }),
     tools: createRecordTools(sources),
     cacheCounters,
     replicas,
@@ -109,8 +112,11 @@ type Reading = Pick<ReadingCtx, 'reads'>;
 /** Every ReadEngine is an Engine: only `createReadEngine` makes them. */
 export const engineOf = ({ reads }: Reading): Engine => reads as Engine;
 
-/** Reads of records for callers inside the service. */
+/** Reads of records for callers inside the service. With read replicas, what they return may have been replaced within the last second. */
 export const recordsOf = (ctx: Reading): RecordReader => engineOf(ctx).records;
+
+/** As `recordsOf`, never older than what was published before the call. */
+export const newestRecordsOf = (ctx: Reading): RecordReader => engineOf(ctx).newestRecords;
 
 /** The published versions as tools for language models. */
 export const recordToolsOf = (ctx: Reading): RecordTools => engineOf(ctx).tools;

@@ -9,7 +9,7 @@ import { serveRequest } from './serve/serve.ts';
 import { createPublicService } from './serve/service.ts';
 import type { UsageCounter } from './serve/usage.ts';
 
-export { closeQueues, createReadEngine, publicMetrics, recordsOf, recordToolsOf } from './engine.ts';
+export { closeQueues, createReadEngine, newestRecordsOf, publicMetrics, recordsOf, recordToolsOf } from './engine.ts';
 export { describeVersion } from './openapi/describe-version.ts';
 export { type Proof, proveVersion } from './proof/prove.ts';
 export { indexesOf } from './read/indexes.ts';

@@ -5,7 +5,7 @@ import { inDataTransaction } from '../db/transaction.ts';
 import { buildIndexes, dropIndexesRefusingRow, type IndexSpec, listWantedIndexes } from '../warehouse/indexes.ts';
 import { publishRun } from '../warehouse/publish.ts';
 import { readRecordState } from '../warehouse/record-state.ts';
-import { LostLease, type PublishOutcome, type RunState, usesFreshTable } from '../warehouse/run-state-row.ts';
+import { LostLease, type PublishOutcome, type RunState, readRunState, usesFreshTable } from '../warehouse/run-state-row.ts';
 import { dropRetiredTables, quoteIdentifier } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import type { HeldRecords } from './alert-mail.ts';
@@ -104,9 +104,15 @@ async function describeHeld(
   return { proposalId, count: heldDeletions, shown: records.map(({ id, number }) => (isPlainNumber(number) ? number : id)) };
 }
 
+/** Call it in the transaction that stores the outcome: a failover from then on loses that as well. Throws an Error when one lost the publish. */
+async function assertStillPublished(ctx: TenantCtx, runId: string): Promise<void> {
+  const state = await readRunState(ctx.db.data, tenantSchema(ctx.organizationId), runId);
+  if ((state?.outcome ?? null) === null) throw new Error('a failover of the database lost what the run had published');
+}
+
 /**
  * Copies the outcome from the tenant's schema to the run's row in the queue, and ends a pause of the configuration: the sync works again.
- * Throws `LostLease` when a newer lease holds the run.
+ * Throws `LostLease` when a newer lease holds the run, and an Error, after which the run publishes again, when a failover lost the publish.
  */
 export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, outcome: PublishOutcome): Promise<void> {
   const { counts, generation, heldDeletions, proposalId, stale = {} } = outcome;
@@ -126,6 +132,7 @@ export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, out
   const health = healthAfter(outcome);
   const change = { counts, generation, error: problem, staged: false, event };
   const moved = await moveRun(ctx, lease, outcome.status, change, async (tx) => {
+    await assertStillPublished(ctx, lease.runId);
     await setPausedReason(tx, ctx.organizationId, row.sync_config_id, null);
     await recordSyncHealth(tx, ctx, row.sync_config_id, { health, problem, runId: lease.runId, held });
   });

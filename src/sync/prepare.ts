@@ -1,5 +1,6 @@
 // Prepares the warehouse for a run: tables, columns, and the table that its pages are staged in. All DDL of a sync happens here, in
 // transactions of its own, and only when something is new; a run over an unchanged record type issues none.
+import type { PoolClient } from 'pg';
 import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
@@ -136,6 +137,12 @@ function withComparedTable(plan: RunPlan, rewrites: boolean, { activeTable, gene
 const isComparedTableCurrent = ({ plan: { comparedWith = null } }: RunState, { activeTable, generation }: RecordState): boolean =>
   comparedWith === null || (comparedWith.table === activeTable && comparedWith.generation === generation);
 
+/** The run was planned from this state. Throws an Error when a failover of the warehouse alone lost the publish that made it. */
+async function assertCurrent(client: PoolClient, schema: string, { recordType, generation, syncedAt }: RecordState): Promise<void> {
+  const now = await readRecordState(client, schema, recordType);
+  if (now?.generation !== generation || now.syncedAt !== syncedAt) throw new Error('a failover of the warehouse lost the last publish');
+}
+
 async function startRun(
   ctx: TenantCtx,
   lease: Lease,
@@ -175,7 +182,10 @@ async function startRun(
     outcome: null,
     counters: { fetched: 0, rejected: 0, pages: 0, erpStartedAt },
   };
-  await inDataTransaction(ctx.db.data, (client) => initRunState(client, schema, state));
+  await inDataTransaction(ctx.db.data, async (client) => {
+    await assertCurrent(client, schema, before);
+    await initRunState(client, schema, state);
+  });
   return state;
 }
 

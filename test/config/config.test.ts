@@ -78,6 +78,11 @@ describe('readConfig', () => {
     ['postgres://portal:secret@db:port/portal', 'must be postgres://user:password@host:port/database'],
     ['postgres://portal:secret@db:70000/portal', 'must be postgres://user:password@host:port/database'],
     ['postgres://portal:secret@[::1/portal', 'must be postgres://user:password@host:port/database'],
+    ['postgres://portal:secret@[1:2]:5432/portal', 'must be postgres://user:password@host:port/database'],
+    ['postgres://portal:secret@<host>:5432/portal', 'must be postgres://user:password@host:port/database'],
+    ['postgres://portal:secret@db/portal,postgress://portal:secret@db2/portal', 'must be postgres://user:password@host:port/database'],
+    ['postgres://portal:secret%fa@db/portal', 'contains a % that is not percent-encoded'],
+    ['postgres://portal:secret@%ff/portal', 'contains a % that is not percent-encoded'],
     ['mysql://portal:secret@db/portal', 'must be postgres://user:password@host:port/database'],
     ['postgres://portal:secret@db1,db2/portal', 'must have target_session_attrs=read-write or primary'],
     ['postgres://portal:secret@db1,db2/portal?target_session_attrs=any', 'must have target_session_attrs=read-write or primary'],
@@ -85,11 +90,17 @@ describe('readConfig', () => {
     ['postgres://portal:secret@db/portal?target_session_attrs=master', 'has an unknown target_session_attrs'],
     ['postgres://portal:secret@/portal?host=db1,db2,db3&port=1,2&target_session_attrs=primary', 'must be postgres://user'],
   ])('rejects the address %s, by the name of its variable and without the password', (address, problem) => {
-    for (const variable of ['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'WAREHOUSE_URL']) {
+    const isForWriting = problem.includes('read-write or primary');
+    for (const variable of ['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'WAREHOUSE_URL', ...(isForWriting ? [] : ['READ_URL'])]) {
       const read = () => readConfig({ ...good, [variable]: address });
       expect(read).toThrow(`${variable}: ${problem}`);
       expect(read).not.toThrow(/secret|pa#ss|12.34/);
     }
+  });
+
+  it('accepts several replicas, each with several hosts', () => {
+    const [one, other] = ['postgres://portal:secret@db1/portal', 'postgres://portal:secret@db2,db3:5433/portal'];
+    expect(readConfig({ ...good, READ_URL: `${one} , ${other},` }).READ_URL).toEqual([one, other]);
   });
 
   it('accepts models whose provider is configured, the default first', () => {

@@ -216,6 +216,7 @@ const definers = [
   'claim_sandbox_event',
   'claim_subscription_slot',
   'claim_sync_run',
+  'commits_may_be_lost',
   'due_in_sandbox',
   'end_lost_answers',
   'ended_staged_runs',

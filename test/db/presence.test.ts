@@ -58,6 +58,7 @@ it('findProcessesWithoutKey lists the processes that lack a key, as long as they
     ['a.example:1'],
     [],
   ]);
+  expect(await findProcessesWithoutKey(owner, createKeyring([sameId]).fingerprints[0], newFingerprint)).toEqual(['a.example:1']);
   // Different bytes under the same id are another key. Names may be long and contain special characters.
   const other = await start(`${'long'.repeat(20)}'é:5`, [sameId, old]);
   expect(await findProcessesWithoutKey(owner, newFingerprint)).toEqual(['a.example:1', expect.stringMatching(/^[long]+__:5$/)]);

@@ -41,7 +41,7 @@ const statuses = async (): Promise<Record<string, string>> => {
   const rows = await admin('outgoing_mails').select<{ id: string; status: string }[]>('id', 'status');
   return Object.fromEntries(rows.map(({ id, status }) => [id, status]));
 };
-type Timeline = { timeline: string; seen_at: Date; survived_at: Date | null; alive_at: Date };
+type Timeline = { timeline: string; seen_at: Date; survived_at: Date | null; alive_at: Date; restored: boolean };
 const timelines = (): Promise<Timeline[]> => admin('server_timelines').orderBy('id').select('*');
 const formerTimeline = (aliveAt = new Date(Date.now() - minuteMs)) =>
   admin('server_timelines').insert({ timeline: '000000AA', seen_at: new Date(0), alive_at: aliveAt });
@@ -51,7 +51,14 @@ describe('the first start', () => {
     const earlier = await mail({ timeline: null, next_attempt_at: new Date(Date.now() - minuteMs) });
     expect(await claim()).toBe(earlier);
     expect(await timelines()).toEqual([
-      { id: expect.anything(), timeline: '00000001', seen_at: expect.any(Date), survived_at: null, alive_at: expect.any(Date) },
+      {
+        id: expect.anything(),
+        timeline: '00000001',
+        seen_at: expect.any(Date),
+        survived_at: null,
+        alive_at: expect.any(Date),
+        restored: false,
+      },
     ]);
     expect(await inTransaction(tenant, findLastFailover)).toBeUndefined();
   });

@@ -96,6 +96,18 @@ describe('a new encryption key', () => {
     expect((await connect(only)).status).toBe(200);
     await stop(only);
   });
+
+  it('is refused at the start while a process without it serves, also under the same id', async () => {
+    const serves = await serve(first);
+    const other = startProcess(database, ['serve'], { ENCRYPTION_KEY: `first:${randomBytes(32).toString('base64')},${second}` });
+    expect([await other.ended, other.output().stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(`^Other processes use this database with another ENCRYPTION_KEY .+: \\S+:${serves.child.pid}\\. Start`),
+      ),
+    ]);
+    await stop(serves);
+  });
 });
 
 describe('a command', () => {

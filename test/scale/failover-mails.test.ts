@@ -132,6 +132,12 @@ describe('a switchover', () => {
   });
 });
 
+it('on a standby, what sends fails as every write does, so that its connection is given up', async () => {
+  await database.servers.caughtUp();
+  const claims = database.servers.standby.query("select claim_outgoing_mail(gen_random_uuid(), '1 minute')", [], 'portal');
+  await expect(claims).rejects.toMatchObject({ code: '25006' });
+});
+
 describe('a subscription slot', () => {
   /** A subscription whose only slot of the day is this minute. */
   async function subscribed(world: World): Promise<string> {

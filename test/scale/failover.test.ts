@@ -3,6 +3,8 @@ import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
+import { openDb } from '../../src/db/connect.ts';
+import { onKnexConnection } from '../../src/db/driver/knex-pool.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { createReadEngine } from '../../src/public/index.ts';
 import { claimRun } from '../../src/sync/runs.store.ts';
@@ -225,6 +227,43 @@ describe('work in progress', () => {
     expect([...list.values()].map((record) => (record as { name: string }).name).sort()).toEqual(
       Array.from({ length: 40 }, (_, index) => `again ${index + 1}`).sort(),
     );
+  });
+
+  it('a run whose publish was lost before its outcome was stored publishes again', async () => {
+    const own = { ...ctx, db: openDb(database.service, database.service, { control: 1, data: 4 }, ctx.settings.readTimeoutMs) };
+    put(31, 31);
+    const id = await world.queue('incremental');
+    const lease = await world.claim();
+    const holder = await ctx.db.data.connect();
+    await holder.query(`begin; select from ${world.schema}.record_state for update`);
+    const working = world.work(lease, undefined, own);
+    await until(async () =>
+      (await database.query("select from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_state%'")).length === 1
+        ? true
+        : undefined,
+    );
+    await database.startLosing();
+    // The worker publishes, and gets no connection to store the outcome with until the standby is promoted.
+    const [taken, promoted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const busy = onKnexConnection(own.db.control, () => {
+      taken.resolve();
+      return promoted.promise;
+    });
+    await taken.promise;
+    await holder.query('commit');
+    holder.release();
+    await until(async () =>
+      (await database.query(`select from ${world.schema}.run_state where run_id = $1 and outcome is not null`, [id])).length === 1
+        ? true
+        : undefined,
+    );
+    await failOver();
+    promoted.resolve();
+    await busy;
+    await working;
+    await own.db.close();
+    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '2' });
+    expect((await readAll()).size).toBe(31);
   });
 
   it('a slot whose run was lost gets another one, and one that survived gets none', async () => {

@@ -11,7 +11,7 @@ import { reasonAgainst, unpackCommit } from './harness/earlier-version.ts';
 import { type RollingLoad, startRollingLoad } from './harness/rolling-load.ts';
 
 /** The version before: the last commit without timelines, replicas and several hosts. */
-const before = '51fc47b';
+const before = '2d32214';
 
 describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () => {
   let old: Awaited<ReturnType<typeof unpackCommit>>;

@@ -122,6 +122,35 @@ describe('an incremental run', () => {
   });
 });
 
+describe('a warehouse on a server of its own', () => {
+  it('that loses the last publish while a run is planned: the run reads what was lost', async () => {
+    const world = await loaded(3);
+    const { schema } = world;
+    const [survived] = await world.query<{ state: string; rows: string }>(
+      `select to_jsonb(s)::text as state, (select jsonb_agg(t)::text from ${schema}.thing_1 t) as rows from ${schema}.record_state s`,
+    );
+    for (const id of [1, 2]) {
+      world.erp.put(id, { name: 'changed' });
+      wait(world, 120);
+    }
+    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', counts: { updated: 2 } });
+    wait(world, 60);
+    world.erp.onCall = async ({ operation }) => {
+      if (operation !== 'now') return;
+      world.erp.onCall = () => undefined;
+      await world.query(`truncate ${schema}.record_state, ${schema}.thing_1`);
+      await world.query(`insert into ${schema}.record_state select * from jsonb_populate_record(null::${schema}.record_state, $1)`, [
+        survived?.state,
+      ]);
+      await world.query(`insert into ${schema}.thing_1 select * from jsonb_populate_recordset(null::${schema}.thing_1, $1)`, [
+        survived?.rows,
+      ]);
+    };
+    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', status: 'succeeded' });
+    expect((await world.rows()).map(({ f_name: name }) => name)).toEqual(['changed', 'changed', 'name 3']);
+  });
+});
+
 describe('metadata that an older version stored', () => {
   it('is read again, because it lacks the open state and the modification time', async () => {
     const world = await loaded(2);

@@ -149,7 +149,7 @@ const insertRefund = (ctx: RequestCtx, paymentId: string, { amount, reason }: Re
 
 /**
  * Refunds a payment. When the provider does not respond, the refund is PENDING in the response and the queue keeps trying. Throws 404 for
- * an unknown payment, 503 when refunds may be missing after a failover, and 422 when the amount can't be refunded or the provider rejects it.
+ * an unknown payment, 503 when refunds may be missing after a failover or restore, and 422 when the amount can't be refunded or the provider rejects it.
  */
 export async function refundPayment(ctx: RequestCtx, paymentId: string, input: RefundInput): Promise<Payment> {
   const { id: refundId, payment, amountMinor, reason } = await insertRefund(ctx, paymentId, input);

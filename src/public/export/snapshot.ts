@@ -1,8 +1,9 @@
 // A connection with an open snapshot: an export reads one moment of the data, however long it takes.
 import type { Pool, PoolClient } from 'pg';
+import { sqlState } from '../../db/pg-errors.ts';
 import { longReadKey } from '../../warehouse/table.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
-import { isUndefinedObject, notSynced } from '../read/failures.ts';
+import { isUndefinedObject, notSynced, queryCanceled } from '../read/failures.ts';
 import { totalKeyFor } from '../read/list.ts';
 import type { ListPlan } from '../read/plan.ts';
 import { currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow } from '../read/reader.ts';
@@ -77,12 +78,17 @@ async function readState({ client }: Lent, schema: string, recordType: string) {
   return { state: freshnessOf(rows[0]), backend: rows[0]?.backend ?? 0 };
 }
 
-/** Where an export reads: on a replica or, once it failed there, on the primary. */
-export type SnapshotSource = { reader: Reader; isReplica: boolean };
+/** Where an export reads: on a replica or, once it failed there, on the primary. `endsAtMs`: when its time limit is over. */
+export type SnapshotSource = { reader: Reader; isReplica: boolean; endsAtMs?: number };
 
-/** Whether an export that failed before its first byte may begin again: after any failure of a replica, and when the table is gone. */
+/**
+ * Whether an export that failed before its first byte may begin again: when the table is gone, and after any failure of a replica except
+ * the time limit, which the primary would exceed as well.
+ */
 export function mayOpenAgain(source: SnapshotSource, error: unknown): boolean {
   if (!source.isReplica) return isUndefinedObject(error);
+  const { reader, endsAtMs = Number.POSITIVE_INFINITY } = source;
+  if (sqlState(error) === queryCanceled && reader.clock.monotonicMs() >= endsAtMs) return false;
   source.reader = { ...source.reader, replicas: undefined };
   return true;
 }
@@ -101,6 +107,7 @@ export async function openSnapshot(
   const { reader } = source;
   const schema = tenantSchema(reader.organizationId);
   const limits = { limitMs, signal };
+  source.endsAtMs ??= reader.clock.monotonicMs() + limitMs;
   const onReplica = reader.replicas && (await openOnReplica(pool, reader, reader.replicas, recordType, limits));
   source.isReplica = onReplica !== undefined;
   if (onReplica !== undefined) return onReplica;

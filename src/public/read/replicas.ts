@@ -53,27 +53,40 @@ export type Question<T> = {
 type Answered<T> = { readonly answer: T; readonly freshness: Freshness };
 
 /** Rejects with the errors that the primary would report as well. */
-async function askServer<T>(
-  reader: Reader,
-  server: ReplicaServer,
-  { recordType, trusted, ask, counts, discard, isOver }: Question<T>,
-): Promise<Answered<T> | FallbackReason> {
+async function askServer<T>(reader: Reader, server: ReplicaServer, question: Question<T>): Promise<Answered<T> | FallbackReason> {
+  const { recordType, trusted, ask, isOver } = question;
   const position = server.replica.position();
   const lacksState = (): FallbackReason => {
     server.lacking.put(lackingKey(reader, recordType, trusted), position);
     return 'behind';
   };
+  let asked: Awaited<ReturnType<typeof ask>>;
   try {
-    const { answer, state } = await ask(server);
-    const freshness = await trustedStateOf(reader, recordType, trusted, state);
-    if (freshness !== undefined && counts?.(answer, freshness) !== false) return { answer, freshness };
-    discard?.(answer);
-    return freshness === undefined ? lacksState() : 'behind';
+    asked = await ask(server);
   } catch (error) {
     if (error instanceof AppError || isTooLarge(error) || isOver()) throw error;
     if (mustLeaveOut(error)) server.replica.leaveOut(error);
     const reason = reasonOf(error);
     return reason === 'behind' ? lacksState() : reason;
+  }
+  return judge(reader, question, asked, lacksState);
+}
+
+/** Rejects with 503 when the primary must be asked and is unavailable. */
+async function judge<T>(
+  reader: Reader,
+  { recordType, trusted, counts, discard }: Question<T>,
+  { answer, state }: { readonly answer: T; readonly state: Freshness | undefined },
+  lacksState: () => FallbackReason,
+): Promise<Answered<T> | FallbackReason> {
+  let isUsed = false;
+  try {
+    const freshness = await trustedStateOf(reader, recordType, trusted, state);
+    isUsed = freshness !== undefined && counts?.(answer, freshness) !== false;
+    if (freshness === undefined) return lacksState();
+    return isUsed ? { answer, freshness } : 'behind';
+  } finally {
+    if (!isUsed) discard?.(answer);
   }
 }
 

@@ -196,6 +196,11 @@ describe('a payment', () => {
     expect(Object.keys(metadata).length).toBeLessThanOrEqual(50);
   });
 
+  it('keeps a record whose parts would end within a character', async () => {
+    const record = `${'x'.repeat(499)}😀${'x'.repeat(499)}`;
+    expect((await snapshotOf((await checkout({ ...orderOf(), record })).sessionId)).record).toBe(record);
+  });
+
   it('has no record where there was none, or where it was longer than Stripe allows', async () => {
     for (const record of [null, 'x'.repeat(20_001)])
       expect((await snapshotOf((await checkout({ ...orderOf(), record })).sessionId)).record).toBeNull();

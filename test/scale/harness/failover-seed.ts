@@ -180,6 +180,8 @@ async function failOver(play: Play): Promise<void> {
   const reading = (async () => {
     while (!isOver) for (const app of [exact, trusting]) await oracle.read(app, play.random.pick(addresses));
   })();
+  // Awaited below; until then its failure isn't handled.
+  reading.catch(() => undefined);
   const movedAtMs = await database.failOver();
   await until(async () => ((await oracle.read(exact, list)).status === 200 ? true : undefined));
   counts.backAfterMs = Math.max(counts.backAfterMs, performance.now() - movedAtMs);

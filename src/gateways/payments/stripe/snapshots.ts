@@ -39,7 +39,7 @@ const recordKey = (index: number): string => `portal_record_${index}`;
 
 /** The record as metadata, in parts; without it when it is longer than Stripe allows. */
 export function recordMetadata(record: string | null): Record<string, string> {
-  const parts = record?.match(new RegExp(`[^]{1,${maxValueLength}}`, 'g')) ?? [];
+  const parts = record?.match(new RegExp(`[^]{1,${maxValueLength}}`, 'gu')) ?? [];
   return parts.length > maxRecordKeys ? {} : Object.fromEntries(parts.map((part, index) => [recordKey(index), part]));
 }
 

@@ -142,7 +142,7 @@ async function insertPayment(
 
 /**
  * Decides the amounts and stores the payment, under the lock of the configuration. Throws 503 when the configuration changed since it was
- * read or payments may be missing after a failover, and 422 for invoices that can't be paid or a full quota.
+ * read or payments may be missing after a failover or restore, and 422 for invoices that can't be paid or a full quota.
  */
 const storeCheckout = (ctx: RequestCtx, input: CheckoutInput, setup: PaySetup, read: OpenInvoices): Promise<StoredCheckout> =>
   inTransaction(ctx, async (tx) => {

@@ -6,7 +6,7 @@ import { AppError, invalid, unavailable } from '../../../core/errors.ts';
 import { parseExact } from '../../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../../core/money.ts';
 import { inTransaction } from '../../../db/transaction.ts';
-import { recordsOf } from '../../../public/index.ts';
+import { newestRecordsOf } from '../../../public/index.ts';
 import { createTenantConnector, filterRejectedIds, readStoredMetadata } from '../../../sync/index.ts';
 import type { InvoiceMapping } from '../ledger/config.schemas.ts';
 import { databaseTime } from '../ledger/database-time.ts';
@@ -96,7 +96,11 @@ async function readFromWarehouse(ctx: RequestCtx, mapping: InvoiceMapping, ids: 
   const found: Record<string, unknown>[] = [];
   for (let from = 0; from < ids.length; from += staleBatchSize) {
     const filters = [{ source: 'id', operator: 'eq' as const, values: ids.slice(from, from + staleBatchSize) }];
-    const { records } = await recordsOf(ctx).list(ctx, { recordType, columns, filters, sort: [] }, { page: 1, pageSize: staleBatchSize });
+    const { records } = await newestRecordsOf(ctx).list(
+      ctx,
+      { recordType, columns, filters, sort: [] },
+      { page: 1, pageSize: staleBatchSize },
+    );
     found.push(...(parseExact(records) as Record<string, unknown>[]));
   }
   return found.map((record) => {

@@ -1,10 +1,10 @@
 // Rows of an organization's accounts at payment providers; the only writer of that table.
 import type { Ctx } from '../../../core/ctx.ts';
 import { unavailable } from '../../../core/errors.ts';
-import { findLastFailover } from '../../../db/server-timeline.ts';
+import { recordServerTimeline } from '../../../db/server-timeline.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import type { ProviderName } from '../../../gateways/payments/providers.ts';
-import { enqueueTask } from './tasks.store.ts';
+import { enqueueTask, hasUnfinishedChecks } from './tasks.store.ts';
 
 export type PayAccountRow = { id: string; provider: ProviderName; secrets: string | null; secret_hint: string | null; looked_until: Date };
 
@@ -43,33 +43,31 @@ export const updateSecrets = (tx: Tx, organizationId: string, id: string, sealed
 export const saveCheckedUntil = (tx: Tx, organizationId: string, id: string, from: Date, until: Date) =>
   tx('pay_accounts').where({ organization_id: organizationId, id }).where('looked_until', '>=', from).update({ looked_until: until });
 
-/** Makes the organization's accounts check everything again that changed in the day before their last check. Wakes the workers on commit. */
+/**
+ * After a restore: makes the organization's accounts check everything again that changed since the day before their last check. Wakes the
+ * workers on commit.
+ */
 export async function checkAccountsAgain(tx: Tx, organizationId: string): Promise<void> {
   const accounts = await tx('pay_accounts')
     .where({ organization_id: organizationId })
-    .update({ looked_until: tx.raw("looked_until - interval '1 day'") })
+    .update({ looked_until: tx.raw("looked_until - interval '1 day'"), incomplete_since: tx.raw('clock_timestamp()') })
     .returning<{ id: string }[]>('id');
   for (const { id: accountId } of accounts) await enqueueTask(tx, organizationId, { accountId, kind: 'account', subject: '' });
 }
 
-/** For how long after a failover a check of a single payment may be one of those that the failover needs. */
-const checksAfterFailover = "interval '1 hour'";
-
 /**
- * Throws 503 while payments and refunds that a failover lost may not have been entered again: another one could charge or return the same
- * money twice.
+ * Throws 503 while payments and refunds that a failover or a restore lost may not have been entered again: another one could charge or
+ * return the same money twice.
  */
 export async function assertChecked(tx: Tx, organizationId: string, id: string): Promise<void> {
-  const failover = await findLastFailover(tx);
-  if (failover === undefined) return;
-  const { rows } = await tx.raw<{ rows: unknown[] }>(
-    `select from pay_accounts a where a.organization_id = ? and a.id = ? and (a.looked_until < ? or (
-       ? > clock_timestamp() - ${checksAfterFailover}
-       and exists (select from pay_tasks t where t.account_id = a.id and t.due_at <= clock_timestamp())))`,
-    [organizationId, id, failover.seenAt, failover.seenAt],
-  );
-  if (rows.length > 0)
-    throw unavailable('The database failed over, and payments are being compared with the payment provider; try again', 5);
+  await recordServerTimeline(tx);
+  const incomplete = tx('pay_accounts').where({ organization_id: organizationId, id }).whereNotNull('incomplete_since');
+  const found = await incomplete.clone().first<{ listed: boolean } | undefined>(tx.raw('looked_until >= incomplete_since as listed'));
+  if (found === undefined) return;
+  // In this order: the check of the account has enqueued those of its payments before it is recorded.
+  if (!found.listed || (await hasUnfinishedChecks(tx, organizationId, id)))
+    throw unavailable('The database failed over or was restored, and payments are being compared with the payment provider; try again', 5);
+  await incomplete.update({ incomplete_since: null });
 }
 
 /** The organization and provider of a webhook address, looked up across all organizations. */

@@ -13,6 +13,10 @@ export type PayTask = PayTaskKey & {
 };
 
 export const payChannel = 'pay_work';
+/** The error of a check whose object the provider or this service doesn't know. */
+export const unknownObject = 'unknown object';
+/** After as many failures, which take over an hour, nothing waits for a check any more. */
+const maxAwaitedFailures = 10;
 
 /** Makes a task due in `inMs`; a task that is due earlier stays so. A task that is due now notifies the workers on commit. */
 export async function enqueueTask(tx: Tx, organizationId: string, { accountId, kind, subject }: PayTaskKey, inMs = 0): Promise<void> {
@@ -43,6 +47,16 @@ export async function findTaskError(tx: Tx, organizationId: string, { accountId,
     .where({ organization_id: organizationId, account_id: accountId, kind, subject })
     .first<{ error: string | null } | undefined>('error');
   return row?.error ?? null;
+}
+
+/** Whether checks of the account's payments and payouts are due, in progress, or to be repeated because they failed. */
+export async function hasUnfinishedChecks(tx: Tx, organizationId: string, accountId: string): Promise<boolean> {
+  const { rows } = await tx.raw<{ rows: unknown[] }>(
+    `select from pay_tasks where organization_id = ? and account_id = ? and kind <> 'account'
+     and (due_at <= clock_timestamp() or (error <> ? and attempts <= ?)) limit 1`,
+    [organizationId, accountId, unknownObject, maxAwaitedFailures],
+  );
+  return rows.length > 0;
 }
 
 type TaskRow = { organization_id: string; account_id: string; kind: PayTaskKind; subject: string; wakes: number; attempts: number };

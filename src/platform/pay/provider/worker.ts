@@ -6,7 +6,7 @@ import { type QueueWorker, startQueueWorker } from '../../../db/queue-worker.ts'
 import { ProviderError } from '../../../gateways/payments/provider.ts';
 import { checkAccount, checkObject, describeTaskError } from './check-account.ts';
 import { checkPayment } from './check-payment.ts';
-import { claimTask, finishTask, type PayTask, payChannel, releaseTask, renewTaskLease } from './tasks.store.ts';
+import { claimTask, finishTask, type PayTask, payChannel, releaseTask, renewTaskLease, unknownObject } from './tasks.store.ts';
 
 const defaults = { pollMs: 5_000, leaseMs: 120_000 };
 /** Tasks worked on at once in one process, so that a slow provider holds up few. */
@@ -28,7 +28,7 @@ async function work(ctx: Ctx, task: PayTask, stop: AbortSignal): Promise<void> {
     else if (task.kind === 'account') await finishTask(tenant, task, await checkAccount(tenant, accountId, stop));
     else {
       const retryInMs = await checkObject(tenant, accountId, subject, attempts, stop);
-      await finishTask(tenant, task, retryInMs, retryInMs === null ? null : 'unknown object');
+      await finishTask(tenant, task, retryInMs, retryInMs === null ? null : unknownObject);
     }
   } catch (error) {
     if (stop.aborted) return releaseTask(tenant, task);

@@ -11,7 +11,8 @@ export const erpDocumentsChannel = 'pay_erp_documents';
 /**
  * Call it in the transaction in which a payment (`refundId` null) or one of its refunds first succeeds, when the organization's write-back
  * is enabled or the payment already has a document. Idempotent. Does nothing for a refund of a payment without a document: a payment
- * entered by hand is refunded by hand. After a failover it counts as attempted, so that the ERP is asked whether it has the document.
+ * entered by hand is refunded by hand. After a failover or a restore it counts as attempted, so that the ERP is
+ * asked whether it has the document.
  */
 export async function enqueueErpDocument(
   tx: Tx,
@@ -21,7 +22,7 @@ export async function enqueueErpDocument(
   const kind = refundId === null ? 'payment' : 'refund';
   await tx.raw(
     `insert into pay_erp_documents (id, organization_id, payment_id, kind, refund_id, external_id, attempts)
-     select n.id, n.organization_id, n.payment_id, n.kind, n.refund_id, n.external_id, (select count(*) from last_failover())
+     select n.id, n.organization_id, n.payment_id, n.kind, n.refund_id, n.external_id, commits_may_be_lost()::integer
      from (values (cast(? as uuid), cast(? as uuid), cast(? as uuid), cast(? as text), cast(? as uuid), cast(? as text)))
        n(id, organization_id, payment_id, kind, refund_id, external_id)
      where n.kind = 'payment' or exists (

@@ -1,0 +1,116 @@
+// Replicas that can't be used: the operator learns why, once.
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { createId } from '../../src/core/id.ts';
+import type { Log } from '../../src/core/log.ts';
+import { openReplicas } from '../../src/db/replicas.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { databaseUrl } from '../setup/database-url.ts';
+import { until } from '../setup/until.ts';
+
+const login = { user: `replicas_${createId().replaceAll('-', '')}`, password: 'for-replicas' };
+let database: TestDatabase;
+
+async function asAdmin(...statements: string[]): Promise<void> {
+  const admin = new Client(database.address);
+  await admin.connect();
+  for (const statement of statements) await admin.query(statement);
+  await admin.end();
+}
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await asAdmin(
+    `create role ${login.user} login noinherit password '${login.password}' connection limit 1`,
+    `grant portal_service to ${login.user}`,
+  );
+});
+afterAll(async () => {
+  await asAdmin(`drop role ${login.user}`);
+  await database.close();
+});
+
+type Line = { readonly replica?: string; readonly err?: Error; readonly connections?: number };
+
+function open(url: string) {
+  const lines: Line[] = [];
+  const log = { warn: (line: Line) => lines.push(line) } as unknown as Log;
+  const parts = { sizes: { data: 2, exports: 1 }, readTimeoutMs: 5_000, clock: systemClock, log };
+  const { all, close } = openReplicas([url], database.ctx.db.data, parts);
+  const [replica] = all;
+  if (replica === undefined) throw new Error('no replica');
+  return {
+    replica,
+    close,
+    ofReplica: () => lines.filter((line) => line.replica !== undefined),
+    isUnresponsive: () => lines.some(({ connections }) => connections !== undefined),
+  };
+}
+
+/** An address far away: everything arrives `delayMs` later, and nothing while it is frozen. */
+async function startFarAddress(delayMs: number) {
+  const { host, port } = database.service;
+  const sockets = new Set<Socket>();
+  let isFrozen = false;
+  const forward = (from: Socket, to: Socket): void => {
+    sockets.add(from);
+    from.on('data', (bytes: Buffer) => setTimeout(() => isFrozen || to.destroyed || to.write(bytes), delayMs));
+    from.on('error', () => undefined).on('close', () => to.destroy());
+  };
+  const server = createServer((client) => {
+    const upstream = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    forward(client, upstream);
+    forward(upstream, client);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    setFrozen: (value: boolean) => {
+      isFrozen = value;
+    },
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+describe('a replica', () => {
+  it('far away is used again after it was frozen', async () => {
+    const address = await startFarAddress(60);
+    const { replica, close, isUnresponsive } = open(databaseUrl({ ...database.service, host: '127.0.0.1', port: address.port }));
+    const inUse = (wanted: boolean) => until(async () => (replica.isInUse() === wanted ? true : undefined));
+    await inUse(true);
+    address.setFrozen(true);
+    await until(async () => (isUnresponsive() ? true : undefined));
+    address.setFrozen(false);
+    await inUse(true);
+    await close();
+    address.close();
+  });
+
+  it('whose address names a file that does not exist is left out, and the log names the file', async () => {
+    const { replica, close, ofReplica } = open(
+      `${databaseUrl(database.service)}${database.service.host.startsWith('/') ? '&' : '?'}sslrootcert=/nowhere.pem`,
+    );
+    await until(async () => (ofReplica().length > 0 ? true : undefined));
+    expect(ofReplica()[0]?.err?.message).toContain('/nowhere.pem');
+    expect(replica.isInUse()).toBe(false);
+    await close();
+  });
+
+  it('that responds and refuses reads again and again is reported once', async () => {
+    // The connection that probes takes the only one.
+    const { replica, close, ofReplica } = open(databaseUrl({ ...database.service, ...login }));
+    for (let failures = 0; failures < 5; failures += 1) {
+      await until(async () => (replica.isInUse() ? true : undefined));
+      await replica.data.query('select').catch(replica.leaveOut);
+    }
+    await until(async () => (replica.isInUse() ? true : undefined));
+    expect(ofReplica().map(({ err }) => err?.message)).toEqual([expect.stringContaining('too many connections for role'), undefined]);
+    await close();
+  });
+});
