@@ -14,7 +14,7 @@ export type Answer = {
 type Known = { readonly address: string; readonly text: string };
 
 export type Oracle = {
-  /** Reads the address and notes the answer. Rejects when its tag named another body before. */
+  /** Reads the address and notes the answer. Rejects when its tag named another body before, or the address can't be read at all (400). */
   read(app: Express, address: string, headers?: Record<string, string>): Promise<Answer>;
   /** Reads the address as a client that holds one of the tags it got there, and rejects when the answer isn't what `fresh` answers. */
   readAgain(app: Express, fresh: Express, address: string, choose: <T>(of: readonly T[]) => T): Promise<void>;
@@ -55,6 +55,7 @@ export function createOracle(caller: Caller): Oracle {
       text: response.text ?? '',
       generation: BigInt(response.headers['x-data-generation'] ?? 0),
     };
+    if (answer.status === 400) throw new Error(`${address} is refused: ${answer.text}`);
     if (answer.status !== 200 || answer.tag === '') return answer;
     const before = known.get(answer.tag);
     if (before === undefined) tagsOf.set(address, [...(tagsOf.get(address) ?? []), answer.tag]);

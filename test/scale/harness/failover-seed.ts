@@ -58,12 +58,12 @@ const list = '/v1/things?pageSize=100';
 const addresses = [
   list,
   '/v1/things?pageSize=5&page=2',
-  '/v1/things?name_contains=b&pageSize=2',
+  '/v1/things?name_contains=beech&pageSize=2',
   '/v1/things?sort=name&order=desc&pageSize=4&page=3',
   '/v1/things/3',
   '/v1/things/7',
   '/v1/things#csv',
-  '/v1/things?name_contains=a#lines',
+  '/v1/things?name_contains=alder#lines',
   '/v2/things?pageSize=100',
   '/v3/things?pageSize=100',
   '/openapi/v2',
@@ -122,7 +122,11 @@ function edit({ random, world: { erp } }: Play): void {
   for (let left = random.between(1, 4); left > 0; left -= 1) {
     const id = random.between(1, 30);
     if (random.chance(0.3) && erp.records.has(String(id)) && erp.records.size > 5) erp.drop(id);
-    else erp.put(id, { name: `${random.pick(['a', 'b', 'ab', 'c'])} ${random.between(1, 99)}`, total: `${random.between(1, 9)}.25` });
+    else
+      erp.put(id, {
+        name: `${random.pick(['alder', 'beech', 'alder beech', 'cedar'])} ${random.between(1, 99)}`,
+        total: `${random.between(1, 9)}.25`,
+      });
   }
 }
 
