@@ -6,6 +6,8 @@ export default defineConfig({
     globalSetup: ['test/setup/global.ts'],
     setupFiles: ['test/setup/seed.ts'],
     include: ['test/scale/**/*.test.ts'],
+    // On Citus: vitest.citus.config.ts.
+    exclude: ['test/scale/citus/**'],
     // No test relies on these timeouts; they only end a test that hangs, also on a busy machine.
     testTimeout: 600_000,
     hookTimeout: 300_000,

@@ -6,7 +6,8 @@ import { createManagementClient, type ManagementCall } from '../demo/management-
 import { connectNetsuite, ensureMetadata } from '../demo/set-up.ts';
 import { readConfig } from '../src/config.ts';
 import { inTransaction } from '../src/db/transaction.ts';
-import { openDatabase, type Service, startService } from '../src/service.ts';
+import { openDatabase } from '../src/open-database.ts';
+import { type Service, startService } from '../src/service.ts';
 import { millionths, type Sums, sumFolder } from './csv-sums.ts';
 import { startErpProcess } from './erp-process.ts';
 import { createBenchOrganization } from './organization.ts';

@@ -21,6 +21,8 @@ export type Invoices = {
   readonly table: string;
   readonly columns: readonly RecordColumn[];
   readonly records: number;
+  /** `invoice` when absent. */
+  readonly recordType?: string;
 };
 
 /** SQL for a pseudo-random integer below `limit`, derived from n. */
@@ -86,9 +88,9 @@ const sourceOf = ({ field: name, part }: RecordColumn): string => (part === 'lin
 const publicName = ({ field: name, part }: RecordColumn): string => (part === 'label' ? `${name}Name` : name);
 
 /** Two endpoints: `invoices` with twelve fields, `full` with all forty and the lines. */
-export function endpointsOf({ columns }: Invoices) {
+export function endpointsOf({ columns, recordType: type = 'invoice' }: Invoices) {
   const sortable = {
-    recordType: 'invoice',
+    recordType: type,
     description: '',
     filters: [
       { field: 'statusName', operators: ['eq'] },

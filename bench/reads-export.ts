@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { finished } from 'node:stream/promises';
 import { to as copyTo } from 'pg-copy-streams';
-import { type CopyStatement, copyStatement } from '../src/public/export/export-sql.ts';
+import { copyStatement, exportSettings } from '../src/public/export/export-sql.ts';
 import { bindDocument, SchemaDocument } from '../src/public/index.ts';
 import { planList } from '../src/public/read/plan.ts';
 import { compileSchema } from '../src/public/version/compile.ts';
@@ -24,13 +24,13 @@ export type ExportResult = {
 
 const projection = 'id, f_tranid, f_email, f_memo, f_total, f_balance, f_seq, f_paid, f_trandate, f_duedate, f_entity, l_entity, l_status';
 
-function sameSelect(invoices: Invoices): CopyStatement {
+function sameSelect(invoices: Invoices): string {
   const document = SchemaDocument.parse({ endpoints: endpointsOf(invoices) });
   const available = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoices.columns, hasData: true } };
   const bindings = bindDocument(document, available);
   const endpoint = compileSchema({ ...document, id: 'bench', version: 'v1', bindings }).endpoints.get('invoices');
   if (endpoint === undefined) throw new Error('The schema has no endpoint named invoices');
-  return copyStatement(invoices, planList(endpoint, new Map(), { paged: false }));
+  return copyStatement(invoices, planList(endpoint, new Map(), { paged: false })).text;
 }
 
 async function copyRows({ admin, invoices }: Bench, text: string, settings: string): Promise<number> {
@@ -53,7 +53,7 @@ const readBytes = 1 << 16;
 const responseEnd = '\r\n0\r\n\r\n';
 
 /** Rows per second. Reads with a raw socket into one buffer, so that the reader takes little of the time. */
-async function exportRows(url: string, { invoices }: Bench, type: string): Promise<number> {
+export async function exportRows(url: string, { invoices }: Pick<Bench, 'invoices'>, type: string): Promise<number> {
   const startMs = performance.now();
   const { hostname, port } = new URL(url);
   const [heads, tails]: [string[], Buffer] = [[], Buffer.alloc(responseEnd.length)];
@@ -85,7 +85,7 @@ async function exportRows(url: string, { invoices }: Bench, type: string): Promi
 
 export async function measureExport(bench: Bench): Promise<ExportResult[]> {
   const results: ExportResult[] = [];
-  const { text, settings } = sameSelect(bench.invoices);
+  const text = sameSelect(bench.invoices);
   const copyProjection = `copy (select ${projection} from ${bench.invoices.schema}.${bench.invoices.table}) to stdout`;
   for (const type of ['application/x-ndjson', 'text/csv']) {
     const service = await startService(bench.folder, { environment: { BODY_CACHE_MB: '0' } });
@@ -94,7 +94,7 @@ export async function measureExport(bench: Bench): Promise<ExportResult[]> {
       for (let round = 0; round < Math.min(3, bench.rounds); round += 1) {
         perSecond.push(await exportRows(service.url, bench, type));
         copyPerSecond.push(await copyRows(bench, copyProjection, ''));
-        samePerSecond.push(await copyRows(bench, text, settings.text));
+        samePerSecond.push(await copyRows(bench, text, exportSettings));
       }
       results.push({
         type,

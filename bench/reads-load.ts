@@ -54,13 +54,13 @@ function responseLength(bytes: Buffer, expected: number): number | undefined {
 
 /** Sends requests over one keep-alive connection until `untilMs`; calls `onResponse` with the duration of each in ms. */
 function runConnection(
-  requestSet: RequestSet,
+  url: string,
   expected: number,
   untilMs: number,
   nextRequest: () => Buffer,
   onResponse: (ms: number) => void,
 ): Promise<void> {
-  const { hostname, port } = new URL(requestSet.url);
+  const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     let received: Buffer | undefined;
@@ -95,19 +95,23 @@ function runConnection(
   });
 }
 
-/** Runs a closed loop over `connections` for `durationMs`; each request picks a path at random. Rejects on an unexpected status. */
+/**
+ * Runs a closed loop over `connections` for `durationMs`; each request picks a path at random, of all sets when there are several, which are
+ * for one server. Rejects on an unexpected status.
+ */
 export async function measureLoad(
   pid: number,
-  requestSet: RequestSet,
+  requestSets: RequestSet | readonly RequestSet[],
   connections: number,
   durationMs: number,
   expected = 200,
 ): Promise<LoadResult> {
-  const requests = requestSet.paths.map((path) => requestBytes(requestSet, path));
+  const sets = [requestSets].flat();
+  const requests = sets.flatMap((set) => set.paths.map((path) => requestBytes(set, path)));
   const nextRequest = (): Buffer => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0);
   const durationsMs: number[] = [];
   const [cpuBefore, startMs] = [await cpuSecondsOf(pid), performance.now()];
-  const runOne = () => runConnection(requestSet, expected, startMs + durationMs, nextRequest, (ms) => durationsMs.push(ms));
+  const runOne = () => runConnection(sets[0]?.url ?? '', expected, startMs + durationMs, nextRequest, (ms) => durationsMs.push(ms));
   await Promise.all(Array.from({ length: connections }, runOne));
   const seconds = (performance.now() - startMs) / 1000;
   const cpuUs = (((await cpuSecondsOf(pid)) - cpuBefore) * 1e6) / durationsMs.length;

@@ -2,11 +2,11 @@
 // as `npm start` runs it. Two replicas on one core each are compared with one of them, for lists whose totals are always counted anew.
 // Writes its table to bench/RESULTS.md. Usage: npm run bench:replicas -- [records, default 300000] [rounds, default 5] [seconds, default 5]
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Pool } from 'pg';
 import { readConfig } from '../src/config.ts';
-import { openCtx, openDatabase } from '../src/service.ts';
+import { openDatabase } from '../src/open-database.ts';
+import { openCtx } from '../src/service.ts';
 import { type Server, type Servers, startPair } from '../test/scale/harness/servers.ts';
 import { startCleanupWatcher } from '../test/setup/cleanup-watcher.ts';
 import { databaseUrl } from '../test/setup/database-url.ts';
@@ -14,42 +14,17 @@ import { type Invoices, loadInvoices, publishInvoices } from './reads-data.ts';
 import { type LoadResult, measureLoad } from './reads-load.ts';
 import { headersOf, listPaths } from './reads-measure.ts';
 import { parseArguments, startService } from './reads-servers.ts';
+import { backendsOf, serverCpuSeconds } from './server-cpu.ts';
 import { describeMachine, type Line, writeTable } from './table.ts';
 import { withWorkspace } from './workspace.ts';
 
 const database = 'portal';
-const ticksPerSecond = 100;
 const connections = 12;
 /** Nearly all invoices are after these dates, so that the count is most of the work. */
 const countPaths = Array.from({ length: 200 }, (_, day) => {
   const date = new Date(Date.UTC(2020, 0, 1 + day)).toISOString().slice(0, 10);
   return `/api/public/v1/invoices?trandate_after=${date}&sort=trandate&order=desc&pageSize=10`;
 });
-
-/** Fields of /proc/<pid>/stat after the name in parentheses, counted from 0: parent 1, times 11 to 14; undefined when it has ended. */
-function statOf(pid: number): readonly number[] | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat
-      .slice(stat.lastIndexOf(')') + 2)
-      .split(' ')
-      .map(Number);
-  } catch {
-    return undefined;
-  }
-}
-const backendsOf = (postmaster: number): number[] =>
-  readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => !Number.isNaN(pid) && statOf(pid)?.[1] === postmaster);
-
-/** CPU time of a server: of its processes, and of those that have ended. */
-async function cpuSecondsOf(server: Server): Promise<number> {
-  const postmaster = await server.pid();
-  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = statOf(postmaster)?.slice(11, 15) ?? [];
-  const running = backendsOf(postmaster).map((pid) => statOf(pid)?.slice(11, 13) ?? []);
-  return [user, system, endedUser, endedSystem, ...running.flat()].reduce((sum, ticks) => sum + ticks, 0) / ticksPerSecond;
-}
 
 /** Keeps a server on one core; false without `taskset`. */
 async function pin(server: Server, core: number): Promise<boolean> {
@@ -93,7 +68,7 @@ async function measure(
   try {
     const requests = { url: service.url, headers: headersOf(invoices), paths: counts ? countPaths : listPaths };
     const cpu = async () => {
-      const used = await Promise.all([servers.primary, ...servers.standbys].map(cpuSecondsOf));
+      const used = await Promise.all([servers.primary, ...servers.standbys].map(async (server) => serverCpuSeconds(await server.pid())));
       return { primary: used[0] ?? 0, replicas: used.slice(1).reduce((sum, seconds) => sum + seconds, 0) };
     };
     await measureLoad(service.pid, requests, connections, 1_000);

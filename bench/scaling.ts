@@ -1,39 +1,21 @@
 // What idle organizations cost: the scheduler's tick over many schedules, claiming from a long queue, a run that finds nothing new, and
 // what each tenant schema adds on disk, at startup, in the hourly maintenance and in a connection's memory. Writes its table to
 // bench/RESULTS.md. Usage: npm run bench:scaling -- [organizations with schedules, default 1000] [organizations with data, default 200]
-import { readFile } from 'node:fs/promises';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Client } from 'pg';
-import { poolConfig } from '../src/db/connect.ts';
 import { maintainAllIndexes } from '../src/platform/api-schemas/maintain-indexes.ts';
 import { pruneTombstones } from '../src/sync/index.ts';
 import { claimRun } from '../src/sync/runs.store.ts';
 import { enqueueDueRuns } from '../src/sync/scheduler.ts';
-import { readRecordState } from '../src/warehouse/record-state.ts';
 import { startService } from './reads-servers.ts';
+import { createOrganizations, measureBackend, records, type Timing, timed } from './scaling-measure.ts';
 import { measureCpu } from './sync-cpu.ts';
-import { createSyncOrganization, type SyncOrganization } from './sync-organization.ts';
-import { createBenchConnector, createLazySource, recordType } from './sync-records.ts';
+import type { SyncOrganization } from './sync-organization.ts';
+import { createBenchConnector, createLazySource } from './sync-records.ts';
 import { describeMachine, type Line, writeTable } from './table.ts';
 import { type Database, withDatabase, withWorkspace } from './workspace.ts';
 
 const configsEach = 5;
 const claims = 100;
-const records = 100;
 const idleRuns = 50;
-
-type Timing = { readonly ms: number; readonly cpuMs: number; readonly maxBlockedMs: number };
-
-/** Wall time, CPU time of this process alone, and the longest time its event loop was blocked. */
-async function timed(work: () => Promise<unknown>): Promise<Timing> {
-  const delay = monitorEventLoopDelay({ resolution: 1 });
-  const [before, startMs] = [process.cpuUsage(), performance.now()];
-  delay.enable();
-  await work();
-  delay.disable();
-  const { user, system } = process.cpuUsage(before);
-  return { ms: performance.now() - startMs, cpuMs: (user + system) / 1000, maxBlockedMs: delay.max / 1e6 };
-}
 
 /** Inserts organizations that have schedules and nothing else; each config is due every 15 minutes. */
 async function addSchedules({ admin }: Database, count: number): Promise<void> {
@@ -68,17 +50,6 @@ async function measureTicks(database: Database, count: number): Promise<Ticks> {
   return { due, idle, claim };
 }
 
-async function createOrganizations({ ctx }: Database, count: number): Promise<SyncOrganization[]> {
-  const connector = createBenchConnector(() => createLazySource(records, () => 0));
-  const organizations: SyncOrganization[] = [];
-  for (let index = 0; index < count; index += 1) {
-    const organization = await createSyncOrganization(ctx);
-    await organization.runToEnd('full', connector);
-    organizations.push(organization);
-  }
-  return organizations;
-}
-
 type IdleRuns = { readonly ms: number; readonly cpuMs: number; readonly postgresMs: number; readonly runs: number };
 
 /** Runs that find nothing new, without the time the ERP takes to respond. */
@@ -90,28 +61,6 @@ async function measureIdleRuns(database: Database, organizations: readonly SyncO
     for (const organization of idleOrganizations) await organization.runToEnd('incremental', connector);
   });
   return { ms: performance.now() - startMs, cpuMs: node * 1000, postgresMs: postgres * 1000, runs: idleOrganizations.length };
-}
-
-/** Private memory in MB of a connection's server process, when new and after reading from every tenant schema. */
-async function measureBackend(
-  { address }: Database,
-  organizations: readonly SyncOrganization[],
-): Promise<{ before: number; after: number }> {
-  const client = new Client(poolConfig(address, 'portal_service'));
-  await client.connect();
-  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-  const readPrivateMegabytes = async (): Promise<number> => {
-    const text = await readFile(`/proc/${rows[0]?.pid}/smaps_rollup`, 'utf8');
-    return Number(/Private_Dirty:\s+(\d+) kB/.exec(text)?.[1]) / 1024;
-  };
-  const before = await readPrivateMegabytes();
-  for (const { schema } of organizations) {
-    const state = await readRecordState(client as unknown as Parameters<typeof readRecordState>[0], schema, recordType.name);
-    await client.query({ name: schema, text: `select * from ${schema}."${state?.activeTable}" where id = $1`, values: [1] });
-  }
-  const after = await readPrivateMegabytes();
-  await client.end();
-  return { before, after };
 }
 
 const sizeOf = async ({ admin }: Database): Promise<{ megabytes: number; relations: number }> => {
@@ -134,12 +83,12 @@ async function measure(folder: string, database: Database, scheduled: number, wi
   const ticks = await measureTicks(database, scheduled);
   const configs = `${scheduled * configsEach} configs`;
   const [sizeBefore, startBefore] = [await sizeOf(database), await measureStart(folder)];
-  const made = await timed(async () => organizations.push(...(await createOrganizations(database, withData))));
+  const made = await timed(async () => organizations.push(...(await createOrganizations(ctx, withData))));
   const sizeAfter = await sizeOf(database);
   const idle = await measureIdleRuns(database, organizations);
   const never = new AbortController().signal;
   const [tombstones, indexes] = [await timed(() => pruneTombstones(ctx, never)), await timed(() => maintainAllIndexes(ctx, never))];
-  const backend = await measureBackend(database, organizations);
+  const backend = await measureBackend(database.address, organizations);
   const analyzed = await timed(() => database.admin.query('analyze pg_class; analyze pg_attribute; analyze pg_index'));
   const startAfter = await measureStart(folder);
   const perOrganization = (total: number): number => total / withData;

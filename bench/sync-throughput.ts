@@ -4,7 +4,7 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { LineTotals, RecordPage, SourceRecord } from '../src/connectors/connector.ts';
 import type { Ctx } from '../src/core/ctx.ts';
@@ -22,6 +22,7 @@ import {
   type RecordSource,
   recordType,
 } from './sync-records.ts';
+import { watchConnections } from './watch-connections.ts';
 
 export type Bench = {
   readonly ctx: Ctx;
@@ -83,21 +84,13 @@ const timed = async (work: () => Promise<unknown>): Promise<number> => {
 /** Records how long connections of the data pool are held while `during()` is true. */
 function watchTransactions(ctx: Ctx, during: () => boolean): { ctx: Ctx; durationsMs: number[] } {
   const durationsMs: number[] = [];
-  const pool = ctx.db.data;
-  const connect = async (): Promise<PoolClient> => {
-    const client = await pool.connect();
-    const startMs = performance.now();
+  const watched = watchConnections(ctx, () => {
     const counts = during();
-    const release = client.release.bind(client);
-    client.release = (error) => {
-      if (counts && during()) durationsMs.push(performance.now() - startMs);
-      client.release = release;
-      release(error);
+    return (heldMs) => {
+      if (counts && during()) durationsMs.push(heldMs);
     };
-    return client;
-  };
-  const watched: Pool = Object.create(pool, { connect: { value: connect }, query: { value: pool.query.bind(pool) } });
-  return { ctx: { ...ctx, db: { ...ctx.db, data: watched } }, durationsMs };
+  });
+  return { ctx: watched, durationsMs };
 }
 
 type Timing = { readonly seconds: number; readonly commitsMs: readonly number[] };

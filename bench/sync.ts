@@ -2,7 +2,7 @@
 // Usage: npm run bench:sync -- [records, default 200000] [rounds, default 3] [all | throughput | reads, default all]
 // `throughput` and `reads` run that part alone and write no table.
 import type { Ctx } from '../src/core/ctx.ts';
-import type { OpenedDatabase } from '../src/service.ts';
+import type { OpenedDatabase } from '../src/open-database.ts';
 import { timeParsing } from './sync-parsing.ts';
 import { measureMemory, measureResume } from './sync-processes.ts';
 import { measureReads } from './sync-reads.ts';

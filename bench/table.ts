@@ -18,12 +18,18 @@ export type Line = {
   readonly digits: number;
 };
 
-/** A row with one value. */
-export const lineOf = (measure: string, value: number, unit: string, digits: number, goal: Goal | null = null): Line => ({
+/** A row with the values of several rounds, or with one value. */
+export const lineOf = (
+  measure: string,
+  values: number | readonly number[],
+  unit: string,
+  digits: number,
+  goal: Goal | null = null,
+): Line => ({
   measure,
   goal,
   unit,
-  values: [value],
+  values: [values].flat(),
   digits,
 });
 

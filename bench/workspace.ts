@@ -8,7 +8,8 @@ import { Pool } from 'pg';
 import { readConfig } from '../src/config.ts';
 import type { Ctx } from '../src/core/ctx.ts';
 import type { DatabaseAddress } from '../src/db/connect.ts';
-import { openCtx, openDatabase } from '../src/service.ts';
+import { openDatabase } from '../src/open-database.ts';
+import { openCtx } from '../src/service.ts';
 
 const prefix = 'portal-bench-';
 const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;

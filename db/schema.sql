@@ -204,6 +204,19 @@ create policy own_organization on certificate_alerts for all to public using (or
 create policy owner_sees_all on certificate_alerts for all to portal_owner using (true);
 grant delete, insert, select, update on certificate_alerts to portal_service;
 
+-- The move of schema public from or to this database. other: the other database, without credentials. Side from: until moved_at every process of the service pauses its writes; then this database takes none any more. Side to: until moved_at the copy may be incomplete and no process may use it.
+create table control_moves (
+  id uuid not null,
+  side text not null,
+  other text not null,
+  paused_at timestamp with time zone default clock_timestamp() not null,
+  moved_at timestamp with time zone,
+  constraint control_moves_pkey PRIMARY KEY (id),
+  constraint side_is_known CHECK (side = ANY (ARRAY['from', 'to']))
+);
+CREATE UNIQUE INDEX one_control_move ON control_moves USING btree (side);
+grant select on control_moves to portal_service;
+
 -- Messages of conversations with agents.
 create table conversation_messages (
   id uuid not null,
@@ -495,10 +508,14 @@ create table organizations (
   erp_account_id text,
   created_at timestamp with time zone default now() not null,
   deleting_since timestamp with time zone,
+  warehouse text default 'current' not null,
+  warehouse_attempt uuid,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organization_slug_is_unique UNIQUE (slug),
-  constraint organization_slug_is_legal CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$')
+  constraint organization_slug_is_legal CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
+  constraint warehouse_is_known CHECK (warehouse = ANY (ARRAY['current', 'former', 'moving']))
 );
+CREATE INDEX organizations_elsewhere ON organizations USING btree (id) WHERE warehouse <> 'current';
 alter table organizations enable row level security;
 alter table organizations force row level security;
 create policy own_organization on organizations for all to public using (id = (( SELECT current_organization() AS current_organization)));
@@ -549,6 +566,16 @@ alter table outgoing_mails force row level security;
 create policy own_organization on outgoing_mails for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on outgoing_mails for all to portal_owner using (true);
 grant delete, insert, select, update on outgoing_mails to portal_service;
+
+-- The processes that have stopped to write for a control move.
+create table paused_processes (
+  move_id uuid not null,
+  process text not null,
+  paused_at timestamp with time zone default clock_timestamp() not null,
+  constraint paused_processes_pkey PRIMARY KEY (move_id, process),
+  constraint paused_processes_move_id_fkey FOREIGN KEY (move_id) REFERENCES control_moves(id) ON DELETE CASCADE
+);
+grant insert, select on paused_processes to portal_service;
 
 -- Accounts at payment providers. The id is the end of the webhook address. Kept when the configuration moves to another provider.
 create table pay_accounts (
@@ -1638,6 +1665,8 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- note_server_timeline() returns void  [security definer]
 -- note_write(claim uuid, what jsonb) returns bool  [security definer]
 -- operational_figures() returns record  [security definer]
+-- organizations_being_deleted() returns uuid  [security definer]
+-- organizations_elsewhere() returns record  [security definer]
 -- organizations_of(wanted uuid) returns record  [security definer]
 -- organizations_with_ended_secret() returns uuid  [security definer]
 -- organizations_with_erp_news(quiet interval) returns uuid  [security definer]
@@ -1648,12 +1677,17 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- prune_mails() returns void  [security definer]
 -- prune_pay_events() returns int4  [security definer]
 -- prune_subscriptions() returns void  [security definer]
+-- record_timeline() returns text
 -- scheduled_subscriptions() returns record  [security definer]
 -- scheduled_sync_configs() returns record  [security definer]
 -- schema_bytes(schema_name text) returns int8
 -- server_timeline() returns text
+-- tables_pending() returns record  [security definer]
 -- tell_followers() returns trigger
 -- unfinished_publications() returns record  [security definer]
+-- warehouse_node_responds(host text, port integer) returns bool
+-- warehouse_nodes() returns record
+-- warehouse_placements() returns record
 
 -- ===== Schema wh_<organization id in hex>: one organization's records (src/warehouse/tenant-schema.ts) =====
 -- Each record type adds a table of its own, with a column for each synced field (src/warehouse/table.ts).

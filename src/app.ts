@@ -1,5 +1,5 @@
 // The composition root: builds the Express application and starts the background workers. Decides which router is mounted where.
-import express, { type Express } from 'express';
+import express, { type Express, type RequestHandler } from 'express';
 import type { Ctx, ReadEngine, ReadingCtx } from './core/ctx.ts';
 import { startRecurring } from './core/recurring.ts';
 import { startSandboxWork } from './gateways/payments/sandbox/deliver-events.ts';
@@ -27,6 +27,7 @@ import { startWarehouseUpgrades } from './platform/api-schemas/upgrade-warehouse
 import { startAgentWork } from './platform/conversations/agent-work.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
 import { platformRouter } from './platform/index.ts';
+import { startDeletions } from './platform/organizations/finish-deletions.ts';
 import { startPayWork } from './platform/pay/provider/worker.ts';
 import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
 import { startWriteBack } from './platform/pay/write-back/worker.ts';
@@ -44,6 +45,8 @@ export type AppOptions = {
   readonly usage?: UsageCounter;
   /** The classes from which the server creates its requests and responses. */
   readonly messages?: MessageClasses;
+  /** Refuses requests that may write while the service moves to another database. */
+  readonly gate?: RequestHandler;
   /** Called for every response. */
   readonly onServed?: OnServed | undefined;
 };
@@ -95,6 +98,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
     }),
   );
   app.use(pendingHeadersMiddleware);
+  if (options.gate !== undefined) app.use(['/unsubscribe', '/pay/sandbox', '/auth', platformBase, mcpPath], options.gate);
   app.use('/reference-assets', pages.assets);
   app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);
@@ -131,7 +135,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 /**
  * Starts the background workers: due syncs and subscriptions, queued mail, pending domains, expiring certificates, ended secrets of
  * transferred API keys, publications, agent checks and messages that a stopped process left unfinished, polling of payment providers,
- * write-back of payments to ERPs, hourly cleanup, and upgrades of warehouses that an older version made.
+ * write-back of payments to ERPs, hourly cleanup, upgrades of warehouses that an older version made, and deletions that were interrupted.
  */
 export async function startBackground(base: Ctx, reads: ReadEngine = createReadEngine(base)): Promise<Background> {
   const ctx: ReadingCtx = { ...base, reads };
@@ -151,6 +155,7 @@ export async function startBackground(base: Ctx, reads: ReadEngine = createReadE
   );
   void pruning.tick();
   const upgrades = startWarehouseUpgrades(ctx);
+  const deletions = startDeletions(ctx);
   const all = [
     scheduler,
     publications,
@@ -163,6 +168,7 @@ export async function startBackground(base: Ctx, reads: ReadEngine = createReadE
     ...pay,
     pruning,
     upgrades,
+    deletions,
   ];
   return {
     scheduler,

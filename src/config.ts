@@ -62,7 +62,7 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
   );
   if (drain?.data !== undefined && all?.data !== undefined && drain.data >= all.data)
     problems.push('SHUTDOWN_DRAIN_SECONDS: must be less than SHUTDOWN_SECONDS');
-  for (const name of ['WAREHOUSE_URL', 'MIGRATION_DATABASE_URL', 'READ_URL'] as const)
+  for (const name of ['WAREHOUSE_URL', 'WAREHOUSE_FROM_URL', 'MIGRATION_DATABASE_URL', 'READ_URL'] as const)
     if (has(name) && !has('DATABASE_URL')) problems.push(`${name}: requires DATABASE_URL`);
   return problems;
 }

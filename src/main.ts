@@ -2,8 +2,9 @@
 // an entry of its own, demo/main.ts; scripts/run.mjs chooses between the two.
 import { type Config, readConfig, warningsAbout } from './config.ts';
 import type { Lifecycle } from './core/lifecycle.ts';
+import { closeDatabase, openDatabase } from './open-database.ts';
 import { InvalidUsage, runCommand } from './run-command.ts';
-import { closeDatabase, openDatabase, startService } from './service.ts';
+import { startService } from './service.ts';
 
 const usage = `Usage:
   npm start                    the service

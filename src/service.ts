@@ -15,106 +15,29 @@ import { createGuardedFetch } from './core/guarded-fetch.ts';
 import { createKeyring, type EncryptionKey } from './core/keyring.ts';
 import { createLog, type Log } from './core/log.ts';
 import { createTrackedWork } from './core/tracked-work.ts';
-import { type DatabaseAddress, openDb, openKnex, openOperatorPool } from './db/connect.ts';
+import { openDb, openOperatorPool } from './db/connect.ts';
 import { startDatabaseClock } from './db/database-clock.ts';
-import { assertDirectSessions } from './db/direct-sessions.ts';
-import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts';
-import { assertMigrated, migrate, readMigrationStatus } from './db/migrate.ts';
-import { sqlState } from './db/pg-errors.ts';
+import { assertNoneOnFormerServer, type OpenFormerWarehouse, openFormerWarehouse } from './db/former-warehouse.ts';
+import { readMigrationStatus } from './db/migrate.ts';
 import { poolStats } from './db/pool-stats.ts';
-import { waitForProcessesWithoutKey } from './db/presence.ts';
+import { shownName, waitForProcessesWithoutKey } from './db/presence.ts';
 import { openReplicas } from './db/replicas.ts';
-import { ensureServiceLogin, loginOf, readLoginPowers } from './db/service-login.ts';
+import { readLoginPowers } from './db/service-login.ts';
 import { explainDatabaseError, UnusableDatabase } from './db/unusable-database.ts';
 import { createMessageClasses } from './http/driver/message-classes.ts';
 import { serveProbes } from './http/health.ts';
 import type { OnServed } from './http/served.ts';
 import { attachApp, createHttpServer, type HttpServer } from './http/server/server.ts';
 import { closeServer } from './http/server/shutdown.ts';
+import type { OpenedDatabase } from './open-database.ts';
 import { createDatabaseStats } from './operate/database-stats.ts';
 import { createReadinessCheck } from './operate/readiness.ts';
 import { startShutdownDeadline } from './operate/shutdown-deadline.ts';
+import { openWritePause } from './operate/write-pause.ts';
 import { upgradeWarehousesAtStart } from './platform/api-schemas/upgrade-warehouses.ts';
 import { closeQueues, createReadEngine, publicMetrics, startUsageCounter } from './public/index.ts';
 
-const database = 'portal';
-
-export type OpenedDatabase = {
-  readonly control: DatabaseAddress;
-  readonly data: DatabaseAddress;
-  /** Of READ_URL. */
-  readonly replicas?: readonly DatabaseAddress[];
-  /** The address for migrations and operators' commands, whose login owns the database. Nothing that serves requests uses it. */
-  readonly owner: DatabaseAddress;
-  /** The embedded PostgreSQL; undefined with DATABASE_URL. */
-  readonly embedded: EmbeddedDatabase | undefined;
-};
-
-async function ensureDatabase(server: EmbeddedDatabase['connection'], name: string): Promise<void> {
-  const admin = openKnex(server, null, 1);
-  try {
-    const { rows } = await admin.raw<{ rows: unknown[] }>('select from pg_database where datname = ?', [name]);
-    if (rows.length > 0) return;
-    await admin.raw(`create database ${name}`).catch((error: unknown) => {
-      // Another process that started at the same time has created it.
-      if (!['42P04', '23505'].includes(sqlState(error) ?? '')) throw error;
-    });
-  } finally {
-    await admin.destroy();
-  }
-}
-
-type DatabaseConfig = Pick<Config, 'DATA_DIR'> &
-  Partial<Pick<Config, 'DATABASE_URL' | 'MIGRATION_DATABASE_URL' | 'WAREHOUSE_URL' | 'READ_URL'>>;
-/** `migrate` migrates the database to this version; `check` changes nothing and rejects a database of another version. */
-type Preparation = 'migrate' | 'check';
-const preparations = { migrate, check: assertMigrated };
-
-async function openExternal(
-  url: string,
-  { MIGRATION_DATABASE_URL, WAREHOUSE_URL = url, READ_URL = [] }: DatabaseConfig,
-  preparation: Preparation,
-): Promise<OpenedDatabase> {
-  const opened = { control: url, data: WAREHOUSE_URL, replicas: READ_URL, owner: MIGRATION_DATABASE_URL ?? url, embedded: undefined };
-  const ownerVariable = MIGRATION_DATABASE_URL === undefined ? 'DATABASE_URL' : 'MIGRATION_DATABASE_URL';
-  await assertDirectSessions(opened.owner, ownerVariable);
-  await preparations[preparation](opened.owner, ownerVariable);
-  if (MIGRATION_DATABASE_URL === undefined) return opened;
-  if (preparation === 'migrate') await ensureServiceLogin(opened.owner, loginOf(url));
-  await assertDirectSessions(url, 'DATABASE_URL');
-  return opened;
-}
-
-async function openEmbedded(embedded: EmbeddedDatabase, preparation: Preparation): Promise<OpenedDatabase> {
-  await ensureDatabase(embedded.connection, database);
-  const owner = { ...embedded.connection, database };
-  await preparations[preparation](owner);
-  await ensureServiceLogin(owner, embedded.serviceLogin, { overwrite: true });
-  const service = { ...owner, ...embedded.serviceLogin };
-  return { control: service, data: service, owner, embedded };
-}
-
-/**
- * Opens the database at DATABASE_URL, or starts the embedded one in DATA_DIR, after preparing it as the login of MIGRATION_DATABASE_URL if
- * that is set. Rejects with UnusableDatabase when the server can't be used, and with an Error when the embedded server can't be started.
- */
-export async function openDatabase(
-  config: DatabaseConfig,
-  onProgress: (step: string) => void = () => undefined,
-  preparation: Preparation = 'migrate',
-): Promise<OpenedDatabase> {
-  if (config.DATABASE_URL !== undefined) return openExternal(config.DATABASE_URL, config, preparation);
-  const embedded = await startEmbedded(config.DATA_DIR, { onProgress });
-  try {
-    return await openEmbedded(embedded, preparation);
-  } catch (error) {
-    await embedded.stop();
-    throw error;
-  }
-}
-
-/** Stops the embedded server unless another process uses it. */
-export const closeDatabase = async ({ embedded }: OpenedDatabase): Promise<unknown> => embedded?.stop();
+const processName = `${hostname()}:${process.pid}`;
 
 /** The keys of ENCRYPTION_KEY; without it (outside production) one that is created once in DATA_DIR, readable by its owner only. */
 async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...EncryptionKey[]]> {
@@ -136,6 +59,23 @@ async function assertUsableWarehouse({ data }: Pick<Ctx['db'], 'data'>): Promise
   });
 }
 
+/**
+ * Checks the warehouse, and opens the former one if there is one. Rejects with UnusableDatabase when connections lack what the service needs,
+ * and when organizations are on a former server that WAREHOUSE_FROM_URL doesn't name.
+ */
+async function openWarehouse(
+  { WAREHOUSE_FROM_URL: url, settings }: Config,
+  { control, data }: OpenedDatabase,
+  db: Ctx['db'],
+  log: Log,
+): Promise<OpenFormerWarehouse | undefined> {
+  if (data !== control) await assertUsableWarehouse(db);
+  const { lookups, maxConnections: sizes } = db;
+  if (url !== undefined) return openFormerWarehouse(url, { lookups, sizes, readTimeoutMs: settings.readTimeoutMs, log });
+  await assertNoneOnFormerServer(db);
+  return undefined;
+}
+
 export type OpenedCtx = { readonly ctx: Ctx; close(): Promise<void> };
 
 /**
@@ -152,7 +92,7 @@ export async function openCtx(config: Config, opened: OpenedDatabase, log: Log =
     {
       isEmbedded: opened.embedded !== undefined,
       log,
-      presence: { name: `${hostname()}:${process.pid}`, keyFingerprints: keyring.fingerprints },
+      presence: { name: processName, keyFingerprints: keyring.fingerprints },
     },
   );
   // Before anything is encrypted: key rotation starts only when every running process has the new key.
@@ -161,28 +101,29 @@ export async function openCtx(config: Config, opened: OpenedDatabase, log: Log =
     await db.close();
     throw explainDatabaseError(error);
   });
-  if (opened.data !== opened.control)
-    await assertUsableWarehouse(db).catch(async (error: unknown) => {
-      await Promise.all([stopClock(), db.close()]);
-      throw error;
-    });
+  const former = await openWarehouse(config, opened, db, log).catch(async (error: unknown) => {
+    await Promise.all([stopClock(), db.close()]);
+    throw explainDatabaseError(error);
+  });
   const { readTimeoutMs } = config.settings;
   const replicas = openReplicas(opened.replicas ?? [], db.data, { sizes: db.maxConnections, readTimeoutMs, clock, log });
   const ctx: Ctx = {
-    db: { ...db, replicas: replicas.all },
+    db: { ...db, replicas: replicas.all, ...(former !== undefined && { former }) },
     clock,
     log,
     fetch: createGuardedFetch({ allowPrivateHosts: config.settings.erp.allowPrivateHosts }),
     keyring,
     work: createTrackedWork(),
     erpLimits: createAccountLimits(),
-    settings: config.settings,
+    // During a move, an outage also hides where the records of an organization are.
+    settings: former === undefined ? config.settings : { ...config.settings, trustDuringOutageMs: 0 },
   };
   return {
     ctx,
     close: async () => {
       await stopClock();
       await replicas.close();
+      await former?.close();
       await db.close();
     },
   };
@@ -240,7 +181,6 @@ export type Service = {
   readonly url: string;
   /** The URL of this process for clients on this machine. */
   readonly localUrl: string;
-  readonly background: Background;
   stop(): Promise<void>;
 };
 
@@ -285,10 +225,18 @@ async function startMonitoring(
 /** The wildcard addresses are reached over loopback. */
 const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address);
 
+/** Returns the URL for clients, and the one for those on this machine. Rejects with advice when the port is in use. */
+async function openPort(server: Server, { HOST, PORT, PUBLIC_URL }: Config): Promise<Pick<Service, 'url' | 'localUrl'>> {
+  const { address, port, family } = await listen(server, HOST, PORT);
+  const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
+  const localUrl = `http://${host}:${port}`;
+  return { localUrl, url: PUBLIC_URL ?? localUrl };
+}
+
 type Serving = {
   readonly ctx: ReadingCtx;
   readonly http: HttpServer;
-  readonly background: Background;
+  readonly background: Pick<Background, 'stop'>;
   /** Aborted first: from then on `/readyz` reports `stopping`. */
   readonly draining: AbortController;
   /** Aborted when the server stops accepting requests; ends event streams. */
@@ -329,38 +277,39 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
   const http = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperatorPools(config, opened);
   const checked = { ...operators, replicas: ctx.db.replicas, migrationStatus: await readMigrationStatus() };
+  const isTrusting = (): boolean => (ctx.db.controlAvailability.unreachableForMs() ?? Infinity) < ctx.settings.trustDuringOutageMs;
   void warnOfPowers(operators, ctx.log);
-  let background: Background | undefined;
-  const sinceTickMs = (): number => background?.scheduler.sinceTickMs() ?? 0;
   let monitored: Monitored | undefined;
   const closeAll = () => Promise.all([close(), operators.close(), monitored?.stop()]);
   try {
     await assertSharedKey(ctx);
+    const writes = await openWritePause<Background>(ctx, shownName(processName));
+    const sinceTickMs = (): number => writes.work()?.scheduler.sinceTickMs() ?? 0;
     monitored = await startMonitoring(config, ctx, operators.control, sinceTickMs);
     const { onServed } = monitored;
-    await upgradeWarehousesAtStart(ctx);
+    if (writes.state() === undefined) await upgradeWarehousesAtStart(ctx);
     // No await from here to `attachApp`: a request that arrived in between would have no handler.
-    const { address, port, family } = await listen(http.server, config.HOST, config.PORT);
-    const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
-    const localUrl = `http://${host}:${port}`;
-    const url = config.PUBLIC_URL ?? localUrl;
+    const { url, localUrl } = await openPort(http.server, config);
     const running: ReadingCtx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, ''), ownUrl: localUrl } };
     const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
     const [draining, stopping] = [new AbortController(), new AbortController()];
     const usage = startUsageCounter(running);
     const streams = { stopping: stopping.signal };
-    const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, reads: ctx.reads, usage, messages, onServed });
-    const readiness = createReadinessCheck({ ...checked, sinceTickMs, stopping: draining.signal, clock: ctx.clock, log: ctx.log });
+    const { gate } = writes;
+    const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, reads: ctx.reads, usage, messages, onServed, gate });
+    const readiness = createReadinessCheck({
+      ...checked,
+      isTrusting,
+      sinceTickMs,
+      pauseState: writes.state,
+      stopping: draining.signal,
+      clock: ctx.clock,
+      log: ctx.log,
+    });
     attachApp(http.server, serveProbes(readiness, ctx.log, app));
-    background = await startBackground(running, ctx.reads);
-    const serving = { ctx: running, http, background, draining, stopping, seconds };
-    return {
-      ctx: running,
-      url,
-      localUrl,
-      background,
-      stop: () => stopServing(serving, () => usage.stop().then(closeAll)),
-    };
+    await writes.start(() => startBackground(running, ctx.reads));
+    const serving = { ctx: running, http, background: writes, draining, stopping, seconds };
+    return { ctx: running, url, localUrl, stop: () => stopServing(serving, () => usage.stop().then(closeAll)) };
   } catch (error) {
     http.server.close();
     await closeAll();

@@ -1,4 +1,5 @@
 -- Claims the oldest run that can be worked on (queued, due after a wait, or abandoned by a dead worker) and gives it a new lease.
+-- Runs of an organization wait while its records are on the former server of a move.
 -- Returns no row when there is none, or after 20 attempts that collided with other workers.
 -- Reclaiming the run of a dead worker adds one to attempts_without_progress. A worker that hands its run over clears lease_owner first,
 -- so a handover doesn't count.
@@ -11,10 +12,11 @@ declare
 begin
   for try in 1..20 loop
     select * into chosen from sync_runs r
-    where (r.status = 'queued' and not exists (
-             select from sync_runs other where other.sync_config_id = r.sync_config_id and other.status in ('running', 'waiting', 'publishing')))
-       or (r.status = 'waiting' and r.wake_at <= clock_timestamp())
-       or (r.status in ('running', 'publishing') and r.lease_until < clock_timestamp())
+    where ((r.status = 'queued' and not exists (
+              select from sync_runs other where other.sync_config_id = r.sync_config_id and other.status in ('running', 'waiting', 'publishing')))
+        or (r.status = 'waiting' and r.wake_at <= clock_timestamp())
+        or (r.status in ('running', 'publishing') and r.lease_until < clock_timestamp()))
+      and not exists (select from organizations o where o.id = r.organization_id and o.warehouse <> 'current')
     order by r.queued_at, r.id limit 1 for update skip locked;
     if not found then return; end if;
     begin

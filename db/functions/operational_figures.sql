@@ -41,6 +41,8 @@ language sql stable security definer set search_path = public, pg_temp as $$
     ('queue_oldest_seconds', waits.queue, coalesce(extract(epoch from clock_timestamp() - waits.since), 0)::float8)
   ) q (figure, label, value)
   union all
+  select 'tables_pending', p.kind, p.waiting::float8 from tables_pending() p
+  union all
   select 'agent_answers', '', count(*)::float8 from running_answers
   union all
   select 'unknown_mails', '', count(*)::float8 from outgoing_mails m where m.status = 'unknown' and m.body is not null

@@ -27,13 +27,28 @@ export type Admin = {
 /** `json` is printed with --json, else `text`. `incomplete`: the command did its work, but something remains for the operator to do. */
 export type Outcome = { readonly json: unknown; readonly text: string; readonly incomplete?: boolean };
 
+/** The addresses for a command that works on database servers which the service can't use yet. */
+export type ServerAddresses = {
+  /** MIGRATION_DATABASE_URL, or DATABASE_URL without it. */
+  readonly owner: string;
+  /** DATABASE_URL, if that is another address. */
+  readonly service: string | undefined;
+  /** WAREHOUSE_FROM_URL. */
+  readonly former: string | undefined;
+  readonly progress: Admin['progress'];
+};
+
 type Shape = z.ZodObject<Readonly<Record<string, z.ZodType>>>;
-export type Command = {
+type Described = {
   readonly name: string;
   readonly summary: string;
   /** What it does and doesn't do, for `--help`. */
   readonly about: string;
   readonly input: Shape;
+};
+
+/** A command that works on the database of the service. */
+type DatabaseCommand = Described & {
   /** `migrate` migrates the database first, as the service does at its start; `check` rejects a database of another version. */
   readonly database: 'migrate' | 'check';
   /** Only one command with this flag may run at a time. */
@@ -42,14 +57,32 @@ export type Command = {
   run(admin: Admin, input: unknown): Promise<Outcome>;
 };
 
-type Definition<S extends Shape> = Omit<Command, 'input' | 'run'> & {
-  readonly input: S;
-  run(admin: Admin, input: z.output<S>): Promise<Outcome>;
+/** A command for which no database needs to exist. */
+type ServerCommand = Described & {
+  readonly database: 'none';
+  /** Rejects with RefusedCommand or UnusableDatabase when the command can't be executed as requested. */
+  run(servers: ServerAddresses, input: unknown): Promise<Outcome>;
 };
 
-export const defineCommand = <S extends Shape>({ run, ...command }: Definition<S>): Command => ({
+export type Command = DatabaseCommand | ServerCommand;
+
+type Definition<C extends Command, S extends Shape> = Omit<C, 'input' | 'run'> & {
+  readonly input: S;
+  run(opened: Parameters<C['run']>[0], input: z.output<S>): Promise<Outcome>;
+};
+
+export const defineCommand = <S extends Shape>({ run, ...command }: Definition<DatabaseCommand, S>): DatabaseCommand => ({
   ...command,
   run: (admin, input) => run(admin, input as z.output<S>),
+});
+
+export const defineServerCommand = <S extends Shape>({
+  run,
+  ...command
+}: Omit<Definition<ServerCommand, S>, 'database'>): ServerCommand => ({
+  ...command,
+  database: 'none',
+  run: (servers, input) => run(servers, input as z.output<S>),
 });
 
 /** An option with a value, shown as `--name <value>`. */

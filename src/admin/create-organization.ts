@@ -5,7 +5,7 @@ import { inTransaction } from '../db/transaction.ts';
 import { Email, shortText } from '../http/fields.ts';
 import { generateApiKey } from '../identity/api-key.ts';
 import { insertApiKey } from '../platform/api-keys/api-keys.store.ts';
-import { provisionOrganization } from '../platform/organizations/organizations.service.ts';
+import { pendingNote, provisionOrganization } from '../platform/organizations/organizations.service.ts';
 import { defineCommand, option } from './command.ts';
 import { auditOperator } from './operator.ts';
 
@@ -46,7 +46,7 @@ export const createOrganizationCommand = defineCommand({
     });
     return {
       json: { id: organization.id, slug: organization.slug, name: organization.name, managementKey: key.secret },
-      text: `organization   ${organization.name}\nid             ${organization.id}\nslug           ${organization.slug}\nmanagement key ${key.secret}\n\nThe key is only shown this once. Store it safely.`,
+      text: `organization   ${organization.name}\nid             ${organization.id}\nslug           ${organization.slug}\nmanagement key ${key.secret}\n\nThe key is only shown this once. Store it safely.${organization.pending === null ? '' : `\n${pendingNote}`}`,
     };
   },
 });

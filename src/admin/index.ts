@@ -7,12 +7,18 @@ import { createLog } from '../core/log.ts';
 import { openKnex } from '../db/connect.ts';
 import { tryExclusiveLock } from '../db/exclusive-lock.ts';
 import { UnusableDatabase } from '../db/unusable-database.ts';
-import { closeDatabase, openCtx, openDatabase } from '../service.ts';
+import { closeDatabase, openDatabase } from '../open-database.ts';
+import { openCtx } from '../service.ts';
+import { listPlacementCommand } from './citus/list-placement.ts';
+import { moveOrganizationCommand } from './citus/move-organization.ts';
+import { prepareCitusCommand } from './citus/prepare-citus.ts';
+import { rebalanceCommand } from './citus/rebalance.ts';
 import { type Admin, BadArguments, type Command, helpOf, type Outcome, parseCommandArguments, RefusedCommand } from './command.ts';
 import { createOrganizationCommand } from './create-organization.ts';
 import { finishRestoreCommand } from './finish-restore.ts';
 import { issueKeyCommand } from './issue-key.ts';
 import { listRunsCommand } from './list-runs.ts';
+import { moveToCitusCommand } from './move-to-citus.ts';
 import { organizationsCommand } from './organizations.ts';
 import { releaseRunCommand } from './release-run.ts';
 import { rotateEncryptionKeyCommand } from './rotate-encryption-key.ts';
@@ -30,6 +36,11 @@ export const commands: readonly Command[] = [
   sendUnknownMailsCommand,
   finishRestoreCommand,
   verifyRestoreCommand,
+  prepareCitusCommand,
+  listPlacementCommand,
+  moveOrganizationCommand,
+  rebalanceCommand,
+  moveToCitusCommand,
 ];
 
 /** 0: done. 1: rejected or failed. 2: invalid arguments. 3: done, but something remains for the operator to do. */
@@ -42,12 +53,23 @@ ${commands.map(({ name, summary }) => `  ${name.padEnd(Math.max(...commands.map(
 npm run admin -- <command> --help
 Exit codes: 0 done, 1 rejected or failed, 2 invalid arguments, 3 done but something remains to do.`;
 
+const progress = (line: string): void => console.error(line);
+
+/** Rejects with RefusedCommand without DATABASE_URL: the embedded PostgreSQL is one server. */
+async function runOnServers(
+  { DATABASE_URL: url, MIGRATION_DATABASE_URL: owner, WAREHOUSE_FROM_URL: former }: Config,
+  command: Extract<Command, { database: 'none' }>,
+  input: unknown,
+) {
+  if (url === undefined) throw new RefusedCommand(`${command.name} needs DATABASE_URL, the address of the coordinator.`);
+  return command.run({ owner: owner ?? url, service: owner === undefined ? undefined : url, former, progress }, input);
+}
+
 /**
  * Opens what a command needs, with few connections, because the service needs the others. Rejects with RefusedCommand when another
  * command with the flag `alone` is running, and with UnusableDatabase when the database can't be used.
  */
-async function openAdmin(config: Config, life: Lifecycle, command: Command): Promise<Admin> {
-  const progress = (line: string): void => console.error(line);
+async function openAdmin(config: Config, life: Lifecycle, command: Exclude<Command, { database: 'none' }>): Promise<Admin> {
   const opened = await life.open(() => openDatabase(config, progress, command.database), closeDatabase);
   if (command.exclusive) {
     const release = await life.open(
@@ -78,7 +100,10 @@ async function execute(config: Config, life: Lifecycle, command: Command, args: 
   const { input, json } = parseCommandArguments(command, args);
   let outcome: Outcome;
   try {
-    outcome = await command.run(await openAdmin(config, life, command), input);
+    outcome =
+      command.database === 'none'
+        ? await runOnServers(config, command, input)
+        : await command.run(await openAdmin(config, life, command), input);
   } finally {
     await life.stop();
   }

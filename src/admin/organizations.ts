@@ -1,7 +1,7 @@
 // Lists the organizations with the size of their data.
 import { z } from 'zod';
 import { defineCommand } from './command.ts';
-import { textTable } from './text-table.ts';
+import { formatBytes, textTable } from './text-table.ts';
 
 type Row = {
   id: string;
@@ -16,9 +16,6 @@ type Row = {
   records: string | null;
   measured_at: Date | null;
 };
-
-const formatBytes = (bytes: number): string =>
-  bytes < 10_485_760 ? `${Math.ceil(bytes / 1024)} kB` : `${Math.round(bytes / 1_048_576)} MB`;
 
 export const organizationsCommand = defineCommand({
   name: 'organizations',

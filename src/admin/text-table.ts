@@ -20,3 +20,7 @@ export function textTable(rows: readonly Readonly<Record<string, Cell>>[]): stri
       .trimEnd();
   return [line(names), ...rows.map((row) => line(names.map((name) => textOf(row[name]))))].join('\n');
 }
+
+/** A size on disk, in kB below 10 MB. */
+export const formatBytes = (bytes: number): string =>
+  bytes < 10_485_760 ? `${Math.ceil(bytes / 1024)} kB` : `${Math.round(bytes / 1_048_576)} MB`;

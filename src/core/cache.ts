@@ -11,9 +11,9 @@ export type CacheOptions<V> = {
   readonly bytesOf?: (value: V) => number;
   /**
    * How long a value is fresh; forever by default. Callers join a read that was started within `ms`, or with `joinsSlowReads` any read in
-   * progress.
+   * progress. A function is called at every use: the same value may be fresh for longer at another time.
    */
-  readonly ttl?: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly ms: number; readonly joinsSlowReads?: boolean };
+  readonly ttl?: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly ms: number | (() => number); readonly joinsSlowReads?: boolean };
   readonly counter?: HitCounter | undefined;
   /** The key of a value that is read, when it may be newer than the one it was read for; by default that one. */
   readonly keyOf?: (value: V) => string;
@@ -72,17 +72,17 @@ function createReadings<V>() {
 /** Rejects from `load` with the error of the read. */
 export function createCache<V>(options: CacheOptions<V>): Cache<V> {
   const { counter = createHitCounter(), keyOf } = options;
-  const { clock, ms: ttlMs, joinsSlowReads = false }: NonNullable<CacheOptions<V>['ttl']> = options.ttl ?? forever;
-  const ageless = options.ttl === undefined;
+  const { clock, ms, joinsSlowReads = false }: NonNullable<CacheOptions<V>['ttl']> = options.ttl ?? forever;
+  const isFresh = (atMs: number): boolean => clock.monotonicMs() - atMs < (typeof ms === 'number' ? ms : ms());
   const entries = createEntries<V>(options.maxBytes, options.bytesOf ?? jsonBytes);
   const readings = createReadings<V>();
 
   const freshEntry = (key: string): Entry<V> | undefined => {
     const entry = entries?.get(key);
-    return entry !== undefined && (ageless || clock.monotonicMs() - entry.readAtMs < ttlMs) ? entry : undefined;
+    return entry !== undefined && isFresh(entry.readAtMs) ? entry : undefined;
   };
   const put = (key: string, value: V, readAtMs = clock.monotonicMs()): void => {
-    const entry = ageless ? undefined : entries?.get(key);
+    const entry = options.ttl === undefined ? undefined : entries?.get(key);
     if (entry !== undefined && entry.readAtMs > readAtMs) return;
     // The same value, seen again, is only refreshed.
     if (entry !== undefined && entry.value === value) entry.readAtMs = readAtMs;
@@ -104,7 +104,7 @@ export function createCache<V>(options: CacheOptions<V>): Cache<V> {
     load: (key, read) => {
       const known = freshEntry(key);
       const reading = known === undefined ? readings.find(key) : undefined;
-      const isJoinable = reading !== undefined && (joinsSlowReads || clock.monotonicMs() - reading.startedAtMs < ttlMs);
+      const isJoinable = reading !== undefined && (joinsSlowReads || isFresh(reading.startedAtMs));
       if (known !== undefined || isJoinable) counter.hits += 1;
       else counter.misses += 1;
       if (known !== undefined) return Promise.resolve(known.value);

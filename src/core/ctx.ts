@@ -36,6 +36,24 @@ export type Replica = {
   lagSeconds(): number | undefined;
 };
 
+/** The former server of a warehouse that is being moved: see db/former-warehouse.ts. Its connections are read-only. */
+export type FormerWarehouse = {
+  readonly data: Pool;
+  readonly exports: Pool;
+  /** Whether the organization's records are there. */
+  holds(organizationId: string): boolean;
+};
+
+/** Whether a server can be reached, as far as this process knows. */
+export type Availability = {
+  /** Undefined while it can be reached. */
+  unreachableForMs(): number | undefined;
+  /** After a statement failed: resolves when it is known whether the server can be reached. Never rejects. */
+  confirm(error: unknown): Promise<void>;
+  /** Calls `onChange` at each change. Returns the function that unsubscribes. */
+  watch(onChange: (isUnreachable: boolean) => void): () => void;
+};
+
 /**
  * The four connection pools to PostgreSQL. `control`: schema public, the queues and DDL. `lookups`: what the public interface reads from
  * schema public, in a pool of its own so that its callers can't exhaust `control`. `data`: the tenants' schemas `wh_…`. `exports`: reads
@@ -48,9 +66,13 @@ export type Db = {
   readonly exports: Pool;
   /** Empty without READ_URL. */
   readonly replicas: readonly Replica[];
+  /** Only with WAREHOUSE_FROM_URL. */
+  readonly former?: FormerWarehouse;
   /** The largest number of connections of each pool. */
   readonly maxConnections: Readonly<Record<'control' | 'lookups' | 'data' | 'exports', number>>;
   readonly notifications: NotificationListener;
+  /** Whether the server of `control` and `lookups` can be reached. */
+  readonly controlAvailability: Availability;
   /** Whether PostgreSQL is the embedded server: on this machine and used by this service alone. */
   readonly isEmbedded: boolean;
 };

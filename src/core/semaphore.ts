@@ -5,6 +5,8 @@ export type SemaphoreLimits = {
   readonly maxRunning: number;
   /** Running jobs of one owner; `maxRunning` by default. */
   readonly maxRunningPerOwner?: number;
+  /** Running jobs of all owners of one group; no limit by default. An owner without a group has no such limit. */
+  readonly groups?: { readonly maxRunning: number; readonly of: (owner: string) => string | undefined } | undefined;
   /** Unlimited by default. */
   readonly maxWaiting?: number;
   /** Waiting jobs of one owner; `maxWaiting` by default. */
@@ -53,6 +55,8 @@ export class Semaphore {
   readonly #limits: Required<SemaphoreLimits>;
   readonly #errors: SemaphoreErrors;
   readonly #shares = new Map<string, Share>();
+  /** Running jobs by group; without groups that have none. */
+  readonly #groups = new Map<string, number>();
   readonly #idleListeners = new Set<() => void>();
   #running = 0;
   #started = 0;
@@ -64,8 +68,8 @@ export class Semaphore {
 
   constructor(limits: SemaphoreLimits, errors: Partial<SemaphoreErrors> = {}) {
     const { maxRunning, maxRunningPerOwner = maxRunning, maxWaiting = Infinity, maxWaitMs = Infinity } = limits;
-    const { maxWaitingPerOwner = maxWaiting } = limits;
-    this.#limits = { maxRunning, maxRunningPerOwner, maxWaiting, maxWaitingPerOwner, maxWaitMs };
+    const { maxWaitingPerOwner = maxWaiting, groups } = limits;
+    this.#limits = { maxRunning, maxRunningPerOwner, maxWaiting, maxWaitingPerOwner, maxWaitMs, groups };
     this.#errors = { ...defaultErrors, ...errors };
   }
 
@@ -73,7 +77,7 @@ export class Semaphore {
   tryAcquire(owner: string): Release | undefined {
     if (this.#running >= this.#limits.maxRunning) return undefined;
     const share = this.#shareOf(owner);
-    return share.running < this.#limits.maxRunningPerOwner ? this.#start(owner, share) : undefined;
+    return this.#hasPermitFor(owner, share) ? this.#start(owner, share) : undefined;
   }
 
   /** Rejects with one of the `errors` when too many wait, the wait takes too long, or the semaphore is closed. */
@@ -156,12 +160,29 @@ export class Semaphore {
     else this.#shares.delete(owner);
   }
 
+  #hasPermitFor(owner: string, share: Share): boolean {
+    const { maxRunningPerOwner, groups } = this.#limits;
+    if (share.running >= maxRunningPerOwner) return false;
+    const group = groups?.of(owner);
+    return groups === undefined || group === undefined || (this.#groups.get(group) ?? 0) < groups.maxRunning;
+  }
+
+  #countInGroup(group: string | undefined, change: 1 | -1): void {
+    if (group === undefined) return;
+    const running = (this.#groups.get(group) ?? 0) + change;
+    if (running === 0) this.#groups.delete(group);
+    else this.#groups.set(group, running);
+  }
+
   #start(owner: string, share: Share): Release {
+    const group = this.#limits.groups?.of(owner);
+    this.#countInGroup(group, 1);
     this.#running += 1;
     this.#started += 1;
     share.running += 1;
     share.lastStart = this.#started;
     return () => {
+      this.#countInGroup(group, -1);
       this.#running -= 1;
       share.running -= 1;
       this.#deleteIfIdle(owner, share);
@@ -170,12 +191,12 @@ export class Semaphore {
     };
   }
 
-  /** Starts the next job: of the owners below their share the one with the fewest running jobs, then the one whose last start is oldest. */
+  /** Starts the next job: of the owners below their limits, the one with the fewest running jobs, then the one whose last start is oldest. */
   #startNext(): void {
     let best: [string, Share] | undefined;
     for (const entry of this.#shares) {
-      const [, share] = entry;
-      if (waitersOf(share) === 0 || share.running >= this.#limits.maxRunningPerOwner) continue;
+      const [owner, share] = entry;
+      if (waitersOf(share) === 0 || !this.#hasPermitFor(owner, share)) continue;
       if (best === undefined || goesFirst(share, best[1])) best = entry;
     }
     if (best === undefined) return;

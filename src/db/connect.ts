@@ -5,10 +5,11 @@ import knexModule, { type Knex } from 'knex';
 import { type Client, type ClientBase, Pool, type PoolConfig, types } from 'pg';
 import type { Db } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
+import { createAvailability } from './availability.ts';
 import { lowerBackendPriority } from './backend-priority.ts';
 import { useClientClass } from './driver/knex-pool.ts';
 import { clientOption } from './driver/pg-client.ts';
-import { monitorDatabaseLiveness } from './liveness.ts';
+import { type LivenessMonitor, monitorDatabaseLiveness } from './liveness.ts';
 import { createNotificationListener } from './notifications.ts';
 import { announcePresence, type Presence } from './presence.ts';
 import { isPooled, leaveReadOnlyServer, RoutedClient, type RoutedConfig } from './routed-client.ts';
@@ -123,7 +124,7 @@ function openPool(address: LocatedAddress, extra: PoolConfig): Pool {
  * The pool for reads. A backend's memory grows with the number of tables it has read; a limited lifetime frees it. Until then idle
  * connections stay open: an idle timeout costs a timer per statement and a new backend after each idle period.
  */
-const openDataPool = (address: LocatedAddress, size: number, readTimeoutMs: number, extra: PoolConfig): Pool =>
+const openDataPool = (address: LocatedAddress, size: number, readTimeoutMs: number, extra: PoolConfig, moreOptions = ''): Pool =>
   openPool(address, {
     ...extra,
     min: size,
@@ -131,18 +132,26 @@ const openDataPool = (address: LocatedAddress, size: number, readTimeoutMs: numb
     maxLifetimeSeconds: 600,
     statement_timeout: readTimeoutMs,
     // Reads run concurrently: a count that takes a parallel worker takes processor time from the others.
-    options: `${startupOptions('portal_service')} -c max_parallel_workers_per_gather=0`,
+    options: `${startupOptions('portal_service')} -c max_parallel_workers_per_gather=0${moreOptions}`,
   });
 
-/** The pools for the records of one server: for reads, and for exports. */
+const readOnlyOption = ' -c default_transaction_read_only=on';
+
+/** The pools for the records of one server: for reads, and for exports. With `readOnly` the server refuses every write. */
 export const openReadPools = (
   address: LocatedAddress,
   sizes: { readonly data: number; readonly exports: number },
   readTimeoutMs: number,
   extra: PoolConfig & { readonly stream: () => Socket },
+  { readOnly = false } = {},
 ): Pick<Db, 'data' | 'exports'> => ({
-  data: openDataPool(address, sizes.data, readTimeoutMs, extra),
-  exports: openPool(address, { ...extra, max: sizes.exports, maxLifetimeSeconds: 600 }),
+  data: openDataPool(address, sizes.data, readTimeoutMs, extra, readOnly ? readOnlyOption : ''),
+  exports: openPool(address, {
+    ...extra,
+    max: sizes.exports,
+    maxLifetimeSeconds: 600,
+    ...(readOnly && { options: `${startupOptions('portal_service')} -c statement_timeout=0${readOnlyOption}` }),
+  }),
 });
 
 type DbOptions = {
@@ -171,7 +180,14 @@ export function openDb(
   const onConnect = presence && ((client: Client) => announcePresence(client, presence));
   const controlServer = locate(control);
   const dataServer = data === control ? controlServer : locate(data);
-  const controlLiveness = monitorDatabaseLiveness(poolConfig(controlServer, 'portal_service'), log, undefined, onConnect);
+  const { availability, probing } = createAvailability(() => controlLiveness.check());
+  const controlLiveness: LivenessMonitor = monitorDatabaseLiveness(
+    poolConfig(controlServer, 'portal_service'),
+    log,
+    undefined,
+    onConnect,
+    probing,
+  );
   const dataLiveness = data === control ? controlLiveness : monitorDatabaseLiveness(poolConfig(dataServer, 'portal_service'), log);
   const maxConnections = { ...defaultSizes, ...sizes };
   const onControl: PoolConfig = { stream: controlLiveness.openSocket };
@@ -187,6 +203,7 @@ export function openDb(
     replicas: [],
     maxConnections,
     notifications: createNotificationListener(connectClient(poolConfig(controlServer, 'portal_service', onControl)), log),
+    controlAvailability: availability,
     isEmbedded,
     announce: controlLiveness.check,
     close: async () => {

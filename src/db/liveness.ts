@@ -68,13 +68,17 @@ function createSocketRegister() {
 export type ProbeOptions = {
   /** What a probe asks. */
   readonly ask?: (client: Client) => Promise<unknown>;
-  /** Called when the server failed to respond or its connection could not be opened. */
-  readonly onFailure?: (error: unknown) => void;
+  /** Called when a probe succeeded. */
+  readonly onSuccess?: () => void;
+  /** Called when the server failed to respond or its connection could not be opened. `isNew`: the connection had never responded. */
+  readonly onFailure?: (error: unknown, isNew: boolean) => void;
   /** How many checks a new connection may take while the server is unresponsive; 5 by default. */
   readonly maxChecksToConnect?: number;
+  /** Called at each check while a probe has no response, with the number of checks since it was sent. */
+  readonly onUnanswered?: (checks: number) => void;
 };
 
-type Probe = { readonly client: RoutedClient; readonly socket: Socket; readonly connected: Promise<unknown> };
+type Probe = { readonly client: RoutedClient; readonly socket: Socket; readonly connected: Promise<unknown>; hasResponded: boolean };
 
 /** Runs first on each new probe connection. */
 type OnConnect = (client: Client) => Promise<unknown>;
@@ -83,7 +87,7 @@ function openProbe(config: RoutedConfig, onConnect: OnConnect): Probe {
   const socket = new Socket();
   const client = new RoutedClient({ ...config, connectionTimeoutMillis: 0, stream: () => socket });
   client.on('error', nothing);
-  return { client, socket, connected: client.connect().then(() => onConnect(client)) };
+  return { client, socket, connected: client.connect().then(() => onConnect(client)), hasResponded: false };
 }
 
 type ProberOptions = ProbeOptions & { readonly onResponse: () => void; readonly onUnsuitable: () => void };
@@ -92,7 +96,8 @@ type ProberOptions = ProbeOptions & { readonly onResponse: () => void; readonly 
  * Probes on a connection of its own, which it opens again after a failure. Calls `onResponse` whenever the server responded, and
  * `onUnsuitable` when it isn't what the address asks for.
  */
-function createProber(config: RoutedConfig, onConnect: OnConnect, { ask, onFailure, onResponse, onUnsuitable }: ProberOptions) {
+function createProber(config: RoutedConfig, onConnect: OnConnect, options: ProberOptions) {
+  const { ask, onSuccess, onFailure, onResponse, onUnsuitable } = options;
   let probe: Probe | undefined;
   /** Settles when the server responded or failed. Never rejects. */
   const check = async (): Promise<void> => {
@@ -103,9 +108,11 @@ function createProber(config: RoutedConfig, onConnect: OnConnect, { ask, onFailu
       await connected;
       await (ask === undefined ? client.query('select') : ask(client));
       if (client.server !== undefined) await config.finder?.assertSuitable(client, client.server);
+      probe.hasResponded = true;
       onResponse();
+      onSuccess?.();
     } catch (error) {
-      onFailure?.(error);
+      onFailure?.(error, probe?.hasResponded !== true);
       if (error instanceof NoSuitableServer) onUnsuitable();
       void probe?.client.end().catch(nothing);
       probe = undefined;
@@ -177,6 +184,7 @@ export function monitorDatabaseLiveness(
   };
   const onUnanswered = (): void => {
     unanswered += 1;
+    probing.onUnanswered?.(unanswered);
     if (unanswered >= minUnansweredToMove) moveToOther();
     const limit = state.isUnresponsive() ? maxChecksToConnect : maxUnansweredChecks;
     // Counting starts halfway, so that bytes that arrived just before the server became unresponsive don't count.

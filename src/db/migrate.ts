@@ -5,6 +5,7 @@ import type { Knex } from 'knex';
 import { type DatabaseAddress, locate, openKnex, poolConfig } from './connect.ts';
 import { appliedRelease, applyFunctions, currentRelease } from './functions.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
+import { sessionSettings } from './session.ts';
 import { type AddressVariable, assertSupportedServer, explainDatabaseError, UnusableDatabase } from './unusable-database.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
@@ -33,13 +34,48 @@ export async function readMigrationStatus(): Promise<(applied: readonly string[]
 }
 
 /**
- * Privileges on the database itself: neither a clone nor a restored dump carries them, so they are granted at every start. And on knex's
- * own table, from which the service reads whether the database matches the code.
+ * Privileges on the database itself: neither a clone nor a restored dump carries them, so they are granted at every start where they are
+ * missing. And on knex's own table, from which the service reads whether the database matches the code. What is granted already isn't
+ * granted again: on Citus that would take all nodes, and a process must be able to start while one of them is down.
  */
-const databaseGrants = `do $$ begin
-  execute format('grant create, connect on database %I to portal_owner', current_database());
-  execute format('grant create, connect on database %I to portal_service', current_database());
-  grant select on public.knex_migrations to portal_service;
+const databaseGrants = `do $$ declare role text; begin
+  foreach role in array array['portal_owner', 'portal_service'] loop
+    if (select count(distinct a.privilege_type) from pg_database d, aclexplode(d.datacl) a
+        where d.datname = current_database() and a.grantee = role::regrole and a.privilege_type in ('CREATE', 'CONNECT')) < 2 then
+      execute format('grant create, connect on database %I to %I', current_database(), role);
+    end if;
+  end loop;
+  if not has_table_privilege('portal_service', 'public.knex_migrations', 'SELECT') then
+    grant select on public.knex_migrations to portal_service;
+  end if;
+end $$`;
+
+/**
+ * Defaults of portal_service on the nodes of a Citus cluster: names and values. No parallel workers, as in the pool for reads. The others are
+ * PostgreSQL's own, so that what an operator has set for a server or a database doesn't end or refuse the service's statements.
+ */
+export const nodeSettings = Object.entries({
+  ...sessionSettings,
+  max_parallel_workers_per_gather: '0',
+  default_transaction_read_only: 'off',
+  default_transaction_isolation: 'read committed',
+  statement_timeout: '0',
+  transaction_timeout: '0',
+  lock_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  idle_session_timeout: '0',
+});
+
+/**
+ * Tables of organizations are read and written in sessions that Citus opens on its nodes as portal_service. The settings of the service's own
+ * sessions don't reach these, so they are defaults of the role. Set only when they differ, because setting them needs all nodes; Citus copies
+ * them to nodes that are added later.
+ */
+const nodeDefaults = `do $$ begin
+  if to_regclass('pg_catalog.pg_dist_local_group') is null or exists (
+    select from pg_roles where rolname = 'portal_service' and (select array_agg(lower(setting)) from unnest(rolconfig) setting)
+      @> array[${nodeSettings.map(([name, value]) => `'${name}=${value.toLowerCase()}'`).join(', ')}]) then return; end if;
+  ${nodeSettings.map(([name, value]) => `alter role portal_service set ${name} = '${value}';`).join('\n  ')}
 end $$`;
 
 /** Compares the applied migrations and the release of the SQL functions with this code's: 'behind' when either is. */
@@ -75,6 +111,21 @@ export async function assertMigrated(address: DatabaseAddress, variable?: Addres
   }
 }
 
+/**
+ * Runs the migrations that are missing, and returns their names. A database in use gets each in a transaction of its own: one that holds the
+ * locks of several until it ends would deadlock with the writes of running processes. An empty one gets all at once, which is faster.
+ */
+async function runMigrations(knex: Knex): Promise<readonly string[]> {
+  const [completed] = (await knex.migrate.list(migrations)) as [readonly unknown[]];
+  const isInUse = completed.length > 0;
+  const applied: string[] = [];
+  for (;;) {
+    const [, names] = (await (isInUse ? knex.migrate.up(migrations) : knex.migrate.latest(migrations))) as [number, string[]];
+    applied.push(...names);
+    if (names.length === 0 || !isInUse) return applied;
+  }
+}
+
 /** Returns how many migrations ran. Throws UnusableDatabase when the server can't be used (see `assertSupportedServer`). */
 export async function migrate(address: DatabaseAddress, variable?: AddressVariable): Promise<{ applied: number }> {
   const server = locate(address);
@@ -87,9 +138,10 @@ export async function migrate(address: DatabaseAddress, variable?: AddressVariab
       await guard.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
       // knex's own lock row fails instead of waiting, and remains after a kill; the advisory lock replaces it.
       await knex.migrate.forceFreeMigrationsLock(migrations);
-      const [, names] = (await knex.migrate.latest(migrations)) as [number, string[]];
+      const names = await runMigrations(knex);
       await applyFunctions(guard);
       await knex.raw(databaseGrants);
+      await knex.raw(nodeDefaults);
       return { applied: names.length };
     });
   } catch (error) {

@@ -1,5 +1,6 @@
 // Classifies PostgreSQL errors: constraint violations that a caller can correct, transient errors, and everything else.
-import { isConnectionLost, isConnectTimeout } from './driver/error-messages.ts';
+import { DatabaseError } from 'pg';
+import { connectTimeout, isConnectionLost, isConnectTimeout } from './driver/error-messages.ts';
 
 type PgError = { readonly code: string; readonly constraint?: string };
 
@@ -27,6 +28,20 @@ const isTransientMessage = (message: string): boolean => isConnectTimeout(messag
 export const isTransientError = (error: unknown): boolean => {
   const { code } = (error ?? {}) as { code?: unknown };
   return (typeof code === 'string' && transientCodes.test(code)) || (error instanceof Error && isTransientMessage(error.message));
+};
+
+const unreachableCodes =
+  /^(08(000|001|003|006)|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
+const stoppingCodes = /^57P0[1-3]$/;
+
+/**
+ * Whether connections to the server break or can't be opened, also because it is starting or stopping. False when a server that responds
+ * refuses something, such as a login or one connection too many, and when all connections of a pool are in use.
+ */
+export const isUnreachable = (error: unknown): boolean => {
+  if (error instanceof DatabaseError) return stoppingCodes.test(error.code ?? '');
+  if (unreachableCodes.test(sqlState(error) ?? '')) return true;
+  return error instanceof Error && (isConnectionLost(error.message) || error.message === connectTimeout().message);
 };
 
 /** Whether an error has an SQLSTATE or a network error's code, or means that a connection broke or could not be established. */

@@ -13,7 +13,7 @@ export type Presence = {
 };
 
 /** First half of the lock keys; the second half is a key's fingerprint, or 0 for the process itself. */
-const lockClass = 0x6b657973;
+export const presenceClass = 0x6b657973;
 /** A process that was suspended this long counts as gone until its next query; normally it queries each second. */
 const idleTimeout = '60s';
 /** PostgreSQL truncates names to 63 bytes. */
@@ -22,15 +22,17 @@ const maxNameLength = 63 - 'portal-service '.length;
 const maxWaitMs = 5_000;
 const checkEveryMs = 250;
 
+/** How others see the name of a process. */
+export const shownName = (name: string): string => name.replaceAll(/[^\w.:-]/g, '_').slice(-maxNameLength);
+
 /** Announces the process for as long as the connection lives. Rejects when a statement fails. */
 export async function announcePresence(client: Client, { name, keyFingerprints }: Presence): Promise<void> {
-  const shown = name.replaceAll(/[^\w.:-]/g, '_').slice(-maxNameLength);
   await client.query("select set_config('application_name', $1, false), set_config('idle_session_timeout', $2, false)", [
-    `portal-service ${shown}`,
+    `portal-service ${shownName(name)}`,
     idleTimeout,
   ]);
   await client.query('select pg_advisory_lock_shared($1, held.fingerprint) from unnest($2::integer[]) as held (fingerprint)', [
-    lockClass,
+    presenceClass,
     [0, ...keyFingerprints],
   ]);
 }
@@ -48,7 +50,7 @@ export async function findProcessesWithoutKey(knex: Knex, ...fingerprints: reado
      select replace(a.application_name, 'portal-service ', '') as name from held h join pg_stat_activity a using (pid)
      where h.objid = 0 and not exists (select from held k where k.pid = h.pid and k.objid = any(?::oid[])) order by 1`,
     // pg_locks shows both halves as unsigned numbers.
-    [lockClass, fingerprints.map((fingerprint) => fingerprint >>> 0)],
+    [presenceClass, fingerprints.map((fingerprint) => fingerprint >>> 0)],
   );
   return rows.map(({ name }) => name);
 }

@@ -19,13 +19,22 @@ export function loginOf(address: DatabaseAddress): ServiceLogin {
 }
 
 /** The session's settings become the login's defaults, so that they also apply behind a pooler that drops start-up options. */
-function setLogin({ user, password }: ServiceLogin): string {
+function setLogin({ user, password }: ServiceLogin): string[] {
   const name = escapeIdentifier(user);
   const defaults = Object.entries({ role: 'portal_service', ...sessionSettings });
   return [
     `alter role ${name} login noinherit${password === undefined ? '' : ` password ${escapeLiteral(password)}`}`,
     ...defaults.map(([setting, value]) => `alter role ${name} set ${setting} = ${escapeLiteral(value)}`),
-  ].join('; ');
+  ];
+}
+
+const createLogin = (name: string): string => `create role ${name} login noinherit`;
+const grantService = (name: string): string => `grant portal_service to ${name} with inherit false, set true`;
+
+/** Statements that make the login a member of portal_service, which must exist, after creating the login when it `isMissing`. */
+export function createLoginStatements(login: ServiceLogin, { isMissing }: { readonly isMissing: boolean }): string[] {
+  const name = escapeIdentifier(login.user);
+  return isMissing ? [createLogin(name), grantService(name), ...setLogin(login)] : [`alter role ${name} login`, grantService(name)];
 }
 
 /**
@@ -44,10 +53,9 @@ export async function ensureServiceLogin(owner: DatabaseAddress, login: ServiceL
   try {
     await client.query(`begin; select pg_advisory_xact_lock(${loginLock})`);
     const isMissing = await isTrue('select not exists (select from pg_roles where rolname = $1) as result');
-    if (isMissing) await client.query(`create role ${name} login noinherit`);
-    if (!(await isTrue("select pg_has_role($1, 'portal_service', 'SET') as result")))
-      await client.query(`grant portal_service to ${name} with inherit false, set true`);
-    if (isMissing || overwrite) await client.query(setLogin(login));
+    if (isMissing) await client.query(createLogin(name));
+    if (!(await isTrue("select pg_has_role($1, 'portal_service', 'SET') as result"))) await client.query(grantService(name));
+    if (isMissing || overwrite) await client.query(setLogin(login).join('; '));
     await client.query('commit');
   } catch (error) {
     throw explainDatabaseError(error, 'MIGRATION_DATABASE_URL');

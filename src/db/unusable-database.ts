@@ -12,7 +12,7 @@ const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|EHO
 const refusedLogin = /^(28|3D)/;
 
 /** The environment variable with the address of the database. */
-export type AddressVariable = 'DATABASE_URL' | 'MIGRATION_DATABASE_URL' | 'WAREHOUSE_URL';
+export type AddressVariable = 'DATABASE_URL' | 'MIGRATION_DATABASE_URL' | 'WAREHOUSE_URL' | 'WAREHOUSE_FROM_URL';
 
 /**
  * Returns an UnusableDatabase with advice for the operator when the error means that the database can't be used at all, else the error
@@ -30,6 +30,16 @@ export function explainDatabaseError(error: unknown, variable: AddressVariable =
     return new UnusableDatabase(
       `PostgreSQL at ${variable} is read-only: it is a standby, or was made read-only. Name the server that takes writes, or all of them with ` +
         'target_session_attrs=read-write: docs/scaling.md#several-servers-in-one-address.',
+    );
+  if (/connection to the remote node [\s\S]*role "portal_\w+" does not exist/.test(message))
+    return new UnusableDatabase(
+      `The nodes of the Citus cluster at ${variable} are not prepared: run npm run admin -- prepare-citus first, see docs/citus.md.`,
+    );
+  const [, node] = /connection to the remote node (?:[^\s@]*@)?(\S+) failed/.exec(message) ?? [];
+  if (node !== undefined)
+    return new UnusableDatabase(
+      `The node ${node} of the Citus cluster at ${variable} can't be used: ${message.split('error: ').at(-1)?.split('\n')[0]}. A new version changes ` +
+        'all nodes of the cluster when it starts: see that they respond, then start it again.',
     );
   if (refusedLogin.test(code)) return new UnusableDatabase(`PostgreSQL at ${variable} rejected the login: ${message}`);
   if (code === '08P01' && message.includes('startup parameter'))

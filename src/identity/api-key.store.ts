@@ -1,5 +1,6 @@
 // Looks up API keys by their secret, across organizations, because the key determines the organization.
 import type { Ctx } from '../core/ctx.ts';
+import { isMovingSql } from '../db/moved-database.ts';
 import { hasApiKeyFormat, hashApiKey } from './api-key.ts';
 
 export type FoundApiKey = {
@@ -62,12 +63,20 @@ export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<
   };
 }
 
-/** Records that the key was used, at most once a minute. Runs in the background and never rejects. */
+/**
+ * Records that the key was used, at most once a minute, and not while the service moves to another database. Runs in the background and
+ * never rejects.
+ */
 export function recordApiKeyUse(ctx: Pick<Ctx, 'db' | 'log'>, key: Pick<FoundApiKey, 'id' | 'organization' | 'useRecorded'>): void {
   if (key.useRecorded) return;
   ctx.db.control
     .transaction(async (tx) => {
-      await tx.raw("select set_config('portal.organization_id', ?, true)", [key.organization.id]);
+      const { rows } = await tx.raw<{ rows: { moving: boolean }[] }>(
+        `select set_config('portal.organization_id', ?, true), ${isMovingSql}`,
+        [key.organization.id],
+      );
+      // The update would hold a connection for as long as the move locks the table.
+      if (rows[0]?.moving === true) return;
       await tx.raw(
         "update api_keys set last_used_at = now() where id = ? and (last_used_at is null or last_used_at < now() - interval '1 minute')",
         [key.id],

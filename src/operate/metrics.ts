@@ -135,6 +135,12 @@ const databaseMetrics: Readonly<Record<string, readonly [name: string, help: str
     ['succeeded', 'partial', 'failed', 'cancelled'],
   ],
   sync_runs_left: ['portal_sync_runs_left', 'Sync runs with an expired lease that no process has taken over yet.', null],
+  tables_pending: [
+    'portal_tables_pending',
+    'What waits to change tables until all servers of the warehouse respond, by kind.',
+    'kind',
+    ['runs', 'publications', 'deletions'],
+  ],
   queue_waiting: ['portal_queue_waiting', 'Due items that are not claimed, by queue.', 'queue'],
   queue_oldest_seconds: ['portal_queue_oldest_seconds', 'Seconds since the oldest item of a queue was due.', 'queue'],
   pay_write_backs: [

@@ -12,12 +12,16 @@ export type ReadinessOptions = {
   readonly control: Pick<Pool, 'query'>;
   /** The database of the records, if it is a different one. */
   readonly warehouse: Pick<Pool, 'query'> | undefined;
+  /** Whether known API keys are trusted although the database can't be reached, so that records are served. */
+  readonly isTrusting: () => boolean;
   /** The read replicas. */
   readonly replicas: readonly Pick<Replica, 'isInUse'>[];
   /** Compares the migrations applied to a database with this code. */
   readonly migrationStatus: (applied: readonly string[]) => 'behind' | 'level' | 'ahead';
   /** Milliseconds since the scheduler last completed a tick. */
   readonly sinceTickMs: () => number;
+  /** `paused` or `moved` while the service moves to another database, else undefined. Not a failure: public reads go on. */
+  readonly pauseState: () => string | undefined;
   /** Aborted when the process starts to shut down. */
   readonly stopping: AbortSignal;
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -32,7 +36,25 @@ const ok = 'ok';
 /** Not a failure: each migration leaves what the previous version needs, so during a deployment both versions serve. */
 const ahead = 'ahead of this version';
 const readOnly = 'is read-only';
+const unreachable = "can't be reached";
+/** Not a failure: the process still serves public reads, and no other process could do more. */
+const trusting = `${unreachable}; known API keys stay trusted`;
+const tablesPending = 'pending: ';
 const statusTexts = { behind: 'behind this version', level: ok, ahead };
+
+/** What waits to change tables, as text; empty when nothing does. Not a failure: everything else works. */
+async function pendingTables(control: Pick<Pool, 'query'>): Promise<string> {
+  const { rows } = await control.query<{ kind: string; waiting: number }>(
+    'select kind, waiting::int from public.tables_pending() where waiting > 0',
+  );
+  return rows.map(({ kind, waiting }) => `${waiting} ${waiting === 1 ? kind.slice(0, -1) : kind}`).join(', ');
+}
+
+/** Not a failure: without its replicas, the process reads from the primary. */
+function replicaState({ replicas }: Pick<ReadinessOptions, 'replicas'>): Record<string, string> {
+  const inUse = replicas.filter((replica) => replica.isInUse()).length;
+  return replicas.length === 0 ? {} : { replicas: inUse === replicas.length ? ok : `${inUse} of ${replicas.length} in use` };
+}
 
 /** The returned function never rejects. */
 export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Readiness> {
@@ -44,7 +66,7 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
       return await query();
     } catch (error) {
       log.warn({ err: error }, `the ${what} can't be reached`);
-      return "can't be reached";
+      return unreachable;
     }
   };
   /** A server that takes no writes is not the primary: a standby, or a primary that is being replaced. */
@@ -57,18 +79,16 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
     return statusTexts[parts.migrationStatus(rows.map(({ name }) => name))];
   };
   const queryDatabase = async (): Promise<Record<string, string>> => {
-    const [database, records, migrations] = await Promise.all([
+    const [database, records, migrations, pending] = await Promise.all([
       reach('database', () => serverState(control)),
       warehouse === undefined ? ok : reach('warehouse', () => serverState(warehouse)),
       migrationState().catch(() => 'unknown'),
+      pendingTables(control).catch(() => ''),
     ]);
-    return { database, migrations, ...(warehouse !== undefined && { warehouse: records }) };
-  };
-  /** Not a failure: without its replicas, the process reads from the primary. */
-  const replicaState = (): Record<string, string> => {
-    const { length } = parts.replicas;
-    const inUse = parts.replicas.filter((replica) => replica.isInUse()).length;
-    return length === 0 ? {} : { replicas: inUse === length ? ok : `${inUse} of ${length} in use` };
+    const tables = pending === '' ? {} : { tables: `${tablesPending}${pending}` };
+    if (warehouse === undefined) return { database, migrations, ...tables };
+    if (database === unreachable && records === ok && parts.isTrusting()) return { database: trusting, warehouse: records };
+    return { database, migrations, warehouse: records, ...tables };
   };
   return async () => {
     // Report the shutdown at once, without waiting for the database.
@@ -78,7 +98,8 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
       ...(await cache.load('', queryDatabase)),
       scheduler: parts.sinceTickMs() <= maxSinceTickMs ? ok : 'does not tick',
     };
-    const ready = Object.values(checks).every((state) => state === ok || state === ahead);
-    return { ready, checks: { ...checks, ...replicaState() } };
+    const ready = Object.values(checks).every((state) => [ok, ahead, trusting].includes(state) || state.startsWith(tablesPending));
+    const writes = parts.pauseState();
+    return { ready, checks: { ...checks, ...(writes !== undefined && { writes }), ...replicaState(parts) } };
   };
 }

@@ -4,9 +4,11 @@ import { createCache } from '../core/cache.ts';
 import type { Ctx, ReadEngine, ReadingCtx } from '../core/ctx.ts';
 import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
 import type { Semaphore } from '../core/semaphore.ts';
+import { warehouseOf } from '../db/former-warehouse.ts';
 import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { createExportState } from './export/export-state.ts';
 import { createLargeReadQueues, createReadQueue, createReplicaQueue, createSavedQueryQueue } from './load/admission.ts';
+import { createNodeFinder } from './load/placements.ts';
 import { createAnchorCache } from './read/anchors.ts';
 import { beingUpgraded } from './read/failures.ts';
 import { createLargeReads } from './read/large-reads.ts';
@@ -18,6 +20,7 @@ import { createTotalCache } from './read/totals.ts';
 import { createRecordReader, type RecordReader, type RecordSources } from './records/records.ts';
 import { createRecordTools, type RecordTools, type ToolSources } from './tools/record-tools.ts';
 import { createContentCache } from './version/content-cache.ts';
+import { createOutageTrust, type OutageTrust } from './version/outage-trust.ts';
 
 export type Engine = ReadEngine &
   RecordSources &
@@ -30,6 +33,7 @@ export type Engine = ReadEngine &
     readonly tools: RecordTools;
     readonly cacheCounters: CacheCounters;
     readonly replicas: ReplicaReads | undefined;
+    readonly outageTrust: OutageTrust;
   };
 
 /** The caches whose hits are counted. */
@@ -63,14 +67,28 @@ function createSchemaUpdates({ db }: Pick<Ctx, 'db'>): Reader['updateSchema'] {
 
 type CacheCounters = Readonly<Record<(typeof cacheNames)[number], HitCounter>>;
 
+/** The reader of an organization, on the server that has its records. `formerStatements` runs statements on the former server. */
+function readerAt(
+  shared: Omit<Reader, 'organizationId'>,
+  formerStatements: Reader['statements'] | undefined,
+  organizationId: string,
+): Reader {
+  const db = warehouseOf(shared.db, organizationId);
+  if (db === shared.db || formerStatements === undefined) return { ...shared, organizationId };
+  return { ...shared, organizationId, db, statements: formerStatements, replicas: undefined };
+}
+
 export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settings'>): Engine {
   const { clock, settings } = ctx;
   const { cacheBytes, cacheTtlMs } = settings;
-  const reads = createReadQueue(ctx);
+  const reads = createReadQueue(ctx, createNodeFinder(ctx));
   const cacheCounters = Object.fromEntries(cacheNames.map((name) => [name, createHitCounter()])) as CacheCounters;
   const { largeReads, largeStatements } = createLargeReadQueues(settings);
   const lookups = { maxBytes: cacheBytes.lookups, ttl: { clock, ms: cacheTtlMs } };
+  const outageTrust = createOutageTrust(ctx);
   const statements = createStatementRunner(ctx.db.data, reads, cacheBytes.statements, undefined, cacheCounters.statements);
+  const { former } = ctx.db;
+  const formerStatements = former && statements.on(former.data, reads);
   const replicas = createReplicaReads(ctx.db.replicas, statements, () => createReplicaQueue(ctx), cacheBytes.lookups);
   const shared: Omit<Reader, 'organizationId'> = {
     db: ctx.db,
@@ -92,8 +110,8 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
   const sources: RecordSources & ToolSources = {
     exports: createExportState(ctx, [reads, ...(replicas?.servers ?? []).map(({ queue }) => queue)]),
     savedQueries: createSavedQueryQueue(ctx),
-    readerOf: (organizationId) => ({ ...shared, organizationId }),
-    versions: createCache({ ...lookups, counter: cacheCounters.versions }),
+    readerOf: (organizationId) => readerAt(shared, formerStatements, organizationId),
+    versions: createCache({ ...lookups, ttl: { clock, ms: outageTrust.freshMs }, counter: cacheCounters.versions }),
     content: createContentCache(cacheBytes.versions, { schemas: cacheCounters.schemas, texts: cacheCounters.descriptions }),
   };
   const engine: Omit<Engine, keyof ReadEngine> = {
@@ -104,6 +122,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     tools: createRecordTools(sources),
     cacheCounters,
     replicas,
+    outageTrust,
   };
   return engine as Engine;
 }

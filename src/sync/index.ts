@@ -29,6 +29,7 @@ export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './heal
 export { buildWantedIndexes, discardOtherIndexes, findIndexesToBuild, reconcileIndexes, saveWantedIndexes } from './index-jobs.ts';
 export { failRun, releaseRun, secondsSinceLastPage } from './release.ts';
 export { pruneTombstones } from './retention.ts';
+export { waitsForMove } from './retry.ts';
 export { insertRunEvent } from './run-events.store.ts';
 export { isFinal, type RunStatus, runStatuses } from './run-state.ts';
 export { findOpenRun, findRun, findSyncConfig, insertRun, type RunRow, runColumns, type SyncConfigRow } from './runs.store.ts';

@@ -3,6 +3,7 @@
 import { ErpError } from '../connectors/connector.ts';
 import type { Settings } from '../core/settings.ts';
 import { isDatabaseFailure, isDiskFull } from '../db/pg-errors.ts';
+import { isNodeUnreachable, TablesPending } from '../warehouse/tables-pending.ts';
 
 export type RunError = {
   readonly code: string;
@@ -31,8 +32,16 @@ export class ProofFailed extends RunFailed {
   override readonly name = 'ProofFailed';
 }
 
+/** Why the runs of an organization wait that `move-to-citus` has not moved yet. No worker claims them, so their rows have no error. */
+export const waitsForMove: RunError = {
+  code: 'WAREHOUSE_MOVING',
+  message: 'The records of this organization are being moved to another server',
+  fix: 'No action is needed: the run continues by itself when they have been moved. Until then they are read as they are.',
+};
+
 export type RetryDecision =
-  | { readonly kind: 'wait'; readonly delayMs: number; readonly error: RunError }
+  /** `isCounted`: whether it counts towards `maxAttemptsWithoutProgress`. */
+  | { readonly kind: 'wait'; readonly delayMs: number; readonly error: RunError; readonly isCounted: boolean }
   | { readonly kind: 'fail'; readonly error: RunError; readonly pause: boolean };
 
 const retriedKinds = new Set(['throttled', 'down', 'answer']);
@@ -56,6 +65,18 @@ export function describeFailure(error: unknown): RunError {
       staleMetadata: true,
     };
   if (error instanceof ErpError || error instanceof RunFailed) return { code: error.code, message: error.message, fix: error.fix };
+  if (error instanceof TablesPending)
+    return {
+      code: 'TABLES_PENDING',
+      message: 'The tables of this record type cannot be changed while one of the servers of the warehouse does not respond',
+      fix: 'No action is needed: the run continues by itself when the server responds again.',
+    };
+  if (isNodeUnreachable(error))
+    return {
+      code: 'WAREHOUSE_SERVER_DOWN',
+      message: "The server of the warehouse that holds this organization's records does not respond",
+      fix: 'No action is needed: the run continues by itself when the server responds again.',
+    };
   if (isDiskFull(error))
     return {
       code: 'DATABASE_FULL',
@@ -94,11 +115,14 @@ export function classifyFailure(error: unknown, attemptsWithoutProgress: number,
   const retryAfterMs = error instanceof ErpError ? Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs) : 0;
   const delayMs = Math.max(retryAfterMs, backoffMs(attemptsWithoutProgress, retry, random));
   const described = describeFailure(error);
+  // An outage of a server never makes a run fail, however long it lasts.
+  if (error instanceof TablesPending || isNodeUnreachable(error))
+    return { kind: 'wait', error: described, delayMs: backoffMs(1, retry, random), isCounted: false };
   if (!isStaleMetadata(error) && mayBeStaleMetadata(error, attemptsWithoutProgress))
-    return { kind: 'wait', error: { ...described, fix: metadataFix, staleMetadata: true }, delayMs };
+    return { kind: 'wait', error: { ...described, fix: metadataFix, staleMetadata: true }, delayMs, isCounted: true };
   const isPermanent = error instanceof RunFailed || (error instanceof ErpError && !retriedKinds.has(error.kind) && !isStaleMetadata(error));
   if (isPermanent || attemptsWithoutProgress >= retry.maxAttemptsWithoutProgress) {
     return { kind: 'fail', error: afterLastAttempt(described), pause: error instanceof ErpError && error.kind === 'credentials' };
   }
-  return { kind: 'wait', error: described, delayMs };
+  return { kind: 'wait', error: described, delayMs, isCounted: true };
 }

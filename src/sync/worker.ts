@@ -117,7 +117,8 @@ async function handleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Pr
   const decision = classifyFailure(failure, attempts, ctx.settings.sync, Math.random());
   const log = ctx.log.child({ syncConfigId: row.sync_config_id, attempt: row.attempt });
   log.warn({ err: failure, verdict: decision.kind, code: decision.error.code }, 'a sync run was interrupted');
-  if (decision.kind === 'wait') await scheduleRetry({ ...ctx, log }, lease, row, decision, attempts);
+  if (decision.kind === 'wait')
+    await scheduleRetry({ ...ctx, log }, lease, row, decision, decision.isCounted ? attempts : row.attempts_without_progress);
   else await finishFailed({ ...ctx, log }, lease, row, decision);
 }
 

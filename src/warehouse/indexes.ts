@@ -5,7 +5,8 @@ import type { Knex } from 'knex';
 import type { PoolClient } from 'pg';
 import { onKnexConnection } from '../db/driver/knex-pool.ts';
 import { sqlState } from '../db/pg-errors.ts';
-import { quoteIdentifier } from './table.ts';
+import { isNameOf, quoteIdentifier } from './table.ts';
+import { orPending } from './tables-pending.ts';
 
 /** `expression` is the SQL between the parentheses: it contains only our own physical column names, never a caller's text. */
 export type IndexSpec = { readonly method: 'btree' | 'gin'; readonly expression: string };
@@ -83,7 +84,8 @@ const onOneConnection = <T>(control: Knex, work: (session: Session) => Promise<T
 const lockPollMs = 200;
 /**
  * Allows one builder per table: a second one would mistake a half-built index for a broken one. Polls instead of waiting for the lock,
- * because a concurrent build waits for every statement that is running. Throws the signal's reason when `signal` aborts.
+ * because a concurrent build waits for every statement that is running. Throws the signal's reason when `signal` aborts, and
+ * `TablesPending`.
  */
 async function withBuilderLock(
   control: Knex,
@@ -103,7 +105,7 @@ async function withBuilderLock(
   };
   for (;;) {
     signal?.throwIfAborted();
-    if (await onOneConnection(control, tryBuild, signal)) return;
+    if (await orPending(() => onOneConnection(control, tryBuild, signal))) return;
     await new Promise((resolve) => setTimeout(resolve, lockPollMs));
   }
 }
@@ -113,8 +115,8 @@ const isTooLong = (error: unknown): boolean => sqlState(error) === '54000';
 
 /**
  * Builds the missing indexes one at a time, `concurrently` for tables that readers use. Looks for them under the builder lock, when no
- * other process is building or dropping indexes. Returns how many were missing. Throws the signal's reason when `signal` aborts, and any
- * database error except a value that is too long, for which the index is omitted.
+ * other process is building or dropping indexes. Returns how many were missing. Throws the signal's reason when `signal` aborts,
+ * `TablesPending`, and any other database error except a value that is too long, for which the index is omitted.
  */
 export async function buildIndexes(
   control: Knex,
@@ -152,7 +154,7 @@ const dropLockTimeout = '10s';
 
 /**
  * Drops our indexes that are no longer wanted, half-built ones included. Returns how many; fewer than possible when running statements
- * block it for longer than the lock timeout. Throws the signal's reason when `signal` aborts.
+ * block it for longer than the lock timeout. Throws the signal's reason when `signal` aborts, and `TablesPending`.
  */
 export async function dropUnwantedIndexes(
   control: Knex,
@@ -213,7 +215,7 @@ export async function dropIndexesRefusingRow(
       [schema, table],
     );
     const refusing = rows.filter(({ name, definition }) =>
-      named === undefined ? long.some((column) => new RegExp(`\\b${column}\\b`).test(definition)) : name === named,
+      named === undefined ? long.some((column) => new RegExp(`\\b${column}\\b`).test(definition)) : isNameOf(name, named),
     );
     for (const { name } of refusing) await session.query(`drop index concurrently if exists ${schema}.${quoteIdentifier(name)}`);
     return refusing.map(({ name }) => name);

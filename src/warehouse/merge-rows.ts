@@ -12,6 +12,8 @@ export type MergeContext = {
   readonly schema: string;
   readonly state: RunState;
   readonly generation: string;
+  /** When the rows changed, by the database's clock. */
+  readonly now: string;
   /** The qualified, quoted names of the two tables. */
   readonly staging: string;
   readonly table: string;
@@ -35,13 +37,13 @@ const withholdsColumns = (state: RunState): boolean => publishedColumns(state).l
 const writtenHash = (state: RunState): string => (withholdsColumns(state) ? noContentHash : 's.content_hash');
 
 /** Inserts the new rows, removes their tombstones, and returns their number. */
-export async function insertNew({ client, schema, state, generation, staging, table }: MergeContext): Promise<number> {
+export async function insertNew({ client, schema, state, generation, now, staging, table }: MergeContext): Promise<number> {
   const names = publishedColumns(state).map(({ column }) => quoteIdentifier(column));
   const { rowCount } = await client.query(
-    `insert into ${table} (${['id', 'generation', 'content_hash', ...names].join(', ')})
-     select s.id, $2, ${writtenHash(state)}${names.map((name) => `, s.${name}`).join('')} from ${staging} s
+    `insert into ${table} (${['id', 'generation', 'changed_at', 'content_hash', ...names].join(', ')})
+     select s.id, $2, $3, ${writtenHash(state)}${names.map((name) => `, s.${name}`).join('')} from ${staging} s
      where s.run_id = $1 and not exists (select from ${table} t where t.id = s.id)`,
-    [state.runId, generation],
+    [state.runId, generation, now],
   );
   await client.query(
     `delete from ${schema}.tombstones d using ${staging} s where d.record_type = $1 and s.run_id = $2 and d.id = s.id::text`,
@@ -104,17 +106,17 @@ const mayDifferSql = ({ columns }: RunState): string =>
   columns.some(({ state }) => state === 'returned') ? 'true' : 't.content_hash <> s.content_hash';
 
 /** Writes the published columns of the rows that differ as `condition` says, and returns their number. */
-async function updateWhere({ client, state, generation, staging, table }: MergeContext, condition: string, numbered: boolean) {
+async function updateWhere({ client, state, generation, now, staging, table }: MergeContext, condition: string, numbered: boolean) {
   const names = publishedColumns(state).map(({ column }) => quoteIdentifier(column));
   const assignments = [
-    ...(numbered ? ['generation = $2', 'changed_at = now()'] : []),
+    ...(numbered ? ['generation = $2', 'changed_at = $3'] : []),
     `content_hash = ${writtenHash(state)}`,
     ...names.map((name) => `${name} = s.${name}`),
   ];
   const { rowCount } = await client.query(
     `update ${table} t set ${assignments.join(', ')}
      from ${staging} s where s.run_id = $1 and t.id = s.id and ${mayDifferSql(state)} and (${condition})`,
-    [state.runId, ...(numbered ? [generation] : [])],
+    [state.runId, ...(numbered ? [generation, now] : [])],
   );
   return rowCount ?? 0;
 }

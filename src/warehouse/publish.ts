@@ -25,8 +25,9 @@ type Current = {
   epoch: string | null;
   timeline: string | null;
   former_epochs: readonly FormerEpoch[];
-  /** The timeline of the server that this transaction is on. */
+  /** The timeline of the server that has the records, and the time there at which this transaction began. */
   here: string;
+  now: string;
 };
 type Changed = { inserted: number; updated: number; unchanged: number; deleted: number; held: number; proposalId: string | null };
 type PublishContext = {
@@ -35,11 +36,13 @@ type PublishContext = {
   readonly state: RunState;
   readonly rules: PublishRules;
   readonly generation: string;
+  /** The time of this publish by the database's clock. A parameter, because Citus can't write now() into every statement. */
+  readonly now: string;
 };
 
 async function lockRun(client: PoolClient, schema: string, state: RunState): Promise<Current> {
   const { rows } = await client.query<Current>(
-    `select generation, row_count, active_table, shown_columns, epoch, timeline, former_epochs, ${timelineSql} as here
+    `select generation, row_count, active_table, shown_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
      from ${schema}.record_state where record_type = $1 for update`,
     [state.recordType],
   );
@@ -56,11 +59,11 @@ async function lockRun(client: PoolClient, schema: string, state: RunState): Pro
   return current;
 }
 
-async function writeTombstones({ client, schema, state, generation }: PublishContext, ids: readonly string[]): Promise<void> {
+async function writeTombstones({ client, schema, state, generation, now }: PublishContext, ids: readonly string[]): Promise<void> {
   await client.query(
-    `insert into ${schema}.tombstones (record_type, id, generation) select $1, unnest($2::text[]), $3
-     on conflict (record_type, id) do update set generation = excluded.generation, deleted_at = now()`,
-    [state.recordType, ids, generation],
+    `insert into ${schema}.tombstones (record_type, id, generation, deleted_at) select $1, unnest($2::text[]), $3, $4
+     on conflict (record_type, id) do update set generation = excluded.generation, deleted_at = excluded.deleted_at`,
+    [state.recordType, ids, generation, now],
   );
 }
 
@@ -246,7 +249,7 @@ export async function publishRun(
 ): Promise<PublishOutcome> {
   const current = await lockRun(client, schema, state);
   const next = (BigInt(current.generation) + 1n).toString();
-  const work: PublishContext = { client, schema, state, rules, generation: next };
+  const work: PublishContext = { client, schema, state, rules, generation: next, now: current.now };
   const fresh = usesFreshTable(state);
   if (!fresh && current.active_table === null) throw new Error('a first load must be staged in a fresh table');
   const open = await closeRejections(work, fresh ? state.targetTable : stagingTable(state.recordType));

@@ -123,9 +123,10 @@ const createEpoch = (): string => randomBytes(12).toString('hex');
 
 /**
  * SQL for the server and its timeline, which a promotion or a restore to a point in time changes: from then on the server may lack commits
- * of the timeline before. It shows a new timeline at once; pg_control_checkpoint() shows it after the next checkpoint. Fails on a standby.
+ * of the timeline before. On Citus, in a statement that reads the organization's tables, the server is the node that has them. Fails on a
+ * standby.
  */
-export const timelineSql = `(select system_identifier from pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
+export const timelineSql = 'public.record_timeline()';
 
 /** An epoch of an earlier timeline. `until`: the last generation of it that the next timeline has. */
 export type FormerEpoch = { readonly epoch: string; readonly until: string };

@@ -169,11 +169,9 @@ export const usesFreshTable = (state: Pick<RunState, 'targetTable' | 'recordType
 
 /** Marks a table that no reader uses or will use, so that it is dropped later. */
 async function retireUnlessActive(client: PoolClient, schema: string, table: string): Promise<void> {
-  await client.query(
-    `insert into ${schema}.retired_tables (table_name) select $1 where not exists (select from ${schema}.record_state where active_table = $1)
-     on conflict do nothing`,
-    [table],
-  );
+  const active = await client.query(`select from ${schema}.record_state where active_table = $1`, [table]);
+  if (active.rowCount === 0)
+    await client.query(`insert into ${schema}.retired_tables (table_name) values ($1) on conflict do nothing`, [table]);
 }
 
 /**
@@ -189,7 +187,8 @@ export async function initRunState(
   const { rowCount } = await client.query(
     `insert into ${schema}.run_state as stored (run_id, record_type, lease_epoch, target_table, columns, counters, plan) values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (run_id) do update set lease_epoch = excluded.lease_epoch, target_table = excluded.target_table, columns = excluded.columns,
-       counters = excluded.counters, plan = excluded.plan, page = 0, checkpoint = null, complete = false, started_at = now(), updated_at = now()
+       counters = excluded.counters, plan = excluded.plan, page = 0, checkpoint = null, complete = false,
+       started_at = excluded.started_at, updated_at = excluded.updated_at
      where stored.lease_epoch <= excluded.lease_epoch and stored.outcome is null`,
     [
       state.runId,

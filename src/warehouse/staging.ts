@@ -202,7 +202,7 @@ async function writeRejected(client: PoolClient, schema: string, state: RunState
     `insert into ${schema}.rejections as held (record_type, id, code, message, run_id, last_run_id)
      select $1, r.id, r.code, r.message, $2, $2 from jsonb_to_recordset($3::jsonb) as r(id text, code text, message text)
      on conflict (record_type, id) do update set code = excluded.code, message = excluded.message, run_id = excluded.run_id,
-       last_run_id = excluded.last_run_id, last_seen_at = now(), attempts = held.attempts + 1`,
+       last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at, attempts = held.attempts + 1`,
     [state.recordType, state.runId, JSON.stringify(rejected)],
   );
 }

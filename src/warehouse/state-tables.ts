@@ -1,7 +1,10 @@
 // The tables of an organization's schema that hold the state of its records and runs, next to the record tables themselves.
 
-/** Creates what is missing. Names are unqualified: set the search path to the organization's schema first. */
-export const createStateTables = `
+/**
+ * Statements that create what is missing, each for a call of its own: Citus refuses several in one string. Names are unqualified: set the
+ * search path to the organization's schema first.
+ */
+export const createStateTables: readonly string[] = `
 -- One row per record type: which table readers see, and its generation.
 create table if not exists record_state (
   record_type text primary key,
@@ -168,4 +171,4 @@ create table if not exists drift_outbox (
 create table if not exists retired_tables (
   table_name text primary key,
   retired_at timestamptz not null default now()
-)`;
+)`.split(/;\n(?=-- |create )/);

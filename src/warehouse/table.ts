@@ -5,11 +5,16 @@ import type { Knex } from 'knex';
 import type { PoolClient } from 'pg';
 import { sqlState } from '../db/pg-errors.ts';
 import { type ColumnChanges, type RecordColumn, sqlIdType, sqlTypeOf } from './columns.ts';
+import { changeTables, orPending } from './tables-pending.ts';
 
 type Client = Pick<PoolClient, 'query'>;
 
 /** Quotes any text as a safe SQL identifier. */
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** Whether a message or plan of PostgreSQL that names `reported` means this table or index: on Citus its shard is called `<name>_<number>`. */
+export const isNameOf = (name: string, reported: string): boolean =>
+  reported === name || (reported.startsWith(`${name}_`) && /^\d+$/.test(reported.slice(name.length + 1)));
 
 const columnList = (columns: readonly RecordColumn[]): string =>
   columns.map(({ column, type }) => `, ${quoteIdentifier(column)} ${sqlTypeOf(type)}`).join('');
@@ -38,12 +43,11 @@ const tableStem = (recordType: string): string =>
 
 export const stagingTable = (recordType: string): string => `staging_${tableStem(recordType)}`;
 
-/** The permanent staging table of a record type; `applyColumnChanges` adds its columns. */
+/** The permanent staging table of a record type; `applyColumnChanges` adds its columns. Rejects with `TablesPending`. */
 export async function createStagingTable(control: Knex, schema: string, recordType: string, idType: 'integer' | 'text'): Promise<void> {
-  await control.raw(
-    `create table if not exists ${schema}.${quoteIdentifier(stagingTable(recordType))} (run_id uuid not null, id ${sqlIdType(idType)} not null,
-     content_hash bytea not null, primary key (run_id, id))`,
-  );
+  const columns = `run_id uuid not null, id ${sqlIdType(idType)} not null, content_hash bytea not null, primary key (run_id, id)`;
+  const table = `${schema}.${quoteIdentifier(stagingTable(recordType))}`;
+  await orPending(async () => control.raw(`create table if not exists ${table} (${columns})`));
 }
 
 /**
@@ -52,7 +56,10 @@ export async function createStagingTable(control: Knex, schema: string, recordTy
  */
 export const longReadKey = (schema: string, table: string): string => `${schema}.${table}`;
 
-/** Adds new columns to the tables and stores every change of columns, in one transaction. Rejects when a table stays locked for 5 s. */
+/**
+ * Adds new columns to the tables and stores every change of columns, in one transaction. Rejects when a table stays locked for 5 s, and with
+ * `TablesPending`.
+ */
 export async function applyColumnChanges(
   control: Knex,
   schema: string,
@@ -62,7 +69,7 @@ export async function applyColumnChanges(
   known: number,
 ): Promise<void> {
   if (changes.added.length === 0 && changes.changed.length === 0) return;
-  await control.transaction(async (tx) => {
+  await changeTables(control, async (tx) => {
     await tx.raw("set local lock_timeout = '5s'");
     for (const table of tables) {
       const additions = changes.added.map(({ column, type }) => `add column if not exists ${quoteIdentifier(column)} ${sqlTypeOf(type)}`);
@@ -114,7 +121,8 @@ export async function dropRetiredTables(control: Knex, schema: string, olderThan
 
 /**
  * Creates a table for the rows of one run, under a name never used before, and retires orphans: tables that a worker created and did not
- * store before it died. Only one run at a time works on a record type, so any other table with such a name is an orphan.
+ * store before it died. Only one run at a time works on a record type, so any other table with such a name is an orphan. Rejects with
+ * `TablesPending`.
  */
 export async function createFreshTable(
   control: Knex,
@@ -123,7 +131,7 @@ export async function createFreshTable(
   idType: 'integer' | 'text',
   columns: readonly RecordColumn[],
 ): Promise<string> {
-  return control.transaction(async (tx) => {
+  return changeTables(control, async (tx) => {
     const { rows } = await tx.raw<{ rows: { n: number; active: string | null }[] }>(
       `update ${schema}.record_state set next_table = next_table + 1 where record_type = ? returning next_table - 1 as n, active_table as active`,
       [recordType],

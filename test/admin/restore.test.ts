@@ -4,11 +4,11 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
-import { openDb, openKnex } from '../../src/db/connect.ts';
+import { openDb } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { enqueueMail, layoutMail } from '../../src/mail/index.ts';
 import { findDueSlot } from '../../src/sync/index.ts';
@@ -16,7 +16,7 @@ import { claimRun } from '../../src/sync/runs.store.ts';
 import { clearEndedRuns, workOnRun } from '../../src/sync/worker.ts';
 import { callerOf, publicApp, publishVersion } from '../public/fixture.ts';
 import { apiOf } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { dropDatabase, onAllNodes, type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeSession } from '../setup/organization.ts';
 import { addConfig, datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
 import { type Operator, operatorOf } from './fixture.ts';
@@ -65,15 +65,16 @@ const names = async (ctx: Ctx): Promise<string[]> =>
  */
 async function saveDatabase(): Promise<string> {
   const name = `backup_${randomBytes(6).toString('hex')}`;
-  const admin = openKnex(inject('pg'), null, 1);
-  const letIn = (allowed: boolean) => admin.raw(`alter database ${database.address.database} allow_connections ${allowed}`);
+  const { database: source } = database.address;
+  const letIn = (allowed: boolean) => onAllNodes((admin) => admin.raw(`alter database ${source} allow_connections ${allowed}`));
   try {
     await letIn(false);
-    await admin.raw('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ?', [database.address.database]);
-    await admin.raw(`create database ${name} template ${database.address.database}`);
+    await onAllNodes(async (admin) => {
+      await admin.raw('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ?', [source]);
+      await admin.raw(`create database ${name} template ${source}`);
+    });
   } finally {
     await letIn(true);
-    await admin.destroy();
   }
   return name;
 }
@@ -86,8 +87,7 @@ async function openBackup(name: string): Promise<typeof backup> {
   const close = async () => {
     await operator.close();
     await db.close();
-    const admin = openKnex(inject('pg'), null, 1);
-    await admin.raw(`drop database ${name} with (force)`).finally(() => admin.destroy());
+    await onAllNodes((admin) => dropDatabase(admin, name));
   };
   return { name, ctx, operator, close };
 }

@@ -9,9 +9,11 @@ import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts'
 
 /** Tables of no organization: the service's own counters and state, and people with their sessions, who may belong to several. */
 const shared = [
+  'control_moves',
   'function_release',
   'knex_migrations',
   'knex_migrations_lock',
+  'paused_processes',
   'rate_limits',
   'server_timelines',
   'sessions',
@@ -236,6 +238,8 @@ const definers = [
   'note_server_timeline',
   'note_write',
   'operational_figures',
+  'organizations_being_deleted',
+  'organizations_elsewhere',
   'organizations_of',
   'organizations_with_ended_secret',
   'organizations_with_erp_news',
@@ -248,6 +252,7 @@ const definers = [
   'prune_subscriptions',
   'scheduled_subscriptions',
   'scheduled_sync_configs',
+  'tables_pending',
   'unfinished_publications',
 ];
 

@@ -22,7 +22,7 @@ const texts = [
   'docs/**/*.{md,json}',
   '*.md',
   '.env.example',
-  'docker-compose.yml',
+  'docker-compose*.yml',
   'Dockerfile',
 ];
 

@@ -67,7 +67,7 @@ it('findProcessesWithoutKey lists the processes that lack a key, as long as they
   // After its connection breaks, a process is visible again after the next liveness check.
   const pid = await pidOf('a.example:1');
   const admin = openKnex(database.address, null, 1);
-  await admin.raw('select pg_terminate_backend(?)', [pid ?? 0]);
+  await admin.raw('select pg_terminate_backend(?::int)', [pid ?? 0]);
   await admin.destroy();
   await until(async () => (await pidOf('a.example:1')) !== pid || undefined);
   expect(await until(async () => (await findProcessesWithoutKey(owner, newFingerprint))[0])).toBe('a.example:1');

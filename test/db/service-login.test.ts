@@ -8,7 +8,7 @@ import { openDb, openOperatorPool } from '../../src/db/connect.ts';
 import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { ensureServiceLogin, readLoginPowers } from '../../src/db/service-login.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { closeDatabase, openDatabase } from '../../src/service.ts';
+import { closeDatabase, openDatabase } from '../../src/open-database.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { createScratchFolder } from '../setup/scratch-folder.ts';

@@ -176,7 +176,7 @@ describe('one listening connection', () => {
       const pids = await listening();
       return pids.length === 1 && pids;
     });
-    await asAdmin(database, (admin) => admin.raw('select pg_terminate_backend(?)', [pid ?? 0]));
+    await asAdmin(database, (admin) => admin.raw('select pg_terminate_backend(?::int)', [pid ?? 0]));
     await writeLog(runId, 'unheard');
     expect(messagesOf(await stream.until(isLog))).toEqual(['unheard']);
   });

@@ -24,3 +24,14 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
     return false;
   }
 }
+
+/** Suspends a PostgreSQL server, as when its host freezes. Returns the function that resumes it. */
+export async function freezeServer(postmaster: number): Promise<() => void> {
+  // First, so that it starts no more processes.
+  signal(postmaster, 'SIGSTOP');
+  const children = (await processes()).filter(({ parent }) => parent === postmaster).map(({ pid }) => pid);
+  for (const pid of children) signal(pid, 'SIGSTOP');
+  return () => {
+    for (const pid of [postmaster, ...children]) signal(pid, 'SIGCONT');
+  };
+}

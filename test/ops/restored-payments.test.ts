@@ -51,14 +51,14 @@ it('payments and refunds that the backup lacks are entered again, and money move
     for (const table of ['pay_erp_documents', 'pay_checkouts', 'pay_payment_invoices', 'pay_payments'])
       await client.query(`delete from ${table} where ${table === 'pay_payments' ? 'id' : 'payment_id'} = $1`, [lost.paymentId]);
   });
+  // Stripe lists what changed, but does not show it: the payments remain unknown.
+  world.stripe.fault = ({ path }) => (path.startsWith('/v1/checkout/sessions/') ? 'error-before' : undefined);
   const operator = operatorOf(ctx, address);
   await operator.run('finish-restore');
   await operator.close();
 
   const refused = async () => expect([(await checkOut(lost.invoice)).status, (await refund(kept.paymentId)).status]).toEqual([503, 503]);
   await refused();
-  // Stripe lists what changed, but does not show it: the payments remain unknown.
-  world.stripe.fault = ({ path }) => (path.startsWith('/v1/checkout/sessions/') ? 'error-before' : undefined);
   await world.restart();
   await world.work();
   await refused();

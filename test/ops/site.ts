@@ -102,7 +102,8 @@ export type Company = {
 /** 60 requests a minute each: together enough for two callers that poll every 50 ms for any time. */
 const keysInTurn = 60;
 
-export async function makeCompany(address: DatabaseAddress): Promise<Company> {
+/** `made`: an organization that exists already; by default a new one, whose tables need a database of the present version. */
+export async function makeCompany(address: DatabaseAddress, made?: { readonly id: string; readonly ownerId: string }): Promise<Company> {
   const db = openDb(address, address, { control: 2, data: 2 }, 5_000);
   const ctx: Ctx = {
     db,
@@ -114,7 +115,7 @@ export async function makeCompany(address: DatabaseAddress): Promise<Company> {
     erpLimits: createAccountLimits(),
     settings: testSettings,
   };
-  const { id, ownerId } = await makeOrganization(ctx);
+  const { id, ownerId } = made ?? (await makeOrganization(ctx));
   const newKey = () => makeKey(ctx, id, { permissions: ['write'] });
   const keys = await Promise.all(Array.from({ length: keysInTurn }, newKey));
   let turn = 0;
@@ -172,12 +173,20 @@ export const endOf = (company: Company, url: string, id: string): Promise<ShownR
 export const sync = async (company: Company, url: string, configId: string | undefined, body: object = {}): Promise<ShownRun> =>
   endOf(company, url, await startRun(company, url, configId, body));
 
-/** Publishes a version with both record types. */
-export async function publish(company: Company, url: string): Promise<string> {
+async function beginPublishing(company: Company, url: string): Promise<Reply['body']> {
   const draft = wellDone(
     await company.call(url, 'post', '/api-schema', { name: 'Records', endpoints: endpointsFor(['customer', 'invoice']) }),
   );
   wellDone(await company.call(url, 'post', `/api-schema/${draft.id}/publish`, { revision: draft.revision }));
+  return draft;
+}
+
+/** Returns the id of the draft that is being published. */
+export const startPublishing = async (company: Company, url: string): Promise<string> => (await beginPublishing(company, url)).id;
+
+/** Publishes a version with both record types. */
+export async function publish(company: Company, url: string): Promise<string> {
+  const draft = await beginPublishing(company, url);
   await isPublished(company, url, draft.id);
   return draft.version;
 }

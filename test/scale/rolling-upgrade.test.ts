@@ -2,7 +2,7 @@
 // fails, no answer is wrong, and what must happen once happens once.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
-import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from '../ops/server-process.ts';
+import { type OpsDatabase, opsDatabase, type ServingProcess, startProcess, startServer } from '../ops/server-process.ts';
 import { type Company, connectCompany, type ErpSite, makeCompany, openErpSite, publish, sync } from '../ops/site.ts';
 import { describeIf } from '../setup/describe-if.ts';
 import { type MailServer, startMailServer } from '../setup/smtp.ts';
@@ -32,9 +32,13 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
     inService.push(started);
     return started;
   };
-  /** As a deployment does it: the proxy sends it nothing more, then it gets SIGTERM and ends what it has begun. */
+  /**
+   * As a deployment does it: the proxy sends it nothing more, then it gets SIGTERM and ends what it has begun. What was sent before is answered
+   * first: a request that meets the end of an idle connection is reset, and a proxy would send it again.
+   */
   const end = async (server: ServingProcess): Promise<void> => {
     inService.splice(inService.indexOf(server), 1);
+    await load.passed(1);
     server.child.kill('SIGTERM');
     expect(await server.ended).toBe(0);
   };
@@ -50,6 +54,15 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
       await admin.destroy();
     }
   };
+  /** By the version before, whose tables this one must find. */
+  const makeOrganizationBefore = async (): Promise<{ id: string; ownerId: string }> => {
+    const args = ['admin', 'create-organization', '--name', 'Acme', '--owner-email', 'owner@example.test'];
+    const command = startProcess(database, args, environment, old.root);
+    expect(await command.ended).toBe(0);
+    const [made] = await asAdmin<{ id: string; ownerId: string }>('select organization_id as id, user_id as "ownerId" from memberships');
+    if (made === undefined) throw new Error('no organization was made');
+    return made;
+  };
   const migrations = async (): Promise<number> => (await asAdmin('select from knex_migrations')).length;
 
   beforeAll(async () => {
@@ -58,7 +71,7 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
     environment = { ...site.environment, ...pools, SMTP_URL: mails.url, RATE_LIMIT_PER_MINUTE: '100000' };
     await start(old.root);
     await start(old.root);
-    company = await makeCompany(database.address);
+    company = await makeCompany(database.address, await makeOrganizationBefore());
     const configs = await connectCompany(company, pick(), site);
     for (const id of configs.values()) expect(await sync(company, pick(), id)).toMatchObject({ status: 'succeeded' });
     version = await publish(company, pick());

@@ -3,14 +3,17 @@
 import { spawn } from 'node:child_process';
 
 const script = `read -r _
-for file in "$1"/*/postgres-*/postmaster.pid; do [ -f "$file" ] && kill -INT "$(head -n 1 "$file")"; done
+for file in "$1"/*/postgres-*/postmaster.pid "$1"/data/*/postmaster.pid; do [ -f "$file" ] && kill -INT "$(head -n 1 "$file")"; done
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-  ls "$1"/*/postgres-*/postmaster.pid >/dev/null 2>&1 || break
+  [ -z "$(ls "$1"/*/postgres-*/postmaster.pid "$1"/data/*/postmaster.pid 2>/dev/null)" ] && break
   sleep 0.5
 done
 rm -rf "$1"`;
 
-/** The clusters are in folders inside `folder`. Call the returned function after an ordinary cleanup. Does nothing on Windows. */
+/**
+ * The clusters are in folders inside `folder`, those of Citus in folders inside `<folder>/data`. Call the returned function after an ordinary
+ * cleanup. Does nothing on Windows.
+ */
 export function startCleanupWatcher(folder: string): () => void {
   if (process.platform === 'win32') return () => undefined;
   const watcher = spawn('sh', ['-c', script, 'sh', folder], { cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore'] });

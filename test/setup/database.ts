@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Knex } from 'knex';
 import { inject } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { createAccountLimits } from '../../src/core/account-limits.ts';
@@ -14,6 +15,7 @@ import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
+import { sqlState } from '../../src/db/pg-errors.ts';
 import { type TestServer, templateName } from './global.ts';
 
 const { settings: defaults } = readConfig({});
@@ -83,15 +85,31 @@ export function openTestCtx(service: TestServer, options: TestDatabaseOptions = 
   };
 }
 
+/** Runs `work` on each node of the Citus cluster, or on the one server. */
+export const onAllNodes = (work: (admin: Knex) => Promise<unknown>): Promise<unknown> =>
+  Promise.all(
+    inject('nodes').map(async (node) => {
+      const admin = openKnex(node, null, 1);
+      await work(admin).finally(() => admin.destroy());
+    }),
+  );
+
+/** Tries again when Citus has connected to the database from another node meanwhile (55006). Each attempt may take five seconds. */
+export const dropDatabase = (admin: Knex, name: string, triesLeft = 5): Promise<unknown> =>
+  admin.raw(`drop database if exists ${name} with (force)`).catch((error: unknown) => {
+    if (sqlState(error) === '55006' && triesLeft > 0) return dropDatabase(admin, name, triesLeft - 1);
+    throw error;
+  });
+
 export async function testDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const server = inject('pg');
   const name = `t_${randomBytes(8).toString('hex')}`;
-  const admin = openKnex(server, null, 1);
-  // Half the time of the default strategy, which writes all of it to the log as well.
-  await admin.raw(`create database ${name} template ${templateName} strategy file_copy`);
-  // As `migrate` does: a clone has all that is in the template, but not the privileges on the database itself.
-  await admin.raw(`grant create, connect on database ${name} to portal_owner, portal_service`);
-  await admin.destroy();
+  await onAllNodes(async (admin) => {
+    // Half the time of the default strategy, which writes all of it to the log as well.
+    await admin.raw(`create database ${name} template ${templateName} strategy file_copy`);
+    // As `migrate` does: a clone has all that is in the template, but not the privileges on the database itself.
+    await admin.raw(`grant create, connect on database ${name} to portal_owner, portal_service`);
+  });
   const address = { ...server, database: name };
   const service = { ...address, ...inject('serviceLogin') };
   const ctx = openTestCtx(service, options);
@@ -101,9 +119,7 @@ export async function testDatabase(options: TestDatabaseOptions = {}): Promise<T
     service,
     close: async () => {
       await ctx.db.close();
-      const closing = openKnex(server, null, 1);
-      await closing.raw(`drop database if exists ${name} with (force)`);
-      await closing.destroy();
+      await onAllNodes((admin) => dropDatabase(admin, name));
     },
   };
 }

@@ -14,6 +14,8 @@ export type TestServer = EmbeddedDatabase['connection'];
 declare module 'vitest' {
   export interface ProvidedContext {
     pg: TestServer;
+    /** The servers on which a test's database must be made: that one or, on Citus, all nodes. */
+    nodes: readonly TestServer[];
     /** With which the service connects: a plain member of portal_service. */
     serviceLogin: EmbeddedDatabase['serviceLogin'];
   }
@@ -40,6 +42,7 @@ export default async function setup(project: TestProject) {
     throw error;
   }
   project.provide('pg', server.connection);
+  project.provide('nodes', [server.connection]);
   project.provide('serviceLogin', server.serviceLogin);
   return async () => {
     await server.stop();

@@ -354,8 +354,12 @@ describe('a schema that an older version of this service created', () => {
     await world.sync('incremental');
     const [held] = await proposals(world);
     await world.query(`drop table ${world.schema}.absent_records, ${world.schema}.rolling_reads`);
-    await world.query(`alter table ${world.schema}.deletion_proposals drop column revision, drop constraint deletion_proposals_status_check,
-      add constraint deletion_proposals_status_check check (status in ('open', 'kept', 'superseded', 'approved', 'applied'))`);
+    await world.query(
+      `alter table ${world.schema}.deletion_proposals drop column revision, drop constraint deletion_proposals_status_check`,
+    );
+    await world.query(
+      `alter table ${world.schema}.deletion_proposals add constraint deletion_proposals_status_check check (status in ('open', 'kept', 'superseded', 'approved', 'applied'))`,
+    );
     await world.query(`alter table ${world.schema}.staged_deletions drop column referenced_by`);
     await world.query(`alter table ${world.schema}.record_state drop column compared_at`);
     const path = `/sync-configs/${world.configId}/deletion-proposals/${held?.id}`;

@@ -224,9 +224,9 @@ describe('a warehouse that an older version of this service created', () => {
     const { world, api } = await synced();
     world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
     await world.sync();
-    await admin.raw(`drop table ${world.schema}.drift_outbox, ${world.schema}.staged_unchanged;
-      alter table ${world.schema}.record_state drop column erp_fields;
-      alter table ${world.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`);
+    await admin.raw(`drop table ${world.schema}.drift_outbox, ${world.schema}.staged_unchanged`);
+    await admin.raw(`alter table ${world.schema}.record_state drop column erp_fields`);
+    await admin.raw(`alter table ${world.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`);
     expect((await api('get', `/sync-configs/${world.configId}/rejections`)).body.data).toMatchObject([
       { id: '2', attempts: 1, runId: null },
     ]);

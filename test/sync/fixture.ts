@@ -2,6 +2,7 @@
 // can't produce at a chosen moment. And an organization that syncs from it, driven claim by claim.
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
+import { inject } from 'vitest';
 import {
   type Connector,
   ErpError,
@@ -342,12 +343,13 @@ export async function asAdmin<T>({ address }: TestDatabase, work: (admin: Knex) 
   }
 }
 
+const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like ?`;
+/** The backends at the coordinator of statements that wait on a node. The global pid is 10^10 times the node's id plus the pid. */
+const waitingOnNodes = 'select (waiting_gpid % 10000000000)::int as pid from citus_lock_waits where blocked_statement like ?';
+
 /** The backends of the test's own database that wait for a lock on that table. Other test files share the server. */
 export const waitingFor = async (admin: Knex, table: string): Promise<number[]> => {
-  const { rows } = await admin.raw<{ rows: { pid: number }[] }>(
-    `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like ?`,
-    [`%${table}%`],
-  );
+  const { rows } = await admin.raw<{ rows: { pid: number }[] }>(inject('nodes').length > 1 ? waitingOnNodes : waiting, [`%${table}%`]);
   return rows.map(({ pid }) => pid);
 };
 

@@ -155,7 +155,7 @@ describe('an interrupted incremental run', () => {
     await asAdmin(database, async (admin) => {
       await until(async () => {
         const waiting = await waitingFor(admin, 'record_state');
-        for (const pid of waiting) await admin.raw('select pg_terminate_backend(?)', [pid]);
+        for (const pid of waiting) await admin.raw('select pg_terminate_backend(?::int)', [pid]);
         return waiting.length > 0;
       }, 'the lock');
     });

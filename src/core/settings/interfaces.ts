@@ -80,6 +80,16 @@ export const interfaceSettings = {
   },
   /** How long a cached generation, API key or version state is used before its row is read again. */
   cacheTtlMs: fixed(1_000),
+  /** How long what was looked up for public requests stays trusted while the database that holds it is unreachable. */
+  trustDuringOutageMs: inMs(
+    setting(
+      'TRUST_DURING_OUTAGE_SECONDS',
+      integer(0, 3_600),
+      '0',
+      'Seconds for which the public interface trusts an API key or version that it has looked up, while DATABASE_URL is unreachable. Reads from',
+      'WAREHOUSE_URL then go on, and a key that is revoked meanwhile works for as long: docs/guarantees.md#the-control-database-is-unreachable',
+    ),
+  ),
   /**
    * Size limits of the public interface's caches in this process. 0 switches off `bodies`, `totals` or `anchors`; the others need space.
    */

@@ -59,6 +59,12 @@ export const serviceSettings = {
     "The address for reading and writing synced records, if it isn't DATABASE_URL: another node, or a pooler of the same database:",
     'docs/operations.md#connection-poolers',
   ),
+  WAREHOUSE_FROM_URL: variable(
+    primaryUrl.optional(),
+    '',
+    'While a warehouse moves to another server: the former server, where organizations that are not moved yet are read. The command',
+    'move-to-citus needs a login that owns that database, the service a plain member of portal_service: docs/citus.md',
+  ),
   READ_URL: variable(
     readUrls.optional(),
     '',

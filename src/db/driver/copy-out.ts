@@ -1,7 +1,7 @@
 // Streams the rows of a COPY … TO STDOUT from the connection at the reader's pace. Replaces pg-copy-streams, which allocates two objects
 // per row and leaves all buffers to the garbage collector.
 import type { Readable } from 'node:stream';
-import type { Connection, PoolClient } from 'pg';
+import type { ClientBase, Connection } from 'pg';
 
 export type CopyOut = {
   /**
@@ -86,7 +86,7 @@ function freeBuffer({ buffer, length }: Buffer): void {
  * Runs the COPY statement `text`. The client must not be used for anything else until all rows are read or the connection is destroyed.
  * Rejects with PostgreSQL's error while `pieces` are read.
  */
-export function copyOut(client: PoolClient, text: string): CopyOut {
+export function copyOut(client: Pick<ClientBase, 'query'>, text: string): CopyOut {
   let source: Readable | undefined;
   let restoreListener: (rest: Buffer) => void = () => undefined;
   let failure: unknown;

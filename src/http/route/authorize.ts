@@ -2,6 +2,7 @@
 import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, notFound } from '../../core/errors.ts';
 import { isReadPermission, type Permission, signUpPermission } from '../../core/permissions.ts';
+import { warehouseOf } from '../../db/former-warehouse.ts';
 import type { Route } from './route.ts';
 
 export const missingPermission = (permission: Permission, details: readonly ErrorDetail[] = []): AppError =>
@@ -68,5 +69,5 @@ export function toOrganizationCtx(ctx: CallerCtx, named: unknown): RequestCtx {
   if (principal === undefined || refusal !== undefined) throw refusal ?? new AppError('FORBIDDEN', forbiddenText.noOrganization);
   const organizationId = principal.organization.id;
   if (named !== undefined && named !== organizationId) throw notFound('Organization');
-  return { ...ctx, principal, organizationId };
+  return { ...ctx, principal, organizationId, db: warehouseOf(ctx.db, organizationId) };
 }

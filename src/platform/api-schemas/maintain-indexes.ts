@@ -1,6 +1,7 @@
 // Maintains the indexes of an organization's tables: drops those of versions that failed to publish or were retired more than a day ago,
 // and rebuilds those of a restored version. Runs outside of requests; an interrupted run is completed by the next one.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
+import { isOnFormerServer } from '../../db/former-warehouse.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type Available, bindDocument, indexesOf, readAvailable, validateDocument } from '../../public/index.ts';
 import { discardOtherIndexes, reconcileIndexes } from '../../sync/index.ts';
@@ -24,10 +25,11 @@ async function readNeeded(tx: Tx, organizationId: string, available: Available):
 }
 
 /**
- * Maintains the indexes of one organization, and the columns that its versions show. Throws while a version that is being published has
- * problems.
+ * Maintains the indexes of one organization, and the columns that its versions show, unless its records are being moved. Throws while a
+ * version that is being published has problems.
  */
 export async function maintainIndexes(ctx: TenantCtx, signal: AbortSignal): Promise<void> {
+  if (isOnFormerServer(ctx.db, ctx.organizationId)) return;
   const available = await readAvailable(ctx);
   if (Object.keys(available).length === 0) return;
   // Publishing enters them; an older version of this service did not.

@@ -4,6 +4,7 @@ import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { startLeaseRenewal } from '../../core/lease.ts';
 import { type Recurring, startRecurring } from '../../core/recurring.ts';
+import { isOnFormerServer } from '../../db/former-warehouse.ts';
 import { isTransientError } from '../../db/pg-errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
@@ -23,6 +24,7 @@ import {
   validateDocument,
 } from '../../public/index.ts';
 import { buildWantedIndexes, findIndexesToBuild, saveWantedIndexes } from '../../sync/index.ts';
+import { TablesPending } from '../../warehouse/tables-pending.ts';
 import type { Publication } from './api-schemas.schemas.ts';
 import { apiSchemaView, assertRevision, getApiSchemaRow, getDraft, notReady } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
@@ -81,7 +83,8 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     });
     return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
   });
-  finishInBackground(ctx, id, ctx.principal.user.id);
+  // Otherwise the worker finishes it once the organization has been moved.
+  if (!isOnFormerServer(ctx.db, ctx.organizationId)) finishInBackground(ctx, id, ctx.principal.user.id);
   return started;
 }
 
@@ -193,6 +196,7 @@ async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string
     await publishDraft(ctx, row, publishedBy, proof);
   } catch (error) {
     if (signal.aborted) return;
+    if (error instanceof TablesPending) await reportProgress(running('tables pending', 0, 1));
     // The database is temporarily unavailable: the publication resumes when its lease has expired.
     if (isTransientError(error)) throw error;
     ctx.log.error({ err: error, apiSchemaId: id }, 'a publication failed');

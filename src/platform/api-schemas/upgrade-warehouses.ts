@@ -9,7 +9,7 @@ const retryEveryMs = 60_000;
 const maxStartDelayMs = 15_000;
 
 async function upgradeWarehouses(ctx: Ctx, stopping: AbortSignal): Promise<void> {
-  for (const organizationId of await listOutdatedOrganizations(ctx)) {
+  for (const organizationId of await listOutdatedOrganizations(ctx.db.data)) {
     if (stopping.aborted) return;
     try {
       await updateTenantSchema(ctx, organizationId);

@@ -1,11 +1,12 @@
 // Deletes an organization in three steps: mark it and stop its syncs, drop its synced records, delete its configuration. Every step
 // is idempotent. The order matters: after a crash in between, the owner can still sign in and repeat the request; if the
 // configuration were deleted first, no one could.
-import type { RequestCtx } from '../../core/ctx.ts';
+import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, notFound, unavailable } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
+import { TablesPending } from '../../warehouse/tables-pending.ts';
 import { dropTenantSchema } from '../../warehouse/tenant-schema.ts';
 import * as store from './organizations.store.ts';
 
@@ -52,11 +53,24 @@ async function startDeleting(ctx: RequestCtx, confirm: string | undefined): Prom
 }
 
 /**
- * Throws 404 for an unknown organization, 400 without the matching `confirm` slug, 503 while a sync still writes after all attempts.
- * Safe to repeat after any error.
+ * Deletes the records and the configuration of an organization that is marked as being deleted. Rejects with 503 while a sync still writes,
+ * and with `TablesPending`.
+ */
+export async function finishDeletion(ctx: TenantCtx): Promise<void> {
+  await retryWhileLocked(() => dropTenantSchema(ctx, ctx.organizationId, lockTimeoutMs));
+  await retryWhileLocked(() => inTransaction(ctx, (tx) => store.deleteOrganizationRow(tx, ctx.organizationId)));
+}
+
+const pendingMessage =
+  'The organization is being deleted. One of the servers of the warehouse does not respond: the deletion is completed automatically when it responds again.';
+
+/**
+ * Throws 404 for an unknown organization, 400 without the matching `confirm` slug, 503 while a sync still writes after all attempts, and
+ * while a server of the warehouse doesn't respond. Safe to repeat after any error.
  */
 export async function deleteOrganization(ctx: RequestCtx, confirm: string | undefined): Promise<void> {
   await retryWhileLocked(() => startDeleting(ctx, confirm));
-  await retryWhileLocked(() => dropTenantSchema(ctx, ctx.organizationId, lockTimeoutMs));
-  await retryWhileLocked(() => inTransaction(ctx, (tx) => store.deleteOrganizationRow(tx, ctx.organizationId)));
+  await finishDeletion(ctx).catch((error: unknown) => {
+    throw error instanceof TablesPending ? unavailable(pendingMessage, 60, error) : error;
+  });
 }

@@ -10,6 +10,7 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { inUserTransaction } from '../../identity/sessions.store.ts';
 import { findMemberships } from '../../identity/users.store.ts';
+import { TablesPending } from '../../warehouse/tables-pending.ts';
 import { createTenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { NewOrganization, Organization, OrganizationPatch } from './organizations.schemas.ts';
 import * as store from './organizations.store.ts';
@@ -17,6 +18,10 @@ import * as store from './organizations.store.ts';
 type Owner = { readonly ownerEmail: string; readonly ownerName?: string } | { readonly ownerId: string };
 type ProvisionInput = { readonly name: string; readonly slug?: string } & Owner;
 type ProvisionedOrganization = { readonly id: string; readonly slug: string; readonly name: string; readonly ownerId: string };
+type Provisioned = ProvisionedOrganization & {
+  /** Why the tables could not be created yet: the first sync does it. */
+  readonly pending: TablesPending | null;
+};
 /** Further writes in the transaction that inserts the organization. */
 type InSameTransaction = (tx: Tx, created: ProvisionedOrganization) => Promise<void>;
 
@@ -72,19 +77,31 @@ const slugTaken = () => invalid('That slug is taken', [{ path: 'slug', code: 'ta
 const derivedSlug = (wanted: string, attempt: number): string =>
   attempt === 1 ? wanted : `${wanted}-${attempt < 10 ? attempt : createId().slice(-8)}`;
 
+/** Resolves with the TablesPending of `creating`, or null. Rejects with every other error of it. */
+const findPending = (creating: Promise<void>): Promise<TablesPending | null> =>
+  creating.then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof TablesPending) return error;
+      throw error;
+    },
+  );
+
+export const pendingNote =
+  'Its tables are pending, because one of the servers of the warehouse does not respond: its first sync creates them, and waits until the server responds again.';
+
 /** Derives the slug from the name when none is given. Throws 422 `taken` when a given slug is taken. */
 export async function provisionOrganization(
   ctx: Pick<Ctx, 'db'>,
   given: ProvisionInput,
   andThen: InSameTransaction = () => Promise.resolve(),
-): Promise<ProvisionedOrganization> {
+): Promise<Provisioned> {
   const id = createId();
   const wanted = given.slug ?? toSlug(given.name);
   for (let attempt = 1; ; attempt += 1) {
     try {
       const created = await insertOrganization(ctx, id, derivedSlug(wanted, attempt), given, andThen);
-      await createTenantSchema(ctx, id);
-      return created;
+      return { ...created, pending: await findPending(createTenantSchema(ctx, id)) };
     } catch (error) {
       if (!violatesConstraint(error, 'organization_slug_is_unique') || attempt >= 15) throw error;
       if (given.slug !== undefined) throw slugTaken();
@@ -131,7 +148,12 @@ export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganizati
   );
   const row = await inTransaction({ db: ctx.db, organizationId: created.id }, (tx) => getRow(tx, created.id));
   const choose = credential.kind === 'session' ? 'Choose it with POST /whoami/active-organization, or name' : 'Name';
-  return { ...view(row), active, nextStep: active ? null : `${choose} it in the header x-organization-id of each request.` };
+  if (created.pending !== null) ctx.log.warn({ err: created.pending }, 'the tables of a new organization are pending');
+  const steps = [
+    ...(active ? [] : [`${choose} it in the header x-organization-id of each request.`]),
+    ...(created.pending === null ? [] : [pendingNote]),
+  ];
+  return { ...view(row), active, nextStep: steps.length === 0 ? null : steps.join(' ') };
 }
 
 /** A person sees every organization they belong to; an API key sees its own. */

@@ -132,7 +132,7 @@ export async function approveDeletions(ctx: RequestCtx, configId: string, { prop
       changes: { proposalId, records, ...(records < proposal.count && { ids: ids?.slice(0, 1000) }), runId: run.id },
     });
     if (!(await approveProposal(ctx, record_type, proposal, ids ?? null))) throw proposalClosed('superseded');
-    return runView(run);
+    return runView(ctx, run);
   });
 }
 

@@ -36,7 +36,7 @@ export async function followRun(ctx: RequestCtx, runId: string, channel: EventCh
         seen = id;
       }
       if (lines.length === eventsPerRead) continue;
-      const view = runView(run);
+      const view = runView(ctx, run);
       if (isFinal(run.status)) return await channel.send({ event: 'end', data: view });
       const state = JSON.stringify(view);
       if (state !== shown) await channel.send({ event: 'run', data: view });

@@ -43,5 +43,5 @@ export const acceptFields = (ctx: RequestCtx, configId: string, fields: readonly
     });
     const known = await acceptMissingFields(ctx, record_type, fields);
     if (known !== null) throw notStale(fields, known);
-    return runView(run);
+    return runView(ctx, run);
   });

@@ -61,6 +61,6 @@ export async function retryRejections(ctx: RequestCtx, configId: string, recordI
       target: { type: 'sync-config', id: configId },
       changes: { records, runId: run.id },
     });
-    return runView(run);
+    return runView(ctx, run);
   });
 }

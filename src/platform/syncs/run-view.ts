@@ -1,5 +1,7 @@
+import type { TenantCtx } from '../../core/ctx.ts';
+import { isOnFormerServer } from '../../db/former-warehouse.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import type { RunRow } from '../../sync/index.ts';
+import { isFinal, type RunRow, waitsForMove } from '../../sync/index.ts';
 
 /** The estimate holds only while a worker reads; runs of older versions have none. */
 const progressOf = ({ progress, status }: RunRow) =>
@@ -12,7 +14,7 @@ const progressOf = ({ progress, status }: RunRow) =>
       };
 
 /** A run as API callers see it. */
-export const runView = (row: RunRow) => ({
+export const runView = ({ db, organizationId }: Pick<TenantCtx, 'db' | 'organizationId'>, row: RunRow) => ({
   id: row.id,
   syncConfigId: row.sync_config_id,
   recordType: row.record_type,
@@ -28,6 +30,6 @@ export const runView = (row: RunRow) => ({
   counts: row.counts,
   generation: row.generation,
   requests: row.requests,
-  error: row.error,
+  error: row.error ?? (!isFinal(row.status) && isOnFormerServer(db, organizationId) ? waitsForMove : null),
   retryOf: row.retry_of,
 });

@@ -33,11 +33,11 @@ export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | '
     const config = await getConfigRow(tx, ctx, id);
     const wanted = mode ?? config.mode;
     const open = await findOpenRun(tx, ctx.organizationId, id);
-    if (open !== undefined && (open.mode === 'full' || wanted === 'incremental')) return { ...runView(open), coalesced: true };
+    if (open !== undefined && (open.mode === 'full' || wanted === 'incremental')) return { ...runView(ctx, open), coalesced: true };
     const raised = open === undefined ? undefined : await store.upgradeToFull(tx, ctx.organizationId, open.id);
     if (raised !== undefined) {
       await auditTrigger(tx, ctx, raised);
-      return { ...runView(raised), coalesced: true };
+      return { ...runView(ctx, raised), coalesced: true };
     }
     const inserted = await insertRun(tx, ctx.organizationId, {
       sync_config_id: id,
@@ -48,10 +48,10 @@ export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | '
     if (inserted === undefined) {
       const winner = await findOpenRun(tx, ctx.organizationId, id);
       if (winner === undefined) throw new Error('a run was neither inserted nor found');
-      return { ...runView(winner), coalesced: true };
+      return { ...runView(ctx, winner), coalesced: true };
     }
     await auditTrigger(tx, ctx, inserted);
-    return { ...runView(inserted), coalesced: false };
+    return { ...runView(ctx, inserted), coalesced: false };
   });
 
 /** Throws 404 when `filter.syncConfigId` is unknown. */
@@ -59,11 +59,15 @@ export const listSyncRuns = (ctx: RequestCtx, page: PageQuery, filter: store.Run
   inTransaction(ctx, async (tx) => {
     if (filter.syncConfigId !== undefined) await getConfigRow(tx, ctx, filter.syncConfigId);
     const { rows, total } = await store.listRuns(tx, ctx.organizationId, page, filter);
-    return toPage(rows.map(runView), total, page);
+    return toPage(
+      rows.map((row) => runView(ctx, row)),
+      total,
+      page,
+    );
   });
 
 /** Throws 404 for an unknown run. */
-export const getSyncRun = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => runView(await getRunRow(tx, ctx, id)));
+export const getSyncRun = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => runView(ctx, await getRunRow(tx, ctx, id)));
 
 /** Throws 404 for an unknown run. */
 export const getSyncRunProof = (ctx: RequestCtx, id: string) =>
@@ -94,7 +98,7 @@ export const cancelSyncRun = (ctx: RequestCtx, id: string) =>
           ])
         : invalid('The run has already ended', [{ path: '', code: 'run_ended', message: 'Only an open run can be cancelled' }]);
     await writeAudit(tx, ctx, { action: 'sync-run.cancel', target: { type: 'sync-run', id } });
-    return runView(await getRunRow(tx, ctx, id));
+    return runView(ctx, await getRunRow(tx, ctx, id));
   });
 
 /** Throws 404, 422 `not_retryable` unless the run failed, was partial or cancelled, 422 `run_open` when a run is already queued. */
@@ -116,5 +120,5 @@ export const retrySyncRun = (ctx: RequestCtx, id: string) =>
     if (inserted === undefined)
       throw invalid('A run of this sync is already queued', [{ path: '', code: 'run_open', message: 'See GET /sync-configs/{id}/runs' }]);
     await writeAudit(tx, ctx, { action: 'sync-run.retry', target: { type: 'sync-run', id: inserted.id }, changes: { retryOf: id } });
-    return runView(inserted);
+    return runView(ctx, inserted);
   });

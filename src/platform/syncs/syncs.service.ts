@@ -66,7 +66,7 @@ function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undef
     alertRecipients: row.alert_recipients,
     status: row.paused_reason !== null ? ('paused' as const) : row.enabled ? ('active' as const) : ('disabled' as const),
     pausedReason: row.paused_reason,
-    lastRun: lastRun === undefined ? null : runView(lastRun),
+    lastRun: lastRun === undefined ? null : runView(ctx, lastRun),
     heldDeletions: held.get(row.record_type) ?? null,
     ...gapsView(gaps.get(row.record_type)),
     fullRead: fullReadOf(row.record_type),

@@ -20,7 +20,7 @@ export async function readMetrics(ctx: TenantCtx) {
     return { ...row, credits: await readBalance(tx, ctx.organizationId) };
   });
   return {
-    storage,
+    storage: { ...storage, bytes: storage.bytes ?? 0 },
     activeUsers: Number(counted.active_users),
     activeKeys: Number(counted.active_keys),
     credits: counted.credits,

@@ -6,7 +6,7 @@ import { copyOut } from '../../db/driver/copy-out.ts';
 import type { ListPlan } from '../read/plan.ts';
 import type { BlockedWriters } from './blocked-writers.ts';
 import type { CellColumn, RowWriter } from './copy-rows.ts';
-import { copyStatement } from './export-sql.ts';
+import { copyStatement, exportSettings } from './export-sql.ts';
 import { createSlowReaderCheck } from './slow-reader.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -37,8 +37,8 @@ export async function startCopy(
   { client, table, release }: Snapshot,
   { plan, total, signal, createWriter, yieldToReads }: CopyOptions,
 ): Promise<CopiedRows> {
-  const { text, columns, settings } = copyStatement(table, plan);
-  await client.query(settings.text, [...settings.values]);
+  const { text, columns } = copyStatement(table, plan);
+  await client.query(exportSettings);
   const { pieces: chunks, rowCount } = copyOut(client, text);
   const firstChunk = await chunks.next();
   const { head, write } = createWriter(columns);

@@ -1,6 +1,7 @@
 // Writes an export as one COPY of bare columns; the service converts them into the requested form, because PostgreSQL takes three times as
-// long to write JSON. COPY takes no parameters, so the values of a request are first put into settings of the transaction and read from
-// there with a cast to their type. As everywhere, no text of a request becomes part of a statement.
+// long to write JSON. COPY takes no parameters, so the values of a request are written as hexadecimal digits of their UTF-8 bytes and cast to
+// their type: as everywhere, no text of a request becomes part of a statement. Settings of the transaction would not do: on Citus the rows
+// are read in a session of another node.
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { columnReference, conditionPart, whereSql } from '../read/conditions.ts';
 import type { ListPlan } from '../read/plan.ts';
@@ -14,25 +15,30 @@ export type CopyStatement = {
   readonly text: string;
   /** Contents of the result columns. */
   readonly columns: readonly CellColumn[];
-  /** Must run first, in the same transaction. */
-  readonly settings: SettingsQuery;
 };
 
-type SettingsQuery = { readonly text: string; readonly values: readonly unknown[] };
-
-/** No parallel workers: they would interleave the ranges. */
-const noParallelWorkers = `set_config('max_parallel_workers_per_gather', '0', true)`;
+/**
+ * No parallel workers: they would interleave the ranges. On Citus the setting goes along to the node that has the records; plain PostgreSQL
+ * ignores the setting that says so.
+ */
+const noParallelWorkers = `set local citus.propagate_set_commands to 'local'; set local max_parallel_workers_per_gather to 0`;
 /**
  * A page outside shared buffers costs a copy even when the operating system has it cached. With this setting the planner walks an index
  * that follows the physical order of the table, and sorts when the index would jump around in it.
  */
-const smallCacheSize = `set_config('effective_cache_size', current_setting('shared_buffers'), true)`;
+const smallCacheSize = `select set_config('effective_cache_size', current_setting('shared_buffers'), true)`;
+
+/** Must run before the COPY, in the same transaction. */
+export const exportSettings = `${noParallelWorkers}; ${smallCacheSize}`;
+
+const encoded = (value: unknown): string => `convert_from('\\x${Buffer.from(String(value)).toString('hex')}', 'UTF8')`;
+
+/** SQL for a value, or for the elements of an array, that contains no text of it. */
+const valueSql = (value: unknown, type: string): string =>
+  `${Array.isArray(value) ? `array[${value.map(encoded).join(', ')}]` : encoded(value)}::${type}`;
 
 export function copyStatement({ schema, table }: TableRef, plan: ListPlan): CopyStatement {
-  const values: unknown[] = [];
-  const texts = plan.conditions.map((condition) =>
-    conditionPart(condition).text((value, sqlType) => `current_setting('export.v${values.push(value)}')::${sqlType}`),
-  );
+  const texts = plan.conditions.map((condition) => conditionPart(condition).text(valueSql));
   const { sql, columns } = cellColumns(plan.fields, plan.endpoint.idType);
   const rangeSql = (bounds: readonly string[], order: string): string => {
     const sorted = `from ${schema}.${quoteIdentifier(table)} as t${whereSql([...texts, ...bounds])} order by ${order}`;
@@ -41,12 +47,7 @@ export function copyStatement({ schema, table }: TableRef, plan: ListPlan): Copy
       ? `select ${sql} from (select * ${sorted} offset 0) as t order by ${order}`
       : `select ${sql} ${sorted}`;
   };
-  const settings = values.map((_value, index) => `set_config('export.v${index + 1}', $${index + 1}::text, true)`);
-  return {
-    text: `copy (${rowsSql(plan, rangeSql)}) to stdout (format text, encoding 'UTF8')`,
-    columns,
-    settings: { text: `select ${[...settings, noParallelWorkers, smallCacheSize].join(', ')}`, values },
-  };
+  return { text: `copy (${rowsSql(plan, rangeSql)}) to stdout (format text, encoding 'UTF8')`, columns };
 }
 
 /** In descending order, records with a value and those without are two ranges of one index: see ranges.ts. */
@@ -56,7 +57,10 @@ function rowsSql(plan: ListPlan, rangeSql: (bounds: readonly string[], order: st
   return `(${rangeSql([`${column} is not null`], order)}) union all (${rangeSql([`${column} is null`], order)})`;
 }
 
-export function countStatement({ schema, table }: TableRef, plan: ListPlan): SettingsQuery {
+export function countStatement(
+  { schema, table }: TableRef,
+  plan: ListPlan,
+): { readonly text: string; readonly values: readonly unknown[] } {
   const values: unknown[] = [];
   const where = whereSql(
     plan.conditions.map((condition) => conditionPart(condition).text((value, type) => `$${values.push(value)}::${type}`)),

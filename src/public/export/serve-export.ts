@@ -74,8 +74,8 @@ export async function serveExport(exports: ExportState, read: ReadContext, type:
 
 async function exportWhole(job: ExportJob, source: SnapshotSource): Promise<void> {
   const { read, signal } = job;
-  const { db, settings } = read.tenant;
-  const snapshot = await openSnapshot(db.exports, source, read.endpoint.recordType, settings.exports.maxDurationMs, signal);
+  const { settings } = read.tenant;
+  const snapshot = await openSnapshot(source, read.endpoint.recordType, settings.exports.maxDurationMs, signal);
   try {
     await sendSnapshot(job, snapshot);
   } finally {

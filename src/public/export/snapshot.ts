@@ -66,16 +66,23 @@ async function begin<T>(pool: Pool, isolation: Isolation, { limitMs, signal }: L
   }
 }
 
-/** Keeps the table from being altered or dropped, until the transaction ends. Only a lock on the primary does. */
-const lockTable = (client: PoolClient, { schema, table }: TableRef) =>
-  client.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 2))', [longReadKey(schema, table)]);
-
-async function readState({ client }: Lent, schema: string, recordType: string) {
-  const { rows } = await client.query<StateRow & { backend: number }>(
-    `select ${stateColumns}, pg_backend_pid() as backend from ${schema}.record_state as s where s.record_type = $1`,
-    [recordType],
+/**
+ * Keeps the table from being altered or dropped, until the transaction ends; returns the backend that holds the lock. Only a lock on the
+ * primary does. A statement of its own: on Citus one that reads the table would name a backend of another node.
+ */
+async function lockTable(client: PoolClient, { schema, table }: TableRef): Promise<number> {
+  const { rows } = await client.query<{ backend: number }>(
+    'select pg_backend_pid() as backend from pg_advisory_xact_lock_shared(hashtextextended($1, 2))',
+    [longReadKey(schema, table)],
   );
-  return { state: freshnessOf(rows[0]), backend: rows[0]?.backend ?? 0 };
+  return rows[0]?.backend ?? 0;
+}
+
+async function readState({ client }: Lent, schema: string, recordType: string): Promise<Freshness | undefined> {
+  const { rows } = await client.query<StateRow>(`select ${stateColumns} from ${schema}.record_state as s where s.record_type = $1`, [
+    recordType,
+  ]);
+  return freshnessOf(rows[0]);
 }
 
 /** Where an export reads: on a replica or, once it failed there, on the primary. `endsAtMs`: when its time limit is over. */
@@ -97,14 +104,9 @@ export function mayOpenAgain(source: SnapshotSource, error: unknown): boolean {
  * Opens a snapshot of the record type. `limitMs` is also the statement timeout. Any failure destroys the connection, and so does the
  * signal. Rejects with 503 when nothing is synced, and with the error of PostgreSQL or the reason of the signal.
  */
-export async function openSnapshot(
-  pool: Pool,
-  source: SnapshotSource,
-  recordType: string,
-  limitMs: number,
-  signal: AbortSignal,
-): Promise<Snapshot> {
+export async function openSnapshot(source: SnapshotSource, recordType: string, limitMs: number, signal: AbortSignal): Promise<Snapshot> {
   const { reader } = source;
+  const pool = reader.db.exports;
   const schema = tenantSchema(reader.organizationId);
   const limits = { limitMs, signal };
   source.endsAtMs ??= reader.clock.monotonicMs() + limitMs;
@@ -112,11 +114,10 @@ export async function openSnapshot(
   source.isReplica = onReplica !== undefined;
   if (onReplica !== undefined) return onReplica;
   return begin(pool, 'repeatable read', limits, async (lent) => {
-    const { state: freshness, backend } = await readState(lent, schema, recordType);
+    const freshness = await readState(lent, schema, recordType);
     if (freshness === undefined) throw notSynced();
     const table = { schema, table: freshness.table };
-    await lockTable(lent.client, table);
-    return { ...lent, backend, table, freshness };
+    return { ...lent, backend: await lockTable(lent.client, table), table, freshness };
   });
 }
 
@@ -135,7 +136,7 @@ async function openOnReplica(
     ask: ({ replica }) =>
       begin(replica.exports, 'repeatable read', limits, async (lent) => ({
         answer: lent,
-        state: (await readState(lent, schema, recordType)).state,
+        state: await readState(lent, schema, recordType),
       })),
     discard: ({ destroy }) => destroy(),
     isOver: () => limits.signal.aborted,
@@ -159,11 +160,10 @@ async function openOnReplica(
 /** Locks the table on the primary, without a snapshot, so that nothing there is kept for it. `release` is idempotent. */
 const holdLock = (primary: Pool, table: TableRef, limits: Limits): Promise<Pick<Snapshot, 'backend' | 'release'>> =>
   begin(primary, 'read committed', limits, async ({ client, release, destroy }) => {
-    const { rows } = await client.query<{ backend: number }>('select pg_backend_pid() as backend');
-    await lockTable(client, table);
+    const backend = await lockTable(client, table);
     let isHeld = true;
     return {
-      backend: rows[0]?.backend ?? 0,
+      backend,
       release: () => {
         if (isHeld) client.query('commit').then(release, destroy);
         isHeld = false;

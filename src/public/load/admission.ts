@@ -5,8 +5,9 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ctx } from '../../core/ctx.ts';
 import { type AppError, unavailable } from '../../core/errors.ts';
-import { anyOwner, type Release, Semaphore } from '../../core/semaphore.ts';
+import { anyOwner, type Release, Semaphore, type SemaphoreLimits } from '../../core/semaphore.ts';
 import { createFairQueue, halfOf } from './fair-queue.ts';
+import type { NodeOf } from './placements.ts';
 
 const retryAfterSeconds = 1;
 
@@ -17,20 +18,23 @@ const readsPerProcessor = 2;
  * Queue for reads of lists, records and changes on the data pool. Part of that pool stays free for syncs and management. The embedded
  * server runs on this machine's processors, so its limit follows their number; the size of an external server is unknown.
  */
-export function createReadQueue(ctx: Pick<Ctx, 'db' | 'settings'>): Semaphore {
+export function createReadQueue(ctx: Pick<Ctx, 'db' | 'settings'>, nodeOf: NodeOf): Semaphore {
   const { maxConnections, isEmbedded } = ctx.db;
   const all = maxConnections.data;
   const useful = isEmbedded ? readsPerProcessor * availableParallelism() + 1 : all;
-  return createQueueOf(ctx, Math.max(1, Math.min(useful, all - Math.max(1, Math.floor(all / 4)))));
+  const maxRunning = Math.max(1, Math.min(useful, all - Math.max(1, Math.floor(all / 4))));
+  // Reads from a node that no longer responds keep their connections until they time out. A quarter stays free for other nodes.
+  const maxRunningPerNode = Math.max(1, maxRunning - Math.max(1, Math.floor(maxRunning / 4)));
+  return createQueueOf(ctx, maxRunning, { maxRunning: maxRunningPerNode, of: nodeOf });
 }
 
 /** As `createReadQueue`, for a read replica: nothing else uses its connections. */
 export const createReplicaQueue = (ctx: Pick<Ctx, 'db' | 'settings'>): Semaphore => createQueueOf(ctx, ctx.db.maxConnections.data);
 
-function createQueueOf({ settings }: Pick<Ctx, 'settings'>, maxRunning: number): Semaphore {
+function createQueueOf({ settings }: Pick<Ctx, 'settings'>, maxRunning: number, groups?: SemaphoreLimits['groups']): Semaphore {
   const { maxRequests, maxWaitMs } = settings.publicLoad;
   return createFairQueue(
-    { maxRunning, maxWaiting: maxRequests, maxWaitMs, maxRunningPerOwner: Math.max(1, maxRunning - 1), retryAfterSeconds },
+    { maxRunning, maxWaiting: maxRequests, maxWaitMs, maxRunningPerOwner: Math.max(1, maxRunning - 1), retryAfterSeconds, groups },
     'reads',
   );
 }

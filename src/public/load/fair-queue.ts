@@ -1,7 +1,7 @@
 // The semaphores of the public interface: one owner gets at most half of the queue, and by default half of the permits; refusals are 503
 // with Retry-After.
 import { unavailable } from '../../core/errors.ts';
-import { Semaphore } from '../../core/semaphore.ts';
+import { Semaphore, type SemaphoreLimits } from '../../core/semaphore.ts';
 
 export type FairQueueLimits = {
   readonly maxRunning: number;
@@ -10,6 +10,7 @@ export type FairQueueLimits = {
   /** Running jobs of one owner; half of `maxRunning` by default. */
   readonly maxRunningPerOwner?: number;
   readonly retryAfterSeconds?: number;
+  readonly groups?: SemaphoreLimits['groups'];
 };
 
 const defaultRetryAfterSeconds = 30;
@@ -23,9 +24,9 @@ export const halfOf = (count: number): number => Math.ceil(count / 2);
  */
 export const createFairQueue = (limits: FairQueueLimits, what: string): Semaphore => {
   const { maxRunning, maxWaiting, maxWaitMs, maxRunningPerOwner = halfOf(maxRunning) } = limits;
-  const { retryAfterSeconds = defaultRetryAfterSeconds } = limits;
+  const { retryAfterSeconds = defaultRetryAfterSeconds, groups } = limits;
   return new Semaphore(
-    { maxRunning, maxRunningPerOwner, maxWaiting, maxWaitingPerOwner: halfOf(maxWaiting), maxWaitMs },
+    { maxRunning, maxRunningPerOwner, maxWaiting, maxWaitingPerOwner: halfOf(maxWaiting), maxWaitMs, groups },
     {
       full: unavailable(`Too many ${what} in progress; try again later`, retryAfterSeconds),
       timedOut: unavailable(`Timed out waiting for other ${what} to finish; try again later`, retryAfterSeconds),

@@ -16,12 +16,14 @@ export const isUndefinedObject = (error: unknown): boolean => undefinedObject.te
 /** Whether a column is missing: the table was replaced, or an older version of this service made it. */
 export const isUndefinedColumn = (error: unknown): boolean => sqlState(error) === '42703';
 
+const overflowRoutines = new Set(['float_overflow_error', 'ReportResultError']);
+
 /**
  * Whether a statement failed because its records are too large for one text, see `boundedCount`. Other values out of range come from other
- * routines of PostgreSQL; no column is a float.
+ * routines of PostgreSQL; no column is a float. Citus repeats an error of a node from a routine of its own.
  */
 export const isTooLarge = (error: unknown): boolean =>
-  error instanceof DatabaseError && error.code === numericOutOfRange && error.routine === 'float_overflow_error';
+  error instanceof DatabaseError && error.code === numericOutOfRange && overflowRoutines.has(error.routine ?? '');
 
 /** 503 with Retry-After: the tables of an older version of this service could not be upgraded, usually because they are locked. */
 export const beingUpgraded = (cause: unknown): AppError => unavailable('The data is being upgraded; try again', 10, cause);

@@ -54,7 +54,8 @@ export type ReadInProgress = {
 };
 
 export type Reader = {
-  readonly db: Pick<Db, 'data'>;
+  /** Where the organization's records are. */
+  readonly db: Pick<Db, 'data' | 'exports' | 'replicas' | 'former'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly organizationId: string;

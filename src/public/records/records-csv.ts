@@ -66,7 +66,7 @@ async function startOnce({ sources, ctx, query, signal }: CsvRequest, source: Sn
   }
   const { plan, ...bound } = bindQuery(query, type, wholeResult);
   const { reader } = source;
-  const snapshot = await openSnapshot(ctx.db.exports, source, query.recordType, ctx.settings.exports.maxDurationMs, signal);
+  const snapshot = await openSnapshot(source, query.recordType, ctx.settings.exports.maxDurationMs, signal);
   try {
     const { syncedAt, problems: stale } = freshnessOfQuery(query, snapshot.freshness);
     const problems = [...bound.problems, ...stale];

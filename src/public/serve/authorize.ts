@@ -10,8 +10,9 @@ import { isId } from '../../core/id.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { type FoundApiKey, findApiKey, recordApiKeyUse } from '../../identity/api-key.store.ts';
 import { hasApiKeyFormat } from '../../identity/api-key.ts';
-import { callerFromSession, keyPermissions } from '../../identity/principal.ts';
+import { callerFromSession, keyPermissions, unauthorized } from '../../identity/principal.ts';
 import { type RunLookup, unauthenticated } from '../load/admission.ts';
+import type { OutageTrust } from '../version/outage-trust.ts';
 import { accessError } from '../version/scopes.ts';
 
 /** Finds the valid API key of a request, synchronously on a fresh cache hit. Throws 401, or rejects with it. */
@@ -31,28 +32,36 @@ async function findAndRecordUse(ctx: Pick<Ctx, 'db' | 'log'>, secret: string): P
 export function createAuthenticator(
   ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>,
   runLookup: RunLookup,
+  outageTrust: OutageTrust,
   counter?: HitCounter,
 ): Authenticate {
-  const { cacheBytes, cacheTtlMs } = ctx.settings;
-  const keys = createCache<FoundApiKey | undefined>({ maxBytes: cacheBytes.lookups, ttl: { clock: ctx.clock, ms: cacheTtlMs }, counter });
+  const { lookups: maxBytes } = ctx.settings.cacheBytes;
+  const keys = createCache<FoundApiKey | undefined>({ maxBytes, ttl: { clock: ctx.clock, ms: outageTrust.freshMs }, counter });
   const loadKey = async (secret: string, hashed: string): Promise<FoundApiKey> => {
     // Recently known callers must not queue behind lookups of unknown keys.
     const owner = keys.findAny(hashed)?.organization.id ?? unauthenticated;
-    const key = await keys.load(hashed, () => runLookup(owner, () => findAndRecordUse(ctx, secret)));
-    if (key === undefined) throw unauthorized();
+    const lookup = async (): Promise<FoundApiKey> => {
+      const key = await keys.load(hashed, () => runLookup(owner, () => findAndRecordUse(ctx, secret)));
+      if (key === undefined) throw unauthorized();
+      return key;
+    };
+    const key = await outageTrust.lookUp(lookup, () => keys.findFresh(hashed));
+    outageTrust.assertNotExpired(key);
     return key;
   };
   return (headers) => {
     const secret = bearer.exec(headers.authorization ?? '')?.[1];
     if (secret === undefined || !hasApiKeyFormat(secret)) throw unauthorized();
     const hashed = hash('sha256', secret, 'base64');
-    return keys.findFresh(hashed) ?? loadKey(secret, hashed);
+    const known = keys.findFresh(hashed);
+    if (known === undefined) return loadKey(secret, hashed);
+    outageTrust.assertNotExpired(known);
+    return known;
   };
 }
 
 const readDrafts: Permission = 'api-schema:read';
 const bearer = /^Bearer ([0-9A-Za-z_]{1,100})$/i;
-const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
 
 /** Throws 400 when `x-tenant-id` is missing or malformed, and 403 when it names another organization than the credential's. */
 export function assertTenant(

@@ -76,10 +76,10 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   if (target.kind === 'description')
     return runLookup(organizationId, () => serveDescription(service, exchange, caller.tenant, key, target.version));
   const { tenant } = caller;
-  const { versions, content } = service.engine;
-  const state =
-    versions.findFresh(versionKey(tenant, target.version)) ??
-    (await runLookup(organizationId, () => getPublishedVersion(service.engine, tenant, target.version)));
+  const { versions, content, outageTrust } = service.engine;
+  const findKnown = () => versions.findFresh(versionKey(tenant, target.version));
+  const lookUpVersion = () => runLookup(organizationId, () => getPublishedVersion(service.engine, tenant, target.version));
+  const state = findKnown() ?? (await outageTrust.lookUp(lookUpVersion, findKnown));
   assertPublished(state);
   exchange.onTarget(state.version, '');
   const schema = content.findCompiled(state) ?? (await runLookup(organizationId, () => content.loadCompiled(tenant, state)));

@@ -1,5 +1,6 @@
 // What the requests of one process share, besides the read engine: who is admitted, who calls, and the responses that are kept.
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
+import { isReaderCurrent } from '../../db/former-warehouse.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { type Engine, engineOf } from '../engine.ts';
 import type { ReadContext } from '../http/exchange.ts';
@@ -35,14 +36,15 @@ export function createPublicService(shared: ReadingCtx): PublicService {
     ctx,
     concurrency: createConcurrencyLimit(publicLoad.maxRequests),
     runLookup,
-    authenticate: createAuthenticator(ctx, runLookup, engine.cacheCounters.keys),
+    authenticate: createAuthenticator(ctx, runLookup, engine.outageTrust, engine.cacheCounters.keys),
     bodies: createPageBodyCache(cacheBytes.bodies, engine.cacheCounters.bodies),
     engine,
     loadPlan: createPlanCache(cacheBytes.statements, engine.cacheCounters.queries),
     callerOf: (key) => {
-      const cached = callers.get(key);
-      if (cached !== undefined) return cached;
       const organizationId = key.organization.id;
+      const cached = callers.get(key);
+      // An organization that was moved since is read on another server.
+      if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;
       const caller = { tenant: { ...ctx, organizationId }, scopeKey: scopeKeyOf(key), reader: engine.readerOf(organizationId) };
       callers.set(key, caller);
       return caller;

@@ -2,6 +2,7 @@
 // every ten seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
 import type { Ctx } from '../../core/ctx.ts';
 import { startRecurring } from '../../core/recurring.ts';
+import { isMovingSql } from '../../db/moved-database.ts';
 
 export type ApiCall = {
   readonly apiKeyId: string;
@@ -48,8 +49,11 @@ export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, option
 
   /** Calls during the statement are counted for the next flush. */
   async function flushOnce(): Promise<void> {
+    if (counts.size === 0) return;
+    const { rows } = await ctx.db.control.raw<{ rows: { moving: boolean }[] }>(`select ${isMovingSql}`);
+    // While the service moves to another database, nothing is written; a cancelled move lets the counts be written later.
+    if (rows[0]?.moving === true) return;
     const batch = counts;
-    if (batch.size === 0) return;
     counts = new Map();
     try {
       await ctx.db.control.raw('select add_api_key_usage(?::jsonb)', [JSON.stringify([...batch.values()].map(rowOf))]);

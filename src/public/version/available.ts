@@ -1,5 +1,6 @@
 // Reads which record types and columns a definition can use: everything with data or columns in the warehouse of the organization.
 import type { TenantCtx } from '../../core/ctx.ts';
+import { warehouseOf } from '../../db/former-warehouse.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { readRecordColumns } from '../../warehouse/columns.ts';
 import { isNotSetUp } from '../../warehouse/record-state.ts';
@@ -14,7 +15,7 @@ export async function readAvailable(ctx: Pick<TenantCtx, 'db' | 'organizationId'
   const labels = await readLabels(ctx);
   const available: Record<string, AvailableRecordType> = {};
   for (const row of await readStates(ctx, schema)) {
-    const columns = await readRecordColumns(ctx.db.data, schema, row.record_type);
+    const columns = await readRecordColumns(warehouseOf(ctx.db, ctx.organizationId).data, schema, row.record_type);
     available[row.record_type] = {
       label: labels.get(row.record_type) ?? row.record_type,
       idType: row.id_type,
@@ -25,9 +26,9 @@ export async function readAvailable(ctx: Pick<TenantCtx, 'db' | 'organizationId'
   return available;
 }
 
-async function readStates(ctx: Pick<TenantCtx, 'db'>, schema: string): Promise<StateRow[]> {
+async function readStates(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, schema: string): Promise<StateRow[]> {
   try {
-    const { rows } = await ctx.db.data.query<StateRow>(
+    const { rows } = await warehouseOf(ctx.db, ctx.organizationId).data.query<StateRow>(
       `select record_type, id_type, generation > 0 and active_table is not null as has_data from ${schema}.record_state order by record_type`,
     );
     return rows;
@@ -45,7 +46,7 @@ export async function readAvailableType(
   const schema = tenantSchema(ctx.organizationId);
   const [row] = (await readStates(ctx, schema)).filter(({ record_type: name }) => name === recordType);
   if (row === undefined) return undefined;
-  const columns = await readRecordColumns(ctx.db.data, schema, recordType);
+  const columns = await readRecordColumns(warehouseOf(ctx.db, ctx.organizationId).data, schema, recordType);
   return { label: recordType, idType: row.id_type, columns, hasData: row.has_data };
 }
 

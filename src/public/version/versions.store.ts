@@ -36,7 +36,7 @@ const contentIdSql = "concat_ws('/', s.id, extract(epoch from s.published_at))";
 
 export const isVersionLabel = (text: string): boolean => /^v[1-9]\d{0,5}$/.test(text);
 
-/** Undefined when the organization has no version with that label. */
+/** Undefined when the organization has no version with that label, and when it is being deleted, which may wait for a server. */
 export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<VersionState | undefined> {
   const { rows } = await inTransaction(ctx, (tx) =>
     tx.raw<{ rows: StateRow[] }>(
@@ -46,7 +46,8 @@ export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organization
        where p.organization_id = s.organization_id and p.status = 'published'
          and (length(p.version), p.version) > (length(s.version), s.version) order by length(p.version) desc, p.version desc limit 1
      ) n on s.status = 'deprecated'
-     where s.organization_id = ? and s.version = ?`,
+     where s.organization_id = ? and s.version = ?
+       and not exists (select from organizations o where o.id = s.organization_id and o.deleting_since is not null)`,
       [ctx.organizationId, version],
     ),
   );

@@ -36,7 +36,8 @@ const mayImport: Record<string, Record<string, Access>> = {
     mail: 'door',
     sync: 'door',
     templates: 'door',
-    warehouse: ['tenant-schema.ts'], // creates an organization's schema and measures its size
+    // Creates an organization's schema and measures its size; what waits for a server of the warehouse.
+    warehouse: ['tenant-schema.ts', 'tables-pending.ts'],
     // DNS records that prove control of a hostname; language models for agents; payment providers.
     gateways: ['dns.ts', 'model/model.ts', 'model/create-model.ts', 'payments/provider.ts', 'payments/providers.ts'],
     connectors: ['connector.ts', 'netsuite/connection.ts'], // its error messages, and the hostnames of an account
@@ -46,7 +47,7 @@ const mayImport: Record<string, Record<string, Access>> = {
   // Tools for agents, built on the route values and on the published versions.
   mcp: { core: 'all', http: 'all', platform: 'door', public: 'door' },
   'config.ts': { core: 'all' },
-  // Publications left unfinished by a stopped process are resumed at start-up; ended secrets of API keys are reported; pending domains are
+  // Publications and deletions left unfinished by a stopped process are resumed; ended secrets of API keys are reported; pending domains are
   // checked again; subscriptions are sent, and ended through the links of their mails; the sandbox is a provider in the same process, with its clock.
   'app.ts': {
     core: 'all',
@@ -60,6 +61,7 @@ const mayImport: Record<string, Record<string, Access>> = {
       'api-schemas/maintain-indexes.ts',
       'api-schemas/upgrade-warehouses.ts',
       'domains/recheck.ts',
+      'organizations/finish-deletions.ts',
       'pay/provider/worker.ts',
       'pay/write-back/worker.ts',
       'pay/write-back/alerts.ts',
@@ -83,7 +85,11 @@ const mayImport: Record<string, Record<string, Access>> = {
     public: 'door',
     'app.ts': 'all',
     'config.ts': 'all',
+    'open-database.ts': 'all',
   },
+  'open-database.ts': { db: 'all', 'config.ts': 'all' },
+  // Moves the whole service between two databases.
+  move: { core: 'all', db: 'all', warehouse: ['tenant-schema.ts'] },
   // Operator commands do what no route does: they create an organization and its first key without a caller, re-encrypt what any part has
   // encrypted, and finish what a lost server left unfinished.
   admin: {
@@ -93,13 +99,24 @@ const mayImport: Record<string, Record<string, Access>> = {
     http: ['fields.ts', 'idempotency.store.ts', 'route/validation-messages.ts'],
     identity: ['api-key.ts', 'audit.store.ts', 'sessions.store.ts'],
     mail: 'door',
+    move: 'all',
     platform: 'all',
     sync: 'door',
+    // Whether an earlier version made an organization's tables; whether a node responds.
+    warehouse: ['tenant-schema.ts', 'tables-pending.ts'],
     'config.ts': 'all',
+    'open-database.ts': 'all',
     'service.ts': 'all',
   },
   'run-command.ts': { core: 'all', db: ['unusable-database.ts'], 'config.ts': 'all' },
-  'main.ts': { core: 'all', admin: 'door', 'config.ts': 'all', 'run-command.ts': 'all', 'service.ts': 'all' },
+  'main.ts': {
+    core: 'all',
+    admin: 'door',
+    'config.ts': 'all',
+    'open-database.ts': 'all',
+    'run-command.ts': 'all',
+    'service.ts': 'all',
+  },
 };
 
 /** The rooms of the public interface, and which others each imports. `engine.ts` and `index.ts` put them together. */
@@ -160,7 +177,7 @@ describe('imports', () => {
   it('of the demo are what it needs of the service, and packages', () => {
     // The demo acts as a customer, an ERP and an operator at once.
     const allowed =
-      /^(packages\/|src\/(config|run-command|service)\.ts$|src\/(core|db|identity)\/|src\/platform\/organizations\/organizations\.service\.ts$)/;
+      /^(packages\/|src\/(config|open-database|run-command|service)\.ts$|src\/(core|db|identity)\/|src\/platform\/organizations\/organizations\.service\.ts$)/;
     expect(written(crossings(demo, (file) => file.split('/')[0] ?? '').filter(([, to]) => !allowed.test(to)))).toEqual([]);
   });
 

@@ -128,6 +128,25 @@ describe('DELETE /organizations/{id}', () => {
     expect(status === 401 ? status : (await read()).status).toBe(401);
   });
 
+  it('ends public reads within a second, also while the records can not be deleted yet', async () => {
+    const made = await makeOrganization(ctx);
+    await inTransaction({ db: ctx.db, organizationId: made.id }, async (tx) => {
+      const published = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date(), created_by: made.ownerId };
+      await tx('api_schemas').insert({ id: createId(), organization_id: made.id, version: 'v1', ...published });
+    });
+    const { secret } = await makeKey(ctx, made.id);
+    const read = async () => {
+      const headers = { authorization: `Bearer ${secret}`, 'x-tenant-id': made.id };
+      return (await supertest(app).get('/api/public/openapi/v1').set(headers)).status;
+    };
+    expect(await read()).toBe(200);
+    await admin('organizations').where({ id: made.id }).update({ deleting_since: new Date() });
+    const deadline = performance.now() + 1_000;
+    let status = await read();
+    while (status !== 404 && performance.now() < deadline) status = await read();
+    expect(status === 404 ? status : await read()).toBe(404);
+  });
+
   it('is completed by the same request after a crash at any step', async () => {
     const afterMark = await makeOrganization(ctx);
     await admin('organizations').where({ id: afterMark.id }).update({ deleting_since: new Date() });

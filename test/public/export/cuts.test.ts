@@ -255,7 +255,7 @@ describe('a client', () => {
 describe('a failure', () => {
   it('after the first byte destroys the connection, and the reason is logged', async () => {
     const { socket } = await ask(await serve());
-    for (const { pid } of await stalled(1)) await admin.raw('select pg_terminate_backend(?)', [pid]);
+    for (const { pid } of await stalled(1)) await admin.raw('select pg_terminate_backend(?::int)', [pid]);
     expect(endsCleanly(await rest(socket))).toBe(false);
     const [failure] = await until(async () => {
       const found = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
@@ -362,7 +362,10 @@ describe('while an export stalls', () => {
     expect(endsCleanly(await rest(socket))).toBe(false);
     const another = await ask(await serve());
     await stalled(1);
-    await database.ctx.db.control.raw(`begin; set local lock_timeout = '60s'; alter table ${schema}.${table} drop column f_new; commit`);
+    await database.ctx.db.control.transaction(async (tx) => {
+      await tx.raw("set local lock_timeout = '60s'");
+      await tx.raw(`alter table ${schema}.${table} drop column f_new`);
+    });
     expect(endsCleanly(await rest(another.socket))).toBe(false);
   });
 });

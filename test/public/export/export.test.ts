@@ -349,10 +349,9 @@ function written(writer: RowWriter, given: readonly Uint8Array[]): string {
 describe('a row writer', () => {
   it('writes the same wherever its input is cut', async () => {
     const ids = [1, 4, 9, 100, 103, 108, 117].map((id) => `id=${id}`).join('&');
-    const { text, settings, columns } = copyStatement(place, planList(compiledEndpoint(), parseQuery(ids), { paged: false }));
+    const { text, columns } = copyStatement(place, planList(compiledEndpoint(), parseQuery(ids), { paged: false }));
     const client = await database.ctx.db.exports.connect();
     await client.query('begin');
-    await client.query(settings.text, [...settings.values]);
     const { pieces: given, rowCount } = copyOut(client, text);
     const chunks: Buffer[] = [];
     for await (const chunk of given) chunks.push(Buffer.from(chunk));
@@ -476,8 +475,8 @@ describe('the statement of an export', () => {
         .filter(({ column }) => column.type === 'text')
         .map(({ name }) => [name, [name.endsWith('_null') ? 'true' : evil]] as const),
     );
-    const { text, settings } = copyStatement({ schema: 'wh_x', table: 'invoice_1' }, planList(endpoint, query, { paged: false }));
-    expect(text + settings.text).not.toContain('drop');
-    expect(settings.values.length).toBeGreaterThan(4);
+    const { text } = copyStatement({ schema: 'wh_x', table: 'invoice_1' }, planList(endpoint, query, { paged: false }));
+    expect(text).not.toContain('drop');
+    expect(text.split(Buffer.from('drop table').toString('hex')).length - 1).toBeGreaterThan(4);
   });
 });

@@ -112,9 +112,10 @@ describe('proveVersion', () => {
     const query = (text: string, values: unknown[]) => (text.includes(table) ? hasty : ctx.db).data.query(text, values);
     const data = new Proxy(ctx.db.data, { get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)) });
     // Two hundred records take five milliseconds each in any read: counting all of them takes twice the timeout.
+    const records = `${tenantSchema(ctx.organizationId)}.${table}`;
+    await ctx.db.data.query(`alter table ${records} enable row level security, force row level security`);
     await ctx.db.data.query(
-      `alter table ${tenantSchema(ctx.organizationId)}.${table} enable row level security, force row level security;
-       create policy slow on ${tenantSchema(ctx.organizationId)}.${table} using (case when f_status = 'open' then pg_sleep(0.005) is not null else true end)`,
+      `create policy slow on ${records} using (case when f_status = 'open' then pg_sleep(0.005)::text = '' else true end)`,
     );
     try {
       const { timedOut, pairs } = await prove({}, { ...ctx, db: { ...ctx.db, data } });

@@ -407,8 +407,8 @@ describe('reads during other work', () => {
     const write = async () => {
       const client = await database.ctx.db.data.connect();
       for (let round = 1; writing; round += 1) {
-        await client.query(`begin; delete from ${schema()}.${table}; insert into ${schema()}.${table} (id, generation, content_hash, f_status, f_seq)
-          select i, 1, '\\x00', 'open', (select generation + 1 from ${schema()}.record_state) from generate_series(1, ${1 + (round % 50)}) i;
+        await client.query(`begin; delete from ${schema()}.${table}; insert into ${schema()}.${table} (id, generation, content_hash, changed_at, f_status, f_seq)
+          select i, 1, '\\x00', '2026-03-01', 'open', (select generation + 1 from ${schema()}.record_state) from generate_series(1, ${1 + (round % 50)}) i;
           update ${schema()}.record_state set generation = generation + 1, row_count = ${1 + (round % 50)}; commit`);
       }
       client.release();

@@ -61,11 +61,10 @@ describe('an export', () => {
 
   it('that exceeds its time limit on the replica is not repeated on the primary', async () => {
     const name = `${tenantSchema(tenant.organizationId)}."${table}"`;
-    await database.ctx.db.data.query(
-      `create policy slow on ${name} using (pg_sleep(1) is not null);
-       alter table ${name} enable row level security; alter table ${name} force row level security`,
-    );
-    closing.push(() => database.ctx.db.data.query(`drop policy slow on ${name}; alter table ${name} disable row level security`));
+    const { data } = database.ctx.db;
+    await data.query(`create policy slow on ${name} using (pg_sleep(1)::text = '')`);
+    await data.query(`alter table ${name} enable row level security, force row level security`);
+    closing.push(() => data.query(`alter table ${name} disable row level security`).then(() => data.query(`drop policy slow on ${name}`)));
     const site = await openSite(systemClock, 1_000);
     let onPrimary = 0;
     site.db.exports.on('acquire', () => {

@@ -2,7 +2,7 @@
 // that publishing builds are the ones that the statements use.
 import type { Express } from 'express';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { indexesOf } from '../../../src/public/read/indexes.ts';
 import { planList } from '../../../src/public/read/plan.ts';
 import { plainRanges } from '../../../src/public/read/ranges.ts';
@@ -161,6 +161,9 @@ describe('plans', () => {
     const { endpoint, indexes } = compiledInvoices();
     const schema = tenantSchema(organizationId);
     const client = await database.ctx.db.data.connect();
+    // The coordinator counts its own plan, which names a node and is generic after five; the node plans each statement with its values.
+    const onCitus = inject('nodes').length > 1;
+    const neverGeneric = onCitus ? expect.any(Number) : 0;
     const statementOf = (query: string) => {
       const plan = planList(endpoint, parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
@@ -197,15 +200,17 @@ describe('plans', () => {
         const queries = values.map((status) => `status=${status}&${rest}`);
         expect(await runOften(name, queries)).toBeGreaterThan(0);
         const common = await explain(name, queries[0] ?? '');
-        expect(common).toMatch(/Index Only Scan.*\n.*Index Cond: \(\(f_status = \$\d\)/);
-        for (const query of queries.slice(1)) expect(await explain(name, query)).toBe(common);
+        const value = onCitus ? "'open'::text" : '\\$\\d';
+        expect(common).toMatch(new RegExp(`Index Only Scan.*\\n.*Index Cond: \\(\\(f_status = ${value}\\)`));
+        for (const [index, query] of queries.entries())
+          expect((await explain(name, query)).replaceAll(values[index] ?? '', 'open')).toBe(common);
       }
       // With another sort, a rare value is found by its own index and sorted, a common one by walking the index of the sort.
       const others = values.map((status) => `status=${status}&sort=total`);
-      expect(await runOften('skewed', others)).toBe(0);
+      expect(await runOften('skewed', others)).toEqual(neverGeneric);
       expect(await explain('skewed', others[0] ?? '')).toMatch(/Filter: \(f_status = 'open'/);
       expect(await explain('skewed', others[1] ?? '')).toMatch(/Index Cond: \(f_status = 'rare'/);
-      expect(await runOften('several', ['status=open&status=rare', 'status=open&status=absent'])).toBe(0);
+      expect(await runOften('several', ['status=open&status=rare', 'status=open&status=absent'])).toEqual(neverGeneric);
     } finally {
       await client.query('rollback');
       client.release(true);
@@ -225,10 +230,13 @@ describe('the indexes of a version', () => {
       const plan = planList(endpoint, parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), true);
       const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [...values]);
-      return lines.map((line) => line['QUERY PLAN']).join('\n');
+      // On Citus the names on the nodes end with a number.
+      return lines.map((line) => line['QUERY PLAN'].replaceAll(/_10\d{4}\b/g, '')).join('\n');
     };
     try {
-      await client.query('begin; set local enable_seqscan = off; set local enable_sort = off');
+      await client.query("begin; set local citus.propagate_set_commands = 'local'");
+      await client.query('set local enable_seqscan = off');
+      await client.query('set local enable_sort = off');
       for (const [index, { method, expression }] of (indexesOf(document, bindings).get('invoice') ?? []).entries()) {
         await client.query(`create index i_${index} on ${schema}.${table} using ${method} (${expression})`);
       }

@@ -1,18 +1,22 @@
 // One company through publishes, reads and failovers that a seed chooses, with and without loss. Two processes serve it: one asks the
 // database at each request, one trusts what it knows for a second as in production. Rejects with the first wrong answer.
-import type { Express } from 'express';
-import type { Ctx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
-import { createReadEngine } from '../../../src/public/index.ts';
-import { claimRun } from '../../../src/sync/runs.store.ts';
-import { type Random, randomOf } from '../../chaos/random.ts';
-import { publicApp, publishVersion } from '../../public/fixture.ts';
-import { makeKey } from '../../setup/organization.ts';
+import { randomOf } from '../../chaos/random.ts';
+import { publishVersion } from '../../public/fixture.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
-import { createOracle, type Oracle } from './answer-oracle.ts';
-import { type ChangeClients, createChangeClients } from './change-clients.ts';
 import type { PairDatabase } from './pair-database.ts';
+import {
+  addresses,
+  assertPublished,
+  bothFields,
+  edit,
+  endpointOf,
+  finishRun,
+  list,
+  openCompany,
+  readSome,
+  type SeededCompany,
+} from './seeded-company.ts';
 
 export type SeedReport = {
   readonly failovers: number;
@@ -25,17 +29,8 @@ export type SeedReport = {
   readonly backAfterMs: number;
 };
 
-type Play = {
-  readonly random: Random;
+type Play = SeededCompany & {
   readonly database: PairDatabase;
-  readonly ctx: Ctx;
-  readonly world: SyncWorld;
-  readonly oracle: Oracle;
-  readonly clients: ChangeClients;
-  /** Asks the database at each request. */
-  readonly exact: Express;
-  /** Trusts what it knows for a second. */
-  readonly trusting: Express;
   /** What is committed now is lost by the next failover. */
   isLosing: boolean;
   readonly drafts: Record<'v2' | 'v3', string>;
@@ -43,39 +38,7 @@ type Play = {
 };
 
 const steps = 24;
-const filters = [{ field: 'name', operators: ['eq', 'contains'] }];
-const endpointOf = (fields: readonly { name: string; source: string }[]) => ({
-  name: 'things',
-  recordType: 'thing',
-  fields,
-  ...(fields.some(({ name }) => name === 'name') && { filters, sorts: ['name'] }),
-});
-const bothFields = [
-  { name: 'name', source: 'name' },
-  { name: 'total', source: 'total' },
-];
-const list = '/v1/things?pageSize=100';
-const addresses = [
-  list,
-  '/v1/things?pageSize=5&page=2',
-  '/v1/things?name_contains=beech&pageSize=2',
-  '/v1/things?sort=name&order=desc&pageSize=4&page=3',
-  '/v1/things/3',
-  '/v1/things/7',
-  '/v1/things#csv',
-  '/v1/things?name_contains=alder#lines',
-  '/v2/things?pageSize=100',
-  '/v3/things?pageSize=100',
-  '/openapi/v2',
-];
-
-async function readList(oracle: Oracle, app: Express): Promise<Map<string, unknown>> {
-  const { status, text } = await oracle.read(app, list);
-  if (status !== 200) throw new Error(`the list answered ${status} ${text}`);
-  return new Map((JSON.parse(text).data as { id: string }[]).map((record) => [record.id, record]));
-}
-
-const freshApp = (ctx: Ctx): Express => publicApp(ctx, undefined, createReadEngine(ctx));
+const allAddresses = [...addresses, '/v2/things?pageSize=100', '/v3/things?pageSize=100', '/openapi/v2'];
 
 /** From now on nothing that was acknowledged is lost. */
 async function startKeeping({ servers }: PairDatabase): Promise<void> {
@@ -90,26 +53,9 @@ async function startLosing({ servers, startLosing: cutOff }: PairDatabase): Prom
 
 async function openPlay(database: PairDatabase, seed: number): Promise<Play> {
   await startKeeping(database);
-  const { sync } = database.ctx.settings;
-  const settings = { ...database.ctx.settings, cacheTtlMs: 0, sync: { ...sync, pageSize: 10, leaseMs: 1_500, renewMs: 100 } };
-  const ctx: Ctx = { ...database.ctx, settings };
-  const world = await syncWorld(ctx, memoryErp(datedFields));
-  world.erp.deleted = new Map();
-  for (let id = 1; id <= 20; id += 1) world.erp.put(id);
-  await world.sync();
-  await publishVersion(ctx, world.organizationId, { endpoints: [endpointOf(bothFields)] });
-  const { secret } = await makeKey(ctx, world.organizationId);
-  const oracle = createOracle({ secret, organizationId: world.organizationId });
-  const random = randomOf(seed);
   return {
-    random,
+    ...(await openCompany(database.ctx, randomOf(seed))),
     database,
-    ctx,
-    world,
-    oracle,
-    clients: createChangeClients(oracle, (app) => readList(oracle, app)),
-    exact: freshApp(ctx),
-    trusting: freshApp({ ...ctx, settings: { ...settings, cacheTtlMs: 1_000 } }),
     isLosing: false,
     drafts: { v2: createId(), v3: createId() },
     counts: { failovers: 0, lostPublishes: 0, backAfterMs: 0 },
@@ -117,40 +63,6 @@ async function openPlay(database: PairDatabase, seed: number): Promise<Play> {
 }
 
 const generationOf = async ({ world }: Play): Promise<bigint> => BigInt((await world.state())?.generation ?? 0);
-
-function edit({ random, world: { erp } }: Play): void {
-  for (let left = random.between(1, 4); left > 0; left -= 1) {
-    const id = random.between(1, 30);
-    if (random.chance(0.3) && erp.records.has(String(id)) && erp.records.size > 5) erp.drop(id);
-    else
-      erp.put(id, {
-        name: `${random.pick(['alder', 'beech', 'alder beech', 'cedar'])} ${random.between(1, 99)}`,
-        total: `${random.between(1, 9)}.25`,
-      });
-  }
-}
-
-/** Works until the run has ended; false when it was lost. The next claim takes over what a broken connection interrupted. */
-async function finishRun({ ctx, world }: Play, id: string): Promise<boolean> {
-  const ended = await until(async () => {
-    const lease = await claimRun(ctx, 'test', ctx.settings.sync.leaseMs).catch(() => undefined);
-    if (lease !== undefined) await world.work(lease, noSignal, ctx);
-    const found = await world.row(id).catch((error: Error) => (error.message === 'the run is gone' ? 'gone' : undefined));
-    if (found === undefined || found === 'gone') return found;
-    return ['succeeded', 'failed'].includes(found.status) ? found.status : undefined;
-  });
-  if (ended === 'failed') throw new Error(`a run failed: ${JSON.stringify((await world.row(id)).error)}`);
-  return ended === 'succeeded';
-}
-
-/** What readers see is what the ERP has. */
-async function assertPublished(play: Play): Promise<void> {
-  const { world, oracle, exact } = play;
-  const own = [...(await readList(oracle, exact)).values()] as { id: string; name: string; total: number }[];
-  const shown = own.map(({ id, name, total }) => `${id} ${name} ${total}`).sort();
-  const wanted = [...world.erp.records.values()].map(({ id, values }) => `${id} ${values['name']} ${Number(values['total'])}`).sort();
-  if (JSON.stringify(shown) !== JSON.stringify(wanted)) throw new Error(`readers see ${shown}\ninstead of ${wanted}`);
-}
 
 async function publish(play: Play): Promise<void> {
   edit(play);
@@ -182,7 +94,7 @@ async function failOver(play: Play): Promise<void> {
   const before = await generationOf(play);
   let isOver = false;
   const reading = (async () => {
-    while (!isOver) for (const app of [exact, trusting]) await oracle.read(app, play.random.pick(addresses));
+    while (!isOver) for (const app of [exact, trusting]) await oracle.read(app, play.random.pick(allAddresses));
   })();
   // Awaited below; until then its failure isn't handled.
   reading.catch(() => undefined);
@@ -213,13 +125,6 @@ async function publishDraft({ ctx, world, random, drafts, oracle, exact }: Play)
   await oracle.read(exact, `/${version}/things?pageSize=100`);
 }
 
-const readSome = async ({ oracle, exact, trusting, ctx, random }: Play): Promise<void> => {
-  for (const address of random.sample(addresses, 4)) {
-    await oracle.read(trusting, address);
-    await oracle.readAgain(exact, freshApp(ctx), address, random.pick);
-  }
-};
-
 /** Publishes what will be lost, and lets clients see it. */
 async function publishForLoss(play: Play): Promise<void> {
   const { clients, exact, random } = play;
@@ -230,13 +135,13 @@ async function publishForLoss(play: Play): Promise<void> {
   await clients.start(exact, 50, 1);
   await clients.start(exact, random.between(3, 8), 1);
   await clients.resume(exact, random.between(3, 12), random.pick);
-  await readSome(play);
+  await readSome(play, allAddresses);
 }
 
 const actions: readonly [weight: number, act: (play: Play) => Promise<void>][] = [
   [6, publish],
   [2, publishThroughFailover],
-  [6, readSome],
+  [6, (play) => readSome(play, allAddresses)],
   [4, ({ clients, exact, random }) => clients.start(exact, random.between(3, 12), random.between(1, 4))],
   [5, ({ clients, exact, random }) => clients.resume(exact, random.between(3, 12), random.pick)],
   [2, publishDraft],
@@ -252,7 +157,7 @@ export async function playFailovers(database: PairDatabase, seed: number): Promi
   for (let step = 0; step < steps; step += 1) await random.pick(weighted)(play);
   await failOver(play);
   await publish(play);
-  await readSome(play);
+  await readSome(play, allAddresses);
   for (let left = 5; left > 0; left -= 1) await clients.resume(exact, random.between(3, 12), random.pick);
   const { tags, notModified } = oracle;
   const { followed, expired } = clients;

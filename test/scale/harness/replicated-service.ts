@@ -4,7 +4,9 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { readConfig } from '../../../src/config.ts';
 import { createLog } from '../../../src/core/log.ts';
-import { openDatabase, type Service, startService } from '../../../src/service.ts';
+import { openDatabase } from '../../../src/open-database.ts';
+import { enterVersions } from '../../../src/platform/api-schemas/shown-columns.ts';
+import { type Service, startService } from '../../../src/service.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { startCleanupWatcher } from '../../setup/cleanup-watcher.ts';
 import { databaseUrl } from '../../setup/database-url.ts';
@@ -134,6 +136,8 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
   };
   await publish();
   await publishVersion(service.ctx, world.organizationId, { endpoints: [endpoint] });
+  // As publishing does. The service's maintenance may have entered before that no version shows anything.
+  await enterVersions({ ...service.ctx, organizationId: world.organizationId });
   const permissions = ['write'];
   const { secret } = await makeKey(service.ctx, world.organizationId, { permissions });
   return {

@@ -64,7 +64,7 @@ const clusterOptions = [
   '--no-sync',
 ];
 
-type Place = { readonly programs: Programs; readonly folder: string; readonly name: string };
+export type Place = { readonly programs: Programs; readonly folder: string; readonly name: string };
 
 function isAlive(pid: number): boolean {
   try {
@@ -74,11 +74,18 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The server in `<folder>/<name>/postgres-<major>`, which is where the cleanup watcher of the tests looks. */
-async function describeServer({ programs, folder, name }: Place, password: string): Promise<Server> {
-  const dataFolder = path.join(folder, name, `postgres-${programs.major}`);
-  const logFile = path.join(folder, name, 'log');
-  const connection = { host: '127.0.0.1', port: await findStablePort(), user: 'postgres', database: 'postgres', password };
+/** A server that runs already. */
+type Running = Pick<Server, 'dataFolder' | 'logFile'> & { readonly port: number };
+
+/**
+ * The server in `<folder>/<name>/postgres-<major>`, which is where the cleanup watcher of the tests looks, or the one that is `running`
+ * elsewhere.
+ */
+export async function describeServer({ programs, folder, name }: Place, password: string, running?: Running): Promise<Server> {
+  const dataFolder = running?.dataFolder ?? path.join(folder, name, `postgres-${programs.major}`);
+  const logFile = running?.logFile ?? path.join(folder, name, 'log');
+  const port = running?.port ?? (await findStablePort());
+  const connection = { host: '127.0.0.1', port, user: 'postgres', database: 'postgres', password };
   const pid = async () => Number.parseInt(await readFile(path.join(dataFolder, 'postmaster.pid'), 'utf8').catch(() => ''), 10);
   const query: Server['query'] = async <Row extends object>(sql: string, values: readonly unknown[] = [], database = 'postgres') => {
     const client = new Client({ ...connection, database, connectionTimeoutMillis: 10_000 });
@@ -109,7 +116,7 @@ async function describeServer({ programs, folder, name }: Place, password: strin
     });
     hasStarted = true;
   };
-  let hasStarted = false;
+  let hasStarted = running !== undefined;
   return {
     name,
     connection,
