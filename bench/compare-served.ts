@@ -5,6 +5,7 @@ import type { ReadableStream } from 'node:stream/web';
 import type { NetsuiteAccount } from 'netsuite-simulator';
 import {
   documentLines,
+  documentName,
   expectedValue,
   type Names,
   normalize,
@@ -17,6 +18,7 @@ import {
   type TrueFields,
   type TrueRecord,
   transactionTypes,
+  unreadDocument,
 } from './erp-truth.ts';
 import { repeatRequest } from './repeat-request.ts';
 
@@ -130,6 +132,15 @@ function compareRecord(compare: Compare, record: TrueRecord, type: string | unde
     );
 }
 
+/** Labels that name a transaction, now that the names of all are known by id: left out where they are right. */
+const resolveDocuments = (found: readonly Difference[], documents: ReadonlyMap<string, string>): Difference[] =>
+  found.flatMap((difference) => {
+    const { erp, served } = difference;
+    if (typeof erp !== 'string' || !erp.startsWith(unreadDocument)) return [difference];
+    const name = documents.get(erp.slice(unreadDocument.length)) ?? null;
+    return name === served ? [] : [{ ...difference, erp: name }];
+  });
+
 const isTransaction = ({ recordType }: Resource): boolean => [...transactionTypes.values()].some((type) => type.recordType === recordType);
 
 /** Compares the resources whose records are in one table, which is read once. */
@@ -142,13 +153,16 @@ async function compareTable(
 ): Promise<Comparison[]> {
   const compared = new Map<string, Compare>();
   for (const resource of resources) {
-    const lines = resource.fields.find(({ type }) => type === 'lines')?.lineFields;
+    // The lines of a payment are what it was applied to, of which the control interface has no records.
+    const lines = resource.recordType === 'customerPayment' ? undefined : resource.fields.find(({ type }) => type === 'lines')?.lineFields;
     const [header, line] = [sourcesOf(resource.fields), lines === undefined ? null : sourcesOf(lines)];
     const served = await readServed(access, resource);
     compared.set(resource.recordType, { resource, names, header, line, served, found: [], records: 0, lines: 0 });
   }
+  const documents = new Map<string, string>();
   for await (const page of readTruth(account, table)) {
     for (const record of page) {
+      if (table === 'transaction') documents.set(record.id, documentName(record));
       const type = table === 'transaction' ? record.fields['type'] : undefined;
       const compare = compared.get(type === undefined ? table : (transactionTypes.get(type)?.recordType ?? ''));
       if (compare !== undefined) compareRecord(compare, record, type);
@@ -156,7 +170,7 @@ async function compareTable(
   }
   return [...compared.values()].map(({ resource: { recordType }, served, found, records, lines }) => {
     const absent = [...served.keys()].map((id) => ({ recordType, id, field: 'record', served: 'present', erp: 'absent' }));
-    return { recordType, records, lines, differences: [...found, ...absent] };
+    return { recordType, records, lines, differences: [...resolveDocuments(found, documents), ...absent] };
   });
 }
 

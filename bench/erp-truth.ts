@@ -14,50 +14,141 @@ export const transactionTypes: ReadonlyMap<string, { readonly recordType: string
   ['CustInvc', { recordType: 'invoice', label: 'Invoice' }],
   ['CustCred', { recordType: 'creditMemo', label: 'Credit Memo' }],
   ['SalesOrd', { recordType: 'salesOrder', label: 'Sales Order' }],
+  ['CustPymt', { recordType: 'customerPayment', label: 'Payment' }],
 ]);
 const statuses: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   CustInvc: { A: 'Open', B: 'Paid In Full' },
   CustCred: { A: 'Open', B: 'Fully Applied' },
-  SalesOrd: { B: 'Pending Fulfillment', G: 'Billed' },
+  SalesOrd: { B: 'Pending Fulfillment', F: 'Pending Billing', G: 'Billed' },
+  CustPymt: { B: 'Not Deposited', C: 'Deposited' },
 };
-const itemTypes: Readonly<Record<string, string>> = { InvtPart: 'Inventory Item' };
+const approvals: Readonly<Record<string, string>> = { 1: 'Pending Approval', 2: 'Approved' };
+const itemTypes: Readonly<Record<string, string>> = {
+  InvtPart: 'Inventory Item',
+  NonInvtPart: 'Non-inventory Item',
+  ShipItem: 'Shipping Cost Item',
+  TaxItem: 'Tax Item',
+};
 
+type Page = { readonly records: readonly TrueRecord[]; readonly next: string | null };
 /** Small pages: while one is parsed, this process serves no request. */
 const recordsPerPage = 200;
 
+async function getControl<T>({ control }: NetsuiteAccount, path: string): Promise<T> {
+  if (control === undefined) throw new Error('The account has no control interface');
+  const response = await repeatRequest(() => fetch(`${control.url}${path}`, { headers: { authorization: `Bearer ${control.token}` } }));
+  if (!response.ok) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
 /** All records of a table by pages, whatever is hidden from the role. Rejects with an Error unless the account answers. */
 export async function* readTruth(account: NetsuiteAccount, table: string): AsyncGenerator<readonly TrueRecord[]> {
-  if (account.control === undefined) throw new Error('The account has no control interface');
-  const { url, token } = account.control;
   for (let after: string | null = ''; after !== null; ) {
     const path: string = `/records/${table}?limit=${recordsPerPage}${after === '' ? '' : `&after=${after}`}`;
-    const response = await repeatRequest(() => fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } }));
-    if (!response.ok) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
-    const page = (await response.json()) as { records: readonly TrueRecord[]; next: string | null };
+    const page: Page = await getControl(account, path);
     yield page.records;
     after = page.next;
   }
 }
 
-/** The names that labels show, by id. */
-export type Names = Readonly<Record<'customer' | 'item' | 'currency', ReadonlyMap<string, string>>>;
+/** The column with the name of a record that labels show, by table; only accounts with a profile have most of them. */
+const namedBy: Readonly<Record<string, string>> = {
+  customer: 'entityid',
+  vendor: 'entityid',
+  employee: 'entityid',
+  item: 'itemid',
+  currency: 'name',
+  subsidiary: 'name',
+  account: 'accountsearchdisplayname',
+  accountingperiod: 'periodname',
+  department: 'fullname',
+  classification: 'fullname',
+  location: 'fullname',
+  term: 'name',
+  pricelevel: 'name',
+  customeraddressbookentityaddress: 'addr1',
+  customercategory: 'name',
+  vendorcategory: 'name',
+};
+const accounts = ['account'];
+const addresses = ['customeraddressbookentityaddress'];
+/** The tables that have the records that a field refers to. */
+const targets: Readonly<Record<string, readonly string[]>> = {
+  entity: ['customer', 'vendor', 'employee'],
+  item: ['item'],
+  currency: ['currency'],
+  subsidiary: ['subsidiary'],
+  postingperiod: ['accountingperiod'],
+  department: ['department'],
+  class: ['classification'],
+  location: ['location'],
+  terms: ['term'],
+  pricelevel: ['pricelevel'],
+  price: ['pricelevel'],
+  employee: ['employee'],
+  salesrep: ['employee'],
+  supervisor: ['employee'],
+  company: ['customer'],
+  billingaddress: addresses,
+  shippingaddress: addresses,
+  receivablesaccount: accounts,
+  incomeaccount: accounts,
+  expenseaccount: accounts,
+  assetaccount: accounts,
+};
 
+/** A custom field of the control interface: one that has labels names its entries or the table that it refers to. */
+type CustomField = {
+  readonly name: string;
+  readonly type: string;
+  readonly values?: readonly { readonly id: string; readonly name: string }[];
+  readonly target?: string;
+};
+/** The names that labels show, by id: of the records of a table, and of the entries of a custom field. */
+export type Names = {
+  readonly tables: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  readonly entries: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  /** The table that a custom field refers to. */
+  readonly targets: ReadonlyMap<string, string>;
+};
+
+/** Rejects as `readTruth` does. */
 export async function readNames(account: NetsuiteAccount): Promise<Names> {
-  const read = async (table: string, column: string): Promise<Map<string, string>> => {
-    const names = new Map<string, string>();
-    for await (const page of readTruth(account, table)) for (const { id, fields } of page) names.set(id, fields[column] ?? '');
-    return names;
-  };
-  return { customer: await read('customer', 'entityid'), item: await read('item', 'itemid'), currency: await read('currency', 'name') };
+  const { fields } = await getControl<{ fields: readonly CustomField[] }>(account, '/state');
+  const known = await getControl<{ tables: readonly { name: string }[] }>(account, '/tables');
+  const referred = fields.flatMap(({ name, target }): [string, string][] => (target === undefined ? [] : [[name, target]]));
+  const tables = new Map<string, Map<string, string>>();
+  for (const table of new Set([...Object.keys(namedBy), ...referred.map(([, target]) => target)])) {
+    if (!known.tables.some(({ name }) => name === table)) continue;
+    const found = new Map<string, string>();
+    for await (const page of readTruth(account, table))
+      for (const { id, fields: row } of page) found.set(id, row[namedBy[table] ?? 'name'] ?? '');
+    tables.set(table, found);
+  }
+  const lists = fields.filter(({ type }) => type === 'list');
+  const entries = lists.map(({ name, values = [] }) => [name, new Map(values.map((value) => [value.id, value.name]))] as const);
+  return { tables, entries: new Map(entries), targets: new Map(referred) };
 }
 
-function labelOf(names: Names, type: string | undefined, field: string, value: string): string | undefined {
-  if (field === 'entity') return names.customer.get(value);
-  if (field === 'item') return names.item.get(value);
-  if (field === 'currency') return names.currency.get(value);
+const nameOf = (names: Names, tables: readonly string[], id: string): string | undefined =>
+  tables.map((table) => names.tables.get(table)?.get(id)).find((name) => name !== undefined);
+
+function labelOf(names: Names, type: string | undefined, field: string, value: string, row: TrueFields): string | undefined {
   if (field === 'itemtype') return itemTypes[value] ?? value;
   if (field === 'status' && type !== undefined) return `${transactionTypes.get(type)?.label} : ${statuses[type]?.[value]}`;
-  return value; // what BUILTIN.DF returns for a column without labels
+  if (field === 'createdfrom') return `${unreadDocument}${value}`;
+  if (field === 'approvalstatus') return approvals[value];
+  if (field === 'parent') return nameOf(names, ['itemid' in row ? 'item' : 'customer'], value);
+  if (field === 'category') return nameOf(names, ['searchstage' in row ? 'customercategory' : 'vendorcategory'], value);
+  if (field === 'subsidiary' && 'itemid' in row)
+    return value
+      .split(', ')
+      .map((id) => nameOf(names, ['subsidiary'], id))
+      .join(', ');
+  const entries = names.entries.get(field);
+  if (entries !== undefined) return entries.get(value);
+  const tables = targets[field] ?? names.targets.get(field);
+  return tables === undefined ? value : nameOf(names, [tables].flat(), value); // what BUILTIN.DF returns for a column without labels
 }
 
 /** A value as JSON serves it, numbers as text. */
@@ -114,8 +205,15 @@ export function expectedValue(
   if (field === 'displayStatus') return statuses[transactionType ?? '']?.[row['status'] ?? ''] ?? null;
   const raw = row[field];
   if (!isLabel) return servedValueOf(raw, type);
-  return raw === undefined ? null : (labelOf(names, transactionType, field, raw) ?? null);
+  return raw === undefined ? null : (labelOf(names, transactionType, field, raw, row) ?? null);
 }
+
+/** What is expected of a label that names a transaction: this and its id, until all transactions were read. */
+export const unreadDocument = 'transaction ';
+
+/** The label of a reference to a transaction. */
+export const documentName = ({ fields }: TrueRecord): string =>
+  `${transactionTypes.get(fields['type'] ?? '')?.label ?? fields['type']} #${fields['tranid']}`;
 
 /** The lines that a document shows, in their order. */
 export const documentLines = ({ lines = [] }: TrueRecord): TrueFields[] =>

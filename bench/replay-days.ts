@@ -1,9 +1,9 @@
 // Replays the days of a data folder one by one, with an incremental run of every sync after each day, and compares every served field of
 // every record, lines included, with the account's own records: every few days and at the end. Finally a full run of every sync must find
-// nothing to change. Usage: npm run bench:replay -- <data folder> [days | all, default 30] [--check-every <days>, default 7]
+// nothing to change. ERP_PROFILE=single or oneworld replays them in an account of that profile, with the record types that it has. Usage: npm run bench:replay -- <data folder> [days | all, default 30] [--check-every <days>, default 7]
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
+import { type NetsuiteAccount, parseProfile, startNetsuiteAccount } from 'netsuite-simulator';
 import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/open-database.ts';
 import { startService } from '../src/service.ts';
@@ -94,7 +94,11 @@ async function checkFullRuns(company: ReplayCompany): Promise<boolean> {
   return unchanged;
 }
 
-/** The record types that the folder has, and the day from which on its changes are held back. */
+const profile = parseProfile(process.env['ERP_PROFILE'] || undefined);
+/** What every profile has in addition to the folder's records. */
+const profileTypes = ['salesOrder', 'customerPayment', 'vendor', 'employee', 'contact'];
+
+/** The record types that the account has, and the day from which on its changes are held back. */
 async function planReplay({ folder, days }: Options): Promise<{ recordTypes: string[]; from: string }> {
   const { types, firstDay, lastDay } = await describeFolder(folder);
   const known = types.flatMap((type) => transactionTypes.get(type)?.recordType ?? []);
@@ -102,7 +106,10 @@ async function planReplay({ folder, days }: Options): Promise<{ recordTypes: str
   if (unknown.length > 0) console.log(`Transactions of these types belong to no sync: ${unknown.join(', ')}`);
   // The first day's records are in the books when the replay begins.
   const held = Math.min(days, daysBetween(firstDay, lastDay));
-  return { recordTypes: ['customer', 'item', ...known], from: dayAfter(lastDay, 1 - held) };
+  return {
+    recordTypes: [...new Set(['customer', 'item', ...known, ...(profile === undefined ? [] : profileTypes)])],
+    from: dayAfter(lastDay, 1 - held),
+  };
 }
 
 async function main(options: Options, dataDir: string): Promise<boolean> {
@@ -116,6 +123,7 @@ async function main(options: Options, dataDir: string): Promise<boolean> {
     dataFolder: options.folder,
     accountId: 'TSTDRV1234567',
     replayFrom: from,
+    ...(profile !== undefined && { profile }),
     control: {},
     // The harder way: payments leave no trace in the modification time.
     switches: { paymentTouchesInvoice: false },

@@ -8,7 +8,8 @@ import { systemClock } from '../src/core/clock.ts';
 import type { Lifecycle } from '../src/core/lifecycle.ts';
 import { createLog } from '../src/core/log.ts';
 import type { Settings } from '../src/core/settings.ts';
-import { closeDatabase, type OpenedDatabase, openDatabase } from '../src/open-database.ts';
+import { type EmbeddedDatabase, startEmbedded } from '../src/db/embedded/embedded.ts';
+import { openEmbedded } from '../src/open-database.ts';
 import { CannotRun } from '../src/run-command.ts';
 import { type Service, startService } from '../src/service.ts';
 import { openClientStore } from './identity-provider/client-store.ts';
@@ -61,17 +62,17 @@ async function describeRival({ DATA_DIR }: Config, known: DemoFile | undefined):
 }
 
 async function startAccount(
-  opened: OpenedDatabase,
+  admin: EmbeddedDatabase['connection'],
   config: Config,
   known: DemoFile | undefined,
   progress: ProgressDisplay,
 ): Promise<NetsuiteAccount> {
-  if (opened.embedded === undefined) throw new Error('The demo needs its embedded PostgreSQL, which was not started.');
   progress.startStep('Starting the simulated NetSuite account');
   const options = {
-    admin: opened.embedded.connection,
+    admin,
     database: 'netsuite_account',
     dataFolder: config.DEMO_DATA ?? shippedData,
+    ...(config.ERP_PROFILE !== 'none' && { profile: config.ERP_PROFILE }),
     ...(config.DEMO_DATA === undefined && { replayFrom }),
     onDay: logDay,
     accountId,
@@ -200,16 +201,22 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
   try {
     progress.startStep('Starting PostgreSQL');
-    const own = { DATA_DIR: config.DATA_DIR };
-    const opened = await life.open(() => openDatabase(own), closeDatabase);
-    const known = await readDemoFile(config.DATA_DIR);
-    const account = await life.open(
-      () =>
-        startAccount(opened, config, known, progress).catch(async (error: unknown) => {
-          throw error instanceof AccountInUse ? await describeRival(config, known) : error;
-        }),
+    const server = await life.open(
+      () => startEmbedded(config.DATA_DIR),
       (running) => running.stop(),
     );
+    const known = await readDemoFile(config.DATA_DIR);
+    // Side by side: the account loads its records while the service's tables are created.
+    const [account, opened] = await Promise.all([
+      life.open(
+        () =>
+          startAccount(server.connection, config, known, progress).catch(async (error: unknown) => {
+            throw error instanceof AccountInUse ? await describeRival(config, known) : error;
+          }),
+        (running) => running.stop(),
+      ),
+      openEmbedded(server, 'migrate'),
+    ]);
     const identityProvider = await life.open(
       () => startDemoIdentityProvider(config, known),
       (running) => running.stop(),

@@ -3,7 +3,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from 'netsuite-simulator';
+import { type NetsuiteAccount, type NetsuiteAccountOptions, parseProfile, startNetsuiteAccount } from 'netsuite-simulator';
 import type { Lifecycle } from '../src/core/lifecycle.ts';
 import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { writePrivateJson } from './private-file.ts';
@@ -14,6 +14,7 @@ export const erpUsage = `Usage: npm run erp -- [options]
   --port <port>                  of the account; default 8090, 0 for any free one
   --control-port <port>          of the control interface; default 8091, 0 for any free one
   --data <folder>                the account's records; default: the demo's
+  --profile <name>               single (default), oneworld, or none for the records of the folder alone; ERP_PROFILE is the default
   --account-id <id>              default ${accountId}
   --replay-from <YYYY-MM-DD>     hold back what changed on or after this day, and enter it day by day
   --minutes-per-day <minutes>    default 1
@@ -23,6 +24,7 @@ const options = {
   port: { type: 'string', default: '8090' },
   'control-port': { type: 'string', default: '8091' },
   data: { type: 'string', default: shippedData },
+  profile: { type: 'string' },
   'account-id': { type: 'string', default: accountId },
   'replay-from': { type: 'string' },
   'minutes-per-day': { type: 'string', default: '1' },
@@ -50,11 +52,15 @@ function parsePort(name: string, text: string): number {
 /** Throws RangeError unless all values are valid. */
 function parseOptions(
   values: Values,
+  profileByDefault: string,
   onProgress: (step: string, done: number, total: number) => void,
 ): Omit<NetsuiteAccountOptions, 'admin'> {
+  const name = values.profile ?? profileByDefault;
+  const profile = parseProfile(name === 'none' ? undefined : name);
   return {
     database: 'netsuite_account',
     dataFolder: values.data,
+    ...(profile !== undefined && { profile }),
     accountId: values['account-id'],
     port: parsePort('port', values.port),
     control: { port: parsePort('control-port', values['control-port']) },
@@ -65,17 +71,22 @@ function parseOptions(
 }
 
 /**
- * Starts the account, writes `erp.json` and prints where everything is; or prints the usage. `life` closes what was opened. Throws TypeError
+ * Starts the account, writes `erp.json` and prints where everything is; or prints the usage. `profile` is used unless `args` name another;
+ * `life` closes what was opened. Throws TypeError
  * for unknown options, RangeError for invalid values, and what `startNetsuiteAccount` throws.
  */
-export async function startErp(args: string[], dataDir: string, life: Lifecycle): Promise<void> {
+export async function startErp(
+  args: string[],
+  { dataDir, profile }: { readonly dataDir: string; readonly profile: string },
+  life: Lifecycle,
+): Promise<void> {
   const { values } = parseArgs({ args, options });
   if (values.help) {
     console.log(erpUsage);
     return;
   }
   const progress = createProgressDisplay(process.stdout);
-  const accountOptions = parseOptions(values, (_step, done, total) => progress.showPart(done, total));
+  const accountOptions = parseOptions(values, profile, (_step, done, total) => progress.showPart(done, total));
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     const admin =

@@ -4,9 +4,10 @@ import { runCommand } from '../src/run-command.ts';
 import { erpUsage, startErp } from './erp.ts';
 
 const [command, ...args] = process.argv.slice(2);
-if (command === 'erp')
-  await runCommand(erpUsage, 'The simulated account', (life) => startErp(args, process.env['DATA_DIR'] ?? '.data', life));
-else
+if (command === 'erp') {
+  const { DATA_DIR: dataDir = '.data', ERP_PROFILE } = process.env;
+  await runCommand(erpUsage, 'The simulated account', (life) => startErp(args, { dataDir, profile: ERP_PROFILE || 'single' }, life));
+} else
   await runCommand('Usage: npm run demo', 'The service', async (life) => {
     const config = readConfig(process.env);
     const { startDemo } = await import('./demo.ts'); // loads the whole service

@@ -116,7 +116,7 @@ invoice to be set against, and customers and items were often created before the
 
 What is dirty, and was left so: cash sales without a customer, blank descriptions, prices and totals of zero, odd stock codes (\`POST\`, \`M\`,
 \`gift_0001_40\`), products under several spellings. There is no status, due date, payment or tax;
-what the simulated account derives is described in \`../netsuite/README.md\`.
+what the simulated account derives is described in \`packages/netsuite-simulator/docs\`.
 `,
 );
 for (const { file, kept, bytes } of copied) console.log(`${file}: ${kept} rows, ${bytes} bytes`);

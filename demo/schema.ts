@@ -18,7 +18,8 @@ const invoices = {
     field('customerId', 'entity', 'Id of the customer; null for a cash sale'),
     field('customerName', 'entity.name', 'Name of the customer in the ERP'),
     field('currency', 'currency.name', 'Currency of the amounts'),
-    field('total', 'foreigntotal', "Total in the invoice's currency"),
+    field('total', 'foreigntotal', "Total in the invoice's currency, with tax"),
+    field('tax', 'taxtotal', 'Tax in the total; null where there is none'),
     field('amountDue', 'foreignamountunpaid', 'What is still to be paid'),
     field('modifiedAt', 'lastmodifieddate', 'When the ERP last changed it'),
     {
@@ -75,7 +76,7 @@ const customers = {
 
 const creditDescriptions: Readonly<Record<string, string>> = {
   status: 'Open or fully applied, as the ERP names it',
-  total: "Total in the credit memo's currency, negative: it lowers what the customer owes",
+  total: "Total in the credit memo's currency, with tax, negative: it lowers what the customer owes",
   lines: 'The lines, in their order. Quantities and amounts are positive, as on the credit memo',
 };
 

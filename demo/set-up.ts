@@ -172,8 +172,8 @@ export async function publishSchema(ctx: Ctx, organizationId: string, call: Mana
 export async function configurePayments(call: ManagementCall): Promise<void> {
   const { provider } = await call('GET', '/pay/config', z.object({ provider: z.string().nullable() }));
   if (provider !== null) return;
-  // The simulated account accepts any id: it has no chart of accounts.
-  const refundAccount = '7';
+  // The bank account of the simulated account's profiles; without a profile it has no list of accounts and accepts any id.
+  const refundAccount = '2';
   const invoices = { recordType: 'invoice', number: 'tranid', amountDue: 'foreignamountunpaid', customer: 'entity' };
   await call('PUT', '/pay/config', anything, {
     provider: 'sandbox',

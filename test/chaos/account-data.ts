@@ -9,12 +9,15 @@ const counts = { customers: 60, items: 40, spareItems: 4, invoices: 120, credits
 /** Lines per large document: a request about the lines of all of them finds more than three pages of 1,000. */
 const largeDocuments = [200, 1_200, 500, 350, 800];
 
-/** SQL conditions for the rows of the large data set, by base table. */
+/** What a profile generates for a large customer names it; the account's own vendors and employees have ids far above. */
+const isOfLargeCustomer = `entity > ${counts.customers} and entity < 1000`;
+const largeTransactions = `select id from first_day.transaction where ${isOfLargeCustomer}`;
+/** SQL conditions for the rows of the large data set, by base table; `first_day` has all of them. */
 export const isLarge: Readonly<Record<'customer' | 'transaction' | 'transactionline' | 'application', string>> = {
-  customer: `id > ${counts.customers}`,
-  transaction: 'id >= 3000',
-  transactionline: 'transaction >= 3000',
-  application: '(invoice >= 3000 or credit >= 3000)',
+  customer: `id > ${counts.customers} and id < 1000`,
+  transaction: isOfLargeCustomer,
+  transactionline: `transaction in (${largeTransactions})`,
+  application: `(invoice in (${largeTransactions}) or credit in (${largeTransactions}))`,
 };
 const openingDay = Date.UTC(2011, 6, 1, 9);
 const hourMs = 3_600_000;

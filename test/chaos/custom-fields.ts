@@ -4,10 +4,10 @@ import type { Control, CustomField } from './faults/control.ts';
 
 export type FieldTable = 'customer' | 'item' | 'transaction' | 'transactionline';
 export const customFields: Readonly<Record<FieldTable, CustomField & { readonly table: FieldTable }>> = {
-  customer: { table: 'customer', name: 'custentity_region', type: 'text', label: 'Region' },
-  item: { table: 'item', name: 'custitem_grade', type: 'text', label: 'Grade' },
-  transaction: { table: 'transaction', name: 'custbody_channel', type: 'text', label: 'Channel' },
-  transactionline: { table: 'transactionline', name: 'custcol_lot', type: 'text', label: 'Lot' },
+  customer: { table: 'customer', name: 'custentity_sales_region', type: 'text', label: 'Region' },
+  item: { table: 'item', name: 'custitem_quality_grade', type: 'text', label: 'Grade' },
+  transaction: { table: 'transaction', name: 'custbody_sales_channel', type: 'text', label: 'Channel' },
+  transactionline: { table: 'transactionline', name: 'custcol_lot_number', type: 'text', label: 'Lot' },
 };
 export const idColumnOf = (table: FieldTable): string => (table === 'transactionline' ? 'uniquekey' : 'id');
 
@@ -21,7 +21,7 @@ export async function writeCustomValues(pool: Pool): Promise<void> {
   for (const { table, name } of Object.values(customFields)) {
     const id = idColumnOf(table);
     await pool.query(
-      `update ledger.${table} set extra = jsonb_build_object($1::text, case when ${id} % 7 = 0 then 'x' || ${id} else (${id} % 40)::text end)
+      `update ledger.${table} set extra = coalesce(extra, '{}') || jsonb_build_object($1::text, case when ${id} % 7 = 0 then 'x' || ${id} else (${id} % 40)::text end)
        where ${id} % 5 <> 0`,
       [name],
     );

@@ -3,7 +3,8 @@
 import type { PoolClient } from 'pg';
 import { getEditableTable, type RecordTable } from '../../packages/netsuite-simulator/src/control/records/record-tables.ts';
 import { DATA_TIME_ZONE } from '../../packages/netsuite-simulator/src/load/ledger.ts';
-import { findEnabledType, type RestRecordType } from '../../packages/netsuite-simulator/src/records/record-types.ts';
+import type { RestRecordType } from '../../packages/netsuite-simulator/src/records/record-type.ts';
+import { findEnabledType } from '../../packages/netsuite-simulator/src/records/record-types.ts';
 import { parseWriteBody } from '../../packages/netsuite-simulator/src/records/write-body.ts';
 import {
   createRecord,
@@ -13,6 +14,7 @@ import {
 } from '../../packages/netsuite-simulator/src/records/write-record.ts';
 import { createSwitches } from '../../packages/netsuite-simulator/src/switches.ts';
 import { createRoleVisibility } from '../../packages/netsuite-simulator/src/tables/role-visibility.ts';
+import { profile } from '../setup/account-profile.ts';
 import { type Books, tableOf, transactionTypes } from './books.ts';
 import type { RecordTypeName } from './plan-names.ts';
 import { type Random, randomOf } from './random.ts';
@@ -28,7 +30,10 @@ export type Body = Record<string, unknown>;
 export type Edit = (scene: Scene) => Promise<unknown>;
 
 /** A role that sees everything. */
-export const everything = createRoleVisibility({ oneWorld: false, multipleCurrencies: true, tokenBasedAuthentication: true });
+export const everything = createRoleVisibility(
+  { oneWorld: profile === 'oneworld', multipleCurrencies: true, tokenBasedAuthentication: true },
+  profile,
+);
 
 type SceneOptions = Pick<Scene, 'books' | 'recordTypes'> & { readonly seed: number; readonly paymentTouchesInvoice: boolean };
 
@@ -41,6 +46,7 @@ export const openScene = ({ books, recordTypes, seed, paymentTouchesInvoice }: S
     timeZone: DATA_TIME_ZONE,
     switches: createSwitches({ paymentTouchesInvoice }),
     businessTime: books.account.businessTime,
+    profile,
   },
 });
 

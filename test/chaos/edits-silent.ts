@@ -12,19 +12,30 @@ type Column = readonly [name: string, value: (random: Random) => string];
 const day = (random: Random): string => `2011-0${random.between(1, 9)}-${random.between(10, 28)}`;
 const flag = (random: Random): string => random.pick(['T', 'F']);
 const amount = (random: Random): string => (random.between(1, 99_999) / 100).toFixed(2);
+const id = (random: Random): string => String(random.between(1, 9));
 const names = (list: string): Column[] => list.split(' ').map((name): Column => [name, word]);
 
 /** Columns of the base tables that the account's rules don't compute. */
 const headerColumns: Readonly<Record<'customer' | 'item' | 'transaction', readonly Column[]>> = {
-  customer: [...names('entityid companyname firstname lastname email phone url comments'), ['isinactive', flag], ['creditlimit', amount]],
+  customer: [
+    ...names('entityid companyname firstname lastname email phone url comments'),
+    ...[['isinactive', flag] as const, ['creditlimit', amount] as const, ['terms', id] as const],
+  ],
   item: [...names('itemid displayname salesdescription upccode'), ['baseprice', amount], ['isinactive', flag]],
-  transaction: [...names('tranid memo otherrefnum'), ['duedate', day], ['trandate', day], ['shipdate', day], ['posting', flag]],
+  transaction: [
+    ...names('tranid memo otherrefnum'),
+    ['duedate', day],
+    ['trandate', day],
+    ['shipdate', day],
+    ['posting', flag],
+    ['terms', id],
+  ],
 };
-/** Columns that the account keeps in `extra`: references without a name, dates and texts. */
+/** Columns that the account keeps in `extra`: dates, flags and texts. */
 const extraColumns: Readonly<Record<'customer' | 'item' | 'transaction', readonly Column[]>> = {
-  customer: [...names('altphone fax'), ['terms', (random) => String(random.between(1, 9))], ['startdate', day]],
+  customer: [...names('altphone fax'), ['startdate', day]],
   item: [],
-  transaction: [...names('email source'), ['terms', (random) => String(random.between(1, 9))], ['voided', flag]],
+  transaction: [...names('email source'), ['voided', flag]],
 };
 
 /** Any field of any header. */
@@ -49,7 +60,10 @@ const changeField: Edit = async (scene) => {
         ]),
   );
 };
-const typeOf = (column: string): string => (/date$/.test(column) ? 'date' : /price|limit/.test(column) ? 'numeric' : 'text');
+const typeOf = (column: string): string => {
+  if (/date$/.test(column)) return 'date';
+  return /price|limit/.test(column) ? 'numeric' : column === 'terms' ? 'bigint' : 'text';
+};
 
 const openInvoice = `select id::text as id from ledger.transaction where type = 'CustInvc' and entity is not null and foreignamountunpaid > 1 order by id`;
 const closedDocument = `select id::text as id from ledger.transaction where type in ('CustInvc', 'CustCred') and foreignamountunpaid = 0
@@ -109,8 +123,8 @@ const changeLine =
 const changeLineAmount = changeLine((random) =>
   random.pick([
     'quantity = coalesce(quantity, 0) - 1',
-    'netamount = coalesce(netamount, 0) - 0.01',
-    'quantity = quantity * 2, netamount = netamount * 2',
+    'netamount = coalesce(netamount, 0) - 0.01, foreignamount = foreignamount - 0.01',
+    'quantity = quantity * 2, netamount = netamount * 2, foreignamount = foreignamount * 2',
   ]),
 );
 /** Fields that no sum contains. */

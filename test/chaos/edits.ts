@@ -1,6 +1,7 @@
 // What people do in the account between and during two runs, through the code of its record service where that supports it. The edit's own
 // seed decides which record it hits.
 import { RestError } from '../../packages/netsuite-simulator/src/wire.ts';
+import { profile } from '../setup/account-profile.ts';
 import { type Books, tableOf } from './books.ts';
 import { anyOf, bySql, change, create, type Edit, isOfType, itemLines, oneOf, openScene, remove, type Scene, word } from './edit-scene.ts';
 import { absenceEdits } from './edits-absent.ts';
@@ -80,7 +81,8 @@ const edits: Readonly<Record<EditKind, Edit>> = {
   'edit-customer': async (scene) =>
     change(scene, 'customer', await anyOf(scene, 'customer'), { phone: word(scene.random), comments: word(scene.random) }),
   'rename-customer': async (scene) => change(scene, 'customer', await anyOf(scene, 'customer'), { entityId: word(scene.random) }),
-  'insert-customer': (scene) => create(scene, 'customer', { companyName: word(scene.random) }),
+  'insert-customer': (scene) =>
+    create(scene, 'customer', { companyName: word(scene.random), ...(profile === 'oneworld' && { subsidiary: '1' }) }),
   'delete-customer': async (scene) => remove(scene, 'customer', await oneOf(scene, unusedCustomer)),
   'edit-item': async (scene) => change(scene, 'item', await anyOf(scene, 'item'), { displayName: word(scene.random), basePrice: 12.5 }),
   'rename-item': async (scene) => change(scene, 'item', await anyOf(scene, 'item'), { itemId: word(scene.random) }),

@@ -22,6 +22,7 @@ import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb, openKnex } from '../../src/db/connect.ts';
 import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { profile } from '../setup/account-profile.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { writeAccountData } from './account-data.ts';
 import { type Books, openBooks } from './books.ts';
@@ -86,7 +87,14 @@ async function openAccount(folder: string, server: Server, closing: Closing) {
     await admin.raw(`drop database if exists ${database} with (force)`);
     await admin.destroy();
   });
-  const account = await startNetsuiteAccount({ admin: server, database, dataFolder: data, accountId: 'TSTDRV7654321', control: {} });
+  const account = await startNetsuiteAccount({
+    admin: server,
+    database,
+    dataFolder: data,
+    accountId: 'TSTDRV7654321',
+    control: {},
+    ...(profile !== undefined && { profile }),
+  });
   closing.push(account.stop);
   const pool = new Pool({ ...server, database, max: 4 });
   pool.on('error', () => undefined);

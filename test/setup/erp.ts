@@ -6,6 +6,7 @@ import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount
 import { inject } from 'vitest';
 import { createLoadedDatabase } from '../../packages/netsuite-simulator/test/loaded-account.ts';
 import { openKnex } from '../../src/db/connect.ts';
+import { profile } from './account-profile.ts';
 import type { Answer, Method } from './api.ts';
 
 export const dataFolder = fileURLToPath(new URL('../../demo/data', import.meta.url));
@@ -35,8 +36,15 @@ export async function startErp(
 ): Promise<Erp> {
   const admin = inject('pg');
   const database = `erp_${randomBytes(6).toString('hex')}`;
-  if (folder === dataFolder && options.replayFrom === undefined) await createLoadedDatabase(database, folder);
-  const account = await startNetsuiteAccount({ admin, database, dataFolder: folder, accountId, ...options });
+  if (folder === dataFolder && options.replayFrom === undefined) await createLoadedDatabase(database, folder, profile);
+  const account = await startNetsuiteAccount({
+    admin,
+    database,
+    dataFolder: folder,
+    accountId,
+    ...(profile !== undefined && { profile }),
+    ...options,
+  });
   return {
     account,
     database,

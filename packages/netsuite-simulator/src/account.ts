@@ -1,7 +1,8 @@
 // A simulated NetSuite account to develop, test and demonstrate against: SuiteTalk REST on loopback over its own PostgreSQL database.
-// README.md in this folder says what it does, what it derives and where it differs from a real account.
+// The package's README.md and docs say what it does, what it derives and where it differs from a real account.
 import { createServer, type RequestListener } from 'node:http';
 import { createAccountClock } from './account-clock.ts';
+import { createAsyncJobs } from './async/jobs.ts';
 import { type AuditTrailEntry, createAuditTrail } from './audit-trail.ts';
 import { loadBusinessTime } from './business-time.ts';
 import { systemClock } from './clock.ts';
@@ -9,19 +10,21 @@ import { type ControlParts, createControl } from './control/control.ts';
 import { type ControlAccess, type ControlServer, startControlServer } from './control/control-server.ts';
 import { createMisbehaviour, type Misbehaviour } from './control/misbehaviour.ts';
 import { type AccountDatabase, type AdminConnection, openAccountDatabase } from './database/account-database.ts';
-import { loadCustomFields } from './database/custom-field-store.ts';
+import { listCustomFields } from './database/custom-field-store.ts';
 import { createFaultInjector, type Fault, type FaultInjector } from './faults.ts';
 import { createGovernance, type Governance } from './governance.ts';
 import { closeServer, listen } from './listen.ts';
 import { DATA_TIME_ZONE } from './load/ledger.ts';
 import { loadFolder, type OnLoadProgress } from './load/load-folder.ts';
+import { type ProfileName, parseProfile } from './profile/profile-name.ts';
 import { createReplay, type DayReport, type OnDay, type Replay } from './replay.ts';
-import { createAccountApp } from './server.ts';
+import { createAccountApp, createRecordApp } from './server.ts';
 import { type AccessTokens, createAccessTokens } from './sign-in/access-tokens.ts';
 import { type AuthenticationClock, createAuthenticationClock } from './sign-in/authentication-clock.ts';
 import { createIntegrations, type Integrations } from './sign-in/integrations.ts';
 import { createTokenBasedCheck } from './sign-in/token-based.ts';
 import { loadTokenCredentials, type TokenCredentials, type TokenCredentialsStore } from './sign-in/token-credentials.ts';
+import { type Dataset, DEFAULT_DATASETS } from './suiteql/datasets.ts';
 import { getDateFormat } from './suiteql/render.ts';
 import { createSwitches, type Switches } from './switches.ts';
 import { createRoleVisibility, type Features, type RoleVisibility } from './tables/role-visibility.ts';
@@ -32,6 +35,11 @@ export type NetsuiteAccountOptions = {
   /** The account's own database, e.g. `netsuite_account`; created if absent. */
   database: string;
   dataFolder: string;
+  /**
+   * What is generated in addition to the records of the folder, see `ProfileName`. Default: nothing. A start with another value loads the
+   * data again.
+   */
+  profile?: ProfileName;
   /** In NetSuite's spelling, e.g. `TSTDRV1234567`. */
   accountId: string;
   /** Default: 127.0.0.1. */
@@ -42,7 +50,7 @@ export type NetsuiteAccountOptions = {
   timeZone?: string;
   /** The users' date preference. Default: M/D/YYYY. */
   dateFormat?: string;
-  /** Time limit of a query. Default: one minute. */
+  /** Time limit of a query. Default: 15 minutes, the limit of requests to real accounts. */
   statementTimeoutMs?: number;
   onProgress?: OnLoadProgress;
   /**
@@ -57,8 +65,10 @@ export type NetsuiteAccountOptions = {
   latencyMs?: number;
   /** Behaviour that is unknown or differs between real accounts. */
   switches?: Partial<Switches>;
-  /** Default: multiple currencies and token-based authentication on, OneWorld off. */
+  /** Default: multiple currencies and token-based authentication on, OneWorld off except in the profile `oneworld`. */
   features?: Partial<Features>;
+  /** The saved SuiteAnalytics datasets. Default: one of customers and one of open invoices. */
+  datasets?: readonly Dataset[];
   /** Opens the control interface, at any free port unless one is given. Default: there is none. */
   control?: { port?: number };
 };
@@ -114,13 +124,13 @@ export type NetsuiteAccount = {
   stop(): Promise<void>;
 };
 
-const STATEMENT_TIMEOUT_MS = 60_000;
+const STATEMENT_TIMEOUT_MS = 15 * 60_000;
 /** Longer than clients keep idle connections, so that none is closed at the moment it is used. */
 const KEEP_ALIVE_MS = 65_000;
 
 /**
  * Loads the data if necessary and starts serving. Throws DataFolderError for a malformed folder, RangeError for an invalid account id, time
- * zone, date format, concurrency limit or `replayFrom`, and an Error when another process runs the account in this database.
+ * zone, profile, date format, concurrency limit or `replayFrom`, and an Error when another process runs the account in this database.
  */
 export async function startNetsuiteAccount(options: NetsuiteAccountOptions): Promise<NetsuiteAccount> {
   if (!/^[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)?$/.test(options.accountId))
@@ -149,14 +159,15 @@ async function runAccount(
   format: ReturnType<typeof getDateFormat>,
 ): Promise<NetsuiteAccount> {
   const { accountId, dataFolder: folder, replayFrom, onProgress = () => undefined, onDay = () => undefined } = options;
-  const load = await loadFolder(database.setup, { folder, replayFrom, onProgress });
+  const profile = parseProfile(options.profile);
+  const load = await loadFolder(database.setup, { folder, replayFrom, profile, onProgress });
   const audit = createAuditTrail(systemClock);
   const switches = createSwitches(options.switches);
   const time = await loadBusinessTime(database.setup, systemClock, load.startsAt);
   const replay = await createReplay({ pool: database.setup, time, switches, audit, onDay });
-  const features = { ...DEFAULT_FEATURES, ...options.features };
-  const role = createRoleVisibility(features);
-  role.setCustomFields(await loadCustomFields(database.setup));
+  const features = { ...DEFAULT_FEATURES, oneWorld: profile === 'oneworld', ...options.features };
+  const role = createRoleVisibility(features, profile);
+  role.setCustomFields(await listCustomFields(database.setup));
   const faults = createFaultInjector(audit);
   const governance = createGovernance(switches, options);
   const clock = createAuthenticationClock(systemClock);
@@ -166,9 +177,11 @@ async function runAccount(
   const integrations = createIntegrations(database.setup, clock);
   const accountClock = createAccountClock(time.now);
   const query = { pool: database.reader, role, switches, timeZone, dateFormat: format, businessTime: accountClock.now };
-  const writes = { pool: database.setup, timeZone, switches, businessTime: accountClock.now };
+  const writes = { pool: database.setup, timeZone, switches, businessTime: accountClock.now, profile };
   const misbehaviour = options.control && createMisbehaviour(accountId, query, writes, systemClock);
-  const app = createAccountApp({ accountId, clock, audit, faults, tokens, integrations, governance, query, writes, misbehaviour });
+  const jobs = createAsyncJobs({ app: createRecordApp({ query, writes, audit }), switches, clock: systemClock, now: accountClock.now });
+  const served = { jobs, datasets: options.datasets ?? DEFAULT_DATASETS, misbehaviour };
+  const app = createAccountApp({ accountId, clock, audit, faults, tokens, integrations, governance, query, writes, ...served });
   const { daysLeft } = replay;
   const controlParts = { accountId, misbehaviour, query, writes, clock: accountClock, governance, tokens, integrations, daysLeft };
   const { url, control, stop } = await openListeners(app, controlParts, options);
@@ -183,6 +196,7 @@ async function runAccount(
     stop: once(async () => {
       await replay.stop();
       await stop();
+      await jobs.stop();
       await database.close();
     }),
   };

@@ -1,37 +1,62 @@
 // The account's concurrency limit over all integrations, and the latency of each call. A call over the limit is refused immediately with
-// 429, as NetSuite does; the caller must retry later.
+// 429, as NetSuite does; the caller must retry later. An integration to which a part of the limit is allocated uses that part alone; all
+// others share what is not allocated.
 import type { RequestHandler } from 'express';
+import { type Clock, systemClock } from './clock.ts';
+import { integrationOf } from './sign-in/caller.ts';
 import type { Switches } from './switches.ts';
 import { RestError } from './wire.ts';
+
+/** How many requests another integration has in flight, and for how long; after the last step the first one follows again. */
+export type LoadStep = { concurrency: number; seconds: number };
+/** `limit`: the part of the account's limit that is allocated to it. */
+export type OtherIntegration = { name: string; steps: readonly LoadStep[]; limit?: number | undefined };
+export type Load = {
+  others: readonly OtherIntegration[];
+  /** Parts of the account's limit by the client id or consumer key of the integrations to which they are allocated. */
+  limits: Readonly<Record<string, number>>;
+};
+export const NO_LOAD: Load = { others: [], limits: {} };
 
 export type Governance = {
   handler: RequestHandler;
   /** Throws RangeError unless it is a whole number of at least 1. */
   setLimit(limit: number): void;
   setLatency(latencyMs: number): void;
-  /** How many places of the limit other integrations hold. */
-  setLoad(concurrency: number): void;
-  load(): number;
+  /** What other integrations use and what is allocated, from now on. Throws RangeError unless some of the limit stays unallocated. */
+  setLoad(load: Load): void;
+  load(): Load;
+  /** How many requests these integrations have in flight now, at most as many as are allocated to each. */
+  concurrencyOf(others: readonly OtherIntegration[]): number;
   limit(): number;
-  /** Body of GET governanceLimits. */
-  limits(): object;
+  /** Body of GET governanceLimits for this caller's integration. */
+  limits(integration: string): object;
 };
 
 /** A developer account's limit, none of it allocated to an integration. */
 const DEFAULT_LIMIT = 5;
 
+type Initial = { concurrencyLimit?: number; latencyMs?: number };
+
 /** Throws RangeError for a concurrency limit that isn't a whole number of at least 1. */
-export function createGovernance(switches: Switches, initial: { concurrencyLimit?: number; latencyMs?: number }): Governance {
+export function createGovernance(switches: Switches, initial: Initial, clock: Clock = systemClock): Governance {
   let limit = assertLimit(initial.concurrencyLimit ?? DEFAULT_LIMIT);
   let latencyMs = initial.latencyMs ?? 0;
-  let [inFlight, others] = [0, 0];
+  let [load, loadedAtMs] = [NO_LOAD, 0];
+  const inFlight = new Map<string, number>(); // by allocated integration; '' holds all others together
+  const concurrencyOf = (others: readonly OtherIntegration[]): number => {
+    const elapsedMs = clock.now().getTime() - loadedAtMs;
+    return others.reduce((sum, other) => sum + Math.min(concurrencyAt(other.steps, elapsedMs), other.limit ?? Number.POSITIVE_INFINITY), 0);
+  };
+  const unallocated = (): number => Math.max(0, limit - allocatedBy(load));
   return {
     async handler(_request, response, next) {
-      if (inFlight + others >= limit) throw tooManyRequests(switches.retryAfterSeconds);
-      inFlight += 1;
-      response.once('close', () => {
-        inFlight -= 1;
-      });
+      const own = load.limits[integrationOf(response)];
+      const pool = own === undefined ? '' : integrationOf(response);
+      const used = (inFlight.get(pool) ?? 0) + (own === undefined ? concurrencyOf(load.others.filter(isUnallocated)) : 0);
+      if (used >= (own ?? unallocated())) throw tooManyRequests(switches.retryAfterSeconds);
+      inFlight.set(pool, (inFlight.get(pool) ?? 0) + 1);
+      response.once('close', () => inFlight.set(pool, (inFlight.get(pool) ?? 1) - 1));
       if (latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, latencyMs));
       next();
     },
@@ -41,13 +66,39 @@ export function createGovernance(switches: Switches, initial: { concurrencyLimit
     setLatency: (wantedMs) => {
       latencyMs = wantedMs;
     },
-    setLoad: (concurrency) => {
-      others = concurrency;
+    setLoad(wanted) {
+      const allocated = allocatedBy(wanted);
+      if (allocated > 0 && allocated >= limit)
+        throw new RangeError(
+          `${allocated} of the account's concurrency limit of ${limit} are allocated; at least 1 must stay unallocated.`,
+        );
+      [load, loadedAtMs] = [wanted, clock.now().getTime()];
     },
-    load: () => others,
+    load: () => load,
+    concurrencyOf,
     limit: () => limit,
-    limits: () => ({ accountConcurrencyLimit: limit, accountUnallocatedConcurrencyLimit: limit, integrationLimitType: 'accountLimit' }),
+    limits(integration) {
+      const own = load.limits[integration];
+      const account = { accountConcurrencyLimit: limit, accountUnallocatedConcurrencyLimit: unallocated() };
+      if (own === undefined) return { ...account, integrationLimitType: 'accountLimit' };
+      return { ...account, integrationConcurrencyLimit: own, integrationLimitType: 'integrationSpecific' };
+    },
   };
+}
+
+const isUnallocated = (other: OtherIntegration): boolean => other.limit === undefined;
+
+const allocatedBy = ({ others, limits }: Load): number =>
+  [...others.map((other) => other.limit ?? 0), ...Object.values(limits)].reduce((sum, part) => sum + part, 0);
+
+function concurrencyAt(steps: readonly LoadStep[], elapsedMs: number): number {
+  const totalMs = steps.reduce((sum, { seconds }) => sum + seconds * 1000, 0);
+  let leftMs = totalMs > 0 ? elapsedMs % totalMs : 0;
+  for (const { concurrency, seconds } of steps) {
+    if (leftMs < seconds * 1000 || totalMs === 0) return concurrency;
+    leftMs -= seconds * 1000;
+  }
+  return 0;
 }
 
 function assertLimit(limit: number): number {

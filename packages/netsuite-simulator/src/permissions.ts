@@ -3,7 +3,9 @@
 import type { RequestHandler } from 'express';
 import { invalidLogin } from './sign-in/invalid-login.ts';
 import { TOKEN_PATH } from './sign-in/token-endpoint.ts';
-import type { Access, RoleVisibility } from './tables/role-visibility.ts';
+import { CUSTOM_LISTS, CUSTOM_RECORD_TYPES } from './tables/custom-records.ts';
+import type { Access } from './tables/role-restrictions.ts';
+import type { RoleVisibility } from './tables/role-visibility.ts';
 import { RestError, sendJsonBody } from './wire.ts';
 
 /** A permission's key → NetSuite's name for it, and the tables that it shows. */
@@ -14,17 +16,40 @@ export const PERMISSIONS = {
   recordsCatalog: { title: 'Records Catalog', tables: [] },
   deletedRecords: { title: 'Deleted Records', tables: ['deletedrecord'] },
   customFields: { title: 'Custom Fields', tables: ['customfield'] },
-  customers: { title: 'Customers', tables: ['customer', 'customersubsidiaryrelationship'] },
-  items: { title: 'Items', tables: ['item'] },
+  customers: {
+    title: 'Customers',
+    tables: ['customer', 'customersubsidiaryrelationship', 'customeraddressbook', 'customeraddressbookentityaddress'],
+  },
+  items: { title: 'Items', tables: ['item', 'itemprice', 'pricing', 'inventoryitemlocations'] },
   transactions: {
     title: 'Transactions',
-    tables: ['transaction', 'transactionline', 'transactionstatus', 'nexttransactionlinelink', 'previoustransactionlinelink'],
+    tables: [
+      ...['transaction', 'transactionline', 'transactionstatus', 'nexttransactionlinelink', 'previoustransactionlinelink'],
+      ...['transactionaccountingline', 'transactionbillingaddress', 'transactionshippingaddress'],
+    ],
   },
-  vendors: { title: 'Vendors', tables: ['vendor'] },
+  vendors: {
+    title: 'Vendors',
+    tables: ['vendor', 'vendorsubsidiaryrelationship', 'vendoraddressbook', 'vendoraddressbookentityaddress'],
+  },
   employees: { title: 'Employees', tables: ['employee'] },
   contacts: { title: 'Contacts', tables: ['contact'] },
-  currencies: { title: 'Currency', tables: ['currency'] },
-  subsidiaries: { title: 'Subsidiaries', tables: ['subsidiary'] },
+  partners: { title: 'Partners', tables: ['partner'] },
+  currencies: { title: 'Currency', tables: ['currency', 'currencyrate', 'consolidatedexchangerate'] },
+  subsidiaries: { title: 'Subsidiaries', tables: ['subsidiary', 'subsidiarymainaddress'] },
+  accounts: { title: 'Accounts', tables: ['account', 'accounttype'] },
+  accountingPeriods: { title: 'Manage Accounting Periods', tables: ['accountingperiod'] },
+  accountingBooks: { title: 'Accounting Book', tables: ['accountingbook'] },
+  accountingLists: {
+    title: 'Accounting Lists',
+    tables: ['term', 'paymentmethod', 'pricelevel', 'customercategory', 'vendorcategory', 'unitstype', 'unitstypeuom'],
+  },
+  taxes: { title: 'Tax Codes', tables: ['salestaxitem', 'taxtype', 'nexus'] },
+  departments: { title: 'Departments', tables: ['department'] },
+  classes: { title: 'Classes', tables: ['classification'] },
+  locations: { title: 'Locations', tables: ['location', 'locationmainaddress'] },
+  customRecords: { title: 'Custom Record Entries', tables: ['customrecordtype', ...CUSTOM_RECORD_TYPES.map(({ name }) => name)] },
+  customLists: { title: 'Custom Lists', tables: ['customlist', ...CUSTOM_LISTS.map(({ name }) => name)] },
 } as const satisfies Record<string, { title: string; tables: readonly string[] }>;
 export type PermissionKey = keyof typeof PERMISSIONS;
 export const PERMISSION_KEYS = Object.keys(PERMISSIONS) as PermissionKey[];

@@ -13,6 +13,13 @@ export type Switches = {
   paymentTouchesInvoice: boolean;
   /** Whether deletedrecord.deleteddate has a time of day; otherwise it is the beginning of the day. */
   deletedDateHasTime: boolean;
+  /** How long the job of an asynchronous request waits in its queue. */
+  asyncDelayMs: number;
+  /**
+   * What SYS_EXTRACT_UTC makes of a column's time in the hour that the end of daylight saving time repeats: the instant that it was, or, as
+   * if the column held the users' local time, always standard time (Oracle's rule) or always daylight saving time.
+   */
+  repeatedHour: 'exact' | 'standard' | 'daylight';
   /** Whether five failed sign-ins with a token lock it for half an hour. */
   locksAfterFailures: boolean;
   /** Whether a refused token-based call gets `WWW-Authenticate: OAuth realm="…"`. */
@@ -21,6 +28,8 @@ export type Switches = {
   transformsInvoiceToPayment: boolean;
   /** YYYY-MM-DD: the books are closed through this day; transactions dated on or before it can't be created, changed or deleted. */
   booksClosedThrough: string | null;
+  /** What a query gets that takes too long: an unexpected error, or a closed connection without an answer. */
+  timedOutQuery: 'error' | 'disconnect';
   /** Ids of customers on credit hold: no transaction can be created for them. */
   customersOnHold: readonly string[];
 };
@@ -32,10 +41,13 @@ const DEFAULTS: Switches = {
   statusFilter: 'letter',
   paymentTouchesInvoice: true,
   deletedDateHasTime: true,
+  asyncDelayMs: 0,
+  repeatedHour: 'exact',
   locksAfterFailures: false,
   challengesTba: false,
   transformsInvoiceToPayment: false,
   booksClosedThrough: null,
+  timedOutQuery: 'error',
   customersOnHold: [],
 };
 

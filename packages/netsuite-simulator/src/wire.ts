@@ -7,7 +7,8 @@ import { distortionOf } from './answer-faults/distortion.ts';
 
 const compress = promisify(gzip);
 
-type RestErrorOptions = { reason?: string; headers?: Record<string, string>; code?: string; cause?: unknown };
+type ErrorKind = readonly [title: string, type: string];
+type RestErrorOptions = { reason?: string; headers?: Record<string, string>; code?: string; kind?: ErrorKind; cause?: unknown };
 
 /** An error response. `reason` goes to the audit trail and may say more than the response body. */
 export class RestError extends Error {
@@ -17,6 +18,8 @@ export class RestError extends Error {
   readonly headers: Record<string, string>;
   /** An `o:errorCode` at the top level, in addition to the one in the detail. */
   readonly code: string | undefined;
+  /** Title and type, if they aren't those of the status. */
+  readonly kind: ErrorKind | undefined;
   constructor(status: number, detail: RestErrorDetail, options: RestErrorOptions = {}) {
     super(detail.detail, { cause: options.cause });
     this.status = status;
@@ -24,6 +27,7 @@ export class RestError extends Error {
     this.reason = options.reason ?? detail.detail;
     this.headers = options.headers ?? {};
     this.code = options.code;
+    this.kind = options.kind;
   }
 }
 
@@ -37,7 +41,7 @@ export type RestErrorDetail = {
 };
 
 const RFC9110 = 'https://www.rfc-editor.org/rfc/rfc9110.html#section-15';
-const TITLES: Record<number, [title: string, type: string]> = {
+const TITLES: Record<number, ErrorKind> = {
   400: ['Bad Request', `${RFC9110}.5.1`],
   401: ['Unauthorized', `${RFC9110}.5.2`],
   403: ['Forbidden', `${RFC9110}.5.4`],
@@ -51,8 +55,8 @@ const TITLES: Record<number, [title: string, type: string]> = {
   503: ['Service Unavailable', `${RFC9110}.6.4`],
 };
 
-function errorBody({ status, detail, code }: RestError): object {
-  const [title, type] = TITLES[status] ?? ['Error', RFC9110];
+function errorBody({ status, detail, code, kind }: RestError): object {
+  const [title, type] = kind ?? TITLES[status] ?? ['Error', RFC9110];
   return { type, title, status, ...(code === undefined ? {} : { 'o:errorCode': code }), 'o:errorDetails': [detail] };
 }
 
@@ -102,6 +106,12 @@ export async function sendRestError(response: Response, error: RestError): Promi
   response.set(error.headers);
   await sendJsonBody(response, error.status, `${RESOURCE_MEDIA_TYPE}; type=error; charset=UTF-8`, errorBody(error));
 }
+
+/** The values of the header Prefer, in lower case. */
+export const preferencesOf = (request: Request): string[] =>
+  String(request.headers.prefer ?? '')
+    .split(',')
+    .map((preference) => preference.trim().toLowerCase());
 
 /** The origin that the caller used, for the links in responses. */
 export const originOf = (request: Request): string => `${request.protocol}://${request.get('host') ?? ''}`;

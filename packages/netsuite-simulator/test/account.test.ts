@@ -96,14 +96,16 @@ describe('the reader in PostgreSQL', () => {
 
   it('cancels a query after the time limit; the response has an error id, the audit trail the reason', async () => {
     const impatient = await startShop({ statementTimeoutMs: 300 });
-    const { status, body } = await impatient.query(
-      `SELECT COUNT(*) FROM ${[...'abcdefg'].map((name) => `transactionstatus ${name}`).join(', ')} WHERE a.name <> b.name`,
-    );
+    const SLOW = `SELECT COUNT(*) FROM ${[...'abcdefg'].map((name) => `transactionstatus ${name}`).join(', ')} WHERE a.name <> b.name`;
+    const { status, body } = await impatient.query(SLOW);
     expect(status).toBe(500);
     expect(body['o:errorDetails'][0]).toMatchObject({ 'o:errorCode': 'UNEXPECTED_ERROR' });
     expect(body['o:errorDetails'][0]?.detail).toMatch(/^An unexpected error occurred\. Error ID: [a-p]{20}$/);
     expect(impatient.account.audit().at(-1)).toMatchObject({ status: 500, reason: 'canceling statement due to statement timeout' });
     await until(async () => (await impatient.query(Q)).status === 200 || undefined);
+    impatient.account.setSwitches({ timedOutQuery: 'disconnect' });
+    await expect(impatient.query(SLOW)).rejects.toThrow('fetch failed');
+    expect(impatient.account.audit().at(-1)?.reason).toBe('canceling statement due to statement timeout');
     await impatient.close();
   });
 });

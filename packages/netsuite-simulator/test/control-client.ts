@@ -17,21 +17,24 @@ export const BOOKS = {
 /** Whatever an answer has; a test checks what it needs. */
 export type Json = ReturnType<typeof JSON.parse>;
 export type ControlAnswer = { status: number; headers: Headers; body: Json };
-export type Controlled = Caller & {
-  folder: string;
+type ControlClient = {
   url: string;
   token: string;
   /** A request with the token. */
   control(method: string, path: string, body?: unknown): Promise<ControlAnswer>;
   /** The body of a successful request. Rejects with an Error for any other status. */
   done(method: string, path: string, body?: unknown): Promise<Json>;
-  /** The ids on each page of the transactions, read by key as a connector does. */
-  pages(limit: number): Promise<string[][]>;
 };
+export type Controlled = Caller &
+  ControlClient & {
+    folder: string;
+    /** The ids on each page of the transactions, read by key as a connector does. */
+    pages(limit: number): Promise<string[][]>;
+  };
 
-export async function startControlled(options: Partial<NetsuiteAccountOptions> = {}): Promise<Controlled> {
-  const shop = await startShop({ control: {}, ...options }, BOOKS);
-  const { url, token } = shop.account.control ?? { url: '', token: '' };
+/** The account must have a control interface. */
+export function controlOf({ account }: Pick<Caller, 'account'>): ControlClient {
+  const { url, token } = account.control ?? { url: '', token: '' };
   const control = async (method: string, path: string, body?: unknown): Promise<ControlAnswer> => {
     const response = await fetch(`${url}${path}`, {
       method,
@@ -41,7 +44,6 @@ export async function startControlled(options: Partial<NetsuiteAccountOptions> =
     return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) };
   };
   return {
-    ...shop,
     url,
     token,
     control,
@@ -50,6 +52,14 @@ export async function startControlled(options: Partial<NetsuiteAccountOptions> =
       if (answer.status >= 300) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
       return answer.body;
     },
+  };
+}
+
+export async function startControlled(options: Partial<NetsuiteAccountOptions> = {}): Promise<Controlled> {
+  const shop = await startShop({ control: {}, ...options }, BOOKS);
+  return {
+    ...shop,
+    ...controlOf(shop),
     async pages(limit) {
       const pages: string[][] = [];
       for (let last = '0', isMore = true; isMore && pages.length < 20; ) {

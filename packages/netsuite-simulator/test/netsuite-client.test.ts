@@ -1,9 +1,8 @@
 // Third-party npm clients, which sign requests themselves, against the simulated account: what they expect of a real one.
-import { createHmac } from 'node:crypto';
 import client from '@fye/netsuite-rest-api';
-import OAuth from 'oauth-1.0a';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TokenCredentials } from '../src/sign-in/token-credentials.ts';
+import { restApiConfiguration, signWithOauth } from './npm-clients.ts';
 import { ACCOUNT_ID, answerOf, type Caller, startShop } from './test-account.ts';
 
 const T = '2011-07-01 10:00:00';
@@ -25,14 +24,7 @@ beforeAll(async () => {
 afterAll(() => caller.close());
 
 const configure = (changes: { netsuiteTokenKey?: string; netsuiteAccountId?: string; netsuiteQueryLimit?: number } = {}) => ({
-  netsuiteApiHost: new URL(caller.account.url).host,
-  consumerKey: keys.consumerKey,
-  consumerSecret: keys.consumerSecret,
-  netsuiteAccountId: ACCOUNT_ID,
-  netsuiteTokenKey: keys.tokenId,
-  netsuiteTokenSecret: keys.tokenSecret,
-  testEnv: true,
-  netsuiteQueryLimit: 1000,
+  ...restApiConfiguration(caller.account, keys),
   ...changes,
 });
 const query = (sql: string, limit = 1000) =>
@@ -136,26 +128,16 @@ describe('npm @fye/netsuite-rest-api', () => {
 });
 
 describe('npm oauth-1.0a, as other clients use it', () => {
-  const oauth = () =>
-    new OAuth({
-      consumer: { key: keys.consumerKey, secret: keys.consumerSecret },
-      realm: ACCOUNT_ID,
-      signature_method: 'HMAC-SHA256',
-      hash_function: (base, key) => createHmac('sha256', key).update(base).digest('base64'),
-    });
   const send = async (path: string, method: string, options: { body?: string; includeBodyHash?: boolean } = {}) => {
     const url = `${caller.account.url}/services/rest/${path}`;
-    const signed = oauth().authorize(
-      { url, method, ...(options.includeBodyHash ? { includeBodyHash: true, data: options.body } : {}) },
-      { key: keys.tokenId, secret: keys.tokenSecret },
-    );
-    const { Authorization } = oauth().toHeader(signed);
+    const hashed = options.includeBodyHash ? { includeBodyHash: true, data: options.body } : {};
+    const authorization = signWithOauth(keys, { url, method, ...hashed });
     // A body is sent without a content type, and every request with a body prefers `transient`.
     const body = options.body === undefined ? {} : { body: Buffer.from(options.body), prefer: 'transient' };
     return answerOf(
       await fetch(url, {
         method,
-        headers: { authorization: Authorization, ...(body.prefer ? { prefer: body.prefer } : {}) },
+        headers: { authorization, ...(body.prefer ? { prefer: body.prefer } : {}) },
         ...(body.body ? { body: body.body } : {}),
       }),
     );

@@ -128,7 +128,7 @@ const PREFIX = 'Invalid search query. Detailed unprocessed description follows. 
 
 export async function startCaller(options: Partial<NetsuiteAccountOptions> = {}): Promise<Caller> {
   const database = newDatabaseName();
-  if (options.dataFolder === undefined && options.replayFrom === undefined) await createLoadedDatabase(database, SLICE);
+  if (options.dataFolder === undefined && options.replayFrom === undefined) await createLoadedDatabase(database, SLICE, options.profile);
   const account = await startOn(database, options);
   const authorization = `Bearer ${await signIn(account)}`;
   const query = async (q: string, { limit = 1000, offset = 0, params, headers, text }: QueryOptions = {}): Promise<Answer> =>

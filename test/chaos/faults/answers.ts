@@ -161,8 +161,8 @@ async function misreport(
 }
 
 const headerColumns: Readonly<Record<ReturnType<typeof tableOf>, readonly string[]>> = {
-  customer: ['id', 'entityid', 'isinactive', 'phone', 'comments', 'datecreated', 'lastmodifieddate', 'custentity_region'],
-  item: ['id', 'itemid', 'displayname', 'isinactive', 'createddate', 'lastmodifieddate', 'custitem_grade'],
+  customer: ['id', 'entityid', 'isinactive', 'phone', 'comments', 'datecreated', 'lastmodifieddate', 'custentity_sales_region'],
+  item: ['id', 'itemid', 'displayname', 'isinactive', 'createddate', 'lastmodifieddate', 'custitem_quality_grade'],
   transaction: [
     'id',
     'tranid',
@@ -173,7 +173,7 @@ const headerColumns: Readonly<Record<ReturnType<typeof tableOf>, readonly string
     'memo',
     'duedate',
     'lastmodifieddate',
-    'custbody_channel',
+    'custbody_sales_channel',
   ],
 };
 const lineColumns = [
@@ -185,7 +185,7 @@ const lineColumns = [
   'foreignamount',
   'linesequencenumber',
   'linelastmodifieddate',
-  'custcol_lot',
+  'custcol_lot_number',
 ];
 /** The ids and times that reading goes by, and what is summed: no run may believe that these are empty. */
 const proved = new Set(['id', 'lastmodifieddate', 'quantity', 'foreignamount', 'linelastmodifieddate']);

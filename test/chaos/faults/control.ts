@@ -23,9 +23,11 @@ export type Control = {
   forbid(permissions: readonly string[]): Promise<Ending>;
   /** Calls `hit` of each lie for the answers that it met since the last call. */
   countHits(): Promise<void>;
-  /** Nothing is put, and no custom field is left. */
+  /** Nothing is put, and no custom field is left but those that the account had at the first reset. */
   reset(): Promise<void>;
 };
+
+const fieldKey = ({ table, name }: CustomField): string => `${table}/${name}`;
 
 type PutLie = { lie: Lie; counted: number; readonly hit: () => void };
 
@@ -45,6 +47,7 @@ function leftOf({ lie, counted }: PutLie): Lie | null {
 export function openControl(account: NetsuiteAccount): Control {
   const send: Control['send'] = (method, path, body) => sendControl(account, method, path, body);
   let lies: PutLie[] = [];
+  let own: ReadonlySet<string> | undefined;
   const hidden = new Set<Hidden>();
   const forbidden = new Set<readonly string[]>();
   /** In the order of the last put. */
@@ -112,7 +115,8 @@ export function openControl(account: NetsuiteAccount): Control {
         hidden.clear();
         forbidden.clear();
         const { fields } = await send<State>('POST', '/reset', {});
-        for (const { table, name } of fields) await send('DELETE', `/fields/${table}/${name}`);
+        own ??= new Set(fields.map(fieldKey));
+        for (const field of fields) if (!own.has(fieldKey(field))) await send('DELETE', `/fields/${fieldKey(field)}`);
       }),
   };
 }

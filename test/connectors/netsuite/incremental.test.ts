@@ -12,6 +12,7 @@ import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
 import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import { profile } from '../../setup/account-profile.ts';
 import { saveTable } from './data-folder.ts';
 import { realClock, settingsWith } from './wire.ts';
 
@@ -60,6 +61,7 @@ async function startSite(timeZone: string, dateFormat: string): Promise<Site> {
     accountId: 'TSTDRV1234567',
     timeZone,
     dateFormat,
+    ...(profile !== undefined && { profile }),
   });
   const { clientId } = await account.createIntegration('test');
   const { certificatePem, privateKeyPem } = createCertificate({ commonName: 'test', days: 30, keyType: 'ec-p256', now: new Date() });

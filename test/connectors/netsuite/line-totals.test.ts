@@ -11,6 +11,7 @@ import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
 import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
+import { profile } from '../../setup/account-profile.ts';
 import { saveTable } from './data-folder.ts';
 import { realClock, settingsWith } from './wire.ts';
 
@@ -61,6 +62,7 @@ beforeAll(async () => {
     accountId: 'TSTDRV1234567',
     timeZone: 'America/Los_Angeles',
     control: {},
+    ...(profile !== undefined && { profile }),
   });
   const { clientId } = await account.createIntegration('test');
   const { certificatePem, privateKeyPem } = createCertificate({ commonName: 'test', days: 30, keyType: 'ec-p256', now: new Date() });

@@ -4,24 +4,25 @@ import type { z } from 'zod';
 import type { AccountClock } from '../account-clock.ts';
 import { inSnapshot, type QuerySettings } from '../database/snapshot.ts';
 import { inWriteTransaction } from '../database/write-transaction.ts';
-import type { Governance } from '../governance.ts';
+import { type Governance, NO_LOAD } from '../governance.ts';
 import type { WriteSettings } from '../records/write-record.ts';
 import type { AccessTokens } from '../sign-in/access-tokens.ts';
 import type { Integrations } from '../sign-in/integrations.ts';
-import { ALL_TABLES } from '../tables/all-tables.ts';
+import { UNRESTRICTED } from '../tables/role-restrictions.ts';
 import { NOTHING_HIDDEN } from '../tables/role-visibility.ts';
 import { storedValue } from '../tables/table.ts';
 import type { ClockBody } from './clock.ts';
 import { invalid, notFound } from './control-error.ts';
 import { checkFaults, type FaultsBody } from './faults.ts';
 import { checkHidden, type HiddenBody } from './hidden.ts';
+import { describeLoad, type LoadBody, putLoad } from './load.ts';
 import type { Misbehaviour } from './misbehaviour.ts';
 import { createRecordLike, type NewRecord } from './records/create-record.ts';
 import { editRecord, type RecordEdit } from './records/edit-record.ts';
 import { findRecord, listRecords, type TrueRecord } from './records/read-records.ts';
 import { getEditableTable, getReadableTable, isEditable, isReadable, type RecordTable } from './records/record-tables.ts';
 import { removeRecord, restoreRecord } from './records/remove-record.ts';
-import { parsePermissions, type RoleBody } from './role.ts';
+import { parsePermissions, parseRestrictions, type RoleBody } from './role.ts';
 
 export type ControlParts = {
   accountId: string;
@@ -54,7 +55,8 @@ export function createControl(parts: ControlParts) {
       role.setHidden(NOTHING_HIDDEN);
       faults.put([]);
       permissions.set({});
-      governance.setLoad(0);
+      role.setRestrictions(UNRESTRICTED);
+      governance.setLoad(NO_LOAD);
       clock.reset();
       setTimeZone(timeZone);
       traffic.reset();
@@ -68,8 +70,8 @@ export function createControl(parts: ControlParts) {
       if (checked.some(({ stalePage }) => stalePage) && misbehaviour.earlier.snapshot() === undefined) await misbehaviour.earlier.keep();
       faults.put(checked);
     },
-    setPermissions: (body: z.output<typeof RoleBody>) => permissions.set(parsePermissions(body)),
-    setLoad: governance.setLoad,
+    setRole: (body: z.output<typeof RoleBody>) => setRole(parts, body),
+    setLoad: (body: z.output<typeof LoadBody>) => putLoad(governance, body),
     async revokeCertificates() {
       const revoked = await parts.integrations.revokeAllCertificates();
       parts.tokens.revokeAll();
@@ -84,6 +86,13 @@ export function createControl(parts: ControlParts) {
     setUp: { accountId: parts.accountId, accountUrl: parts.accountUrl, integrations: parts.integrations },
     fieldParts: () => ({ pool: writes.pool, timeZone: writes.timeZone, role }),
   };
+}
+
+/** What the body doesn't have stays as it is. */
+function setRole({ misbehaviour, query: { role } }: ControlParts, { permissions, restrictions }: z.output<typeof RoleBody>): void {
+  const parsed = restrictions === undefined ? role.restrictions() : parseRestrictions(role, restrictions);
+  if (permissions !== undefined) misbehaviour.permissions.set(parsePermissions(permissions));
+  role.setRestrictions(parsed);
 }
 
 function createRecordControl({ clock, misbehaviour, query, writes }: ControlParts) {
@@ -140,16 +149,16 @@ async function readState({ accountId, accountUrl, clock, daysLeft, governance, i
     hits: listed.map(({ hits }) => hits),
     clock: { now: clock.now().toISOString(), skewSeconds: clock.skewSeconds(), timeZone: query.timeZone, daysLeft: daysLeft() },
     requests: traffic.counts(),
-    role: { permissions: permissions.get() },
-    load: { concurrency: governance.load(), limit: governance.limit() },
+    role: { permissions: permissions.get(), restrictions: query.role.restrictions() },
+    load: describeLoad(governance),
     certificates: { active: certificates.filter(({ revokedAt }) => revokedAt === null).length },
-    fields: ALL_TABLES.flatMap(({ name }) => query.role.customFields(name)),
+    fields: query.role.tables.flatMap(({ name }) => query.role.customFields(name)),
     recent: traffic.recent(),
   };
 }
 
 const describeTables = ({ query: { role } }: ControlParts) => ({
-  tables: ALL_TABLES.map(({ name }) => ({
+  tables: role.tables.map(({ name }) => ({
     name,
     isReadable: isReadable(name),
     isEditable: isEditable(name),

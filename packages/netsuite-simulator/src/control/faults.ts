@@ -10,7 +10,8 @@ import {
   type ColumnValues as Values,
 } from '../answer-faults/answer-fault.ts';
 import { parseColumnValue, VALUE_HINTS } from '../tables/column-value.ts';
-import { idColumnOf, type RoleVisibility } from '../tables/role-visibility.ts';
+import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { idColumnOf } from '../tables/table.ts';
 import { type ErrorDetail, invalid } from './control-error.ts';
 
 const MAX_DELAY_MS = 3_600_000;

@@ -3,8 +3,19 @@ import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { deleteCustomField, insertCustomField, listCustomFields, recreateView, updateCustomField } from '../database/custom-field-store.ts';
 import { inWriteTransaction } from '../database/write-transaction.ts';
-import { type Choice, CUSTOM_FIELD_TYPES, CUSTOM_PREFIXES, type CustomField, type CustomFieldType } from '../tables/custom-fields.ts';
+import {
+  type Choice,
+  CUSTOM_FIELD_TYPES,
+  type CustomField,
+  type CustomFieldType,
+  customPrefix,
+  hasChoices,
+  isCustomRecord,
+  REFERENCE_TYPES,
+  TABLES_WITH_CUSTOM_FIELDS,
+} from '../tables/custom-fields.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { QUERY_REFUSALS } from '../tables/table.ts';
 import { invalid, notFound } from './control-error.ts';
 import { IdText } from './parse.ts';
 
@@ -12,7 +23,6 @@ const TYPES = Object.keys(CUSTOM_FIELD_TYPES) as CustomFieldType[];
 /** Other names of the types; NetSuite's own names are accepted too. */
 const TYPE_ALIASES: Readonly<Record<string, CustomFieldType>> = {
   string: 'text',
-  longtext: 'textarea',
   decimal: 'number',
   float: 'number',
   checkbox: 'boolean',
@@ -35,6 +45,9 @@ export const NewField = z.strictObject({
   type: FieldType,
   label: Label,
   values: ListValues.optional(),
+  target: z.string().optional(),
+  refusal: z.enum(QUERY_REFUSALS).optional(),
+  isOnlyInQueries: z.boolean().optional(),
 });
 export const FieldChange = z.strictObject({ type: FieldType.optional(), label: Label.optional() });
 
@@ -44,14 +57,12 @@ const choicesOf = (given: z.output<typeof ListValues>): Choice[] =>
 
 type Parts = { pool: Pool; timeZone: string; role: RoleVisibility };
 
-/** Throws ControlError 422 for a table without custom fields, a wrong or taken name, and for values that don't go with the type. */
+/** Throws ControlError 422 for a table without custom fields, a wrong or taken name, and for values or a target that don't go with the type. */
 export async function createField(parts: Parts, { values, ...given }: z.output<typeof NewField>): Promise<CustomField> {
-  const prefix = CUSTOM_PREFIXES[given.table];
+  const prefix = parts.role.known(given.table) && customPrefix(given.table);
   if (prefix === undefined) {
-    throw invalid({
-      path: 'table',
-      message: `must be one of ${Object.keys(CUSTOM_PREFIXES).join(', ')}: other tables have no custom fields`,
-    });
+    const tables = [...TABLES_WITH_CUSTOM_FIELDS, ...customRecordsOf(parts.role)];
+    throw invalid({ path: 'table', message: `must be one of ${tables.join(', ')}: other tables have no custom fields` });
   }
   if (!given.name.startsWith(prefix) || !/^[a-z0-9_]{1,60}$/.test(given.name)) {
     throw invalid({ path: 'name', message: `must begin with ${prefix} and have at most 60 lower-case letters, digits and underscores` });
@@ -59,12 +70,23 @@ export async function createField(parts: Parts, { values, ...given }: z.output<t
   if (parts.role.known(given.table)?.columns.some(({ name }) => name === given.name)) {
     throw invalid({ path: 'name', message: `is taken: ${given.table} has a column ${given.name}` });
   }
-  if ((given.type === 'list') !== (values !== undefined)) {
-    throw invalid({ path: 'values', message: given.type === 'list' ? 'is required for a list' : 'only goes with the type list' });
+  if (hasChoices(given.type) !== (values !== undefined)) {
+    const message = values === undefined ? `is required for a ${given.type}` : 'only goes with the types list and multiselect';
+    throw invalid({ path: 'values', message });
   }
+  assertTarget(parts.role, given);
   const field = { ...given, values: choicesOf(values ?? []) };
   await changeFields(parts, field.table, (client) => insertCustomField(client, field));
   return field;
+}
+
+const customRecordsOf = (role: RoleVisibility): string[] => role.tables.map(({ name }) => name).filter(isCustomRecord);
+
+function assertTarget(role: RoleVisibility, { type, target }: Pick<z.output<typeof NewField>, 'type' | 'target'>): void {
+  if (type !== 'reference' && target !== undefined) throw invalid({ path: 'target', message: 'only goes with the type reference' });
+  const tables = [...Object.keys(REFERENCE_TYPES), ...customRecordsOf(role)];
+  if (type === 'reference' && !tables.includes(target ?? ''))
+    throw invalid({ path: 'target', message: `must be one of ${tables.join(', ')}` });
 }
 
 /** A field that becomes a list has the values that its records hold as entries. Throws ControlError 404 for an unknown field. */

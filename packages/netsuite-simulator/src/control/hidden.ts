@@ -1,7 +1,8 @@
 // PUT /hidden: tables, columns and rows that the role can't see.
 import { z } from 'zod';
 import { UNAVAILABLE_TABLES } from '../tables/all-tables.ts';
-import { type Hidden, idColumnOf, type RoleVisibility } from '../tables/role-visibility.ts';
+import type { Hidden, RoleVisibility } from '../tables/role-visibility.ts';
+import { idColumnOf } from '../tables/table.ts';
 import { type ErrorDetail, invalid } from './control-error.ts';
 import { IdText } from './parse.ts';
 

@@ -7,6 +7,7 @@ import { ControlError } from './control-error.ts';
 import { FaultsBody } from './faults.ts';
 import { changeField, createField, FieldChange, NewField, removeField } from './fields.ts';
 import { HiddenBody } from './hidden.ts';
+import { LoadBody } from './load.ts';
 import { parseBody, parseId, parseValue } from './parse.ts';
 import { NewRecord } from './records/create-record.ts';
 import { RecordEdit } from './records/edit-record.ts';
@@ -16,7 +17,6 @@ type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 type Route = { method: Method; path: string; status?: number; handle: (request: Request) => unknown };
 
 const Nothing = z.strictObject({});
-const LoadBody = z.strictObject({ concurrency: z.int().min(0).max(1000) });
 const ListQuery = z.strictObject({ after: z.string().optional(), limit: z.string().optional() });
 const RemoveQuery = z.strictObject({ listed: z.literal(['true', 'false']).optional() });
 
@@ -45,9 +45,9 @@ const stateRoutes = (control: Control): Route[] => {
     }),
     put('put', '/hidden', (request) => control.hide(parseBody(HiddenBody, request))),
     put('put', '/faults', (request) => control.putFaults(parseBody(FaultsBody, request))),
-    put('post', '/role', (request) => control.setPermissions(parseBody(RoleBody, request))),
+    put('post', '/role', (request) => control.setRole(parseBody(RoleBody, request))),
     put('post', '/clock', (request) => control.setClock(parseBody(ClockBody, request))),
-    put('post', '/load', (request) => control.setLoad(parseBody(LoadBody, request).concurrency)),
+    put('post', '/load', (request) => control.setLoad(parseBody(LoadBody, request))),
     {
       method: 'post',
       path: '/certificate/revoke',

@@ -34,12 +34,13 @@ export async function inSnapshot<T>(settings: QuerySettings, work: (client: Pool
     if (snapshot !== undefined) await client.query(`SET TRANSACTION SNAPSHOT '${snapshot}'`);
     await client.query(
       `SELECT set_config('netsuite.now', $1, true), set_config('netsuite.date_mask', $2, true), set_config('netsuite.deleted_time', $3, true),
-        set_config('TimeZone', $4, true)`,
+        set_config('TimeZone', $4, true), set_config('netsuite.repeated_hour', $5, true)`,
       [
         settings.businessTime().toISOString(),
         settings.dateFormat.mask,
         settings.switches.deletedDateHasTime ? 'on' : 'off',
         settings.timeZone,
+        settings.switches.repeatedHour,
       ],
     );
     const result = await work(client);

@@ -5,12 +5,28 @@ import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { BUSINESS_OFFSET } from '../business-time.ts';
 import { READER_ROLE } from '../database/account-database.ts';
+import { listCustomFields } from '../database/custom-field-store.ts';
 import { ORACLE_FUNCTIONS } from '../database/functions.ts';
-import { ALL_TABLES } from '../tables/all-tables.ts';
+import { PROFILE_FIELDS } from '../profile/custom-fields.ts';
+import { profileStatements } from '../profile/profile.ts';
+import { FILE_LINES, type ProfileName } from '../profile/profile-name.ts';
+import { STOCK_STATEMENTS } from '../profile/stock.ts';
+import { accountTables } from '../tables/all-tables.ts';
+import { type CustomField, choiceTables } from '../tables/custom-fields.ts';
+import { addCustomFields } from '../tables/role-visibility.ts';
 import { quoteSqlName, viewSql } from '../tables/table.ts';
 import { checksumFolder, copyFile, DATA_FILES, type DataFile, DataFolderError, findLine } from './csv-folder.ts';
 import { holdBackStatements, openBooksStatement, STARTS_AT } from './held-days.ts';
-import { DATA_TIME_ZONE, LEDGER_ADDITIONS, LEDGER_INDEXES, LEDGER_SEQUENCES, LEDGER_SETTINGS, LEDGER_TABLES } from './ledger.ts';
+import {
+  DATA_TIME_ZONE,
+  LEDGER_ADDITIONS,
+  LEDGER_INDEXES,
+  LEDGER_KEYS,
+  LEDGER_SEQUENCES,
+  LEDGER_SETTINGS,
+  LEDGER_TABLES,
+} from './ledger.ts';
+import { LIST_TABLES } from './list-tables.ts';
 import { SETTLE_ALL } from './settle.ts';
 
 export type OnLoadProgress = (step: string, done: number, total: number) => void;
@@ -20,16 +36,19 @@ export type LoadOptions = {
   folder: string;
   /** YYYY-MM-DD: rows changed on or after this day are held back. */
   replayFrom: string | undefined;
+  /** What is generated in addition to the folder's records; undefined: nothing. */
+  profile?: ProfileName | undefined;
   onProgress: OnLoadProgress;
 };
 
-const VIEWS = [
-  ...LEDGER_ADDITIONS,
+const viewStatements = (profile: ProfileName | undefined, fields: readonly CustomField[]): string[] => [
   ...ORACLE_FUNCTIONS,
-  ...ALL_TABLES.map(viewSql),
+  ...accountTables(profile).map((table) => viewSql(addCustomFields(table, fields))),
+  ...choiceTables(fields).map(viewSql),
   `GRANT USAGE ON SCHEMA suiteql TO ${READER_ROLE}`,
   `GRANT SELECT ON ALL TABLES IN SCHEMA suiteql TO ${READER_ROLE}`,
 ];
+const FILE_TABLES = DATA_FILES.map(({ table }) => `ledger.${table}`).join(', ');
 const LOAD_LOCK = 7_311_001; // an advisory lock key that nothing else in this database uses
 
 /**
@@ -38,8 +57,10 @@ const LOAD_LOCK = 7_311_001; // an advisory lock key that nothing else in this d
  */
 export async function loadFolder(pool: Pool, options: LoadOptions): Promise<LoadOutcome> {
   const from = parseReplayFrom(options.replayFrom);
-  const data = checksum([await checksumFolder(options.folder), LEDGER_TABLES, ...LEDGER_INDEXES, ...derivationSteps(from)]);
-  const views = checksum([data, ...VIEWS]);
+  const { folder, profile } = options;
+  const [ddl, views] = [[LEDGER_TABLES, LIST_TABLES, ...LEDGER_KEYS, ...LEDGER_INDEXES], viewStatements(profile, PROFILE_FIELDS)];
+  const data = checksum([await checksumFolder(folder), ...ddl, ...profileStatements(profile), ...derivationSteps(from, profile)]);
+  const viewsChecksum = checksum([data, ...LEDGER_ADDITIONS, ...views]);
   const client = await pool.connect();
   let lost: Error | undefined;
   try {
@@ -50,16 +71,22 @@ export async function loadFolder(pool: Pool, options: LoadOptions): Promise<Load
     const present = found.rows[0];
     const loaded = present?.data !== data;
     if (loaded) await fillLedger(client, options, from);
-    if (loaded || present.views !== views) {
-      await createViews(client);
+    if (loaded || present.views !== viewsChecksum) {
+      await createViews(client, profile);
       const { rows: starts } = await client.query<{ startsat: Date }>(loaded ? STARTS_AT : 'SELECT startsat FROM setup.loaded');
       await client.query('DELETE FROM setup.loaded');
-      await client.query('INSERT INTO setup.loaded (data, views, startsat) VALUES ($1, $2, $3)', [data, views, starts[0]?.startsat]);
+      await client.query('INSERT INTO setup.loaded (data, views, startsat) VALUES ($1, $2, $3)', [
+        data,
+        viewsChecksum,
+        starts[0]?.startsat,
+      ]);
     }
     // The business time of the previous data no longer applies.
     if (loaded) await client.query('DELETE FROM setup.setting WHERE name = $1', [BUSINESS_OFFSET]);
     const { rows } = await client.query<{ startsat: Date }>('SELECT startsat FROM setup.loaded');
     await client.query('COMMIT');
+    // Marks the inserted rows as visible to all transactions, which COPY FREEZE does for those of the files.
+    if (loaded && profile !== undefined) await client.query(`VACUUM (FREEZE) ${FILE_TABLES}`);
     return { loaded, startsAt: rows[0]?.startsat ?? new Date(0) };
   } catch (error) {
     await client.query('ROLLBACK').catch((reason: Error) => {
@@ -79,40 +106,61 @@ function parseReplayFrom(day: string | undefined): string {
 }
 
 /** The statements to run once the rows are loaded and checked. The id sequences come first, before any row is held back. */
-const derivationSteps = (from: string): string[] => [
+const derivationSteps = (from: string, profile: ProfileName | undefined): string[] => [
   ...LEDGER_SEQUENCES,
-  ...LEDGER_SETTINGS,
+  ...(profile === undefined ? LEDGER_SETTINGS : []),
   openBooksStatement(from),
-  ...holdBackStatements(from),
+  ...holdBackStatements(from, profile),
   ...SETTLE_ALL,
+  ...(profile === undefined ? [] : STOCK_STATEMENTS),
 ];
 
-async function fillLedger(client: PoolClient, { folder, onProgress }: LoadOptions, from: string): Promise<void> {
+/** Where the rows of a file are copied to. A profile inserts the lines itself, with what it adds to them. */
+const targetOf = ({ table }: DataFile, profile: ProfileName | undefined): string =>
+  profile !== undefined && table === 'transactionline' ? FILE_LINES : `ledger.${quoteSqlName(table)}`;
+
+async function fillLedger(client: PoolClient, options: LoadOptions, from: string): Promise<void> {
+  const { folder, profile, onProgress } = options;
   await client.query('DROP SCHEMA IF EXISTS suiteql CASCADE');
   await client.query('DROP SCHEMA IF EXISTS ledger CASCADE');
   await client.query(LEDGER_TABLES);
-  for (const data of DATA_FILES) {
-    // FREEZE marks the rows as visible to all transactions, which index-only scans need. Allowed because this transaction created the
-    // table.
-    const names = data.columns.map((column) => quoteSqlName(column.name)).join(', ');
-    const target = client.query(copyFrom(`COPY ledger.${quoteSqlName(data.table)} (${names}) FROM STDIN WITH (FREEZE)`));
-    await copyFile(folder, data, target, (done, total) => onProgress(data.file, done, total));
-  }
-  const [indexes, steps] = [LEDGER_INDEXES, derivationSteps(from)];
-  const run = async (statements: readonly string[], before: number): Promise<void> => {
-    for (const [index, statement] of statements.entries()) {
+  await client.query(LIST_TABLES);
+  await copyFiles(client, options);
+  const [generated, steps] = [profileStatements(profile), derivationSteps(from, profile)];
+  const total = LEDGER_KEYS.length + generated.length + LEDGER_INDEXES.length + steps.length;
+  let done = 0;
+  const run = async (statements: readonly string[]): Promise<void> => {
+    for (const statement of statements) {
       await client.query(statement);
-      onProgress('indexes and derived amounts', before + index + 1, indexes.length + steps.length);
+      done += 1;
+      onProgress('indexes and derived amounts', done, total);
     }
   };
-  await reportDuplicates(folder, () => run(indexes, 0));
+  await reportDuplicates(folder, () => run(LEDGER_KEYS));
   const { rows } = await client.query('SELECT 1 FROM ledger.transaction LIMIT 1');
   if (rows.length === 0) throw new DataFolderError('transaction.csv.gz has no rows');
-  for (const data of DATA_FILES) await assertReferences(client, folder, data);
-  for (const data of DATA_FILES) await client.query(`ANALYZE ledger.${quoteSqlName(data.table)}`);
-  await run(steps, indexes.length);
+  for (const data of DATA_FILES) await assertReferences(client, folder, data, profile);
+  // Smaller samples suffice to plan the queries of a profile, whose tables are larger.
+  if (profile !== undefined) await client.query('SET LOCAL default_statistics_target = 20; SET LOCAL jit = off');
+  for (const data of DATA_FILES) await client.query(`ANALYZE ${targetOf(data, profile)}`);
+  await run(generated);
+  await reportDuplicates(folder, () => run(LEDGER_INDEXES));
+  if (profile !== undefined) await client.query(`ANALYZE ${FILE_TABLES}, ledger.application`);
+  await run(steps);
   const left = await client.query('SELECT 1 FROM ledger.transaction LIMIT 1');
   if (left.rows.length === 0) throw new DataFolderError(`transaction.csv.gz has no rows changed before ${from}, the day of replayFrom`);
+}
+
+async function copyFiles(client: PoolClient, { folder, profile, onProgress }: LoadOptions): Promise<void> {
+  for (const data of DATA_FILES) {
+    const [target, names] = [targetOf(data, profile), data.columns.map((column) => quoteSqlName(column.name)).join(', ')];
+    if (target === FILE_LINES)
+      await client.query(`CREATE TEMPORARY TABLE ${FILE_LINES} ON COMMIT DROP AS SELECT ${names} FROM ledger.${data.table} WITH NO DATA`);
+    // FREEZE marks the rows as visible to all transactions, which index-only scans need. Allowed because this transaction created the
+    // table.
+    const copy = client.query(copyFrom(`COPY ${target} (${names}) FROM STDIN WITH (FREEZE)`));
+    await copyFile(folder, data, copy, (done, total) => onProgress(data.file, done, total));
+  }
 }
 
 async function reportDuplicates(folder: string, work: () => Promise<void>): Promise<void> {
@@ -129,11 +177,11 @@ async function reportDuplicates(folder: string, work: () => Promise<void>): Prom
   }
 }
 
-async function assertReferences(client: PoolClient, folder: string, data: DataFile): Promise<void> {
+async function assertReferences(client: PoolClient, folder: string, data: DataFile, profile: ProfileName | undefined): Promise<void> {
   for (const { column, to } of data.references) {
     const { rows } = await client.query<{
       value: string;
-    }>(`SELECT r.${quoteSqlName(column)}::text AS value FROM ledger.${quoteSqlName(data.table)} r
+    }>(`SELECT r.${quoteSqlName(column)}::text AS value FROM ${targetOf(data, profile)} r
       WHERE r.${quoteSqlName(column)} IS NOT NULL AND NOT EXISTS (SELECT FROM ledger.${quoteSqlName(to.table)} o WHERE o.id = r.${quoteSqlName(column)}) LIMIT 1`);
     const value = rows[0]?.value;
     if (value === undefined) continue;
@@ -142,10 +190,11 @@ async function assertReferences(client: PoolClient, folder: string, data: DataFi
   }
 }
 
-async function createViews(client: PoolClient): Promise<void> {
+async function createViews(client: PoolClient, profile: ProfileName | undefined): Promise<void> {
   await client.query('DROP SCHEMA IF EXISTS suiteql CASCADE');
   await client.query('CREATE SCHEMA suiteql');
-  for (const statement of VIEWS) await client.query(statement);
+  for (const statement of LEDGER_ADDITIONS) await client.query(statement);
+  for (const statement of viewStatements(profile, await listCustomFields(client))) await client.query(statement);
 }
 
 const checksum = (parts: readonly string[]): string => createHash('sha256').update(parts.join('\n')).digest('hex');

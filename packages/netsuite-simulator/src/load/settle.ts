@@ -1,12 +1,17 @@
 // Settles transactions by rule: derives the due dates, applied credits, received payments and statuses that the data lack. The result
 // depends only on the transactions in the books, on what was applied to them through the record service, and on the books' day. Entering
-// days one by one therefore gives the same result as loading all of them at once.
+// days one by one therefore gives the same result as loading all of them at once. With a profile nothing is applied by rule: there, what is
+// applied was generated, and only amounts and statuses are derived from it.
 import type { ClientBase } from 'pg';
 
 /** Which transactions are settled: all, or those of the customers `$1` and those with the ids `$2` (both bigint[]). */
 type Scope = 'all' | 'some';
 const scopeCondition = (scope: Scope, alias: string): string =>
   scope === 'all' ? 'TRUE' : `(${alias}.entity = ANY($1) OR ${alias}.id = ANY($2))`;
+
+/** Transactions with paid and unpaid amounts, and those among them whose status doesn't follow from these. */
+const SETTLED = "('CustInvc', 'CustCred', 'CustPymt', 'VendBill', 'VendCred', 'VendPymt', 'CustDep')";
+const KEEPS_STATUS = "t.type IN ('CustPymt', 'VendPymt', 'CustDep')";
 
 /** Amounts applied through the record service, per transaction. A credit memo may be on both sides: applied to an invoice, and refunded. */
 const APPLIED_EXPLICITLY = `(SELECT id, sum(amount) AS amount FROM
@@ -47,7 +52,7 @@ ${joinApplied(scope)}
 WHERE t.type = 'CustInvc' AND NOT t.iswritten AND ${scopeCondition(scope, 't')} AND t.foreigntotal > COALESCE(a.amount, 0)
   AND (t.entity IS NULL OR (t.id % 10 <> 0 AND t.duedate <= (SELECT day FROM ledger.books)))`;
 
-const TOUCH_LAST_MODIFIED = `, lastmodifieddate = CASE WHEN d.formerstatus IS NULL OR t.type = 'CustPymt' THEN t.lastmodifieddate
+const TOUCH_LAST_MODIFIED = `, lastmodifieddate = CASE WHEN d.formerstatus IS NULL OR ${KEEPS_STATUS} THEN t.lastmodifieddate
     ELSE GREATEST(t.lastmodifieddate, COALESCE($3, t.lastmodifieddate)) END`;
 
 /**
@@ -56,7 +61,7 @@ const TOUCH_LAST_MODIFIED = `, lastmodifieddate = CASE WHEN d.formerstatus IS NU
  */
 const updateAmounts = (scope: Scope): string => `
 WITH scoped AS (
-  SELECT t.* FROM ledger.transaction t WHERE t.type IN ('CustInvc', 'CustCred', 'CustPymt') AND ${scopeCondition(scope, 't')}
+  SELECT t.* FROM ledger.transaction t WHERE t.type IN ${SETTLED} AND ${scopeCondition(scope, 't')}
 ), used AS (
   SELECT s.id, a.amount * sign(s.foreigntotal) AS amount, a.appliedon FROM scoped s JOIN ledger.application a ON a.invoice = s.id
   UNION ALL
@@ -72,8 +77,8 @@ WITH scoped AS (
     CASE WHEN unpaid = 0 THEN lastapplied END AS closedate FROM settled
 )
 UPDATE ledger.transaction t SET foreignamountpaid = d.paid, foreignamountunpaid = d.unpaid,
-  status = CASE WHEN t.type = 'CustPymt' THEN t.status ELSE d.status END,
-  closedate = CASE WHEN t.type = 'CustPymt' THEN NULL ELSE d.closedate END
+  status = CASE WHEN ${KEEPS_STATUS} THEN t.status ELSE d.status END,
+  closedate = CASE WHEN ${KEEPS_STATUS} THEN NULL ELSE d.closedate END
   ${scope === 'all' ? '' : TOUCH_LAST_MODIFIED}
 FROM decided d
 WHERE d.id = t.id AND (t.foreignamountpaid, t.foreignamountunpaid, t.closedate) IS DISTINCT FROM (d.paid, d.unpaid, d.closedate)`;

@@ -2,12 +2,28 @@
 import type { PoolClient } from 'pg';
 import type { Switches } from '../switches.ts';
 import { USER_ERRORS } from './record-errors.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 
-/** Throws RestError 400 if `day` (YYYY-MM-DD), the transaction's date, is in a closed period. Other records have no day. */
-export function assertPeriodOpen(type: RestRecordType, day: string | null | undefined, { booksClosedThrough }: Switches): void {
-  if (type.transactionType === undefined || booksClosedThrough === null || day === null || day === undefined) return;
-  if (day <= booksClosedThrough) throw USER_ERRORS.periodClosed();
+/**
+ * Rejects with RestError 400 if `day` (YYYY-MM-DD), the transaction's date, is in a period that the switch or, with a profile, the list of
+ * periods closes, or in none of the list. Orders post to no period; other records have no day.
+ */
+export async function assertPeriodOpen(
+  client: PoolClient,
+  type: RestRecordType,
+  day: string | null | undefined,
+  { booksClosedThrough }: Switches,
+): Promise<void> {
+  if (type.transactionType === undefined || day === null || day === undefined) return;
+  if (booksClosedThrough !== null && day <= booksClosedThrough) throw USER_ERRORS.periodClosed();
+  if (type.transactionType === 'SalesOrd') return;
+  const { rows } = await client.query<{ hasperiods: boolean; isopen: boolean | null }>(
+    `SELECT EXISTS (SELECT FROM ledger.accountingperiod) AS hasperiods, (SELECT bool_and(closed = 'F') FROM ledger.accountingperiod
+       WHERE isposting = 'T' AND $1::date BETWEEN startdate AND enddate) AS isopen`,
+    [day],
+  );
+  if (rows[0]?.hasperiods && rows[0].isopen === null) throw USER_ERRORS.noPeriod();
+  if (rows[0]?.isopen === false) throw USER_ERRORS.periodClosed();
 }
 
 /**
@@ -22,8 +38,8 @@ export async function assertCanChange(
 ): Promise<void> {
   if (type.transactionType === undefined) return;
   const { rows } = await client.query<{ day: string }>('SELECT trandate::text AS day FROM ledger.transaction WHERE id = $1', [id]);
-  assertPeriodOpen(type, rows[0]?.day, switches);
-  assertPeriodOpen(type, newDay, switches);
+  await assertPeriodOpen(client, type, rows[0]?.day, switches);
+  await assertPeriodOpen(client, type, newDay, switches);
 }
 
 /**

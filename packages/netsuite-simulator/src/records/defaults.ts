@@ -1,7 +1,7 @@
 // Required values of a new record, and defaults for what the body doesn't set.
 
 import { missingValues, USER_ERRORS } from './record-errors.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 import type { Values, WriteBody } from './write-body.ts';
 
 const PREFIX: Record<string, string> = { CustInvc: 'INV', CustCred: 'CM', CustPymt: 'PYMT', CustRfnd: 'REF', SalesOrd: 'SO' };

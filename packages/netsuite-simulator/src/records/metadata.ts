@@ -1,6 +1,6 @@
 // The metadata catalog: its entry and JSON Schema (draft-06 hyper-schema, as in NetSuite) for each record type.
 import { APPLY_PROPERTIES, type Property } from './property.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 
 const CATALOG = '/services/rest/record/v1/metadata-catalog';
 const LINK = { $ref: `${CATALOG}/nsLink` };
@@ -27,6 +27,7 @@ export const recordJsonSchema = (type: RestRecordType): Schema => ({
     refName: { title: 'Reference Name', type: 'string', nullable: true },
     links: linkListSchema,
     ...(type.lines ? { item: sublistSchema(type.lines.properties) } : {}),
+    ...Object.fromEntries((type.sublists ?? []).map(({ name, properties }) => [name, sublistSchema(properties)])),
     ...(type.applies ? { apply: sublistSchema(APPLY_PROPERTIES) } : {}),
   },
   $id: `${CATALOG}/${type.name}`,
@@ -43,23 +44,26 @@ export const linkSchema = {
 
 const linkListSchema = { title: 'Links', type: 'array', readOnly: true, items: LINK };
 
-const sublistSchema = (properties: readonly Property[]): object => ({
+const sublistSchema = (properties: readonly Property[]): object =>
+  collectionSchema(Object.fromEntries(properties.map((property) => [property.name, propertySchema(property, false)])));
+
+/** A collection of objects with these properties. */
+const collectionSchema = (properties: object): object => ({
   type: 'object',
   properties: {
     links: linkListSchema,
-    items: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: Object.fromEntries(properties.map((property) => [property.name, propertySchema(property, false)])),
-      },
-    },
+    items: { type: 'array', items: { type: 'object', properties } },
     totalResults: { title: 'Total Results', type: 'integer' },
     count: { title: 'Count', type: 'integer' },
     hasMore: { title: 'Has More Results', type: 'boolean' },
     offset: { title: 'Query Offset', type: 'integer' },
   },
 });
+
+const CHOICE_PROPERTIES = {
+  id: { title: 'Internal identifier', type: 'string' },
+  refName: { title: 'Reference Name', type: 'string' },
+};
 
 function propertySchema(property: Property, isBodyField: boolean): object {
   return property.isCustom ? { ...kindSchema(property, isBodyField), 'x-ns-custom-field': true } : kindSchema(property, isBodyField);
@@ -80,6 +84,8 @@ function kindSchema(property: Property, isBodyField: boolean): object {
           refName: { title: 'Reference Name', type: 'string' },
         },
       };
+    case 'choices':
+      return { title, ...collectionSchema(CHOICE_PROPERTIES) };
     case 'date':
     case 'date-time':
       return { title, type: 'string', format: kind, nullable: true, ...filterable };

@@ -1,7 +1,7 @@
 // The OpenAPI 3.0 form of a record type in the metadata catalog.
 import { linkSchema, recordJsonSchema } from './metadata.ts';
 import { canWrite } from './record-path.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 
 const CATALOG = '/services/rest/record/v1/metadata-catalog/';
 

@@ -1,7 +1,8 @@
 // Describes a record's property: its name in JSON and the column that holds it.
-import { CUSTOM_FIELD_TYPES, type CustomField } from '../tables/custom-fields.ts';
+import { type Choice, CUSTOM_FIELD_TYPES, type CustomField, hasChoices, referenceType } from '../tables/custom-fields.ts';
 
-type PropertyKind = 'string' | 'boolean' | 'number' | 'integer' | 'date' | 'date-time' | 'reference' | 'enum';
+/** `choices`: several entries of a list, a sub-resource of the record. */
+type PropertyKind = 'string' | 'boolean' | 'number' | 'integer' | 'date' | 'date-time' | 'reference' | 'enum' | 'choices';
 export type Property = {
   name: string;
   title: string;
@@ -14,6 +15,8 @@ export type Property = {
   to?: string;
   /** The allowed ids of an enumeration. */
   values?: readonly string[];
+  /** The entries of a custom list. */
+  choices?: readonly Choice[];
   /** When a caller may set it: at any time, or only when the record is created. Absent: never. */
   writes?: 'always' | 'create';
   isRequired?: boolean;
@@ -36,13 +39,14 @@ export const defineProperty = (
 });
 
 /** Read-only in the record service. */
-export const customProperty = ({ name, label, type, values }: CustomField): Property => ({
+export const customProperty = ({ name, label, type, values, target }: CustomField): Property => ({
   name,
   title: label,
   kind: CUSTOM_FIELD_TYPES[type].property,
   column: name,
   isCustom: true,
-  ...(type === 'list' ? { values: values.map(({ id }) => id) } : {}),
+  ...(hasChoices(type) ? { values: values.map(({ id }) => id), choices: values } : {}),
+  ...(target === undefined ? {} : { to: referenceType(target) }),
 });
 
 /** Lines of an invoice, a credit memo or an order; columns of transactionline. */
@@ -52,7 +56,7 @@ export const LINE_PROPERTIES: readonly Property[] = [
   defineProperty('description', 'Description', 'string', 'memo', { writes: 'always' }),
   defineProperty('quantity', 'Quantity', 'number', 'quantity', { isNegated: true, writes: 'always' }),
   defineProperty('rate', 'Rate', 'number', 'rate', { writes: 'always' }),
-  defineProperty('amount', 'Amount', 'number', 'netamount', { isNegated: true, writes: 'always' }),
+  defineProperty('amount', 'Amount', 'number', 'foreignamount', { isNegated: true, writes: 'always' }),
 ];
 
 /** Lines of a payment or credit memo with the invoices that it pays; `doc` and `amount` are columns of nexttransactionlinelink. */

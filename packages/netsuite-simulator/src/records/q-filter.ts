@@ -3,7 +3,7 @@
 import type { DateFormat } from '../suiteql/render.ts';
 import { RestError } from '../wire.ts';
 import { OPERATORS, type OperatorContext } from './q-operators.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 
 export type RecordFilterCondition = { sql: string; values: string[] };
 export type FilterSettings = { dateFormat: DateFormat; timeZone: string };

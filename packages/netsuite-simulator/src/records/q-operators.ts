@@ -80,7 +80,7 @@ export const OPERATORS: readonly Operator[] = [
     names: ['IS', 'EQUAL'],
     takes: kinds('enum'),
     values: 'one',
-    write: (property, [value = ''], { bind }) => `${quoteSqlName(property.column)} = ${bind(value)}`,
+    write: (property, [value = ''], { bind }) => `${quoteSqlName(property.column)}::text = ${bind(value)}`,
   },
   search(['CONTAIN'], '%', '%'),
   search(['START_WITH'], '', '%'),
@@ -102,7 +102,7 @@ export const OPERATORS: readonly Operator[] = [
     takes: kinds('enum'),
     values: 'list',
     write: (property, values, { bind }) =>
-      `${quoteSqlName(property.column)} IN (${values.map((value) => bind(value)).join(', ') || 'NULL'})`,
+      `${quoteSqlName(property.column)}::text IN (${values.map((value) => bind(value)).join(', ') || 'NULL'})`,
   },
   {
     names: ['BETWEEN', 'WITHIN'],

@@ -6,26 +6,41 @@ import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { labelColumn, quoteSqlName } from '../tables/table.ts';
 import type { Property } from './property.ts';
 import type { RecordFilterCondition } from './q-filter.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RecordSublist, RestRecordType } from './record-type.ts';
 
 export type RecordBody = Record<string, unknown>;
 /** `origin` is that of the links in the response. */
 export type RecordReader = { client: PoolClient; role: RoleVisibility; origin: string };
 
-const UTC_TIME = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`;
+/** Without their seconds, unlike SuiteQL. */
+const UTC_TIME = `'YYYY-MM-DD"T"HH24:MI":00Z"'`;
+
+/** What tells the type's rows apart from the others in its view. */
+const kindConditions = ({ transactionType, itemType }: RestRecordType): string[] => [
+  ...(transactionType === undefined ? [] : [`type = '${transactionType}'`]),
+  ...(itemType === undefined ? [] : [`itemtype = '${itemType}'`]),
+];
 
 /** Undefined if there is no such record. `id` is a whole number, possibly negative. */
 export async function readRecordBody(reader: RecordReader, type: RestRecordType, id: string): Promise<RecordBody | undefined> {
-  const kind = type.transactionType === undefined ? '' : `AND type = '${type.transactionType}'`;
-  const [row] = await readRows(reader, type.table, type.properties, `id = $1 ${kind}`, id);
+  const [row] = await readRows(reader, type.table, type.properties, ['id = $1', ...kindConditions(type)].join(' AND '), id);
   return row && writeProperties(type.properties, row, reader.origin, false);
 }
 
+/** What the account adds to a transaction by itself, such as taxes and the cost of goods, is no item of its. */
+const ITEM_LINES = `mainline = 'F' AND taxline = 'F' AND iscogs = 'F' AND expenseaccount IS NULL
+  AND COALESCE(transactionlinetype, '') NOT IN ('SHIPPING', 'FXVARIANCE')`;
+
 export async function readRecordLines(reader: RecordReader, type: RestRecordType, id: string): Promise<RecordBody[]> {
   const { properties = [], isNegated } = type.lines ?? {};
-  const where = `"transaction" = $1 AND mainline = 'F' ORDER BY linesequencenumber`;
+  const where = `"transaction" = $1 AND ${ITEM_LINES} ORDER BY linesequencenumber`;
   const rows = await readRows(reader, 'transactionline', properties, where, id);
   return rows.map((row) => ({ links: [], ...writeProperties(properties, row, reader.origin, isNegated === false) }));
+}
+
+export async function readSublist(reader: RecordReader, { table, where, properties }: RecordSublist, id: string): Promise<RecordBody[]> {
+  const rows = await readRows(reader, table, properties, where, id);
+  return rows.map((row) => ({ links: [], ...writeProperties(properties, row, reader.origin, false) }));
 }
 
 /** The invoices that a payment or credit memo is applied to, or the payments and credit memos that a refund refunds. */
@@ -54,10 +69,7 @@ export async function listRecordIds(
   { limit, offset }: { limit: number; offset: number },
   condition?: RecordFilterCondition,
 ): Promise<{ ids: string[]; total: number }> {
-  const parts = [
-    ...(type.transactionType === undefined ? [] : [`type = '${type.transactionType}'`]),
-    ...(condition ? [condition.sql] : []),
-  ];
+  const parts = [...kindConditions(type), ...(condition ? [condition.sql] : [])];
   const from = `${role.rowsSql(type.table)} ${parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : ''}`;
   const values = [...(condition?.values ?? [])];
   const page = await client.query<{ id: string }>({
@@ -107,6 +119,26 @@ function writeProperties(properties: readonly Property[], row: Row, origin: stri
   return body;
 }
 
+function choiceBody({ choices }: Property, id: string): RecordBody {
+  const name = choices?.find((choice) => choice.id === id)?.name;
+  return { links: [], id, ...(name === undefined ? {} : { refName: name }) };
+}
+
+/** A whole list in an answer. */
+export const collectionOf = (items: RecordBody[]): RecordBody => ({
+  count: items.length,
+  hasMore: false,
+  items,
+  offset: 0,
+  totalResults: items.length,
+});
+
+/** The chosen entries of a multiple select. */
+export async function readChoices(reader: RecordReader, type: RestRecordType, property: Property, id: string): Promise<RecordBody[]> {
+  const body = await readRecordBody(reader, { ...type, properties: [property] }, id);
+  return (body?.[property.name] as { items: RecordBody[] } | undefined)?.items ?? [];
+}
+
 function writeValue(property: Property, value: string, label: string | undefined, origin: string, keepsSign: boolean): unknown {
   switch (property.kind) {
     case 'boolean':
@@ -120,6 +152,8 @@ function writeValue(property: Property, value: string, label: string | undefined
         id: value,
         ...(label === undefined ? {} : { refName: label }),
       };
+    case 'choices':
+      return collectionOf(value.split(/, */).map((id) => choiceBody(property, id)));
     case 'enum':
       return { links: [], id: value, refName: label?.split(' : ').at(-1) ?? value };
     default:

@@ -1,6 +1,6 @@
-// The record service's error responses. Known wordings are NetSuite's own; the others are assumed (see ../README.md).
+// The record service's error responses. Known wordings are NetSuite's own; the others are assumed (see docs/account.md).
 import { RestError } from '../wire.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 
 const ACCESSING = 'Error while accessing a resource. ';
 
@@ -66,6 +66,8 @@ export const USER_ERRORS = {
   appliesTooMuch: (doc: string) => userError(`The amount applied to the transaction ${doc} exceeds what is due on it.`),
   paysTooMuch: () => userError('The amounts applied exceed the amount of this transaction.'),
   periodClosed: () => userError('The date of this transaction is in an accounting period that is closed.'),
+  noPeriod: () => userError('The transaction date you specified is not within the date range of your accounting period.'),
+  isOfSystem: () => userError('This record belongs to the system and cannot be changed or deleted.'),
   inactive: () => userError('The customer of this transaction is inactive.'),
   onHold: () => userError('The customer of this transaction is on credit hold.'),
   noTransform: (to: string) => userError(`This record cannot be transformed to ${to}.`),

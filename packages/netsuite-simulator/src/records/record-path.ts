@@ -2,8 +2,10 @@
 import type { Request } from 'express';
 import type { Pool } from 'pg';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { assertRecordWritable, assertTypeAllowed } from './assert-visible.ts';
 import { permissionDenied, recordNotFound, unknownRecordType } from './record-errors.ts';
-import { catalogPart, findEnabledType, type RestRecordType, visiblePart } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
+import { catalogPart, findEnabledType, visiblePart } from './record-types.ts';
 import { findByExternalId } from './references.ts';
 
 /** What the metadata catalog shows of the type. Throws RestError 404 for a type that it doesn't list. */
@@ -25,6 +27,7 @@ export function getVisibleType(role: RoleVisibility, request: Request, name?: st
   const known = getEnabledType(role, request, name);
   const type = visiblePart(role, known);
   if (!type || (request.method !== 'GET' && !role.canWrite(known.table))) throw permissionDenied(known);
+  assertTypeAllowed(role, known, request.method !== 'GET');
   return type;
 }
 
@@ -38,10 +41,11 @@ export function parseRecordId(given: string, type: RestRecordType): string {
   return given;
 }
 
-/** The id of a record to be written; external ids are looked up in the books. Rejects with RestError when there is none that the role sees. */
+/** The id of a record to be written; external ids are looked up in the books. Rejects with RestError when there is none that the role may write. */
 export async function getRecordId(pool: Pool, role: RoleVisibility, type: RestRecordType, request: Request): Promise<string> {
   const id = await resolveRecordId(pool, type, request);
   if (role.isRowHidden(type.table, id)) throw recordNotFound(type);
+  await assertRecordWritable({ pool, role }, type, id);
   return id;
 }
 

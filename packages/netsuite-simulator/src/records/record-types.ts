@@ -1,67 +1,34 @@
 // The record types of the record service and the metadata catalog: camelCase properties over the columns of SuiteQL's views.
 import type { RoleVisibility } from '../tables/role-visibility.ts';
+import { PROFILE_PROPERTIES, PROFILE_SUBLISTS, PROFILE_TYPES } from './profile-types.ts';
 import { customProperty, defineProperty, LINE_PROPERTIES, type Property } from './property.ts';
-
-export type RestRecordType = {
-  name: string;
-  title: string;
-  table: string;
-  /** For transactions: the value of the view's `type`. */
-  transactionType?: string;
-  properties: readonly Property[];
-  /** Its lines; `isNegated`: the books hold them negative. */
-  lines?: { isNegated: boolean; properties: readonly Property[] };
-  /** The transaction types in its sublist `apply`: what it pays (invoices) or refunds. */
-  applies?: readonly string[];
-};
-
-const ID = defineProperty('id', 'Internal ID', 'string', 'id');
-const CURRENCY = defineProperty('currency', 'Currency', 'reference', 'currency', { to: 'currency', writes: 'create' });
-const CHANGED = defineProperty('lastModifiedDate', 'Last Modified Date', 'date-time', 'lastmodifieddate');
-const EXTERNAL_ID = defineProperty('externalId', 'External ID', 'string', 'externalid', { writes: 'always' });
-const INACTIVE = defineProperty('isInactive', 'Inactive', 'boolean', 'isinactive', { writes: 'always' });
-const SUBSIDIARY = defineProperty('subsidiary', 'Subsidiary', 'reference', 'subsidiary', { to: 'subsidiary' });
-const EMAIL = defineProperty('email', 'Email', 'string', 'email', { writes: 'always' });
-const PHONE = defineProperty('phone', 'Phone', 'string', 'phone', { writes: 'always' });
-const FIRST_NAME = defineProperty('firstName', 'First Name', 'string', 'firstname', { writes: 'always' });
-const LAST_NAME = defineProperty('lastName', 'Last Name', 'string', 'lastname', { writes: 'always' });
-const COMPANY_NAME = defineProperty('companyName', 'Company Name', 'string', 'companyname', { writes: 'always' });
-const CREATED = defineProperty('dateCreated', 'Date Created', 'date-time', 'datecreated');
-
-const TRANSACTION: readonly Property[] = [
-  ID,
-  EXTERNAL_ID,
-  defineProperty('tranId', 'Document Number', 'string', 'tranid', { writes: 'always' }),
-  defineProperty('tranDate', 'Date', 'date', 'trandate', { writes: 'always' }),
-  CURRENCY,
-  defineProperty('exchangeRate', 'Exchange Rate', 'number', 'exchangerate', { writes: 'always' }),
-  defineProperty('memo', 'Memo', 'string', 'memo', { writes: 'always' }),
-  defineProperty('createdDate', 'Date Created', 'date-time', 'createddate'),
-  SUBSIDIARY,
+import type { RecordSublist, RestRecordType } from './record-type.ts';
+import {
   CHANGED,
-];
+  COMPANY_NAME,
+  CREATED,
+  CURRENCY,
+  EMAIL,
+  EXTERNAL_ID,
+  FIRST_NAME,
+  ID,
+  INACTIVE,
+  LAST_NAME,
+  OTHER_NUMBER,
+  PERSON,
+  PHONE,
+  readOnly,
+  SUBSIDIARY,
+  TRANSACTION,
+} from './shared-properties.ts';
+
 const customerOf = (name: string): Property =>
   defineProperty(name, 'Customer', 'reference', 'entity', { to: 'customer', writes: 'create', isRequired: true });
-const OTHER_NUMBER = defineProperty('otherRefNum', 'PO/Check Number', 'string', 'otherrefnum', { writes: 'always' });
 const statusOf = (...values: string[]): Property => defineProperty('status', 'Status', 'enum', 'status', { values });
 const negated = (name: string, title: string, column: string): Property =>
   defineProperty(name, title, 'number', column, { isNegated: true });
 
-const PERSON: readonly Property[] = [
-  ID,
-  EXTERNAL_ID,
-  INACTIVE,
-  defineProperty('entityId', 'Name', 'string', 'entityid'),
-  EMAIL,
-  PHONE,
-  CREATED,
-  CHANGED,
-  SUBSIDIARY,
-];
-/** This account serves them read-only. */
-const readOnly = (properties: readonly Property[]): Property[] => properties.map(({ writes: _writes, ...rest }) => rest);
-
-export const RECORD_TYPES: readonly RestRecordType[] = [
+const RECORD_TYPES: readonly RestRecordType[] = [
   {
     name: 'customer',
     title: 'Customer',
@@ -93,6 +60,7 @@ export const RECORD_TYPES: readonly RestRecordType[] = [
     name: 'inventoryItem',
     title: 'Inventory Item',
     table: 'item',
+    itemType: 'InvtPart',
     properties: [
       ID,
       EXTERNAL_ID,
@@ -231,56 +199,72 @@ export const RECORD_TYPES: readonly RestRecordType[] = [
   },
 ];
 
-/** Record types in paths are case-insensitive. */
-const findRecordType = (name: string): RestRecordType | undefined =>
-  RECORD_TYPES.find((type) => type.name.toLowerCase() === name.toLowerCase());
+const PROFILE_RECORD_TYPES: readonly RestRecordType[] = [
+  ...RECORD_TYPES.map((type) => ({
+    ...type,
+    properties: [...type.properties, ...(PROFILE_PROPERTIES[type.name] ?? [])],
+    sublists: PROFILE_SUBLISTS[type.name] ?? [],
+  })),
+  ...PROFILE_TYPES,
+];
 
-/** The type with the account's custom fields; undefined for a type that is unknown or whose feature is off. */
-export function findEnabledType(role: RoleVisibility, name: string): RestRecordType | undefined {
-  const type = findRecordType(name);
-  if (!type || !role.isEnabled(type.table)) return undefined;
-  const { lines } = type;
+const recordTypesOf = ({ profile }: RoleVisibility): readonly RestRecordType[] =>
+  profile === undefined ? RECORD_TYPES : PROFILE_RECORD_TYPES;
+
+/** The record types whose records are rows of this table. */
+export const recordTypesIn = (table: string): RestRecordType[] =>
+  PROFILE_RECORD_TYPES.filter((type) => type.table === table && !type.isUnavailable);
+
+/** The properties of a table that a selection leaves; undefined if it leaves out the table. */
+type Select = (table: string, properties: readonly Property[]) => readonly Property[] | undefined;
+
+/** The type with the selected properties, lines and sublists; undefined if the selection leaves out its table. */
+function partOf({ lines, sublists = [], ...type }: RestRecordType, select: Select): RestRecordType | undefined {
+  const properties = select(type.table, type.properties);
+  const lineProperties = lines && select('transactionline', lines.properties);
+  if (!properties) return undefined;
   return {
     ...type,
-    properties: withCustomFields(role, type.table, type.properties).filter(({ column }) => role.isEnabled(type.table, column)),
-    ...(lines && { lines: { ...lines, properties: withCustomFields(role, 'transactionline', lines.properties) } }),
+    properties,
+    sublists: sublists.flatMap((sublist): RecordSublist[] => {
+      const own = select(sublist.table, sublist.properties);
+      return own ? [{ ...sublist, properties: own }] : [];
+    }),
+    ...(lines && lineProperties ? { lines: { ...lines, properties: lineProperties } } : {}),
   };
 }
 
-const withCustomFields = (role: RoleVisibility, table: string, properties: readonly Property[]): Property[] => [
-  ...properties,
-  ...role.customFields(table).map(customProperty),
-];
+/** The type with the account's custom fields; undefined for a type that is unknown or whose feature is off. Names are case-insensitive. */
+export function findEnabledType(role: RoleVisibility, name: string): RestRecordType | undefined {
+  const type = recordTypesOf(role).find((each) => each.name.toLowerCase() === name.toLowerCase());
+  if (!type || !role.isEnabled(type.table)) return undefined;
+  if (type.isUnavailable) return type;
+  return partOf(type, (table, properties) => {
+    const columns = new Set(role.known(table)?.columns.map((column) => column.name));
+    const custom = role.customFields(table).filter((field) => !field.isOnlyInQueries);
+    const all = [...properties, ...custom.map(customProperty)];
+    return columns.size === 0 ? undefined : all.filter(({ column }) => columns.has(column) && role.isEnabled(table, column));
+  });
+}
 
 /** What the metadata catalog shows of an enabled type, readable by the role or not; undefined for a type that it doesn't list. */
-export function catalogPart(role: RoleVisibility, type: RestRecordType): RestRecordType | undefined {
-  if (!role.isInCatalog(type.table)) return undefined;
-  const listed = (table: string, properties: readonly Property[]): Property[] =>
-    properties.filter(({ column }) => role.isInCatalog(table, column));
-  const { lines, ...rest } = type;
-  const shown = { ...rest, properties: listed(type.table, type.properties) };
-  if (!lines || !role.isInCatalog('transactionline')) return shown;
-  return { ...shown, lines: { ...lines, properties: listed('transactionline', lines.properties) } };
-}
+export const catalogPart = (role: RoleVisibility, type: RestRecordType): RestRecordType | undefined =>
+  partOf(type, (table, properties) =>
+    role.isInCatalog(table) ? properties.filter(({ column }) => role.isInCatalog(table, column)) : undefined,
+  );
 
 /** The record types of the metadata catalog. */
 export const listCatalogTypes = (role: RoleVisibility): RestRecordType[] =>
-  RECORD_TYPES.flatMap(({ name }) => {
+  recordTypesOf(role).flatMap(({ name }) => {
     const type = findEnabledType(role, name);
     return (type && catalogPart(role, type)) ?? [];
   });
 
 /** The type with the properties and lines that the role can see; undefined if it can't see the type. */
-export function visiblePart(role: RoleVisibility, type: RestRecordType): RestRecordType | undefined {
-  const seen = (tableName: string, properties: readonly Property[]): Property[] | undefined => {
-    const found = role.find(tableName);
+export const visiblePart = (role: RoleVisibility, type: RestRecordType): RestRecordType | undefined =>
+  partOf(type, (table, properties) => {
+    const found = role.find(table);
     if (found.kind !== 'table') return undefined;
-    const columns = role.columns(found.table);
+    const columns = role.recordColumns(found.table);
     return properties.filter(({ column }) => columns.has(column));
-  };
-  const { lines, ...rest } = type;
-  const properties = seen(type.table, type.properties);
-  const lineProperties = lines && seen('transactionline', lines.properties);
-  if (!properties) return undefined;
-  return { ...rest, properties, ...(lines && lineProperties ? { lines: { ...lines, properties: lineProperties } } : {}) };
-}
+  });

@@ -6,10 +6,20 @@ import { collectionLinks, parsePageWindow } from '../paging.ts';
 import { originOf, sendCollection, sendSingle } from '../wire.ts';
 import { catalogRoutes } from './catalog-routes.ts';
 import { parseFilter } from './q-filter.ts';
-import { listRecordIds, type RecordBody, type RecordReader, readApplications, readRecordBody, readRecordLines } from './read-record.ts';
+import {
+  collectionOf,
+  listRecordIds,
+  type RecordBody,
+  type RecordReader,
+  readApplications,
+  readChoices,
+  readRecordBody,
+  readRecordLines,
+  readSublist,
+} from './read-record.ts';
 import { methodNotAllowed, recordNotFound } from './record-errors.ts';
 import { getVisibleType, parseRecordId } from './record-path.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 import type { WriteSettings } from './write-record.ts';
 import { writeRoutes } from './write-routes.ts';
 
@@ -89,7 +99,7 @@ async function sendBatch(settings: QuerySettings, request: Request, response: Re
     return found;
   });
   const links = [{ rel: 'self', href: `${originOf(request)}${request.originalUrl}`, method: 'GET' }];
-  await sendCollection(response, { links, ...collection(items) });
+  await sendCollection(response, { links, ...collectionOf(items) });
 }
 
 async function sendRecord(settings: QuerySettings, request: Request, response: Response): Promise<void> {
@@ -125,7 +135,7 @@ async function readWithSublists(
   const body: RecordBody = { links: [{ rel: 'self', href, method: 'GET' }], ...record };
   for (const [name, read] of sublistsOf(type)) {
     const link = { links: [{ rel: 'self', href: `${href}/${name}`, method: 'GET' }] };
-    body[name] = isExpanded ? { ...link, ...collection(await read(reader, id)) } : link;
+    body[name] = isExpanded ? { ...link, ...collectionOf(await read(reader, id)) } : link;
   }
   return body;
 }
@@ -135,11 +145,15 @@ type Sublist = [name: string, read: (reader: RecordReader, id: string) => Promis
 const sublistsOf = (type: RestRecordType): Sublist[] => [
   ...(type.lines ? [['item', (reader, id) => readRecordLines(reader, type, id)] satisfies Sublist] : []),
   ...(type.applies ? [['apply', readApplications] satisfies Sublist] : []),
+  ...(type.sublists ?? []).map((sublist): Sublist => [sublist.name, (reader, id) => readSublist(reader, sublist, id)]),
+  ...type.properties
+    .filter(({ kind }) => kind === 'choices')
+    .map((property): Sublist => [property.name, (reader, id) => readChoices(reader, type, property, id)]),
 ];
 
 async function sendSublist(settings: QuerySettings, request: Request, response: Response): Promise<void> {
   const type = getVisibleType(settings.role, request);
-  const sublist = sublistsOf(type).find(([name]) => name === String(request.params['sublist']).toLowerCase());
+  const sublist = sublistsOf(type).find(([name]) => name.toLowerCase() === String(request.params['sublist']).toLowerCase());
   const lines = await readInSnapshot(settings, request, response, async (reader) => {
     const id = await idInSnapshot(reader, type, String(request.params['id']));
     if (!sublist || id === undefined || !(await readRecordBody(reader, type, id))) throw recordNotFound(type);
@@ -147,11 +161,9 @@ async function sendSublist(settings: QuerySettings, request: Request, response: 
   });
   await sendCollection(response, {
     links: [{ rel: 'self', href: `${originOf(request)}${request.originalUrl}`, method: 'GET' }],
-    ...collection(lines),
+    ...collectionOf(lines),
   });
 }
-
-const collection = (items: RecordBody[]): object => ({ count: items.length, hasMore: false, items, offset: 0, totalResults: items.length });
 
 /** `fields=a,b` keeps these fields, the links and the id. */
 function selectFields(body: RecordBody, fields: unknown): RecordBody {

@@ -1,12 +1,20 @@
 // `POST {type}/{id}/!transform/{target}`: creates a record from an existing one. The body's values override those carried over.
 
+import { SUBLIST_LINE } from '../profile/posting.ts';
 import type { RecordChange } from './record-change.ts';
 import { USER_ERRORS } from './record-errors.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 import type { Values, WriteBody, WrittenLine } from './write-body.ts';
 import { createRecord, type WriteSettings, type WriteTarget } from './write-record.ts';
 
-type Source = { entity: string | null; currency: string; memo: string | null; otherrefnum: string | null; isopen: boolean };
+type Source = {
+  entity: string | null;
+  currency: string;
+  memo: string | null;
+  otherrefnum: string | null;
+  exchangerate: string;
+  isopen: boolean;
+};
 
 const TRANSFORMS: Record<string, readonly string[]> = {
   salesOrder: ['invoice'],
@@ -26,7 +34,8 @@ export async function transformRecord(
   if (!isAllowed) throw USER_ERRORS.noTransform(target.name);
   const source = await readSource(settings, from.id);
   if (!source) throw USER_ERRORS.noTransform(target.name);
-  const { isopen, ...carried } = source;
+  const { isopen, exchangerate, ...others } = source;
+  const carried = settings.profile !== undefined && target.name === 'creditMemo' ? { ...others, exchangerate } : others;
   const values: Values = new Map([...Object.entries(carried).filter(([, value]) => value !== null), ...body.values]);
   const lines = body.lines ?? (target.lines ? await readLines(settings, from, from.type.name === 'salesOrder') : undefined);
   const apply =
@@ -37,7 +46,7 @@ export async function transformRecord(
 
 async function readSource(settings: WriteSettings, id: string): Promise<Source | undefined> {
   const { rows } = await settings.pool.query<Source>(
-    'SELECT entity::text, currency::text, memo, otherrefnum, COALESCE(foreignamountunpaid > 0, false) AS isopen FROM ledger.transaction WHERE id = $1',
+    'SELECT entity::text, currency::text, memo, otherrefnum, exchangerate::text, COALESCE(foreignamountunpaid > 0, false) AS isopen FROM ledger.transaction WHERE id = $1',
     [id],
   );
   return rows[0];
@@ -45,8 +54,8 @@ async function readSource(settings: WriteSettings, id: string): Promise<Source |
 
 async function readLines(settings: WriteSettings, { id }: WriteTarget, isOrder: boolean): Promise<WrittenLine[]> {
   const { rows } = await settings.pool.query<Record<string, string | null>>(
-    `SELECT item::text, memo, (-quantity)::text AS quantity, rate::text, (-netamount)::text AS netamount FROM ledger.transactionline
-     WHERE transaction = $1 AND item IS NOT NULL AND mainline = 'F' AND taxline = 'F' ORDER BY linesequencenumber`,
+    `SELECT l.item::text, l.memo, (-l.quantity)::text AS quantity, l.rate::text, (-COALESCE(l.foreignamount, l.netamount))::text AS foreignamount
+     FROM ledger.transactionline l WHERE l.transaction = $1 AND l.item IS NOT NULL AND ${SUBLIST_LINE} ORDER BY l.linesequencenumber`,
     [id],
   );
   return rows.map((row, index) => ({
@@ -59,4 +68,7 @@ async function readLines(settings: WriteSettings, { id }: WriteTarget, isOrder: 
 async function markBilled({ client, now }: RecordChange, { type, id }: WriteTarget): Promise<void> {
   if (type.name !== 'salesOrder') return;
   await client.query("UPDATE ledger.transaction SET status = 'G', lastmodifieddate = $2 WHERE id = $1", [id, now]);
+  await client.query('UPDATE ledger.transactionline SET quantitybilled = -quantity WHERE transaction = $1 AND quantitybilled IS NOT NULL', [
+    id,
+  ]);
 }

@@ -2,7 +2,7 @@
 import type { Property } from './property.ts';
 import { APPLY_PROPERTIES, LINE_PROPERTIES } from './property.ts';
 import { invalidBody, invalidHeader, invalidValue, unknownProperty } from './record-errors.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 
 /** Values by column, as PostgreSQL text; null clears. A reference by external id is `eid:…`. */
 export type Values = ReadonlyMap<string, string | null>;
@@ -114,7 +114,7 @@ function parseScalar(property: Property, text: string): string | undefined {
     case 'boolean':
       return /^(true|T)$/.test(text) ? 'T' : /^(false|F)$/.test(text) ? 'F' : undefined;
     case 'number':
-      return PLAIN_NUMBER.test(text) ? text : undefined;
+      return PLAIN_NUMBER.test(text) && (property.column !== 'exchangerate' || Number(text) > 0) ? text : undefined;
     case 'integer':
       return /^-?\d{1,15}$/.test(text) ? text : undefined;
     case 'date':

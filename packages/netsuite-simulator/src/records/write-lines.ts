@@ -1,6 +1,8 @@
 // Writes the lines of a transaction: a line with the number of an existing one changes it, others are added; `replace=item` replaces all
-// lines. The header's total is the sum of its lines.
+// lines. The header's total is the sum of its lines. With a profile, amounts are in the transaction's currency, and posting.ts derives the base
+// amounts and the total from them.
 
+import { SUBLIST_LINE } from '../profile/posting.ts';
 import { LINE_PROPERTIES, type Property } from './property.ts';
 import type { RecordChange } from './record-change.ts';
 import { invalidValue, missingValues, USER_ERRORS } from './record-errors.ts';
@@ -14,7 +16,7 @@ export async function writeLines(change: RecordChange, lines: readonly WrittenLi
   const { client, id, replaces } = change;
   if (replaces.has('item')) {
     if (lines.length === 0) throw USER_ERRORS.noLines();
-    await client.query("DELETE FROM ledger.transactionline WHERE transaction = $1 AND mainline = 'F' AND taxline = 'F'", [id]);
+    await client.query(`DELETE FROM ledger.transactionline l WHERE l.transaction = $1 AND ${SUBLIST_LINE}`, [id]);
   }
   for (const line of lines)
     await (line.line === undefined || replaces.has('item') ? addLine(change, line) : updateLine(change, line, line.line));
@@ -35,12 +37,13 @@ async function addLine(change: RecordChange, { values, path }: WrittenLine): Pro
   const item = await resolveReference(client, ITEM, named, `${path}.item`);
   const { rowCount } = await client.query(
     `INSERT INTO ledger.transactionline (uniquekey, id, transaction, linesequencenumber, item, memo, quantity, rate, netamount, mainline, taxline,
-       linelastmodifieddate, createdfrom)
+       linelastmodifieddate, createdfrom, foreignamount)
      SELECT nextval('ledger.line_key'), COALESCE(last.id, 0) + 1, $1, COALESCE(last.sequence, 0) + 1, i.id, COALESCE($3, i.salesdescription, i.displayname),
-       $8 * g.quantity, COALESCE(g.rate, round(g.amount / NULLIF(g.quantity, 0), 5)), $8 * COALESCE(g.amount, round(g.quantity * g.rate, 2)), 'F', 'F', $7, $9
+       $8 * g.quantity, COALESCE(g.rate, round(g.amount / NULLIF(g.quantity, 0), 5)), v.amount, 'F', 'F', $7, $9, CASE WHEN $10 THEN v.amount END
      FROM ledger.item i
      CROSS JOIN LATERAL (SELECT COALESCE($4::numeric, 1) AS quantity, $6::numeric AS amount,
        COALESCE($5::numeric, CASE WHEN $6::numeric IS NULL THEN i.baseprice END) AS rate) g
+     CROSS JOIN LATERAL (SELECT $8 * COALESCE(g.amount, round(g.quantity * g.rate, 2)) AS amount) v
      CROSS JOIN (SELECT max(id) AS id, max(linesequencenumber) AS sequence FROM ledger.transactionline WHERE transaction = $1) last
      WHERE i.id = $2 AND (g.amount IS NOT NULL OR g.rate IS NOT NULL)`,
     [
@@ -49,10 +52,11 @@ async function addLine(change: RecordChange, { values, path }: WrittenLine): Pro
       values.get('memo') ?? null,
       values.get('quantity') ?? null,
       values.get('rate') ?? null,
-      values.get('netamount') ?? null,
+      values.get('foreignamount') ?? null,
       now,
       signOf(change),
       values.get('createdfrom') ?? null,
+      change.posts,
     ],
   );
   if (rowCount === 0) throw missingValues(['Amount']);
@@ -61,10 +65,11 @@ async function addLine(change: RecordChange, { values, path }: WrittenLine): Pro
 async function updateLine(change: RecordChange, { values, path }: WrittenLine, line: string): Promise<void> {
   const { rowCount } = await change.client.query(
     `UPDATE ledger.transactionline l SET memo = COALESCE($3, l.memo), quantity = n.quantity, rate = n.rate,
-       netamount = COALESCE($8 * $6::numeric, CASE WHEN $4::numeric IS NULL AND $5::numeric IS NULL THEN l.netamount ELSE round(n.quantity * n.rate, 2) END),
-       linelastmodifieddate = $7
-     FROM (SELECT uniquekey, COALESCE($8 * $4::numeric, quantity) AS quantity, COALESCE($5::numeric, rate) AS rate
-       FROM ledger.transactionline WHERE transaction = $1 AND id = $2 AND mainline = 'F') n
+       netamount = COALESCE(v.amount, l.netamount), foreignamount = CASE WHEN $9 THEN COALESCE(v.amount, l.foreignamount) END, linelastmodifieddate = $7
+     FROM (SELECT l.uniquekey, COALESCE($8 * $4::numeric, l.quantity) AS quantity, COALESCE($5::numeric, l.rate) AS rate
+       FROM ledger.transactionline l WHERE l.transaction = $1 AND l.id = $2 AND ${SUBLIST_LINE}) n
+     CROSS JOIN LATERAL (SELECT COALESCE($8 * $6::numeric, CASE WHEN COALESCE($4::numeric, $5::numeric) IS NOT NULL THEN round(n.quantity * n.rate, 2) END)
+       AS amount) v
      WHERE l.uniquekey = n.uniquekey`,
     [
       change.id,
@@ -72,9 +77,10 @@ async function updateLine(change: RecordChange, { values, path }: WrittenLine, l
       values.get('memo') ?? null,
       values.get('quantity') ?? null,
       values.get('rate') ?? null,
-      values.get('netamount') ?? null,
+      values.get('foreignamount') ?? null,
       change.now,
       signOf(change),
+      change.posts,
     ],
   );
   if (rowCount === 0) throw invalidValue(line, `${path}.line`, 'line');

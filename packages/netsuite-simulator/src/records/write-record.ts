@@ -3,6 +3,9 @@
 import type { Pool, PoolClient } from 'pg';
 import { inWriteTransaction } from '../database/write-transaction.ts';
 import { settleTransactions } from '../load/settle.ts';
+import { listPayers, postTransactions, totalTransactions } from '../profile/posting.ts';
+import type { ProfileName } from '../profile/profile-name.ts';
+import { DEFAULT_IDS, profileDefaults } from '../profile/write-defaults.ts';
 import type { Switches } from '../switches.ts';
 import { quoteSqlName } from '../tables/table.ts';
 import { assertCanChange, assertCustomerCanBuy, assertPeriodOpen } from './assert-state.ts';
@@ -10,17 +13,23 @@ import { assertRequiredValues, defaultsFor } from './defaults.ts';
 import { addDeletedRecord } from './deleted-records.ts';
 import type { RecordChange } from './record-change.ts';
 import { recordNotFound, USER_ERRORS } from './record-errors.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
 import { findByExternalId, resolveReferences } from './references.ts';
 import { applyLines, assertNotOverapplied } from './write-applications.ts';
 import type { Values, WriteBody } from './write-body.ts';
 import { writeLines } from './write-lines.ts';
 
-export type WriteSettings = { pool: Pool; timeZone: string; switches: Switches; businessTime: () => Date };
+export type WriteSettings = {
+  pool: Pool;
+  timeZone: string;
+  switches: Switches;
+  businessTime: () => Date;
+  profile?: ProfileName | undefined;
+};
 export type WriteTarget = { type: RestRecordType; id: string };
 
 const CASTS = new Map([
-  ...['id', 'entity', 'currency', 'account', 'paymentmethod', 'entitystatus'].map((column) => [column, 'bigint'] as const),
+  ...['id', 'entity', 'currency', 'account', 'paymentmethod', 'entitystatus', ...DEFAULT_IDS].map((column) => [column, 'bigint'] as const),
   ...['foreigntotal', 'exchangerate', 'creditlimit', 'baseprice'].map((column) => [column, 'numeric'] as const),
   ...['trandate', 'duedate', 'shipdate'].map((column) => [column, 'date'] as const),
   ...['datecreated', 'createddate', 'lastmodifieddate'].map((column) => [column, 'timestamptz'] as const),
@@ -44,20 +53,35 @@ export function createRecord(
     await assertExternalIdUnique(client, type, values, undefined);
     const { rows } = await client.query<{ id: string }>(`SELECT nextval('ledger.${sequenceOf(type)}') AS id`);
     const id = rows[0]?.id ?? '';
-    const row = new Map([...defaultsFor(type, id, now, values, settings.timeZone), ...values]);
+    const row = await newRow(client, settings, type, id, now, values);
     await assertCustomerCanBuy(client, type, row.get('entity'), settings.switches);
-    assertPeriodOpen(type, row.get('trandate'), settings.switches);
-    row.delete('subsidiary'); // there is only one, and no column for it
+    await assertPeriodOpen(client, type, row.get('trandate'), settings.switches);
     const columns = [...row.keys()];
     await client.query(
       `INSERT INTO ledger.${type.table} (${columns.map(quoteSqlName).join(', ')}) VALUES (${columns.map((name, i) => `$${i + 1}::${castOf(name)}`).join(', ')})`,
       [...row.values()],
     );
-    const created = { client, type, id, now, replaces: new Set<string>() };
+    const created = { client, type, id, now, replaces: new Set<string>(), posts: settings.profile !== undefined };
     await writeParts(created, body, settings);
     await after?.(created);
     return id;
   });
+}
+
+async function newRow(
+  client: PoolClient,
+  { profile, timeZone }: WriteSettings,
+  type: RestRecordType,
+  id: string,
+  now: Date,
+  values: Values,
+): Promise<Map<string, string | null>> {
+  const defaults = defaultsFor(type, id, now, values, timeZone);
+  const others = profile === undefined ? [] : await profileDefaults(client, type, values, defaults);
+  const given = [...values].filter(([column, value]) => value !== null || !NOT_CLEARABLE.includes(column));
+  const row = new Map([...defaults, ...others, ...given]);
+  if (profile === undefined) row.delete('subsidiary'); // there is only one, and none has another
+  return row;
 }
 
 /** Changes only what the body contains. Rejects with RestError: as for an absent record, or 400 for invalid values or a forbidden write. */
@@ -79,7 +103,7 @@ export function updateRecord(
       ...values.values(),
       now,
     ]);
-    await writeParts({ client, type, id, now, replaces }, body, settings);
+    await writeParts({ client, type, id, now, replaces, posts: settings.profile !== undefined }, body, settings);
   });
 }
 
@@ -98,8 +122,16 @@ export function deleteRecord(settings: WriteSettings, { type, id }: WriteTarget)
          WHERE type = 'SalesOrd' AND status = 'G' AND id IN (SELECT createdfrom FROM ledger.transactionline WHERE transaction = $1)`,
         [id, now],
       );
+      await client.query(
+        `UPDATE ledger.transactionline SET quantitybilled = 0
+         WHERE quantitybilled IS NOT NULL AND transaction IN (SELECT createdfrom FROM ledger.transactionline WHERE transaction = $1)`,
+        [id],
+      );
       await client.query('DELETE FROM ledger.transactionline WHERE transaction = $1', [id]);
       await client.query('DELETE FROM ledger.application WHERE invoice = $1 OR credit = $1', [id]);
+    }
+    if (type.table === 'customer') {
+      for (const table of ['address', 'customersubsidiary']) await client.query(`DELETE FROM ledger.${table} WHERE entity = $1`, [id]);
     }
     await client.query(`DELETE FROM ledger.${type.table} WHERE id = $1`, [id]);
     if (type.transactionType !== undefined) await settleTransactions(client, customers, [], touchedAt(settings, now));
@@ -137,11 +169,16 @@ function runChange<T>(settings: WriteSettings, work: (client: PoolClient, now: D
 }
 
 async function writeParts(change: RecordChange, body: WriteBody, settings: WriteSettings): Promise<void> {
-  const { client, type, id, now } = change;
+  const { client, type, id, now, posts } = change;
   if (type.transactionType === undefined) return;
   if (body.lines) await writeLines(change, body.lines);
+  if (posts) await totalTransactions(client, [id]);
   if (body.apply) await applyLines(change, body.apply, body.values.has('foreigntotal'));
   await settleTransactions(client, await customersOf(client, id), [id], touchedAt(settings, now));
+  if (posts) {
+    await postTransactions(client, [id]);
+    await postTransactions(client, await listPayers(client, id)); // they follow the base amount of its header
+  }
   await assertNotOverapplied(change);
 }
 
@@ -149,7 +186,7 @@ const touchedAt = (settings: WriteSettings, now: Date): Date | null => (settings
 
 const sequenceOf = (type: RestRecordType): string => ({ customer: 'entity_id', item: 'item_id' })[type.table] ?? 'transaction_id';
 
-/** Columns that every record has: null leaves them unchanged instead of clearing them. */
+/** Columns that every record has: null leaves them unchanged, or at their default, instead of clearing them. */
 const NOT_CLEARABLE = ['tranid', 'trandate', 'exchangerate', 'entityid', 'itemid', 'isinactive', 'foreigntotal', 'status', 'currency'];
 const keepIfNull = (column: string, value: string): string =>
   NOT_CLEARABLE.includes(column) ? `COALESCE(${value}, ${quoteSqlName(column)})` : value;
@@ -163,6 +200,7 @@ async function assertRecordExists(client: PoolClient, type: RestRecordType, id: 
   const kind = type.transactionType === undefined ? '' : `AND type = '${type.transactionType}'`;
   const { rows } = await client.query(`SELECT 1 FROM ledger.${type.table} WHERE id = $1 ${kind}`, [id]);
   if (rows.length === 0) throw recordNotFound(type);
+  if (id.startsWith('-')) throw USER_ERRORS.isOfSystem();
 }
 
 async function assertExternalIdUnique(client: PoolClient, type: RestRecordType, values: Values, id: string | undefined): Promise<void> {
@@ -177,7 +215,11 @@ async function assertUnused(client: PoolClient, type: RestRecordType, id: string
   const users: Record<string, readonly string[]> = {
     customer: ['ledger.transaction WHERE entity', 'held.transaction WHERE entity'],
     item: ['ledger.transactionline WHERE item', 'held.transactionline WHERE item'],
-    transaction: ['ledger.application WHERE NOT isbyrule AND invoice', 'ledger.transactionline WHERE createdfrom'],
+    transaction: [
+      'ledger.application WHERE NOT isbyrule AND credit IS NOT NULL AND invoice',
+      'ledger.transactionline WHERE createdfrom',
+      'held.transactionline WHERE createdfrom',
+    ],
   };
   for (const user of users[type.table] ?? []) {
     const { rows } = await client.query(`SELECT 1 FROM ${user} = $1 LIMIT 1`, [id]);

@@ -2,9 +2,11 @@
 import { type Request, type Response, Router } from 'express';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { originOf } from '../wire.ts';
+import { assertRecordWritable, assertReferencesVisible } from './assert-visible.ts';
 import { methodNotAllowed, recordNotFound } from './record-errors.ts';
 import { canWrite, externalIdOf, getRecordId, getVisibleType } from './record-path.ts';
-import type { RestRecordType } from './record-types.ts';
+import type { RestRecordType } from './record-type.ts';
+import { findByExternalId } from './references.ts';
 import { transformRecord } from './transform.ts';
 import { NAME_CHECK_HEADER, parseJsonBody, parseNameCheck, parseWriteBody, type WriteBody } from './write-body.ts';
 import { createRecord, deleteRecord, updateRecord, upsertRecord, type WriteSettings } from './write-record.ts';
@@ -25,13 +27,13 @@ type Parts = { settings: WriteSettings; role: RoleVisibility };
 
 async function handlePost({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
   const type = getWritableType(role, request);
-  const body = readBody(type, request, response);
+  const body = await readBody({ settings, role }, type, request, response);
   sendLocation(request, response, type, await createRecord(settings, type, body));
 }
 
 async function handlePatch({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
   const type = getWritableType(role, request);
-  const body = readBody(type, request, response);
+  const body = await readBody({ settings, role }, type, request, response);
   const id = await getRecordId(settings.pool, role, type, request);
   await updateRecord(settings, { type, id }, body, replacedSublists(request));
   response.status(204).end();
@@ -42,7 +44,9 @@ async function handlePut({ settings, role }: Parts, request: Request, response: 
   const type = getWritableType(role, request);
   const externalId = externalIdOf(request);
   if (externalId === undefined) throw recordNotFound(type);
-  const body = readBody(type, request, response);
+  const existing = await findByExternalId(settings.pool, type, externalId);
+  if (existing !== undefined) await assertRecordWritable({ pool: settings.pool, role }, type, existing);
+  const body = await readBody({ settings, role }, type, request, response);
   sendLocation(request, response, type, await upsertRecord(settings, type, externalId, body, replacedSublists(request)));
 }
 
@@ -55,7 +59,7 @@ async function handleDelete({ settings, role }: Parts, request: Request, respons
 async function handleTransform({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
   const type = getVisibleType(role, request);
   const target = getVisibleType(role, request, String(request.params['target']));
-  const body = readBody(target, request, response, '{}');
+  const body = await readBody({ settings, role }, target, request, response, '{}');
   const id = await getRecordId(settings.pool, role, type, request);
   sendLocation(request, response, target, await transformRecord(settings, { type, id }, target, body));
 }
@@ -66,11 +70,18 @@ function getWritableType(role: RoleVisibility, request: Request): RestRecordType
   return type;
 }
 
-function readBody(type: RestRecordType, request: Request, response: Response, ifEmpty = ''): WriteBody {
+async function readBody(
+  { settings, role }: Parts,
+  type: RestRecordType,
+  request: Request,
+  response: Response,
+  ifEmpty = '',
+): Promise<WriteBody> {
   const text = typeof request.body === 'string' && request.body !== '' ? request.body : ifEmpty;
   const nameCheck = parseNameCheck(request.get(NAME_CHECK_HEADER));
   const body = parseWriteBody(type, parseJsonBody(text), nameCheck);
   if (nameCheck === 'Warning' && body.unknownNames.length > 0) response.set('X-NetSuite-PropertyValidation', body.unknownNames.join(', '));
+  await assertReferencesVisible({ pool: settings.pool, role }, type, body);
   return body;
 }
 

@@ -4,11 +4,13 @@ import { randomBytes } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
 import type { Clock } from '../clock.ts';
 import { RestError } from '../wire.ts';
+import { setIntegration } from './caller.ts';
 import { invalidLogin } from './invalid-login.ts';
 import type { TokenBasedCheck } from './token-based.ts';
 
 export type AccessTokens = {
-  issue(): string;
+  /** A new token of the integration with this client id. */
+  issue(clientId: string): string;
   revokeAll(): void;
   /** Throws RestError 401 unless the request has a valid bearer token or token-based signature, and 400 for a malformed bearer token. */
   authenticate: RequestHandler;
@@ -20,25 +22,26 @@ const isTokenBased = (request: Request): boolean => /^\s*oauth\s/i.test(request.
 
 /** `authenticate` throws RestError 401 or 400; see AccessTokens. `realm` is named in challenges. */
 export function createAccessTokens(clock: Clock, realm: string, checkTokenBased: TokenBasedCheck): AccessTokens {
-  const expiries = new Map<string, number>();
+  const issued = new Map<string, { clientId: string; expiresAtMs: number }>();
   return {
-    issue() {
+    issue(clientId) {
       const now = clock.now().getTime();
-      for (const [token, expiresAtMs] of expiries) if (expiresAtMs <= now) expiries.delete(token);
+      for (const [token, { expiresAtMs }] of issued) if (expiresAtMs <= now) issued.delete(token);
       // Three parts like NetSuite's JWTs. The content is random: callers must treat tokens as opaque.
       const token = [24, 96, 64].map((bytes) => randomBytes(bytes).toString('base64url')).join('.');
-      expiries.set(token, now + TOKEN_SECONDS * 1000);
+      issued.set(token, { clientId, expiresAtMs: now + TOKEN_SECONDS * 1000 });
       return token;
     },
-    revokeAll: () => expiries.clear(),
-    authenticate(request, _response, next) {
+    revokeAll: () => issued.clear(),
+    authenticate(request, response, next) {
       if (isTokenBased(request)) {
-        checkTokenBased(request);
+        setIntegration(response, checkTokenBased(request));
         return next();
       }
-      const expiresAtMs = expiries.get(bearerOf(request, realm));
-      if (expiresAtMs === undefined) throw invalidBearerToken(realm, 'token_rejected: the access token is unknown or revoked');
-      if (expiresAtMs <= clock.now().getTime()) throw invalidBearerToken(realm, 'token_rejected: the access token has expired');
+      const token = issued.get(bearerOf(request, realm));
+      if (!token) throw invalidBearerToken(realm, 'token_rejected: the access token is unknown or revoked');
+      if (token.expiresAtMs <= clock.now().getTime()) throw invalidBearerToken(realm, 'token_rejected: the access token has expired');
+      setIntegration(response, token.clientId);
       next();
     },
   };

@@ -8,8 +8,8 @@ import { invalidLogin } from './invalid-login.ts';
 import { type OauthHeader, OauthHeaderError, parseOauthHeader, signatureOf } from './oauth1.ts';
 import type { KnownToken, TokenCredentialsStore } from './token-credentials.ts';
 
-/** Throws RestError 401 for a call that isn't correctly signed. */
-export type TokenBasedCheck = (request: Request) => void;
+/** The consumer key of the caller's integration. Throws RestError 401 for a call that isn't correctly signed. */
+export type TokenBasedCheck = (request: Request) => string;
 type Parts = { accountId: string; clock: Clock; credentials: TokenCredentialsStore; switches: Switches; isOn: () => boolean };
 
 export const CLOCK_TOLERANCE_SECONDS = 300;
@@ -37,7 +37,7 @@ export function createTokenBasedCheck({ accountId, clock, credentials, switches,
   const failures = new Map<string, { count: number; lockedUntilMs: number }>();
   const challenge = () => (switches.challengesTba ? { 'www-authenticate': `OAuth realm="${oauthRealm(accountId)}"` } : {});
 
-  const verify = (request: Request, header: OauthHeader): void => {
+  const verify = (request: Request, header: OauthHeader): string => {
     const token = getToken(credentials, header, oauthRealm(accountId));
     const nowMs = clock.now().getTime();
     const failed = failures.get(token.tokenId);
@@ -46,6 +46,7 @@ export function createTokenBasedCheck({ accountId, clock, credentials, switches,
       assertSignature(request, header, token, nowMs);
       nonces.use(token.name, `${header.parameters.get('oauth_nonce')} ${header.parameters.get('oauth_timestamp')}`, nowMs);
       failures.delete(token.tokenId);
+      return token.consumerKey;
     } catch (error) {
       const count = (failed?.count ?? 0) + 1;
       failures.set(token.tokenId, { count: count % MAX_FAILURES, lockedUntilMs: count === MAX_FAILURES ? nowMs + LOCK_MS : 0 });
@@ -59,7 +60,7 @@ export function createTokenBasedCheck({ accountId, clock, credentials, switches,
       const header = parseOauthHeader(request.headers.authorization ?? '');
       const missing = REQUIRED.filter((name) => !header.parameters.has(name));
       if (missing.length > 0) throw new LoginFailure(`MissingTokenPassportRequiredFields: ${missing.join(', ')}`);
-      verify(request, header);
+      return verify(request, header);
     } catch (error) {
       if (error instanceof OauthHeaderError) throw invalidLogin(`parameter_rejected: ${error.message}`, challenge());
       if (error instanceof LoginFailure) throw invalidLogin(error.message, challenge());

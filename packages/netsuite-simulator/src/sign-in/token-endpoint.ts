@@ -36,8 +36,8 @@ const CLOCK_TOLERANCE_SECONDS = 300;
 export async function handleTokenRequest(parts: Parts, request: Request, response: Response): Promise<void> {
   response.set('cache-control', 'no-store');
   try {
-    await assertTokenRequest(parts, request);
-    const body = { access_token: parts.tokens.issue(), expires_in: TOKEN_SECONDS, token_type: 'Bearer' };
+    const clientId = await authorizeTokenRequest(parts, request);
+    const body = { access_token: parts.tokens.issue(clientId), expires_in: TOKEN_SECONDS, token_type: 'Bearer' };
     await sendJsonBody(response, 200, 'application/json; charset=UTF-8', body);
   } catch (error) {
     if (!(error instanceof TokenRequestError)) throw error;
@@ -48,7 +48,8 @@ export async function handleTokenRequest(parts: Parts, request: Request, respons
   }
 }
 
-async function assertTokenRequest({ integrations, clock, accountId }: Parts, request: Request): Promise<void> {
+/** Resolves to the client id of the integration. Rejects with TokenRequestError. */
+async function authorizeTokenRequest({ integrations, clock, accountId }: Parts, request: Request): Promise<string> {
   const form = parseForm(request);
   const grantType = form('grant_type');
   if (grantType !== 'client_credentials') throw new TokenRequestError('unsupported_grant_type', `the grant type is ${grantType}`);
@@ -69,6 +70,7 @@ async function assertTokenRequest({ integrations, clock, accountId }: Parts, req
   const claims = verifyAssertion(assertion, certificate.pem, audiences(request, accountId), clock);
   assertValidity(claims, clock);
   assertScope(claims['scope']);
+  return certificate.clientId;
 }
 
 function parseForm(request: Request): (name: string) => string {

@@ -25,6 +25,8 @@ const SPECIAL_CALLS: ReadonlyMap<string, (parser: Parser, scope: Scope) => SqlFr
   ['extract', parseExtract],
   ['decode', parseDecode],
   ['nvl2', parseNvl2],
+  ['greatest', parseExtreme('GREATEST')],
+  ['least', parseExtreme('LEAST')],
 ]);
 
 /** Parses the call of `name`, which has been read. Throws SuiteqlError for an unknown function or bad syntax. */
@@ -80,7 +82,8 @@ function parseCast(parser: Parser, scope: Scope): SqlFragment {
     while (!acceptSymbol(parser, ')')) if (advance(parser).kind === 'end') throwSyntaxError(parser);
   }
   expectSymbol(parser, ')');
-  return ['CAST(', ...value, 'AS', type, ')'];
+  // TO_NUMBER refuses what PostgreSQL would read as a number and Oracle doesn't.
+  return ['CAST(', ...(type.startsWith('numeric') ? ['suiteql.to_number(', ...value, ')'] : value), 'AS', type, ')'];
 }
 
 function parseExtract(parser: Parser, scope: Scope): SqlFragment {
@@ -103,6 +106,16 @@ function parseDecode(parser: Parser, scope: Scope): SqlFragment {
   }
   const otherwise = rest.length % 2 === 1 ? rest.at(-1) : undefined;
   return [...pieces, ...(otherwise ? ['ELSE', ...otherwise] : []), 'END'];
+}
+
+/** GREATEST or LEAST of a list: null if one of its values is. */
+function parseExtreme(name: string): (parser: Parser, scope: Scope) => SqlFragment {
+  return (parser, scope) => {
+    const list = parseExpressionList(parser, scope);
+    expectSymbol(parser, ')');
+    const nulls = list.flatMap((value, index) => [...(index === 0 ? [] : ['OR']), '(', ...value, ') IS NULL']);
+    return ['CASE WHEN', ...nulls, 'THEN NULL ELSE', name, '(', ...withCommas(list), ') END'];
+  };
 }
 
 function parseNvl2(parser: Parser, scope: Scope): SqlFragment {

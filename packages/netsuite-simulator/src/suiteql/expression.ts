@@ -1,6 +1,8 @@
 // Parses an expression token by token and translates it to PostgreSQL: columns are checked, functions come from the allow list, Oracle's
 // constructs are replaced.
 
+import { parseColumnReference, selectDistortion } from './arguments.ts';
+import { parseBuiltin, parseBuiltinResult } from './builtin.ts';
 import { parseCall } from './call.ts';
 import { CLAUSE_WORDS, DATETIME_WORDS, EXPRESSION_WORDS, UNSUPPORTED_WORDS } from './names.ts';
 import {
@@ -16,7 +18,7 @@ import {
   withNesting,
 } from './parser.ts';
 import { parseSelectQuery } from './query.ts';
-import { columnReferenceSql, displaySql, distortedSql, filterSql, type Scope } from './scope.ts';
+import { columnReferenceSql, distortedSql, filterSql, type Scope } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
@@ -91,20 +93,28 @@ function parseOperand(parser: Parser, scope: Scope, options: ExpressionOptions):
   const token = peek(parser);
   if (isSymbol(token, '(')) return parseGroup(parser, scope);
   advance(parser);
-  if (token.kind === 'string' || token.kind === 'number') return token.text;
+  if (token.kind === 'number') return token.text;
+  if (token.kind === 'string') return stringSql(token.text);
   if (token.kind === 'placeholder') {
     parser.parameters += 1;
     return `$${parser.parameters}`;
   }
   if (token.kind === 'quoted') return parseColumn(parser, scope, token, options);
   const follows = peek(parser);
-  if (token.name === 'builtin' && isSymbol(follows, '.')) return parseBuiltin(parser, scope);
+  if (token.name === 'builtin' && isSymbol(follows, '.')) return parseBuiltin(parser, scope, parseExpression);
+  if (token.name === 'builtin_result' && isSymbol(follows, '.')) return parseBuiltinResult(parser, scope, parseExpression);
   if (token.name === 'rownum') return parseRownum(parser, options);
   if (follows.kind === 'string' && DATE_LITERALS.includes(token.name)) throw unsupported();
   if (isSymbol(follows, '(')) return parseCall(parser, scope, token);
   const moment = DATETIME_WORDS.get(token.name);
   return moment !== undefined && !isSymbol(follows, '.') ? moment : parseColumn(parser, scope, token, options);
 }
+
+/** Words that PostgreSQL would read as a number or a date, and Oracle doesn't. */
+const FOREIGN_VALUE = /^'\s*[-+]?(nan|inf(inity)?|now|today|tomorrow|yesterday|epoch|allballs)\b/i;
+
+/** The empty string is null to Oracle. */
+const stringSql = (text: string): string => (text === "''" ? 'NULL' : FOREIGN_VALUE.test(text) ? `${text}::text` : text);
 
 /** A subquery or expressions in parentheses. */
 function parseGroup(parser: Parser, scope: Scope): SqlFragment {
@@ -126,33 +136,6 @@ function parseColumn(parser: Parser, scope: Scope, first: Token, options: Expres
     const known = columnReferenceSql(scope, column, alias, options.mayNameOutputs === true);
     const sql = (isTyped ? filterSql(scope, column, alias) : undefined) ?? known;
     return distortedSql(distortion, scope, { column: column.name, alias: alias?.name, sql });
-  };
-}
-
-/** Faults change what the outermost SELECT returns, not its conditions. */
-const selectDistortion = (parser: Parser, scope: Scope) =>
-  scope.isSelectList && parser.outermost === scope ? parser.distortion : undefined;
-
-function parseColumnReference(parser: Parser, first: Token): { column: Token; alias: Token | undefined } {
-  if (!acceptSymbol(parser, '.')) return { column: first, alias: undefined };
-  const column = advance(parser);
-  if (column.kind !== 'word' && column.kind !== 'quoted') throwSyntaxError(parser, column);
-  return { column, alias: first };
-}
-
-/** BUILTIN.DF(column). NetSuite's other BUILTIN functions are not supported. */
-function parseBuiltin(parser: Parser, scope: Scope): SqlFragment {
-  expectSymbol(parser, '.');
-  if (advance(parser).name !== 'df') throw unsupported();
-  expectSymbol(parser, '(');
-  const first = advance(parser);
-  if (first.kind !== 'word' && first.kind !== 'quoted') throw unsupported();
-  const { column, alias } = parseColumnReference(parser, first);
-  if (!acceptSymbol(parser, ')')) throw unsupported();
-  const distortion = selectDistortion(parser, scope);
-  return () => {
-    const sql = displaySql(scope, column, alias);
-    return distortedSql(distortion, scope, { column: column.name, alias: alias?.name, sql, type: 'text' });
   };
 }
 

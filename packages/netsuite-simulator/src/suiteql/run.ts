@@ -4,14 +4,11 @@ import type { Distortion } from '../answer-faults/distortion.ts';
 import { inSnapshot, type QuerySettings, textTypes } from '../database/snapshot.ts';
 import { type CompiledQuery, compileQuery } from './compile.ts';
 import { type ResultField, renderRows, type WireRow } from './render.ts';
-import { invalidDateTime, SuiteqlError, syntaxError, unknownIdentifier, unsupported } from './suiteql-error.ts';
+import { invalidDateTime, QueryFailure, SuiteqlError, syntaxError, unknownIdentifier, unsupported } from './suiteql-error.ts';
 
 export type QueryRequest = { q: string; params: readonly (string | null)[]; limit: number; offset: number };
 /** `total` is the reported number of rows; `counted` is one more if there are rows beyond the cap and the account reports that. */
 export type QueryPage = { rows: WireRow[]; total: number; counted: number };
-/** A PostgreSQL error that the query didn't cause. */
-export class QueryFailure extends Error {}
-
 /** The page is beyond the cap, and Switches.beyondCap is `refuse`. */
 export class BeyondCap extends Error {}
 
@@ -56,7 +53,8 @@ async function countRows(client: PoolClient, compiled: CompiledQuery, cap: numbe
 
 const COLUMN_MISSING = /column "?(?:[^".\s]+\.)?([^".\s]+)"? does not exist/;
 const TABLE_MISSING = /missing FROM-clause entry for table "([^"]+)"/;
-const BAD_DATETIME = /"([^"]*)"/;
+/** TO_DATE puts `+00 ` before the text. */
+const BAD_DATETIME = /"(?:\+00 )?([^"]*)"/;
 const NEAR = /at or near "([^"]*)"/;
 
 function translateError(error: unknown, query: string, settings: QuerySettings): Error {

@@ -2,12 +2,14 @@
 // Only names that pass this check are written to SQL.
 import { ALL_ROWS, type QueryDistortion } from '../answer-faults/distortion.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
-import { type AccountTable, filterColumn, labelColumn, quoteSqlName, SQL_TYPE } from '../tables/table.ts';
-import { unavailableTable, unknownIdentifier, unknownTable } from './suiteql-error.ts';
+import { type AccountTable, filterColumn, hiddenColumn, labelColumn, quoteSqlName, SQL_TYPE } from '../tables/table.ts';
+import { refusedColumn, unavailableTable, unknownIdentifier, unknownTable } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
 /** A table of the account, or a derived table with its output columns. */
 export type Source = { alias: string; table?: AccountTable; columns: () => ReadonlySet<string> };
+/** A column as a query names it. */
+export type ColumnName = { column: Token; alias: Token | undefined };
 /** `isFilter`: a condition is being parsed; `isSelectList`: the select list is. */
 export type Scope = {
   parent: Scope | undefined;
@@ -54,11 +56,18 @@ function findSource(scope: Scope, column: string, alias: string | undefined): So
 const availableIdentifiers = (scope: Scope): [string, string][] =>
   scope.sources.map((source) => [source.alias, source.table?.name ?? source.alias]);
 
-function getSource(scope: Scope, column: Token, alias: Token | undefined): Source {
+/** Finds the table that a column belongs to. Throws SuiteqlError for an unknown column or alias. */
+export function getSource(scope: Scope, column: Token, alias: Token | undefined): Source {
   const source = findSource(scope, column.name, alias?.name);
-  if (!source) throw unknownIdentifier(alias?.name ?? column.name, availableIdentifiers(scope));
-  if (!source.columns().has(column.name)) throw unknownIdentifier(column.name, availableIdentifiers(scope));
-  return source;
+  if (source?.columns().has(column.name)) return source;
+  const named = source ? [source] : alias === undefined ? scope.sources : [];
+  for (const { table } of named) assertNotRefused(table, column.name);
+  throw unknownIdentifier(source ? column.name : (alias?.name ?? column.name), availableIdentifiers(scope));
+}
+
+function assertNotRefused(table: AccountTable | undefined, column: string): void {
+  const refusal = table?.columns.find((known) => known.name === column)?.refusal;
+  if (table && refusal) throw refusedColumn(column, table.name, refusal);
 }
 
 /**
@@ -71,6 +80,12 @@ export function columnReferenceSql(scope: Scope, column: Token, alias: Token | u
     return quoteSqlName(column.name); // PostgreSQL reports whether it is ambiguous
   }
   return `${quoteSqlName(getSource(scope, column, alias).alias)}.${quoteSqlName(column.name)}`;
+}
+
+/** What the view holds under `name` in AccountTable.hidden for the row of this column; undefined if its table has nothing of that name. */
+export function hiddenSql(scope: Scope, { column, alias }: ColumnName, name: string): string | undefined {
+  const source = getSource(scope, column, alias);
+  return source.table?.hidden?.[name] === undefined ? undefined : `${quoteSqlName(source.alias)}.${quoteSqlName(hiddenColumn(name))}`;
 }
 
 /** BUILTIN.DF of a column: its label if it has one, the value as text otherwise. Throws SuiteqlError for an unknown column or alias. */

@@ -1,4 +1,5 @@
 // SuiteQL's error messages in NetSuite's wording. Callers parse them to find the table or column, so they must not change.
+import type { QueryRefusal } from '../tables/table.ts';
 
 const PREFIX = 'Invalid search query. Detailed unprocessed description follows. ';
 
@@ -7,6 +8,9 @@ export class SuiteqlError extends Error {
     super(PREFIX + description, options);
   }
 }
+
+/** An error that the query didn't cause, or that NetSuite doesn't explain: callers see an unexpected error. */
+export class QueryFailure extends Error {}
 
 export const unknownTable = (name: string): SuiteqlError => new SuiteqlError(`Invalid search type: ${name}.`);
 
@@ -20,6 +24,17 @@ export const unknownIdentifier = (name: string, available: readonly (readonly [s
       .join(', ')}}.`,
     { cause },
   );
+
+const REASONS: Readonly<Record<Exclude<QueryRefusal, 'fails'>, string>> = {
+  'not exposed': 'NOT_EXPOSED - Field is marked as internal for channel SEARCH',
+  removed: 'REMOVED - Field is removed',
+};
+
+/** The error of a query that names a column which records have but queries don't. */
+export const refusedColumn = (name: string, table: string, refusal: QueryRefusal): Error =>
+  refusal === 'fails'
+    ? new QueryFailure(`queries with ${table}.${name} fail in this account`)
+    : new SuiteqlError(`Search error occurred: Field '${name}' for record '${table}' was not found. Reason: ${REASONS[refusal]}.`);
 
 export const unsupported = (cause?: unknown): SuiteqlError =>
   new SuiteqlError('Search error occurred: Invalid or unsupported search.', { cause });

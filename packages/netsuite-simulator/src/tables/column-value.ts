@@ -1,5 +1,5 @@
 // Values of columns as JSON gives them, checked by the column's kind and written as PostgreSQL's text.
-import { type AccountColumn, type ColumnKind, quoteSqlName, SQL_TYPE } from './table.ts';
+import { type AccountColumn, type ColumnKind, quoteSqlName, quoteSqlText, SQL_TYPE } from './table.ts';
 
 const MAX_TEXT = 100_000;
 
@@ -48,5 +48,5 @@ export const VALUE_HINTS: Readonly<Record<ColumnKind, string>> = {
 /** An SQL condition. `value` must be a result of `parseColumnValue`; `alias` is that of the table, where the query has several. */
 export function equalsSql({ name, kind }: AccountColumn, value: string | null, alias?: string): string {
   const column = `${alias === undefined ? '' : `${quoteSqlName(alias)}.`}${quoteSqlName(name)}`;
-  return value === null ? `${column} IS NULL` : `${column} IS NOT DISTINCT FROM '${value.replaceAll("'", "''")}'::${SQL_TYPE[kind]}`;
+  return value === null ? `${column} IS NULL` : `${column} IS NOT DISTINCT FROM ${quoteSqlText(value)}::${SQL_TYPE[kind]}`;
 }

@@ -1,10 +1,12 @@
-// Customers; vendors, employees and contacts, of which this account has none; and `entity`, the union of all four.
-import { type AccountColumn, type AccountTable, extraColumns, nullColumns, tableColumn, tableColumns } from './table.ts';
+// Customers; vendors, employees, contacts and partners, of which accounts without a profile have none; and `entity`, the union of all five.
+import { type AccountColumn, type AccountTable, extraColumns, nullColumns, referenceColumn, tableColumn, tableColumns } from './table.ts';
 
 /** Unpaid invoices less unapplied credits and payments. */
 const BALANCE = `SELECT COALESCE(sum(CASE t.type WHEN 'CustPymt' THEN -t.foreignamountunpaid ELSE t.foreignamountunpaid END), 0)
   FROM ledger.transaction t WHERE t.entity = b.id AND t.type IN ('CustInvc', 'CustCred', 'CustPymt')`;
-const SUBSIDIARY: AccountColumn = tableColumn('integer', 'subsidiary', '1', 'SELECT s.name FROM ledger.subsidiary s WHERE s.id = 1');
+const SUBSIDIARY = referenceColumn('subsidiary', 'subsidiary', 'name');
+const TERMS = referenceColumn('terms', 'term', 'name');
+const CURRENCY = referenceColumn('currency', 'currency', 'name');
 const NAME = "COALESCE(b.companyname, NULLIF(concat_ws(' ', b.firstname, b.lastname), ''))";
 
 export const customerTable: AccountTable = {
@@ -14,7 +16,7 @@ export const customerTable: AccountTable = {
     ...tableColumns('integer', 'id'),
     ...tableColumns('text', 'entityid externalid companyname firstname lastname email phone url'),
     ...tableColumns('flag', 'isperson isinactive'),
-    tableColumn('integer', 'currency', 'b.currency', 'SELECT c.name FROM ledger.currency c WHERE c.id = b.currency'),
+    CURRENCY,
     ...tableColumns('text', 'defaultcountry comments'),
     ...tableColumns('datetime', 'datecreated lastmodifieddate'),
     ...tableColumns('decimal', 'creditlimit'),
@@ -31,10 +33,14 @@ export const customerTable: AccountTable = {
     tableColumn('decimal', 'consolbalancesearch', BALANCE),
     SUBSIDIARY,
     ...extraColumns('text', 'middlename altphone mobilephone fax emailpreference language creditholdoverride'),
-    ...extraColumns(
-      'integer',
-      `category terms pricelevel salesrep parent partner receivablesaccount defaultbillingaddress defaultshippingaddress`,
-    ),
+    referenceColumn('category', 'customercategory', 'name'),
+    TERMS,
+    referenceColumn('pricelevel', 'pricelevel', 'name'),
+    referenceColumn('salesrep', 'employee', 'entityid'),
+    referenceColumn('parent', 'customer', 'entityid'),
+    ...extraColumns('integer', 'partner'),
+    referenceColumn('receivablesaccount', 'account', 'accountsearchdisplayname'),
+    ...tableColumns('integer', 'defaultbillingaddress defaultshippingaddress'),
     ...extraColumns('decimal', 'unbilledorderssearch'),
     ...extraColumns('date', 'dateclosed startdate enddate'),
   ],
@@ -55,20 +61,37 @@ export const vendorTable: AccountTable = {
     ...tableColumns('text', 'companyname'),
     ...tableColumns('flag', 'isperson'),
     SUBSIDIARY,
-    ...extraColumns('integer', 'category terms currency'),
+    tableColumn('text', 'altname', NAME),
+    referenceColumn('category', 'vendorcategory', 'name'),
+    TERMS,
+    CURRENCY,
+    referenceColumn('payablesaccount', 'account', 'accountsearchdisplayname'),
   ],
 };
 
 export const employeeTable: AccountTable = {
   name: 'employee',
   from: 'ledger.employee b',
-  columns: [...PERSON, ...tableColumns('text', 'title'), SUBSIDIARY, ...extraColumns('integer', 'supervisor department location')],
+  columns: [
+    ...PERSON,
+    ...tableColumns('text', 'title'),
+    SUBSIDIARY,
+    referenceColumn('supervisor', 'employee', 'entityid'),
+    referenceColumn('department', 'department'),
+    referenceColumn('location', 'location'),
+  ],
 };
 
 export const contactTable: AccountTable = {
   name: 'contact',
   from: 'ledger.contact b',
-  columns: [...PERSON, ...tableColumns('text', 'title'), ...tableColumns('integer', 'company'), SUBSIDIARY],
+  columns: [...PERSON, ...tableColumns('text', 'title'), referenceColumn('company', 'customer', 'entityid'), SUBSIDIARY],
+};
+
+export const partnerTable: AccountTable = {
+  name: 'partner',
+  from: 'ledger.partner b',
+  columns: [...PERSON, ...tableColumns('text', 'companyname'), ...tableColumns('flag', 'isperson'), SUBSIDIARY],
 };
 
 const KINDS = [
@@ -77,17 +100,21 @@ const KINDS = [
   { table: 'employee', type: 'Employee', label: 'Employee' },
   { table: 'contact', type: 'Contact', label: 'Contact' },
 ];
+const PARTNER = { table: 'partner', type: 'Partner', label: 'Partner' };
+const PARENT = 'SELECT c.parent FROM ledger.customer c WHERE c.id = b.id';
 
 export const entityTable: AccountTable = {
   name: 'entity',
-  from: `(${KINDS.map(
-    ({
-      table,
-      type,
-      label,
-    }) => `SELECT id, entityid, '${type}' AS type, '${label}' AS label, isperson, isinactive, companyname, firstname, lastname,
+  from: `(${[...KINDS, PARTNER]
+    .map(
+      ({
+        table,
+        type,
+        label,
+      }) => `SELECT id, entityid, '${type}' AS type, '${label}' AS label, isperson, isinactive, companyname, firstname, lastname,
       email, phone, datecreated, lastmodifieddate FROM ledger.${table}`,
-  ).join(' UNION ALL ')}) b`,
+    )
+    .join(' UNION ALL ')}) b`,
   columns: [
     ...tableColumns('integer', 'id'),
     ...tableColumns('text', 'entityid'),
@@ -95,11 +122,17 @@ export const entityTable: AccountTable = {
     ...KINDS.map(({ table, type }) =>
       tableColumn('integer', table, `CASE WHEN b.type = '${type}' THEN b.id END`, `CASE WHEN b.type = '${type}' THEN b.entityid END`),
     ),
-    tableColumn('integer', 'toplevelparent', 'b.id', 'b.entityid'),
+    tableColumn(
+      'integer',
+      'toplevelparent',
+      `COALESCE((${PARENT}), b.id)`,
+      `COALESCE((SELECT p.entityid FROM ledger.customer p WHERE p.id = (${PARENT})), b.entityid)`,
+    ),
     ...tableColumns('flag', 'isperson isinactive'),
     ...tableColumns('text', 'email phone'),
     tableColumn('text', 'altname', NAME),
     ...tableColumns('datetime', 'datecreated lastmodifieddate'),
-    ...nullColumns('integer', 'project parent'),
+    ...nullColumns('integer', 'project'),
+    tableColumn('integer', 'parent', PARENT),
   ],
 };

@@ -1,8 +1,10 @@
 // Which tables, columns and rows the integration's role can see. They are hidden and shown while the account runs: by the account's owner
 // (`setVisible`), by its features, by the role's permissions, and by the control interface (`setHidden`).
-import { ALL_TABLES, UNAVAILABLE_TABLES } from './all-tables.ts';
-import { type CustomField, customColumn } from './custom-fields.ts';
-import { type AccountTable, quoteSqlName } from './table.ts';
+import type { ProfileName } from '../profile/profile-name.ts';
+import { accountTables, UNAVAILABLE_TABLES, UNAVAILABLE_TYPES } from './all-tables.ts';
+import { type CustomField, choiceTables, customColumn } from './custom-fields.ts';
+import { type Access, type Purpose, type Restrictions, restrictionConditions, UNRESTRICTED } from './role-restrictions.ts';
+import { type AccountTable, idColumnOf, quoteSqlName } from './table.ts';
 
 /** `unseen`: NetSuite has the table, but this role or account doesn't. */
 export type TableLookup = { kind: 'table'; table: AccountTable } | { kind: 'unseen' } | { kind: 'unknown' };
@@ -17,9 +19,21 @@ export type Features = {
 };
 
 const FEATURE_PARTS: Record<'oneWorld' | 'multipleCurrencies', { tables: readonly string[]; columns: readonly string[] }> = {
-  oneWorld: { tables: ['subsidiary', 'customersubsidiaryrelationship'], columns: ['subsidiary'] },
-  multipleCurrencies: { tables: ['currency'], columns: ['currency', 'exchangerate'] },
+  oneWorld: {
+    tables: [
+      'subsidiary',
+      'customersubsidiaryrelationship',
+      'vendorsubsidiaryrelationship',
+      'subsidiarymainaddress',
+      'accountingbook',
+      'consolidatedexchangerate',
+    ],
+    columns: ['subsidiary'],
+  },
+  multipleCurrencies: { tables: ['currency', 'currencyrate'], columns: ['currency', 'exchangerate'] },
 };
+
+const UNAVAILABLE_IN_PROFILES: ReadonlySet<string> = new Set(UNAVAILABLE_TYPES.map((name) => name.toLowerCase()));
 
 /** Columns and rows (internal ids) by table, in lower case. */
 export type Hidden = {
@@ -29,17 +43,20 @@ export type Hidden = {
 };
 export const NOTHING_HIDDEN: Hidden = { tables: [], columns: {}, rows: {} };
 
-/** What the role may do with a table's records. */
-export type Access = 'none' | 'view' | 'full';
-
 export type RoleVisibility = {
+  /** All tables of the account, whatever the role can see. */
+  tables: readonly AccountTable[];
   find(table: string): TableLookup;
   /** The table with its custom fields, whatever the role can see. */
   known(table: string): AccountTable | undefined;
-  /** The columns of a table that the role can see. */
+  /** The columns of a table that the role can see in queries. */
   columns(table: AccountTable): ReadonlySet<string>;
-  /** SQL of the table's rows that the role can see and that meet the conditions, for a FROM clause. */
-  rowsSql(table: string, conditions?: readonly string[]): string;
+  /** The columns of a table that the role can see in records: those that queries refuse, too. */
+  recordColumns(table: AccountTable): ReadonlySet<string>;
+  /** The profile of the account, if it has one. */
+  profile: ProfileName | undefined;
+  /** SQL of the table's rows that the role can see, or write, and that meet the conditions, for a FROM clause. */
+  rowsSql(table: string, conditions?: readonly string[], purpose?: Purpose): string;
   isRowHidden(table: string, id: string): boolean;
   /** Throws RangeError for an unknown table. */
   setVisible(table: string, visible: boolean): void;
@@ -57,45 +74,49 @@ export type RoleVisibility = {
   /** Replaces what the role may do, by table; a table that isn't in it is `full`. */
   setAccess(access: ReadonlyMap<string, Access>): void;
   canWrite(table: string): boolean;
+  restrictions(): Restrictions;
+  /** Replaces the subsidiaries, departments and so on to which the role is restricted. */
+  setRestrictions(restrictions: Restrictions): void;
   customFields(table: string): readonly CustomField[];
   setCustomFields(fields: readonly CustomField[]): void;
 };
 
-/** The column that holds a table's internal ids. */
-export const idColumnOf = (table: string): string => ({ transactionline: 'uniquekey', deletedrecord: 'recordid' })[table] ?? 'id';
-
 /** Everything of the enabled features is visible at first. `setVisible` and `setColumnVisible` throw RangeError for unknown names. */
-export function createRoleVisibility(features: Features): RoleVisibility {
+export function createRoleVisibility(features: Features, profile?: ProfileName): RoleVisibility {
   let hidden = NOTHING_HIDDEN;
-  let access: ReadonlyMap<string, Access> = new Map();
   const seen = new Map<string, ReadonlySet<string>>(); // cached until a setting changes
   const forget = (): void => seen.clear();
   const parts = createFeatureParts(features, forget);
-  const tables = createKnownTables(forget);
+  const tables = createKnownTables(accountTables(profile), forget);
   const owner = createOwnersChoice(tables.known, forget);
+  const { mayFind, ...access } = createRoleAccess();
 
   const canSee = (table: string, column: string): boolean =>
     parts.isEnabled('', column) && owner.shows(table, column) && !hidden.columns[table]?.includes(column);
-  const canFind = (name: string): boolean =>
-    parts.isEnabled(name) && owner.shows(name) && !hidden.tables.includes(name) && access.get(name) !== 'none';
+  const canFind = (name: string): boolean => parts.isEnabled(name) && owner.shows(name) && !hidden.tables.includes(name) && mayFind(name);
+  const rowsSql: RoleVisibility['rowsSql'] = (name, conditions = [], purpose = 'read') => {
+    const restricted = restrictionConditions({ restrictions: access.restrictions(), known: tables.known, mayFind }, name, purpose);
+    const all = [...conditions, ...hiddenRowConditions(name, hidden.rows), ...restricted, ...ofSeenRecords(tables.known(name), rowsSql)];
+    return all.length === 0 ? viewOf(name) : `(SELECT * FROM ${viewOf(name)} WHERE ${all.join(' AND ')})`;
+  };
   return {
     ...tables,
     ...parts,
+    ...access,
     find(name) {
       const table = tables.known(name);
-      if (table !== undefined && canFind(name)) return { kind: 'table', table };
-      return { kind: table !== undefined || UNAVAILABLE_TABLES.has(name) ? 'unseen' : 'unknown' };
+      if (table !== undefined && canFind(name) && (table.of === undefined || canFind(table.of))) return { kind: 'table', table };
+      const unavailable = profile === undefined ? UNAVAILABLE_TABLES : UNAVAILABLE_IN_PROFILES;
+      return { kind: table !== undefined || unavailable.has(name) ? 'unseen' : 'unknown' };
     },
     columns({ name, columns }) {
-      const known = seen.get(name) ?? new Set(columns.map((column) => column.name).filter((column) => canSee(name, column)));
+      const known = seen.get(name) ?? new Set(columns.flatMap((each) => (each.refusal || !canSee(name, each.name) ? [] : [each.name])));
       seen.set(name, known);
       return known;
     },
-    rowsSql(name, conditions = []) {
-      const all = [...conditions, ...hiddenRowConditions(name, hidden.rows)];
-      const view = `suiteql.${quoteSqlName(name)}`;
-      return all.length === 0 ? view : `(SELECT * FROM ${view} WHERE ${all.join(' AND ')})`;
-    },
+    recordColumns: ({ name, columns }) => new Set(columns.map((column) => column.name).filter((column) => canSee(name, column))),
+    profile,
+    rowsSql,
     isRowHidden: (table, id) => hidden.rows[table]?.includes(id) ?? false,
     setVisible: owner.setVisible,
     setColumnVisible: owner.setColumnVisible,
@@ -106,10 +127,24 @@ export function createRoleVisibility(features: Features): RoleVisibility {
       hidden = wanted;
       forget();
     },
+  };
+}
+
+type RoleAccess = Pick<RoleVisibility, 'setAccess' | 'canWrite' | 'restrictions' | 'setRestrictions'> & { mayFind(table: string): boolean };
+
+function createRoleAccess(): RoleAccess {
+  let access: ReadonlyMap<string, Access> = new Map();
+  let restrictions = UNRESTRICTED;
+  return {
+    mayFind: (table) => access.get(table) !== 'none',
     setAccess(wanted) {
       access = wanted;
     },
     canWrite: (table) => (access.get(table) ?? 'full') === 'full',
+    restrictions: () => restrictions,
+    setRestrictions(wanted) {
+      restrictions = wanted;
+    },
   };
 }
 
@@ -133,15 +168,19 @@ function createFeatureParts(features: Features, onChange: () => void): Pick<Role
   };
 }
 
-function createKnownTables(onChange: () => void): Pick<RoleVisibility, 'known' | 'customFields' | 'setCustomFields'> {
-  let tables = withCustomFields([]);
+type KnownTables = Pick<RoleVisibility, 'tables' | 'known' | 'customFields' | 'setCustomFields'>;
+function createKnownTables(all: readonly AccountTable[], onChange: () => void): KnownTables {
+  const withFields = (fields: readonly CustomField[]) =>
+    new Map([...all.map((table) => addCustomFields(table, fields)), ...choiceTables(fields)].map((table) => [table.name, table]));
+  let tables = withFields([]);
   let custom: readonly CustomField[] = [];
   return {
+    tables: all,
     known: (name) => tables.get(name),
     customFields: (table) => custom.filter((field) => field.table === table),
     setCustomFields(fields) {
       custom = fields;
-      tables = withCustomFields(fields);
+      tables = withFields(fields);
       onChange();
     },
   };
@@ -169,18 +208,26 @@ function createOwnersChoice(known: RoleVisibility['known'], onChange: () => void
   };
 }
 
-const withCustomFields = (fields: readonly CustomField[]): Map<string, AccountTable> =>
-  new Map(ALL_TABLES.map((table) => [table.name, addCustomFields(table, fields)]));
-
 /** The table with a column for each of its custom fields. */
 export function addCustomFields(table: AccountTable, fields: readonly CustomField[]): AccountTable {
   const own = fields.filter((field) => field.table === table.name);
   return own.length === 0 ? table : { ...table, columns: [...table.columns, ...own.map(customColumn)] };
 }
 
-/** The lines of a hidden transaction are hidden with it. Ids are whole numbers. */
+const viewOf = (table: string): string => `suiteql.${quoteSqlName(table)}`;
+
+/** The chosen entries of a record that the role doesn't see are hidden with it. */
+function ofSeenRecords(table: AccountTable | undefined, rowsSql: RoleVisibility['rowsSql']): string[] {
+  const of = table?.of;
+  const seen = of === undefined ? undefined : rowsSql(of);
+  return of === undefined || seen === viewOf(of) ? [] : [`mapone IN (SELECT ${idColumnOf(of)} FROM ${seen} r)`];
+}
+
+const LINE_TABLES = ['transactionline', 'transactionaccountingline'];
+
+/** The lines of a hidden transaction, and their postings, are hidden with it. Ids are whole numbers. */
 function hiddenRowConditions(table: string, rows: Hidden['rows']): string[] {
   const notIn = (column: string, ids: readonly string[] = []): string[] =>
     ids.length === 0 ? [] : [`${quoteSqlName(column)} NOT IN (${ids.join(', ')})`];
-  return [...notIn(idColumnOf(table), rows[table]), ...(table === 'transactionline' ? notIn('transaction', rows['transaction']) : [])];
+  return [...notIn(idColumnOf(table), rows[table]), ...(LINE_TABLES.includes(table) ? notIn('transaction', rows['transaction']) : [])];
 }

@@ -3,6 +3,10 @@
 
 export type ColumnKind = 'integer' | 'decimal' | 'text' | 'flag' | 'date' | 'datetime';
 
+/** Why queries refuse a column that records have: it isn't for queries, it was removed, or the query fails with an unexpected error. */
+export const QUERY_REFUSALS = ['not exposed', 'removed', 'fails'] as const;
+export type QueryRefusal = (typeof QUERY_REFUSALS)[number];
+
 export type AccountColumn = {
   name: string;
   kind: ColumnKind;
@@ -12,14 +16,28 @@ export type AccountColumn = {
   label?: string;
   /** SQL of what conditions compare with, where that can differ from the selected value (see Switches.statusFilter). */
   filter?: string;
+  /** Absent: queries can select it. */
+  refusal?: QueryRefusal;
 };
 
-export type AccountTable = { name: string; from: string; columns: readonly AccountColumn[] };
+/**
+ * `hidden`: what role restrictions and built-in functions need to know of a row beyond its columns, by name, as SQL over the base row. `of`: the
+ * table without which the role can't see this one.
+ */
+export type AccountTable = {
+  name: string;
+  from: string;
+  columns: readonly AccountColumn[];
+  hidden?: Readonly<Record<string, string>>;
+  of?: string;
+};
 
 /** Name of the view's column with the label of a column. Queries can't name it. */
 export const labelColumn = (name: string): string => `${name}__df`;
 /** Name of the view's column with the `filter` form of a column. Queries can't name it. */
 export const filterColumn = (name: string): string => `${name}__filter`;
+/** Name of the view's column with an entry of `AccountTable.hidden`. Queries can't name it. */
+export const hiddenColumn = (name: string): string => `${name}__hidden`;
 
 export const SQL_TYPE: Record<ColumnKind, string> = {
   integer: 'bigint',
@@ -43,6 +61,10 @@ export function tableColumn(kind: ColumnKind, name: string, sql?: string, label?
 
 /** Several plain columns of the base row, names separated by spaces. */
 export const tableColumns = (kind: ColumnKind, names: string): AccountColumn[] => names.split(/\s+/).map((name) => tableColumn(kind, name));
+
+/** A column with the key of a row of another base table, and as its label that row's `fullname` or another of its columns. */
+export const referenceColumn = (name: string, table: string, label = 'fullname', kind: ColumnKind = 'integer'): AccountColumn =>
+  tableColumn(kind, name, undefined, `SELECT r.${label} FROM ledger.${table} r WHERE r.id = b.${quoteSqlName(name)}`);
 
 /** Columns that NetSuite has and the data don't. */
 export const nullColumns = (kind: ColumnKind, names: string): AccountColumn[] =>
@@ -71,6 +93,29 @@ export function storedValue({ sql }: AccountColumn): StoredValue | undefined {
 /** A PostgreSQL identifier in double quotes. */
 export const quoteSqlName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
+/** An SQL string literal. */
+export const quoteSqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** The column that holds a table's internal ids. */
+export const idColumnOf = (table: string): string => ID_COLUMNS[table] ?? 'id';
+const ID_COLUMNS: Readonly<Record<string, string>> = {
+  transactionline: 'uniquekey',
+  deletedrecord: 'recordid',
+  customeraddressbookentityaddress: 'nkey',
+};
+
+/** The column of the base table with a record's name. */
+export const nameColumnOf = (table: string): string => NAME_COLUMNS[table] ?? 'name';
+const NAME_COLUMNS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(['customer', 'vendor', 'employee', 'contact', 'partner'].map((table) => [table, 'entityid'])),
+  item: 'itemid',
+  transaction: 'tranid',
+  account: 'accountsearchdisplayname',
+  accountingperiod: 'periodname',
+  salestaxitem: 'itemid',
+  currencyrate: 'externalid',
+};
+
 /** CREATE VIEW for the table, with its label and filter columns. */
 export function viewSql(table: AccountTable): string {
   const plain = table.columns.map((c) => `  (${c.sql})::${SQL_TYPE[c.kind]} AS ${quoteSqlName(c.name)}`);
@@ -80,5 +125,7 @@ export function viewSql(table: AccountTable): string {
   const filters = table.columns.flatMap((c) =>
     c.filter === undefined ? [] : [`  (${c.filter})::text AS ${quoteSqlName(filterColumn(c.name))}`],
   );
-  return `CREATE VIEW suiteql.${quoteSqlName(table.name)} AS SELECT\n${[...plain, ...labels, ...filters].join(',\n')}\nFROM ${table.from}`;
+  const hidden = Object.entries(table.hidden ?? {}).map(([name, sql]) => `  (${sql}) AS ${quoteSqlName(hiddenColumn(name))}`);
+  const columns = [...plain, ...labels, ...filters, ...hidden];
+  return `CREATE VIEW suiteql.${quoteSqlName(table.name)} AS SELECT\n${columns.join(',\n')}\nFROM ${table.from}`;
 }

@@ -4,7 +4,7 @@ import type { Action } from '../../plan.ts';
 import { type Histories, type History, load } from '../history.ts';
 import { change, empty, step } from './steps.ts';
 
-const region = 'custentity_region';
+const region = 'custentity_sales_region';
 const { label, type } = customFields.customer;
 const hideFax: Action = { do: 'hide', recordType: 'customer', columns: ['fax'], rounds: 1 };
 
@@ -65,7 +65,7 @@ export const columnHistories: Histories = {
   'unreadable-lines-noticed': {
     rounds: [
       load,
-      { before: [{ do: 'write', method: 'DELETE', path: '/fields/transactionline/custcol_lot' }] },
+      { before: [{ do: 'write', method: 'DELETE', path: '/fields/transactionline/custcol_lot_number' }] },
       { before: [step(24 * 60)] },
     ],
   },

@@ -63,7 +63,7 @@ export const lineHistories: Histories = {
   'lines-column-asked': {
     rounds: [
       load,
-      { before: [{ do: 'write', method: 'DELETE', path: '/fields/transactionline/custcol_lot' }, nextDay] },
+      { before: [{ do: 'write', method: 'DELETE', path: '/fields/transactionline/custcol_lot_number' }, nextDay] },
       { before: [nextDay] },
     ],
   },

@@ -58,13 +58,13 @@ export const asks = {
   /** The number of records. */
   count: 'COUNT(*) AS n FROM transaction t',
   /** Whole records: a page of a full run. */
-  page: `AS custbody_channel FROM transaction t WHERE t.type = 'CustInvc' ORDER BY`,
+  page: `AS custbody_sales_channel FROM transaction t WHERE t.type = 'CustInvc' ORDER BY`,
   /** Whole records by id; the ids follow. */
-  byIds: `AS custbody_channel FROM transaction t WHERE t.type = 'CustInvc' AND t.id IN (`,
+  byIds: `AS custbody_sales_channel FROM transaction t WHERE t.type = 'CustInvc' AND t.id IN (`,
   /** Of a run with nothing to read in full, the first page of its scan. */
   scan: `FROM transaction t WHERE t.type = 'CustInvc' ORDER BY`,
   /** Ids, to see whether the records exist; the ids follow. */
   existing: `AS lastmodifieddate FROM transaction t WHERE t.type = 'CustInvc' AND t.id IN (`,
   deletions: 'FROM deletedrecord',
-  lines: 'AS custcol_lot FROM transactionline',
+  lines: 'AS custcol_lot_number FROM transactionline',
 } as const;

@@ -2,7 +2,12 @@
 import { request } from './api.js';
 import { button, byId, h, input, label, option, renderOnChange, select, valuesOf } from './dom.js';
 
-const TYPES = ['text', 'textarea', 'integer', 'number', 'currency', 'percent', 'boolean', 'date', 'datetime', 'list'];
+const TYPES = [
+  ...['text', 'textarea', 'longtext', 'email', 'phone', 'url', 'integer', 'number', 'currency', 'percent', 'boolean', 'date', 'datetime'],
+  ...['list', 'multiselect', 'reference'],
+];
+const TARGETS = ['customer', 'vendor', 'employee', 'contact', 'item', 'transaction'];
+const hasEntries = (type) => type === 'list' || type === 'multiselect';
 const PREFIXES = {
   transaction: 'custbody_',
   transactionline: 'custcol_',
@@ -17,7 +22,15 @@ export function setUpFields(act) {
   const form = byId('field-form');
   const name = input('name', { value: 'custbody_', required: true });
   const values = label('Entries, with commas', input('values'));
+  const target = label(
+    'Refers to',
+    select(
+      'target',
+      TARGETS.map((each) => option(each)),
+    ),
+  );
   values.hidden = true;
+  target.hidden = true;
   const table = select(
     'table',
     Object.keys(PREFIXES).map((each) => option(each)),
@@ -32,7 +45,8 @@ export function setUpFields(act) {
     TYPES.map((each) => option(each)),
     {
       onchange: () => {
-        values.hidden = type.value !== 'list';
+        values.hidden = !hasEntries(type.value);
+        target.hidden = type.value !== 'reference';
       },
     },
   );
@@ -42,21 +56,18 @@ export function setUpFields(act) {
     label('Label', input('label', { required: true })),
     label('Type', type),
     values,
+    target,
     h('button', { class: 'strong' }, 'Add field'),
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const { values: entries, ...field } = valuesOf(form);
-    const list =
-      field.type === 'list'
-        ? {
-            values: entries
-              .split(',')
-              .map((entry) => entry.trim())
-              .filter(Boolean),
-          }
-        : {};
-    act(() => request('POST', '/fields', { ...field, ...list }), `${field.name} is added.`);
+    const { values: entries, target: referred, ...field } = valuesOf(form);
+    const texts = entries
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter(Boolean);
+    const more = { ...(hasEntries(field.type) && { values: texts }), ...(field.type === 'reference' && { target: referred }) };
+    act(() => request('POST', '/fields', { ...field, ...more }), `${field.name} is added.`);
   });
 }
 

@@ -52,15 +52,22 @@ function show(state) {
 function showGlance({ hidden, faults, clock, load, role, requests }) {
   const columns = Object.entries(hidden.columns).flatMap(([table, names]) => names.map((name) => `${table}.${name}`));
   const rows = Object.entries(hidden.rows).flatMap(([table, ids]) => ids.map((id) => `${table} ${id}`));
-  const missing = Object.entries(role.permissions).filter(([, level]) => level !== 'full');
+  const missing = [...Object.entries(role.permissions), ...Object.entries(role.restrictions.transactionTypes)].filter(
+    ([, level]) => level !== 'full',
+  );
+  const restricted = ['subsidiaries', 'departments', 'classes', 'locations'].flatMap((name) =>
+    role.restrictions[name] ? [`only ${name} ${role.restrictions[name].ids.join(', ')}`] : [],
+  );
   const hiddenText = [...hidden.tables, ...columns, ...rows].join(', ');
   const faultText = faults.length === 0 ? '' : `${faults.length} put`;
   const clockText = `${clock.now.slice(0, 19).replace('T', ' ')} UTC, ${clock.timeZone}${clock.skewSeconds === 0 ? '' : `, ${clock.skewSeconds} s from the books`}`;
-  const loadText = load.concurrency === 0 ? '' : `others hold ${load.concurrency} of ${load.limit} places`;
+  const allocated = Object.entries(load.limits ?? {}).map(([integration, limit]) => `${limit} allocated to ${integration}`);
+  const held = load.concurrency === 0 ? [] : [`others hold ${load.concurrency} of ${load.limit} places`];
+  const loadText = [...held, ...allocated].join(', ');
   const entries = [
     ['Hidden', hiddenText, 'nothing'],
     ['Faults', faultText, 'none'],
-    ['Role', missing.map(([name, level]) => `${name}: ${level}`).join(', '), 'all permissions'],
+    ['Role', [...missing.map(([name, level]) => `${name}: ${level}`), ...restricted].join(', '), 'all permissions'],
     ['Load', loadText, 'none'],
     ['Clock', clock.skewSeconds === 0 ? '' : clockText, clockText],
     [

@@ -2,9 +2,8 @@
 // applied to it.
 import type { PoolClient } from 'pg';
 import { z } from 'zod';
-import { nameColumnOf } from '../../records/deleted-records.ts';
 import type { RoleVisibility } from '../../tables/role-visibility.ts';
-import { quoteSqlName } from '../../tables/table.ts';
+import { nameColumnOf, quoteSqlName } from '../../tables/table.ts';
 import { invalid } from '../control-error.ts';
 import { IdText } from '../parse.ts';
 import { editRecord, GivenFields } from './edit-record.ts';
@@ -60,7 +59,7 @@ async function readModel(client: PoolClient, table: string, like: string): Promi
 
 function emptyValues({ table, hasLines }: RecordTable): Values {
   if (hasLines) throw invalid({ path: 'like', message: 'is required' });
-  const flags = { isinactive: 'F', ...(table.name === 'item' ? { itemtype: 'InvtPart' } : { isperson: 'F' }) };
+  const flags = { isinactive: 'F', subsidiary: 1, ...(table.name === 'item' ? { itemtype: 'InvtPart' } : { isperson: 'F' }) };
   return table.name === 'customer' ? { ...flags, currency: 1 } : flags;
 }
 

@@ -2,7 +2,7 @@
 // paid is not opened again.
 import type { PoolClient } from 'pg';
 import { addDeletedRecord } from '../../records/deleted-records.ts';
-import { RECORD_TYPES } from '../../records/record-types.ts';
+import { recordTypesIn } from '../../records/record-types.ts';
 import { ControlError, notFound } from '../control-error.ts';
 import type { RecordTable } from './record-tables.ts';
 
@@ -21,14 +21,14 @@ const CONTEXT = 'UI';
 /** `isListed`: with an entry in the list of deletions. Throws ControlError 404 for an absent record. */
 export async function removeRecord(client: PoolClient, record: RecordTable, id: string, isListed: boolean, at: Date): Promise<void> {
   const { name } = record.table;
-  const { rows } = await client.query<{ type?: string }>(
-    `SELECT ${name === 'transaction' ? 'type' : 'id'} FROM ledger.${name} WHERE id = $1`,
+  const { rows } = await client.query<{ type: string | null }>(
+    `SELECT ${{ transaction: 'type', item: 'itemtype AS type' }[name] ?? 'NULL AS type'} FROM ledger.${name} WHERE id = $1`,
     [id],
   );
   const [found] = rows;
   if (!found) throw notFound(`The account has no ${name} with the id ${id}.`);
   if (isListed) {
-    const type = RECORD_TYPES.find(({ table, transactionType }) => table === name && transactionType === found.type);
+    const type = recordTypesIn(name).find((each) => (each.transactionType ?? each.itemType ?? null) === found.type);
     const scriptId = type?.name.toLowerCase() ?? name;
     await addDeletedRecord(client, { table: name, id, scriptId, title: type?.title ?? name, at, context: CONTEXT });
   }
@@ -62,6 +62,6 @@ export async function restoreRecord(client: PoolClient, { table }: RecordTable, 
   await client.query('DELETE FROM ledger.removed WHERE tablename = $1 AND id = $2', [name, id]);
   await client.query(`DELETE FROM ledger.deletedrecord WHERE recordid = $1 AND context = '${CONTEXT}' AND scriptid = ANY($2)`, [
     id,
-    [name, ...RECORD_TYPES.filter((type) => type.table === name).map((type) => type.name.toLowerCase())],
+    [name, ...recordTypesIn(name).map((type) => type.name.toLowerCase())],
   ]);
 }

@@ -1,0 +1,137 @@
+// Held-back days of an account with a profile: entered one by one they give the same account as all days loaded at once, in every table.
+import { afterAll, describe, expect, it } from 'vitest';
+import { PROFILES } from '../../src/index.ts';
+import { asAdmin, dropDatabase, idOf, newDatabaseName, startCaller, startOn } from '../test-account.ts';
+
+/** A checksum of every table of the books; numbers are compared by value. */
+const booksOf = (database: string): Promise<Record<string, string>> =>
+  asAdmin(database, async (client) => {
+    const { rows: tables } = await client.query<{ name: string; row: string }>(
+      `SELECT table_name AS name, 'row(' || string_agg(CASE data_type WHEN 'numeric' THEN 'trim_scale(' || quote_ident(column_name) || ')'
+           ELSE quote_ident(column_name) END, ', ' ORDER BY column_name) || ')::text' AS row
+       FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+       WHERE table_schema = 'ledger' AND table_type = 'BASE TABLE' GROUP BY table_name`,
+    );
+    const sums: Record<string, string> = {};
+    for (const { name, row } of tables) {
+      const { rows } = await client.query<{ sum: string }>(
+        `SELECT count(*) || ' ' || md5(string_agg(${row}, '|' ORDER BY ${row})) AS sum FROM ledger.${name}`,
+      );
+      sums[name] = rows[0]?.sum ?? '';
+    }
+    return sums;
+  });
+
+const count = (database: string, from: string): Promise<number> =>
+  asAdmin(database, async (client) => Number((await client.query<{ n: string }>(`SELECT count(*) AS n FROM ${from}`)).rows[0]?.n));
+
+/** Debits equal credits, the receivable is what customers owe, and no stock is negative. */
+async function expectWholeBooks(database: string): Promise<void> {
+  const unbalanced =
+    'SELECT FROM ledger.transactionline WHERE account IS NOT NULL GROUP BY transaction, subsidiary HAVING sum(netamount) <> 0';
+  expect(await count(database, `(${unbalanced}) t`)).toBe(0);
+  expect(await count(database, 'ledger.stock WHERE quantity < 0')).toBe(0);
+  const owed = `SELECT sum(foreignamountunpaid * exchangerate * CASE type WHEN 'CustPymt' THEN -1 ELSE 1 END) FROM ledger.transaction
+    WHERE entity IS NOT NULL AND type IN ('CustInvc', 'CustCred', 'CustPymt')`;
+  const receivable = 'SELECT sum(netamount) FROM ledger.transactionline WHERE account = 5';
+  // In other currencies, base amounts are rounded to pence line by line.
+  expect(await count(database, `(SELECT 1) s WHERE abs((${owed}) - (${receivable})) > 1`)).toBe(0);
+}
+
+describe.each(PROFILES)('the profile %s', (profile) => {
+  const databases: string[] = [];
+  const open = (): string => {
+    const database = newDatabaseName();
+    databases.push(database);
+    return database;
+  };
+  afterAll(async () => {
+    for (const database of databases) await dropDatabase(database);
+  });
+
+  it('the slice with ten days entered one by one equals the slice loaded at once', async () => {
+    const [byDay, whole] = [open(), open()];
+    const replayed = await startOn(byDay, { profile, replayFrom: '2011-08-22', switches: { paymentTouchesInvoice: false } });
+    const held = {
+      payments: await count(byDay, "held.transaction WHERE type = 'CustPymt'"),
+      lines: await count(byDay, "held.transactionline WHERE mainline = 'T'"),
+      applications: await count(byDay, 'held.application'),
+    };
+    for (const [kind, n] of Object.entries(held)) expect(n, kind).toBeGreaterThan(0);
+    // The earlier books refer to nothing that is held back, and hold nothing of the days to come.
+    expect(await count(byDay, "ledger.transaction WHERE lastmodifieddate >= '2011-08-22'")).toBe(0);
+    expect(await count(byDay, "ledger.application WHERE appliedon >= '2011-08-22'")).toBe(0);
+    expect(await count(byDay, "ledger.customrecord_complaint WHERE lastmodified >= '2011-08-22'")).toBe(0);
+    await expectWholeBooks(byDay);
+    for (const orphan of [
+      'ledger.transactionline l WHERE NOT EXISTS (SELECT FROM ledger.transaction t WHERE t.id = l.transaction)',
+      'ledger.transactionline l WHERE item IS NOT NULL AND NOT EXISTS (SELECT FROM ledger.item i WHERE i.id = l.item)',
+      'ledger.transactionline l WHERE createdfrom IS NOT NULL AND NOT EXISTS (SELECT FROM ledger.transaction t WHERE t.id = l.createdfrom)',
+      'ledger.contact c WHERE NOT EXISTS (SELECT FROM ledger.customer o WHERE o.id = c.company)',
+      'ledger.application a WHERE NOT EXISTS (SELECT FROM ledger.transaction t WHERE t.id = a.invoice)',
+      'ledger.application a WHERE credit IS NOT NULL AND NOT EXISTS (SELECT FROM ledger.transaction t WHERE t.id = a.credit)',
+      `ledger.transaction t WHERE entity IS NOT NULL AND NOT EXISTS (SELECT FROM suiteql.entity e WHERE e.id = t.entity)`,
+    ])
+      expect(await count(byDay, orphan), orphan).toBe(0);
+    const reports = await replayed.advanceTo('2011-08-26');
+    await expectWholeBooks(byDay);
+    reports.push(...(await replayed.advanceTo('2011-08-31')));
+    expect([reports.length, replayed.daysLeft()]).toEqual([10, 0]);
+    expect(reports.reduce((sum, { inserted }) => sum + inserted.transaction, 0)).toBeGreaterThan(597);
+    const loaded = await startOn(whole, { profile });
+    await Promise.all([replayed.stop(), loaded.stop()]);
+    expect(await booksOf(byDay)).toEqual(await booksOf(whole));
+  });
+
+  it('what callers wrote in between takes precedence over what was generated, and the books balance', async () => {
+    const shop = await startCaller({ profile, replayFrom: '2011-08-22' });
+    databases.push(shop.database);
+    const one = async (q: string): Promise<Record<string, string>> => (await shop.rows(q))[0] ?? {};
+    const due =
+      await shop.rows(`SELECT id, entity, foreigntotal AS total, foreignamountpaid AS paid FROM transaction WHERE type = 'CustInvc'
+      AND duedate = TO_DATE('2011-08-25', 'YYYY-MM-DD') AND MOD(id, 10) <> 0 AND entity IS NOT NULL AND foreignamountpaid = 0 AND foreigntotal > 20 ORDER BY id`);
+    const [paid, deleted, untouched, dearer] = due as [
+      Record<string, string>,
+      Record<string, string>,
+      Record<string, string>,
+      Record<string, string>,
+    ];
+    const unapplied = async (invoice?: string) =>
+      Number((await one(`SELECT foreignamountunpaid AS n FROM transaction WHERE id = ${23_000_000 + Number(invoice)}`))['n']);
+    const payment = idOf(
+      await shop.send('POST', 'record/v1/customerPayment', {
+        customer: paid['entity'],
+        payment: 15,
+        apply: { items: [{ doc: paid['id'] }] },
+      }),
+    );
+    expect((await shop.send('DELETE', `record/v1/invoice/${deleted['id']}`)).status).toBe(204);
+    expect((await shop.send('PATCH', `record/v1/invoice/${dearer['id']}`, { exchangeRate: 1.5 })).status).toBe(204);
+    await shop.account.advanceTo('2011-08-25');
+    // The payment relieves what the invoice is worth by now.
+    const both = `${dearer['id']}, ${23_000_000 + Number(dearer['id'])}`;
+    const posted = `FROM transactionaccountingline WHERE account = 5 AND accountingbook = 1 AND transaction IN (${both})`;
+    expect(await one(`SELECT SUM(amount) AS n, COUNT(*) AS lines ${posted}`)).toMatchObject({ n: '0', lines: '2' });
+    expect(await one(`SELECT foreignamountunpaid AS unpaid, status FROM transaction WHERE id = ${paid['id']}`)).toMatchObject({
+      unpaid: '0',
+      status: 'B',
+    });
+    expect([await unapplied(paid['id']), await unapplied(deleted['id']), await unapplied(untouched['id'])]).toEqual([
+      15,
+      Number(deleted['total']),
+      0,
+    ]);
+    // Paid on the way, when the day closed.
+    const [day, closed] = [shop.account.businessTime().toISOString().slice(0, 16), 'YYYY-MM-DD"T"HH24:MI'];
+    expect(
+      await one(`SELECT TO_CHAR(SYS_EXTRACT_UTC(lastmodifieddate), '${closed}') AS at FROM transaction WHERE id = ${untouched['id']}`),
+    ).toMatchObject({ at: day });
+    expect((await shop.send('DELETE', `record/v1/customerPayment/${payment}`)).status).toBe(204);
+    await shop.account.advanceTo('2011-08-31');
+    expect(
+      await shop.rows(`SELECT transaction FROM transactionaccountingline GROUP BY transaction, accountingbook
+        HAVING SUM(NVL(debit, 0)) <> SUM(NVL(credit, 0))`),
+    ).toEqual([]);
+    await shop.account.stop();
+  });
+});
