@@ -215,7 +215,11 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
           }),
         (running) => running.stop(),
       ),
-      openEmbedded(server, 'migrate'),
+      // Opened by `life` so that a stop waits for a migration instead of cutting it off.
+      life.open(
+        () => openEmbedded(server, 'migrate'),
+        async () => undefined,
+      ),
     ]);
     const identityProvider = await life.open(
       () => startDemoIdentityProvider(config, known),
