@@ -8,8 +8,7 @@ import { systemClock } from '../src/core/clock.ts';
 import type { Lifecycle } from '../src/core/lifecycle.ts';
 import { createLog } from '../src/core/log.ts';
 import type { Settings } from '../src/core/settings.ts';
-import { type EmbeddedDatabase, startEmbedded } from '../src/db/embedded/embedded.ts';
-import { openEmbedded } from '../src/open-database.ts';
+import { closeDatabase, type OpenedDatabase, openDatabase } from '../src/open-database.ts';
 import { CannotRun } from '../src/run-command.ts';
 import { type Service, startService } from '../src/service.ts';
 import { openClientStore } from './identity-provider/client-store.ts';
@@ -62,14 +61,15 @@ async function describeRival({ DATA_DIR }: Config, known: DemoFile | undefined):
 }
 
 async function startAccount(
-  admin: EmbeddedDatabase['connection'],
+  opened: OpenedDatabase,
   config: Config,
   known: DemoFile | undefined,
   progress: ProgressDisplay,
 ): Promise<NetsuiteAccount> {
+  if (opened.embedded === undefined) throw new Error('The demo needs its embedded PostgreSQL, which was not started.');
   progress.startStep('Starting the simulated NetSuite account');
   const options = {
-    admin,
+    admin: opened.embedded.connection,
     database: 'netsuite_account',
     dataFolder: config.DEMO_DATA ?? shippedData,
     ...(config.ERP_PROFILE !== 'none' && { profile: config.ERP_PROFILE }),
@@ -201,26 +201,16 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
   try {
     progress.startStep('Starting PostgreSQL');
-    const server = await life.open(
-      () => startEmbedded(config.DATA_DIR),
+    const own = { DATA_DIR: config.DATA_DIR };
+    const opened = await life.open(() => openDatabase(own), closeDatabase);
+    const known = await readDemoFile(config.DATA_DIR);
+    const account = await life.open(
+      () =>
+        startAccount(opened, config, known, progress).catch(async (error: unknown) => {
+          throw error instanceof AccountInUse ? await describeRival(config, known) : error;
+        }),
       (running) => running.stop(),
     );
-    const known = await readDemoFile(config.DATA_DIR);
-    // Side by side: the account loads its records while the service's tables are created.
-    const [account, opened] = await Promise.all([
-      life.open(
-        () =>
-          startAccount(server.connection, config, known, progress).catch(async (error: unknown) => {
-            throw error instanceof AccountInUse ? await describeRival(config, known) : error;
-          }),
-        (running) => running.stop(),
-      ),
-      // Opened by `life` so that a stop waits for a migration instead of cutting it off.
-      life.open(
-        () => openEmbedded(server, 'migrate'),
-        async () => undefined,
-      ),
-    ]);
     const identityProvider = await life.open(
       () => startDemoIdentityProvider(config, known),
       (running) => running.stop(),

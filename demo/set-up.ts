@@ -11,7 +11,7 @@ import { demoEndpoints, demoRecordTypes } from './schema.ts';
 
 const anything = z.unknown();
 const Identified = z.object({ id: z.string() });
-const pollMs = 100;
+const pollMs = 25;
 const deadlineMs = 10 * 60_000;
 
 const whenNotFound =

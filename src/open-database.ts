@@ -58,8 +58,7 @@ async function openExternal(
   return opened;
 }
 
-/** Prepares the service's database on the embedded server. Rejects with an Error when a migration fails. */
-export async function openEmbedded(embedded: EmbeddedDatabase, preparation: Preparation): Promise<OpenedDatabase> {
+async function openEmbedded(embedded: EmbeddedDatabase, preparation: Preparation): Promise<OpenedDatabase> {
   await ensureDatabase(embedded.connection, database);
   const owner = { ...embedded.connection, database };
   await preparations[preparation](owner);

@@ -26,10 +26,6 @@ async function query<Row extends QueryResultRow>(ctx: TenantCtx, { page, large }
   return run(page).catch((error: unknown) => (isTooLarge(error) ? run(large) : Promise.reject(error)));
 }
 
-/** Number of records that the page has. */
-export const countFound = async (ctx: TenantCtx, page: ProvedPage): Promise<number> =>
-  (await query<{ found: number }>(ctx, page))?.found ?? 0;
-
 /** The second read of list.ts: long lists have anchors from then on, until their data changes. */
 export async function fallbackStatement(ctx: TenantCtx, tableRef: TableRef, plan: ListPlan, rows: number): Promise<ProvedPage> {
   const { anchorEvery, cacheBytes } = ctx.settings;
@@ -57,8 +53,8 @@ export async function runFirst(ctx: TenantCtx, page: ProvedPage): Promise<{ rows
   return run().catch((error: unknown) => (sqlState(error) === queryCanceled ? run() : Promise.reject(error)));
 }
 
-/** `byIndex`: whether PostgreSQL read the table through indexes only. */
-export type Measured = { readonly ms: number; readonly byIndex: boolean };
+/** `byIndex`: whether PostgreSQL read the table through indexes only; `found`: number of records that the page has. */
+export type Measured = { readonly ms: number; readonly byIndex: boolean; readonly found: number };
 
 /**
  * The time in which the statement responds, and how it is planned for these values. Not EXPLAIN ANALYZE: on Citus it would run a plan for
@@ -68,10 +64,11 @@ export async function measure(ctx: TenantCtx, warnMs: number, table: string, pag
   const explained = await query<{ 'QUERY PLAN': unknown }>(ctx, page, 'explain (format json) ');
   const byIndex = !readsWhole(explained?.['QUERY PLAN'], table);
   let bestMs: number | undefined;
+  let found = 0;
   for (let repeatsLeft = repeats; repeatsLeft >= 0; repeatsLeft -= 1) {
     const startedMs = ctx.clock.monotonicMs();
     try {
-      await query(ctx, page);
+      found = (await query<{ found: number }>(ctx, page))?.found ?? 0;
       const ms = rounded(ctx.clock.monotonicMs() - startedMs);
       bestMs = Math.min(bestMs ?? ms, ms);
     } catch (error) {
@@ -80,7 +77,7 @@ export async function measure(ctx: TenantCtx, warnMs: number, table: string, pag
     if (bestMs !== undefined && bestMs <= warnMs) break;
   }
   if (bestMs === undefined) throw new Error('no measurement succeeded');
-  return { ms: bestMs, byIndex };
+  return { ms: bestMs, byIndex, found };
 }
 
 /** Whether a node of the plan, at any depth, scans the whole table. Citus has the plans of its nodes deep within its own. */

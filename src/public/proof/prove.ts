@@ -12,7 +12,7 @@ import { boundedRanges, scanLimitWithoutTotal } from '../read/ranges.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 import { type CompiledEndpoint, compileSchema, type FilterParameter } from '../version/compile.ts';
 import type { Bindings, SchemaDocument } from '../version/schema-document.ts';
-import { countFound, fallbackStatement, measure, provedPage, rounded, runFirst } from './measure.ts';
+import { fallbackStatement, measure, provedPage, rounded, runFirst } from './measure.ts';
 import { countPairs, type Pair, pairsOf } from './pairs.ts';
 import { type ColumnSample, sampleColumn, trialValues, type ValueKind } from './trial-values.ts';
 
@@ -192,7 +192,7 @@ async function tryValue(
     const statement = provedPage(tableRef, plan, boundedRanges(plan, rows, rowCount, scanLimit), false);
     const page = await measure(ctx, options.warnMs, table, statement);
     // A page that comes back short is read again in another way, and from then on in that way at once.
-    const isShort = (await countFound(ctx, statement)) < Math.min(plan.pageSize, rows);
+    const isShort = page.found < Math.min(plan.pageSize, rows);
     const secondRead = isShort ? await measure(ctx, options.warnMs, table, await fallbackStatement(ctx, tableRef, plan, rows)) : undefined;
     const ms = rounded(page.ms + (secondRead?.ms ?? 0));
     return { value, rows, ms, byIndex: page.byIndex && secondRead?.byIndex !== false, firstMs: first?.firstMs ?? ms };

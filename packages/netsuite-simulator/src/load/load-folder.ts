@@ -85,8 +85,9 @@ export async function loadFolder(pool: Pool, options: LoadOptions): Promise<Load
     if (loaded) await client.query('DELETE FROM setup.setting WHERE name = $1', [BUSINESS_OFFSET]);
     const { rows } = await client.query<{ startsat: Date }>('SELECT startsat FROM setup.loaded');
     await client.query('COMMIT');
-    // Marks the inserted rows as visible to all transactions, which COPY FREEZE does for those of the files.
-    if (loaded && profile !== undefined) await client.query(`VACUUM (FREEZE) ${FILE_TABLES}`);
+    // Marks the inserted rows as visible to all transactions, which COPY FREEZE does for those of the files. The account answers without
+    // it, only more slowly: nothing waits for it, and autovacuum repeats what fails.
+    if (loaded && profile !== undefined) pool.query(`VACUUM (FREEZE) ${FILE_TABLES}`).catch(() => undefined);
     return { loaded, startsAt: rows[0]?.startsat ?? new Date(0) };
   } catch (error) {
     await client.query('ROLLBACK').catch((reason: Error) => {
@@ -139,10 +140,10 @@ async function fillLedger(client: PoolClient, options: LoadOptions, from: string
   await reportDuplicates(folder, () => run(LEDGER_KEYS));
   const { rows } = await client.query('SELECT 1 FROM ledger.transaction LIMIT 1');
   if (rows.length === 0) throw new DataFolderError('transaction.csv.gz has no rows');
-  for (const data of DATA_FILES) await assertReferences(client, folder, data, profile);
   // Smaller samples suffice to plan the queries of a profile, whose tables are larger.
   if (profile !== undefined) await client.query('SET LOCAL default_statistics_target = 20; SET LOCAL jit = off');
   for (const data of DATA_FILES) await client.query(`ANALYZE ${targetOf(data, profile)}`);
+  for (const data of DATA_FILES) await assertReferences(client, folder, data, profile);
   await run(generated);
   await reportDuplicates(folder, () => run(LEDGER_INDEXES));
   if (profile !== undefined) await client.query(`ANALYZE ${FILE_TABLES}, ledger.application`);
