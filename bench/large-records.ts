@@ -3,7 +3,7 @@
 // Usage: npm run bench:large-records -- [seconds per measurement, default 15]
 import type { Pool } from 'pg';
 import type { Ctx } from '../src/core/ctx.ts';
-import { inTransaction } from '../src/db/transaction.ts';
+import { saveAccount } from '../src/sync/record-types.store.ts';
 import { isFinal } from '../src/sync/run-state.ts';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { type LargeErp, type LargeRecords, largeRecordType, startLargeErp } from './large-erp.ts';
@@ -48,12 +48,9 @@ async function measure({ service, callers, lists, ms }: Setting, background: () 
 /** Repeats full runs until the time is over, and returns how many records a second they read. Rejects when one doesn't end as expected. */
 async function syncRepeatedly({ ctx, admin, ms }: Setting, scenario: Scenario): Promise<number> {
   const organization = await createSyncOrganization(ctx, []);
-  await inTransaction({ db: ctx.db, organizationId: organization.organizationId }, (tx) =>
-    tx('erp_metadata').insert({
-      organization_id: organization.organizationId,
-      record_types: JSON.stringify([largeRecordType(scenario)]),
-      refreshed_at: tx.fn.now(),
-    }),
+  await saveAccount(
+    { db: ctx.db, organizationId: organization.organizationId },
+    { described: [largeRecordType(scenario)], listed: [], account: null },
   );
   const startMs = performance.now();
   let runs = 0;

@@ -372,9 +372,10 @@ grant delete, insert, select, update on erp_connections to portal_service;
 -- The record types and fields that the ERP offers, as last read.
 create table erp_metadata (
   organization_id uuid not null,
-  record_types jsonb not null,
+  record_types jsonb default '[]'::jsonb not null,
   refreshed_at timestamp with time zone not null,
   last_error text,
+  account jsonb,
   constraint erp_metadata_pkey PRIMARY KEY (organization_id),
   constraint erp_metadata_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
@@ -383,6 +384,44 @@ alter table erp_metadata force row level security;
 create policy own_organization on erp_metadata for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on erp_metadata for all to portal_owner using (true);
 grant delete, insert, select, update on erp_metadata to portal_service;
+
+-- Record types that are defined by a query of the organization. What the ERP says about their columns is in erp_record_types.
+create table erp_queries (
+  organization_id uuid not null,
+  name text not null,
+  label text not null,
+  query text not null,
+  key_column text not null,
+  modified_column text,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint erp_queries_pkey PRIMARY KEY (organization_id, name),
+  constraint erp_queries_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX query_name_is_unique ON erp_queries USING btree (organization_id, lower(name));
+alter table erp_queries enable row level security;
+alter table erp_queries force row level security;
+create policy own_organization on erp_queries for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on erp_queries for all to portal_owner using (true);
+grant delete, insert, select, update on erp_queries to portal_service;
+
+-- The record types that the ERP lists. head: what a list of them shows. description: with all fields; null until it is needed for the first time.
+create table erp_record_types (
+  organization_id uuid not null,
+  name text not null,
+  "position" integer not null,
+  head jsonb not null,
+  description jsonb,
+  described_at timestamp with time zone,
+  constraint erp_record_types_pkey PRIMARY KEY (organization_id, name),
+  constraint described_at_a_time CHECK ((description IS NULL) = (described_at IS NULL)),
+  constraint erp_record_types_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+alter table erp_record_types enable row level security;
+alter table erp_record_types force row level security;
+create policy own_organization on erp_record_types for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on erp_record_types for all to portal_owner using (true);
+grant delete, insert, select, update on erp_record_types to portal_service;
 
 -- The highest release of db/functions that was ever applied. One row.
 create table function_release (
@@ -1386,6 +1425,7 @@ create table sync_configs (
   scheduled_since timestamp with time zone default now() not null,
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone default now() not null,
+  filter jsonb,
   constraint sync_configs_pkey PRIMARY KEY (id),
   constraint one_config_per_record_type UNIQUE (organization_id, record_type),
   constraint sync_config_of_organization UNIQUE (organization_id, id),
@@ -1772,6 +1812,7 @@ create table record_state (
   reconciled_at timestamp with time zone,
   compared_at timestamp with time zone,
   scanned_on date,
+  filter jsonb,
   erp_fields jsonb,
   shown_columns jsonb,
   stale_fields jsonb default '{}'::jsonb not null,

@@ -11,6 +11,7 @@ import type { Settings } from '../src/core/settings.ts';
 import { closeDatabase, type OpenedDatabase, openDatabase } from '../src/open-database.ts';
 import { CannotRun } from '../src/run-command.ts';
 import { type Service, startService } from '../src/service.ts';
+import { syncEveryRecordType } from './every-record-type.ts';
 import { openClientStore } from './identity-provider/client-store.ts';
 import { type IdentityProviderServer, startIdentityProvider } from './identity-provider/identity-provider.ts';
 import { loadOrCreateSecrets } from './identity-provider/secrets.ts';
@@ -149,7 +150,9 @@ Stop with Ctrl-C; the data are kept in ${dataDir}.
 `;
 }
 
-async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile | undefined, progress: ProgressDisplay) {
+type Parts = { service: Service; account: NetsuiteAccount; known: DemoFile | undefined; progress: ProgressDisplay; syncsAll: boolean };
+
+async function setUp({ service, account, known, progress, syncsAll }: Parts) {
   const { ctx, url, localUrl } = service;
   const keys = await ensureDemoKeys(ctx, known);
   await addMembers(ctx, keys.tenantId);
@@ -162,7 +165,9 @@ async function setUp(service: Service, account: NetsuiteAccount, known: DemoFile
   await configurePayments(call);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
   const agentId = await ensureAgent(call, version);
-  await restoreBudget(ctx, keys);
+  const restore = () => restoreBudget(ctx, keys);
+  if (syncsAll) await syncEveryRecordType({ ctx, organizationId: keys.tenantId, call, progress }, restore);
+  await restore();
   return {
     baseUrl: url,
     ...keys,
@@ -223,7 +228,9 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
       (running) => running.stop(),
     );
     identityProvider.startServing(service.ctx.settings.publicUrl);
-    const file: DemoFile = { ...(await setUp(service, account, known, progress)), identityProviderUrl: identityProvider.issuer };
+    const syncsAll = config.DEMO_RECORD_TYPES === 'all';
+    const made = await setUp({ service, account, known, progress, syncsAll });
+    const file: DemoFile = { ...made, identityProviderUrl: identityProvider.issuer };
     progress.end();
     await writeDemoFile(config.DATA_DIR, file);
     console.log(welcomeText(file, identityProvider, config.DATA_DIR));

@@ -22,7 +22,7 @@ const whenNotFound =
   };
 
 /** Polls until `check` returns something. Rejects with an Error after ten minutes, and with what `check` throws. */
-async function pollUntil<T>(check: () => Promise<T | undefined>): Promise<T> {
+export async function pollUntil<T>(check: () => Promise<T | undefined>): Promise<T> {
   const end = performance.now() + deadlineMs;
   for (;;) {
     const found = await check();
@@ -76,9 +76,22 @@ export async function ensureMetadata(call: ManagementCall): Promise<void> {
   if (known === null) await call('POST', '/netsuite/metadata/refresh', anything);
 }
 
-const Configs = z.object({
-  data: z.array(z.object({ id: z.string(), recordType: z.string(), lastRun: z.object({ status: z.string() }).nullable() })),
-});
+const Config = z.object({ id: z.string(), recordType: z.string(), lastRun: z.object({ status: z.string() }).nullable() });
+const Pagination = z.object({ totalPages: z.number() });
+
+/** All pages of a list. `path` has no query. Throws ManagementApiError. */
+export async function readList<T>(call: ManagementCall, path: string, item: z.ZodType<T>): Promise<T[]> {
+  const items: T[] = [];
+  const Page = z.object({ data: z.array(item), pagination: Pagination });
+  for (let page = 1; ; page += 1) {
+    const { data, pagination } = await call('GET', `${path}?pageSize=100&page=${page}`, Page);
+    items.push(...data);
+    if (page >= pagination.totalPages) return items;
+  }
+}
+
+/** Throws ManagementApiError. */
+export const listConfigs = (call: ManagementCall) => readList(call, '/sync-configs', Config);
 
 type WatchedRun = {
   status: string;
@@ -101,14 +114,14 @@ async function waitForRun(ctx: Ctx, organizationId: string, runId: string, progr
   });
 }
 
-const isDone = (status: string | undefined): boolean => status === 'succeeded' || status === 'partial';
+export const isDone = (status: string | undefined): boolean => status === 'succeeded' || status === 'partial';
 
 /**
  * Creates the syncs that are missing, starts those that never succeeded and waits for them; from then on each runs every minute. Throws an
  * Error when a run fails or is cancelled, and ManagementApiError.
  */
 export async function syncRecords(ctx: Ctx, organizationId: string, call: ManagementCall, progress: ProgressDisplay): Promise<void> {
-  const { data: configs } = await call('GET', '/sync-configs', Configs);
+  const configs = await listConfigs(call);
   const started: { name: string; runId: string }[] = [];
   for (const { recordType, name } of demoRecordTypes) {
     const known = configs.find((config) => config.recordType === recordType);

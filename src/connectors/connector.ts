@@ -9,6 +9,8 @@
 // - It rejects with any other error only for a programming error (such as too many ids).
 // Connectors don't retry: the engine retries with backoff.
 import type { Ctx } from '../core/ctx.ts';
+import type { AccountFacts, QuerySource, ReadEstimate, Reading, RecordFamily, RecordFilter, RecordTypeHead } from './discovery.ts';
+import type { PaymentWriter } from './payment-writer.ts';
 
 /** `lines` is a table within the record, such as the items of an invoice. `reference` and `list` have a display text as well (a label). */
 export type FieldType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'lines';
@@ -24,6 +26,8 @@ export type FieldMetadata = {
   /** The value changes in the ERP without the record's modification time moving. Volatile `lines` are not part of a scan: see `scan`. */
   readonly volatile: boolean;
   readonly reason: string | null;
+  /** Why the type may be wrong, such as one that follows from values alone; absent where it is certain. */
+  readonly warning?: string;
   /** Only for a reference: the record type whose records it names, where that is known. */
   readonly target?: string;
   /** Only for an amount of money: the reference field of the same record whose display text names its currency, or null where none does. */
@@ -49,6 +53,16 @@ export type RecordTypeMetadata = {
   readonly linesModifiedField: string | null;
   /** The header fields by which a person recognizes a record; of a field with a label, the label. Null where there is none. */
   readonly shownAs: ShownAs;
+  /** Absent in metadata that an earlier version stored, as are `custom` and `reading`. */
+  readonly family?: RecordFamily;
+  readonly custom?: boolean;
+  readonly reading?: Reading;
+  /** Why none of its fields can be read; null or absent where some can. */
+  readonly reason?: string | null;
+  /** The connector's own description of how to read it: JSON that the engine stores and returns unread. Absent where the name suffices. */
+  readonly definition?: unknown;
+  /** Set by the engine from the sync configuration: every method then sees only the records that pass. */
+  readonly filter?: RecordFilter;
 };
 
 export type ShownAs = {
@@ -207,75 +221,6 @@ export type ConnectionReport = {
   readonly problems: readonly ConnectionProblem[];
 };
 
-/** How much of a payment is applied to one invoice: decimal digits, in the payment's currency. */
-export type Application = { readonly invoiceId: string; readonly amount: string };
-export type PaymentOrder = {
-  /** Letters, digits, `_` and `-`, at most 100 characters. The ERP must refuse a second payment with the same external id. */
-  readonly externalId: string;
-  readonly customerId: string;
-  /** ISO 4217. */
-  readonly currency: string;
-  /** Decimal digits, in `currency`. */
-  readonly amount: string;
-  /** The rest of the amount stays unapplied. */
-  readonly applications: readonly Application[];
-  readonly memo: string;
-  /** The ERP's id of the account that receives the money; null for the ERP's account for undeposited funds. */
-  readonly account: string | null;
-};
-/** A payment as the ERP shows it now; amounts are decimal digits in the payment's currency. */
-export type PaymentRecord = {
-  readonly id: string;
-  readonly customerId: string;
-  /** ISO 4217; null where the ERP doesn't say. */
-  readonly currency: string | null;
-  readonly amount: string;
-  readonly applications: readonly Application[];
-  /** The part that is neither applied to an invoice nor refunded. */
-  readonly unapplied: string;
-};
-export type RefundOrder = Omit<PaymentOrder, 'applications'> & {
-  /** The ERP's id of the payment to refund. At least `amount` of it must be unapplied. */
-  readonly paymentId: string;
-  /** The ERP's id of the payment method to refund by; null for the ERP's default. */
-  readonly method: string | null;
-};
-export type RefundRecord = {
-  readonly id: string;
-  readonly customerId: string;
-  /** Which payments it refunds; `amount` is decimal digits in the payment's currency. */
-  readonly of: readonly { readonly paymentId: string; readonly amount: string }[];
-};
-
-/**
- * Writes payments and refunds into the ERP's books.
- *
- * Every method rejects with `ErpError` of kind `query` when the ERP's rules refuse the call: nothing was written, and `fix` says what a
- * person can do. A write that ends in any other error may have taken effect all the same: look it up by external id before repeating it.
- */
-export type PaymentWriter = {
-  /** How much can still be applied to each invoice: decimal digits, in the invoice's currency. Invoices that don't exist are absent. */
-  readAmountsDue(
-    invoiceIds: readonly string[],
-    signal: AbortSignal,
-  ): Promise<readonly { readonly invoiceId: string; readonly due: string }[]>;
-  /** By external id; null when the ERP has no such payment or hides it from this role. */
-  findPayment(externalId: string, signal: AbortSignal): Promise<PaymentRecord | null>;
-  /** By the ERP's own id; null when it no longer exists. */
-  readPayment(id: string, signal: AbortSignal): Promise<PaymentRecord | null>;
-  /**
-   * Creates the payment with all of its applications, or nothing; resolves to the ERP's id. Rejects with kind `query` when an invoice
-   * takes less than its application or when the external id is taken.
-   */
-  createPayment(order: PaymentOrder, signal: AbortSignal): Promise<string>;
-  /** Sets what the payment has applied to these invoices, "0" to remove an application. Applications to other invoices stay. */
-  updateApplications(paymentId: string, applications: readonly Application[], signal: AbortSignal): Promise<void>;
-  /** By external id; null when the ERP has no such refund or hides it from this role. */
-  findRefund(externalId: string, signal: AbortSignal): Promise<RefundRecord | null>;
-  /** Resolves to the ERP's id. Rejects with kind `query` when less than `amount` is unapplied or when the external id is taken. */
-  createRefund(order: RefundOrder, signal: AbortSignal): Promise<string>;
-};
-
 /** One connection to one account of an ERP. The errors that its methods may reject with are described at the top of this file. */
 export type Connector = {
   /**
@@ -288,13 +233,33 @@ export type Connector = {
   /** The ERP's calendar day now, YYYY-MM-DD in the account's time zone. */
   today(signal: AbortSignal): Promise<string>;
   /**
-   * Every record type that the account has, with every field. Fields that this role can't read are listed with `syncable: false` and the
-   * reason, so that a missing permission is visible. `only` names the record types to describe, to save requests; others may be returned
-   * as well.
+   * The record types with every field: those that the connector knows by name, or those that `only` names, which may be any that `discover`
+   * lists; others may be returned as well, and names that the account doesn't have are absent. Fields that this role can't read are listed
+   * with `syncable: false` and the reason, so that a missing permission is visible.
    */
   metadata(signal: AbortSignal, only?: readonly string[]): Promise<readonly RecordTypeMetadata[]>;
+  /**
+   * Every record type that the account lists, without its fields, in few requests, whatever their number. Absent where `metadata` returns
+   * all there are.
+   */
+  discover?(signal: AbortSignal): Promise<readonly RecordTypeHead[]>;
+  /**
+   * About how many records each of these types has, before it is described, by name; those that can't be counted are absent. At most one
+   * request each. Absent where `metadata` returns all there are.
+   */
+  countListed?(heads: readonly RecordTypeHead[], signal: AbortSignal): Promise<ReadonlyMap<string, number>>;
+  /** What the account as a whole has. Absent where the ERP has none of it. */
+  account?(signal: AbortSignal): Promise<AccountFacts>;
+  /**
+   * The record type that a customer's query defines. `last`: as the same query was described before, whose types stay while they hold all
+   * values. Rejects with kind `query` and a code of `querySourceRefusals` where the ERP refuses the query or a column isn't suitable; the
+   * message says why. Absent where the ERP has no query language.
+   */
+  describeQuery?(source: QuerySource, signal: AbortSignal, last?: RecordTypeMetadata | null): Promise<RecordTypeMetadata>;
   /** How many records there are, by the ERP's own count. Proofs rest on it: never count what was read. */
   count(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<number>;
+  /** What reading every page takes, in one request. Absent where the ERP can't tell more than `count`. */
+  estimateRead?(request: Pick<PageRequest, 'recordType' | 'fields' | 'limit' | 'signal'>): Promise<ReadEstimate>;
   /**
    * The ERP's own counts of what `listIds` and `lines.listChanged` list since that instant, in one request: never count what was listed.
    * Absent where the ERP can't count changes; then the lists are not proved. Rejects as they do.

@@ -23,6 +23,12 @@ export const declaredSettings = {
     'Demo and simulated account only: single is one company with accounts, periods, taxes, payments, bills and custom fields; oneworld has',
     'three subsidiaries and currencies and two accounting books; none holds the records of the data folder alone.',
   ),
+  DEMO_RECORD_TYPES: variable(
+    z.literal('all', 'must be all or empty').optional(),
+    '',
+    'Demo only: all syncs every record type that the account has. By default these are customers, items, invoices and credit memos, which',
+    'the demo publishes in any case.',
+  ),
 };
 
 /** The environment as parsed, by the names of the variables. */

@@ -30,6 +30,11 @@ export const queryInteger = (bounds: IntegerBounds) =>
     .transform((value) => value ?? bounds.default)
     .meta(wire({ type: 'integer', minimum: bounds.min, maximum: bounds.max, default: bounds.default }));
 
+export const queryBoolean = z
+  .enum(['true', 'false'])
+  .transform((value) => value === 'true')
+  .meta(wire({ type: 'boolean' }));
+
 const timestampMessage = 'must be an RFC 3339 timestamp with a time zone';
 /** A timestamp from a caller: RFC 3339 with a time zone, within the years that RFC 3339 can express in UTC, in milliseconds. */
 const givenInstant = z.iso

@@ -25,6 +25,7 @@ import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
 import { pageRoutes } from './portal/pages.routes.ts';
 import { sidebarRoutes } from './portal/sidebar.routes.ts';
 import { templateRoutes } from './portal/templates.routes.ts';
+import { queryRoutes } from './queries/queries.routes.ts';
 import { permissionRoutes, roleRoutes } from './roles/roles.routes.ts';
 import { subscriptionRoutes } from './subscriptions/subscriptions.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
@@ -64,6 +65,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...auditLogRoutes,
   ...teamRoutes,
   ...netsuiteRoutes,
+  ...queryRoutes,
   ...syncRoutes,
   ...viewRoutes,
   ...subscriptionRoutes,

@@ -5,6 +5,8 @@ import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { type ConnectionRevision, recordSignIn, recordSignInError } from './connection-status.ts';
+import { readQuerySources, withQueries } from './query-sources.ts';
+import { readMetadataStatus, readRecordTypes, saveAccount, saveDescriptions, saveMetadataError } from './record-types.store.ts';
 
 /** The AAD that ties an encrypted secret to its organization and purpose: copied elsewhere, it does not decrypt. */
 export const secretBinding = (organizationId: string, purpose: 'erp-secrets' | 'erp-private-key-1' | 'erp-private-key-2'): string =>
@@ -61,100 +63,80 @@ export async function createTenantConnector(ctx: TenantCtx, kinds: ConnectorKind
   return createStoredConnector(kinds, row.kind, ctx, row.settings, secrets);
 }
 
-export type StoredMetadata = {
-  readonly recordTypes: readonly RecordTypeMetadata[];
-  readonly refreshedAt: Date;
-  readonly lastError: string | null;
-};
-
-export const readStoredMetadata = (ctx: TenantCtx): Promise<StoredMetadata | undefined> =>
-  inTransaction(ctx, async (tx) => {
-    const row = await tx('erp_metadata')
-      .where({ organization_id: ctx.organizationId })
-      .first<{ record_types: RecordTypeMetadata[]; refreshed_at: Date; last_error: string | null } | undefined>(
-        'record_types',
-        'refreshed_at',
-        'last_error',
-      );
-    return row === undefined ? undefined : { recordTypes: row.record_types, refreshedAt: row.refreshed_at, lastError: row.last_error };
-  });
-
-async function getStoredMetadata(ctx: TenantCtx): Promise<StoredMetadata> {
-  const stored = await readStoredMetadata(ctx);
-  if (stored === undefined) throw new Error('the ERP metadata is missing although it was just stored');
-  return stored;
-}
-
 /**
- * Reads the metadata of the ERP account and stores it. When the ERP can't be read, stores the error message next to the last good
- * metadata and throws the connector's error (an `ErpError`).
- */
-export async function fetchAndStoreMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<StoredMetadata> {
-  let recordTypes: readonly RecordTypeMetadata[];
-  try {
-    recordTypes = await connector.metadata(signal);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    await inTransaction(ctx, (tx) => tx('erp_metadata').where({ organization_id: ctx.organizationId }).update({ last_error: message }));
-    throw error;
-  }
-  await inTransaction(ctx, (tx) =>
-    tx('erp_metadata')
-      .insert({
-        organization_id: ctx.organizationId,
-        record_types: JSON.stringify(recordTypes),
-        refreshed_at: tx.fn.now(),
-        last_error: null,
-      })
-      .onConflict('organization_id')
-      .merge(),
-  );
-  return getStoredMetadata(ctx);
-}
-
-/**
- * Reads the metadata of one record type again and stores it among those of the others, whose age stays. Throws the connector's error (an
+ * Reads which record types the ERP account has, describes those that the connector knows by name, and stores both. Others are described when
+ * they are needed. When the ERP can't be read, stores the error message next to what was listed last and throws the connector's error (an
  * `ErpError`).
  */
-export async function fetchAndStoreRecordType(
-  ctx: TenantCtx,
-  connector: Connector,
-  name: string,
-  signal: AbortSignal,
-): Promise<StoredMetadata> {
-  const found = (await connector.metadata(signal, [name])).find((recordType) => recordType.name === name);
-  await inTransaction(ctx, async (tx) => {
-    const row = await tx('erp_metadata')
-      .where({ organization_id: ctx.organizationId })
-      .forUpdate()
-      .first<{ record_types: RecordTypeMetadata[] } | undefined>('record_types');
-    if (row === undefined) return;
-    const types = row.record_types.flatMap((type) => (type.name === name ? (found ?? []) : type));
-    await tx('erp_metadata')
-      .where({ organization_id: ctx.organizationId })
-      .update({ record_types: JSON.stringify(types) });
+export async function fetchAndStoreMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<void> {
+  const queries = await readQuerySources(ctx);
+  const read = async () => ({
+    listed: withQueries((await connector.discover?.(signal)) ?? [], queries),
+    described: await connector.metadata(signal),
+    account: (await connector.account?.(signal)) ?? null,
   });
-  return getStoredMetadata(ctx);
+  const account = await read().catch(async (error: unknown) => {
+    await saveMetadataError(ctx, error instanceof Error ? error.message : String(error));
+    throw error;
+  });
+  await saveAccount(ctx, account);
 }
 
 /**
- * Like `fetchAndStoreMetadata`, but returns the last good metadata, with the error in `lastError`, when the ERP can't be read, and stores
- * in the connection's status whether the ERP accepted its credentials. Throws the connector's error only when no metadata was ever stored.
+ * Describes record types and stores the result, without the age of the list. Those that the account doesn't have are absent. Throws the
+ * connector's error (an `ErpError`).
+ */
+export async function fetchAndStoreDescriptions(
+  ctx: TenantCtx,
+  connector: Connector,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly RecordTypeMetadata[]> {
+  const described = await describeRecordTypes(ctx, connector, names, signal);
+  const found = new Set(described.map(({ name }) => name));
+  await saveDescriptions(
+    ctx,
+    described,
+    names.filter((name) => !found.has(name)),
+  );
+  return described;
+}
+
+/** Describes record types by name, as the ERP has them now; those that the account doesn't have are absent. Throws the connector's error. */
+export async function describeRecordTypes(
+  ctx: TenantCtx,
+  connector: Connector,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly RecordTypeMetadata[]> {
+  const queries = await readQuerySources(ctx, names);
+  const others = names.filter((name) => !queries.some((query) => query.name === name));
+  const described = others.length === 0 ? [] : await connector.metadata(signal, others);
+  const known = await readRecordTypes(
+    ctx,
+    queries.map(({ name }) => name),
+  );
+  const ofQueries = await Promise.all(
+    queries.map((query) => connector.describeQuery?.(query, signal, known.get(query.name)?.description ?? null)),
+  );
+  return [...described.filter(({ name }) => others.includes(name)), ...ofQueries.filter((query) => query !== undefined)];
+}
+
+/**
+ * Like `fetchAndStoreMetadata`, but keeps what was listed last, with the error in `lastError`, when the ERP can't be read, and stores in the
+ * connection's status whether the ERP accepted its credentials. Throws the connector's error only when nothing was ever listed.
  */
 export async function refreshMetadata(
   ctx: TenantCtx,
   connector: Connector,
   revision: ConnectionRevision,
   signal: AbortSignal,
-): Promise<StoredMetadata> {
+): Promise<void> {
   try {
-    const fetched = await fetchAndStoreMetadata(ctx, connector, signal);
+    await fetchAndStoreMetadata(ctx, connector, signal);
     await recordSignIn(ctx, revision);
-    return fetched;
   } catch (error) {
     await recordSignInError(ctx, revision, error);
-    const stored = await readStoredMetadata(ctx);
-    if (stored === undefined) throw error;
-    return stored;
+    if ((await readMetadataStatus(ctx)) === undefined) throw error;
   }
 }

@@ -9,8 +9,8 @@ import { isNotSetUp, readRecordState, rfc3339Sql } from '../warehouse/record-sta
 import type { Reference } from '../warehouse/staging.ts';
 import { quoteIdentifier } from '../warehouse/table.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
-import { readStoredMetadata } from './connection.ts';
 import { cellText } from './local-records.ts';
+import { findDescription } from './record-types.store.ts';
 
 export const proposalStatuses = ['open', 'kept', 'superseded', 'approved', 'applied', 'rejected'] as const;
 export type ProposalStatus = (typeof proposalStatuses)[number];
@@ -105,9 +105,8 @@ function shownSql(columns: readonly RecordColumn[], field: string | null): strin
 }
 
 const shownAsOf = async (ctx: TenantCtx, recordType: string): Promise<ShownAs> => {
-  const stored = await readStoredMetadata(ctx);
-  // Metadata that an older version of this service stored has no `shownAs`.
-  const found: ShownAs | undefined = stored?.recordTypes.find(({ name }) => name === recordType)?.shownAs;
+  // What an older version of this service stored has no `shownAs`.
+  const found: ShownAs | undefined = (await findDescription(ctx, recordType))?.shownAs;
   return found ?? { number: null, name: null, date: null, amount: null };
 };
 

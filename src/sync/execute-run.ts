@@ -9,7 +9,7 @@ import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { LostLease, type RunState, takeOverRunState, usesFreshTable } from '../warehouse/run-state-row.ts';
 import { flushStaged } from '../warehouse/staging.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
-import { fetchAndStoreMetadata, fetchAndStoreRecordType, readStoredMetadata, type StoredMetadata } from './connection.ts';
+import { describeRecordTypes, fetchAndStoreDescriptions } from './connection.ts';
 import { type ConnectionRevision, findConnectionRevision, recordSignIn, recordSignInError } from './connection-status.ts';
 import { reportDrift } from './drift.ts';
 import { readErpClock } from './erp-clock.ts';
@@ -22,6 +22,8 @@ import { createProgressMeter } from './progress.ts';
 import { type RunReadContext, reportProgress } from './read-context.ts';
 import { readFull } from './read-full.ts';
 import { readIncremental } from './read-incremental.ts';
+import { withFilter } from './record-filter.ts';
+import { findRecordType, hasReadableFields } from './record-types.store.ts';
 import { createRequestCounter, type RequestCounter, saveRequests } from './request-count.ts';
 import { RunFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
@@ -80,17 +82,16 @@ async function createConnectorOrFail(ctx: TenantCtx, createConnector: CreateConn
   }
 }
 
-/** Metadata stored by an older version of this service lacks properties that a run needs. */
-const isComplete = ({ recordTypes }: StoredMetadata): boolean =>
-  recordTypes.every((type) => type.openWhen !== undefined && type.modifiedField !== undefined && type.shownAs !== undefined);
+/** What an older version of this service stored lacks properties that a run needs. */
+const isComplete = ({ openWhen, modifiedField, shownAs }: RecordTypeMetadata): boolean =>
+  openWhen !== undefined && modifiedField !== undefined && shownAs !== undefined;
 
-/** Whether the error concerns one request rather than the whole connection: then this run uses the stored metadata. */
+/** Whether the error concerns one request rather than the whole connection: then this run uses the stored description. */
 const concernsOneQuery = (error: unknown): boolean => error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
 
-/** A record type that the stored metadata describes as unreadable, or as lacking fields that should be read, may be readable again. */
-async function mayHaveReturned({ ctx, row, config }: Run, { recordTypes }: StoredMetadata): Promise<boolean> {
-  const recordType = recordTypes.find(({ name }) => name === row.record_type);
-  if (recordType === undefined || !hasReadableFields(recordType)) return true;
+/** A record type that is described as unreadable, or as lacking fields that should be read, may be readable again. */
+async function mayHaveReturned({ ctx, row, config }: Run, recordType: RecordTypeMetadata): Promise<boolean> {
+  if (!hasReadableFields(recordType)) return true;
   const synced = await findSyncedColumns(ctx, row.record_type);
   if (synced === undefined) return false;
   const { stale } = findUnreadable(recordType, config.fields, synced.columns, synced.state);
@@ -98,46 +99,49 @@ async function mayHaveReturned({ ctx, row, config }: Run, { recordTypes }: Store
 }
 
 /** `isFresh`: it was read from the ERP, or could not be, at the start of this attempt. */
-type LoadedMetadata = { readonly metadata: StoredMetadata; readonly isFresh: boolean };
+type LoadedRecordType = { readonly recordType: RecordTypeMetadata | undefined; readonly isFresh: boolean };
 
 /**
- * Reads the metadata again when it is old, so that new fields are detected, or after an attempt whose query the ERP rejected; and that of
- * the run's record type while it lacks fields that should be read.
+ * Describes the run's record type again when its description is old or older than the account's list, so that new fields are detected; while
+ * it lacks fields that should be read; and after an attempt whose query the ERP rejected.
  */
-async function loadMetadata(run: Run, connector: Connector): Promise<LoadedMetadata> {
+async function loadRecordType(run: Run, connector: Connector): Promise<LoadedRecordType> {
   const { ctx, row, signal } = run;
-  const stored = row.error?.staleMetadata === true ? undefined : await readStoredMetadata(ctx);
-  if (stored === undefined || !isComplete(stored)) return { metadata: await fetchAndStoreMetadata(ctx, connector, signal), isFresh: true };
-  const isOld = ctx.clock.now().getTime() - stored.refreshedAt.getTime() > ctx.settings.sync.metadataMaxAgeMs;
-  if (!isOld && !(await mayHaveReturned(run, stored))) return { metadata: stored, isFresh: false };
-  try {
-    const read = isOld ? fetchAndStoreMetadata(ctx, connector, signal) : fetchAndStoreRecordType(ctx, connector, row.record_type, signal);
-    return { metadata: await read, isFresh: true };
-  } catch (error) {
+  const describe = async () => {
+    const [recordType] = await fetchAndStoreDescriptions(ctx, connector, [row.record_type], signal);
+    return { recordType, isFresh: true };
+  };
+  const stored = row.error?.staleMetadata === true ? undefined : await findRecordType(ctx, row.record_type);
+  const recordType = stored?.description ?? null;
+  if (stored === undefined || recordType === null || !isComplete(recordType)) return describe();
+  const ageMs = ctx.clock.now().getTime() - (stored.describedAt?.getTime() ?? 0);
+  const isOld = stored.isOutdated || ageMs > ctx.settings.sync.metadataMaxAgeMs;
+  if (!isOld && !(await mayHaveReturned(run, recordType))) return { recordType, isFresh: false };
+  return describe().catch((error: unknown) => {
     if (!concernsOneQuery(error)) throw error;
     ctx.log.warn({ err: error }, "could not refresh the ERP's metadata; using the stored metadata");
-    return { metadata: stored, isFresh: true };
-  }
+    return { recordType, isFresh: true };
+  });
 }
 
-const hasReadableFields = ({ fields }: RecordTypeMetadata): boolean => fields.some(({ name, syncable }) => syncable && name !== 'id');
+type ReadableRecordType = LoadedRecordType & { readonly recordType: RecordTypeMetadata };
 
-type ReadableRecordType = { readonly recordType: RecordTypeMetadata; readonly isFresh: boolean };
-
-/** The record type as the current metadata describes it. Throws an `ErpError` `RECORD_TYPE_UNAVAILABLE` when the role can't read it. */
+/**
+ * The record type as the current metadata describes it, with the configuration's filter. Throws an `ErpError` `RECORD_TYPE_UNAVAILABLE` when
+ * the role can't read it, and `FILTER_UNAVAILABLE` when it can't read the filter's field.
+ */
 async function getReadableRecordType(run: Run, connector: Connector): Promise<ReadableRecordType> {
-  const { row } = run;
-  const { metadata, isFresh } = await loadMetadata(run, connector);
-  const recordType = metadata.recordTypes.find(({ name }) => name === row.record_type);
+  const { recordType, isFresh } = await loadRecordType(run, connector);
   if (recordType === undefined || !hasReadableFields(recordType)) {
+    const reason = recordType?.reason ?? '';
     throw new ErpError(
       'forbidden',
       'RECORD_TYPE_UNAVAILABLE',
-      `The ERP account has no record type ${row.record_type} that the integration role may read`,
+      `The ERP account has no record type ${run.row.record_type} that the integration role may read${reason && `: ${reason}`}`,
       { fix: 'Grant the integration role permission to view it, or enable its feature in the ERP; the next run then reads it.' },
     );
   }
-  return { recordType, isFresh };
+  return { recordType: withFilter(recordType, run.config.filter), isFresh };
 }
 
 const typesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): unknown =>
@@ -155,7 +159,7 @@ const typesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): unknown =>
 async function assertTypesAreCurrent(run: Run, connector: Connector, { recordType, isFresh }: ReadableRecordType): Promise<void> {
   const { ctx, row, signal } = run;
   if (isFresh || !(await hasUnreadableValues(ctx, row.record_type))) return;
-  const [current] = await connector.metadata(signal, [row.record_type]);
+  const [current] = await describeRecordTypes(ctx, connector, [row.record_type], signal);
   signal.throwIfAborted();
   if (current === undefined || isDeepStrictEqual(typesOf(current), typesOf(recordType))) return;
   throw new ErpError('query', 'FIELD_NOT_SYNCABLE', `Fields of ${row.record_type} have other types than when the metadata was read`, {
@@ -182,6 +186,7 @@ async function reportStart({ ctx, lease, row }: Run, { state, unreadable, fields
       fields: fields.length,
       mode: plan.mode,
       since: plan.since,
+      ...(plan.filter && { filter: plan.filter }),
     });
   else await writeRunEvent(ctx, lease.runId, 'info', 'reading resumed from its checkpoint', { page });
 }

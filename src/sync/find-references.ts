@@ -1,39 +1,20 @@
 // Which stored records name a record that is absent in the ERP: what other records still name isn't gone. Looked up before a run is
 // published, and only for absences that neither the ERP's deletion feed nor an approval confirms.
-import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { type RunState, usesFreshTable } from '../warehouse/run-state-row.ts';
 import type { Reference } from '../warehouse/staging.ts';
 import { quoteIdentifier } from '../warehouse/table.ts';
-import { readStoredMetadata } from './connection.ts';
 import { listReferencedIds, listUnconfirmedAbsentIds } from './local-records.ts';
 import { type RunReadContext, saveStep } from './read-context.ts';
+import { listReferenceFields, type ReferenceField } from './record-types.store.ts';
 
-/** A column that names records of the run's type: a reference of the header, or of the lines (`lineField`). */
-type Source = {
-  readonly recordType: string;
-  readonly table: string;
-  readonly column: string;
-  readonly field: string;
-  readonly lineField: string | null;
-};
-
-/** Header fields, and fields of lines as `<field>.<field of the line>`, that name records of the type. */
-function referenceFields({ fields }: RecordTypeMetadata, target: string): Pick<Source, 'field' | 'lineField'>[] {
-  const names = (field: FieldMetadata): boolean => field.target === target;
-  const ofHeader = fields.filter(names).map(({ name }) => ({ field: name, lineField: null }));
-  const ofLines = fields.flatMap(({ name, fields: inner = [] }) =>
-    inner.filter(names).map((line) => ({ field: name, lineField: line.name })),
-  );
-  return [...ofHeader, ...ofLines];
-}
+/** A column that names records of the run's type. */
+type Source = ReferenceField & { readonly table: string; readonly column: string };
 
 type ColumnRow = { record_type: string; active_table: string; column_name: string; field: string };
 
 async function listSources({ ctx, prepared: { schema }, recordType }: RunReadContext): Promise<Source[]> {
-  const stored = (await readStoredMetadata(ctx))?.recordTypes ?? [];
-  const types = [...stored.filter(({ name }) => name !== recordType.name), recordType];
-  const wanted = types.flatMap((type) => referenceFields(type, recordType.name).map((found) => ({ ...found, recordType: type.name })));
+  const wanted = await listReferenceFields(ctx, recordType.name);
   if (wanted.length === 0) return [];
   const { rows } = await ctx.db.data.query<ColumnRow>(
     `select s.record_type, s.active_table, c.column_name, c.field from ${schema}.record_state s

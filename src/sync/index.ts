@@ -4,8 +4,8 @@ export { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from './after-r
 export { startCertificateWatch } from './certificate-watch.ts';
 export {
   createTenantConnector,
+  fetchAndStoreDescriptions,
   noConnectionAdvice,
-  readStoredMetadata,
   refreshMetadata,
   secretBinding,
 } from './connection.ts';
@@ -24,9 +24,25 @@ export {
   rejectProposal,
 } from './deletion-proposals.ts';
 export { findDueSlot, findNextSlot, findScheduleProblem } from './due.ts';
+export { estimateLoads, type LoadEstimates } from './estimate-loads.ts';
 export { type FullRead, readFullReads } from './full-reads.ts';
 export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './health.ts';
 export { buildWantedIndexes, discardOtherIndexes, findIndexesToBuild, reconcileIndexes, saveWantedIndexes } from './index-jobs.ts';
+export { requireFullRun } from './query-sources.ts';
+export { canFilterBySubsidiary, withFilter } from './record-filter.ts';
+export {
+  findDescription,
+  findRecordType,
+  hasReadableFields,
+  headOf,
+  listHeads,
+  listSyncableNames,
+  readMetadataStatus,
+  readRecordTypes,
+  type StoredHead,
+  type StoredRecordType,
+  writeDescriptions,
+} from './record-types.store.ts';
 export { failRun, releaseRun, secondsSinceLastPage } from './release.ts';
 export { pruneTombstones } from './retention.ts';
 export { waitsForMove } from './retry.ts';

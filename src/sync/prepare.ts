@@ -1,5 +1,6 @@
 // Prepares the warehouse for a run: tables, columns, and the table that its pages are staged in. All DDL of a sync happens here, in
 // transactions of its own, and only when something is new; a run over an unchanged record type issues none.
+import { isDeepStrictEqual } from 'node:util';
 import type { PoolClient } from 'pg';
 import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -32,6 +33,8 @@ export type PreparedRun = {
   readonly activeTable: string | null;
   /** The ERP's calendar day of the last scan or full read, YYYY-MM-DD; null before the first. */
   readonly scannedOn: string | null;
+  /** The last published run read by another filter: records may have to leave or enter that did not change. */
+  readonly hasNewFilter: boolean;
   /** When the last published run started, by the database's clock, RFC 3339 UTC; null before the first. */
   readonly syncedAt: string | null;
   /** The number of stored records before this run. */
@@ -177,6 +180,7 @@ async function startRun(
       provesPages: true,
       flush: 'pending',
       today,
+      filter: request.recordType.filter ?? null,
       stale: { ...empty, ...unreadable },
     },
     outcome: null,
@@ -190,12 +194,13 @@ async function startRun(
 }
 
 /**
- * Resumes at the checkpoint when the run was started before and neither its columns nor the table it is compared with changed; otherwise,
+ * Resumes at the checkpoint when the run was started before and neither its columns nor its filter nor the table it is compared with changed; otherwise,
  * also when a version began it that did not prove each page, starts it from the first page. Throws `LostLease` when a newer lease holds the run, `OrganizationGone` when the organization was deleted,
  * and what `questions` throw.
  */
 export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunRequest, questions: ErpQuestions): Promise<PreparedRun> {
   const { recordType, configuredFields } = request;
+  const { filter = null } = recordType;
   const schema = tenantSchema(ctx.organizationId);
   const before = await ensureRecordState(ctx, schema, recordType);
   const resumable = await inDataTransaction(ctx.db.data, (client) => takeOverRunState(client, schema, lease.runId, lease.epoch));
@@ -208,7 +213,8 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunReque
   const resumes =
     resumable?.plan.provesPages === true &&
     haveSameColumns(resumable.columns, writtenColumns(all)) &&
-    isComparedTableCurrent(resumable, before);
+    isComparedTableCurrent(resumable, before) &&
+    isDeepStrictEqual(resumable.plan.filter ?? null, filter);
   return {
     schema,
     state: resumes ? resumable : await startRun(ctx, lease, request, before, all, stale, questions),
@@ -220,6 +226,7 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunReque
     activeTable: before.activeTable,
     highWater: before.highWater,
     scannedOn: await readScannedOn(ctx, schema, recordType.name),
+    hasNewFilter: !isDeepStrictEqual(before.filter, filter),
     syncedAt: before.syncedAt,
     rowCount: before.rowCount,
     rollingRead: await readRollingRead(ctx.db.data, schema, recordType.name),

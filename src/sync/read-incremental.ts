@@ -75,7 +75,7 @@ const readApprovedProposals: Step = async (reading, state) =>
   saveStep(reading, await readApprovedDeletions(reading, state), { plan: { step: 'count' } });
 
 /**
- * A scan follows when the counts differ, when absent records are not confirmed as deleted, when the last scan was on another calendar day
+ * A scan follows when the counts differ, when the last published run read by another filter, when absent records are not confirmed as deleted, when the last scan was on another calendar day
  * of the ERP, or when records that were held back because others named them no longer are.
  */
 const compareCounts: Step = async (reading, state) => {
@@ -85,7 +85,7 @@ const compareCounts: Step = async (reading, state) => {
   const unconfirmed = await listUnconfirmedAbsentIds(reading, state);
   // A day before that of the last scan counts too: the ERP's clock or zone was changed.
   const isNewDay = prepared.scannedOn === null || state.plan.today !== prepared.scannedOn;
-  const isDue = isNewDay || (await hasReleasedRecords(reading, state));
+  const isDue = isNewDay || prepared.hasNewFilter || (await hasReleasedRecords(reading, state));
   const facts = addFacts(state, 'count', { erp: String(counted), here: String(localCount), unexplained: unconfirmed.length, due: isDue });
   if (counted === localCount && unconfirmed.length === 0 && !isDue) return saveStep(reading, state, { plan: { step: 'done', ...facts } });
   return saveStep(reading, state, { plan: { step: 'scan', counted, listed: 0, unread: [], ended: false, ...facts } });

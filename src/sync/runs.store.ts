@@ -1,5 +1,6 @@
 // Rows of sync_runs. A change of state is one UPDATE on (id, lease epoch, from-states): zero updated rows mean that another worker owns
 // the run.
+import type { RecordFilter } from '../connectors/discovery.ts';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
@@ -54,6 +55,8 @@ export type SyncConfigRow = {
   timezone: string;
   enabled: boolean;
   fields: string[] | null;
+  /** Null for all records of the type. */
+  filter: RecordFilter | null;
   deletions: 'feed' | 'reconcile' | 'none';
   max_delete_share: string;
   alert_recipients: string[];

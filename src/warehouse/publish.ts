@@ -206,14 +206,14 @@ function lineageAfter(current: Current, isFresh: boolean, hasChanges: boolean): 
  * incremental run never moves it back. It always stays `settleMs` behind the ERP's clock, for changes that were not visible yet.
  */
 async function writeState({ client, schema, state, rules }: PublishContext, { generation, rowCount, lineage }: Published): Promise<void> {
-  const { mode, maxModified, scanned, today } = state.plan;
+  const { mode, maxModified, scanned, today, filter = null } = state.plan;
   await client.query(
     `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4, epoch = $11, timeline = $12, former_epochs = $13,
        high_water = case when $6 then $5::timestamptz - make_interval(secs => $8)
          else greatest(high_water, least($7::timestamptz, $5::timestamptz - make_interval(secs => $8))) end,
        reconciled_at = case when $6 or $9 then $5::timestamptz else reconciled_at end,
        scanned_on = case when $6 or $9 then $10::date else scanned_on end,
-       compared_at = case when $6 or $9 then (select started_at from ${schema}.run_state where run_id = $4) else compared_at end,
+       compared_at = case when $6 or $9 then (select started_at from ${schema}.run_state where run_id = $4) else compared_at end, filter = $14,
        synced_at = (select started_at from ${schema}.run_state where run_id = $4) where record_type = $1`,
     [
       state.recordType,
@@ -230,6 +230,7 @@ async function writeState({ client, schema, state, rules }: PublishContext, { ge
       lineage.epoch,
       lineage.timeline,
       JSON.stringify(lineage.formerEpochs),
+      filter === null ? null : JSON.stringify(filter),
     ],
   );
   await writeRollingRead(client, schema, state);

@@ -1,6 +1,7 @@
 // The row of record_state: what readers see of a record type (table, generation, number of rows, freshness).
 import { randomBytes } from 'node:crypto';
 import type { PoolClient } from 'pg';
+import type { RecordFilter } from '../connectors/discovery.ts';
 import { sqlState } from '../db/pg-errors.ts';
 
 /** A field whose stored values may be out of date. */
@@ -45,6 +46,8 @@ export type RecordState = {
   readonly syncedAt: string | null;
   /** The ERP's calendar day of the last scan or full read, YYYY-MM-DD; null before the first. */
   readonly scannedOn: string | null;
+  /** The filter by which the last published run read; null for all records. */
+  readonly filter: RecordFilter | null;
   /** Null in a database of an older version until it has been moved over: every column counts as shown. */
   readonly shownColumns: ShownColumns | null;
   readonly staleFields: StaleFields;
@@ -64,6 +67,7 @@ type StateRow = {
   high_water: string | null;
   synced_at: string | null;
   scanned_on: string | null;
+  filter: RecordFilter | null;
   shown_columns: ShownColumns | null;
   stale_fields: StaleFields;
   accepted_fields: RecordState['acceptedFields'];
@@ -83,7 +87,7 @@ export async function readRecordState(
 ): Promise<RecordState | undefined> {
   const { rows } = await client.query<StateRow>(
     `select record_type, id_type, generation, row_count, epoch, active_table, ${rfc3339Sql('high_water')} as high_water, ${rfc3339Sql('synced_at')} as synced_at,
-       scanned_on::text as scanned_on, shown_columns, stale_fields, accepted_fields
+       scanned_on::text as scanned_on, filter, shown_columns, stale_fields, accepted_fields
      from ${schema}.record_state where record_type = $1`,
     [recordType],
   );
@@ -99,6 +103,7 @@ export async function readRecordState(
     highWater: row.high_water,
     syncedAt: row.synced_at,
     scannedOn: row.scanned_on,
+    filter: row.filter,
     shownColumns: row.shown_columns,
     staleFields: row.stale_fields,
     acceptedFields: row.accepted_fields,

@@ -1,6 +1,7 @@
 // The row of run_state: which lease holds a run, which table its pages are staged in, its progress and its outcome. Only the holder of
 // the newest lease may change it.
 import type { PoolClient } from 'pg';
+import type { RecordFilter } from '../connectors/discovery.ts';
 import type { RecordColumn } from './columns.ts';
 import type { StalePlan } from './record-state.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
@@ -41,6 +42,8 @@ export type RunPlan = {
   readonly approved: readonly string[];
   /** The ERP's calendar day when the run started, YYYY-MM-DD; null while unknown. */
   readonly today: string | null;
+  /** Only records that pass are read; null for all. Absent in runs that an older version began. */
+  readonly filter?: RecordFilter | null;
   /** Fields whose stored values stay because they can't be read or came empty, by name: their columns are not published. */
   readonly stale: StalePlan;
   /** The run's part of the rolling full read; null when it read none. */

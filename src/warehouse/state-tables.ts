@@ -26,6 +26,8 @@ create table if not exists record_state (
   compared_at timestamptz,
   -- The ERP's calendar day of the last scan or full read.
   scanned_on date,
+  -- The filter of the sync configuration by which the last published run read; null for all records.
+  filter jsonb,
   -- The fields that the ERP offered to the last run, by name, with their types.
   erp_fields jsonb,
   -- By API version: the columns that it shows, as [{"column", "lineFields"?}]. Null until an older database has been moved over: then every

@@ -58,14 +58,14 @@ export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
 /** Tables added after the first version of this service; when one is missing, an older version created the schema. */
 const laterTables = ['staged_unchanged', 'pruned_tombstones', 'rolling_reads', 'absent_records'];
 /** The same for a column of record_state: name the one that was added last. */
-const laterColumn = 'former_epochs';
+const laterColumn = 'filter';
 
 /** On Citus, ADD CONSTRAINT must be the only subcommand of its statement. */
 const upgradeStatements = (schema: string): readonly string[] => [
   `alter table ${schema}.record_state add column if not exists reconciled_at timestamptz, add column if not exists compared_at timestamptz, add column if not exists erp_fields jsonb,
      add column if not exists scanned_on date, add column if not exists shown_columns jsonb,
      add column if not exists stale_fields jsonb not null default '{}', add column if not exists accepted_fields jsonb not null default '{}',
-     add column if not exists timeline text, add column if not exists former_epochs jsonb not null default '[]'`,
+     add column if not exists timeline text, add column if not exists former_epochs jsonb not null default '[]', add column if not exists filter jsonb`,
   `alter table ${schema}.record_columns drop constraint if exists record_columns_state_check`,
   `alter table ${schema}.record_columns
      add constraint record_columns_state_check check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced'))`,

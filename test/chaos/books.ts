@@ -4,6 +4,7 @@ import type { NetsuiteAccount } from 'netsuite-simulator';
 import type { Pool, PoolClient } from 'pg';
 import { inWriteTransaction } from '../../packages/netsuite-simulator/src/database/write-transaction.ts';
 import { DATA_TIME_ZONE } from '../../packages/netsuite-simulator/src/load/ledger.ts';
+import { profile } from '../setup/account-profile.ts';
 import { isLarge } from './account-data.ts';
 import { createCustomFields } from './custom-fields.ts';
 import type { Control } from './faults/control.ts';
@@ -11,15 +12,24 @@ import type { Plan } from './plan.ts';
 import type { RecordTypeName } from './plan-names.ts';
 
 const tables = ['customer', 'item', 'transaction', 'transactionline', 'application', 'deletedrecord'] as const;
+/** Only accounts with a profile have them. */
+const customTables = profile === undefined ? [] : (['customrecord_complaint'] as const);
 const sequences = ['entity_id', 'item_id', 'transaction_id', 'line_key'] as const;
 
 export const transactionTypes: Readonly<Partial<Record<RecordTypeName, string>>> = {
   invoice: 'CustInvc',
   creditMemo: 'CustCred',
   customerPayment: 'CustPymt',
+  purchaseOrder: 'PurchOrd',
+  journalEntry: 'Journal',
 };
-export const tableOf = (recordType: RecordTypeName): 'customer' | 'item' | 'transaction' =>
-  recordType === 'customer' || recordType === 'item' ? recordType : 'transaction';
+export type HeaderTable = 'customer' | 'item' | 'transaction' | 'customrecord_complaint';
+export const tableOf = (recordType: RecordTypeName): HeaderTable =>
+  recordType === 'customer' || recordType === 'item' || recordType === 'customrecord_complaint' ? recordType : 'transaction';
+/** A text that has no other meaning. */
+export const textColumns = { customer: 'comments', item: 'salesdescription', transaction: 'memo', customrecord_complaint: 'name' } as const;
+/** The column with the time of a record's last modification. */
+export const modifiedColumnOf = (table: HeaderTable): string => (table === 'customrecord_complaint' ? 'lastmodified' : 'lastmodifieddate');
 
 export type Books = {
   readonly pool: Pool;
@@ -52,7 +62,7 @@ const conditionOf = (recordType: RecordTypeName): string => {
 
 async function keepFirstDay(pool: Pool): Promise<void> {
   await pool.query('create schema first_day');
-  for (const table of tables) {
+  for (const table of [...tables, ...customTables]) {
     await pool.query(`create table first_day.${table} as table ledger.${table}`);
   }
 }
@@ -63,7 +73,7 @@ async function restore(pool: Pool, data: Plan['data']): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query('begin');
-    for (const table of tables) {
+    for (const table of [...tables, ...customTables]) {
       await client.query(`truncate ledger.${table}`);
       const condition = data === 'small' && largeOnly[table] !== undefined ? `where not coalesce(${largeOnly[table]}, false)` : '';
       await client.query(`insert into ledger.${table} select * from first_day.${table} ${condition}`);

@@ -1,9 +1,9 @@
 // Deletions of one record or many, with or without an entry in the account's list of deletions, and their return under the same id.
 
 import { removeRecord, restoreRecord } from '../../packages/netsuite-simulator/src/control/records/remove-record.ts';
-import { tableOf } from './books.ts';
+import { modifiedColumnOf, tableOf } from './books.ts';
 import { accountTable, bySql, type Edit, isOfType, type Scene } from './edit-scene.ts';
-import type { RecordTypeName } from './plan-names.ts';
+import { type RecordTypeName, recordTypes } from './plan-names.ts';
 
 /** Records that no other record refers to, except in about one case of ten. */
 async function candidates({ books, random }: Scene, recordType: RecordTypeName): Promise<string[]> {
@@ -12,6 +12,7 @@ async function candidates({ books, random }: Scene, recordType: RecordTypeName):
     customer: 'not exists (select from ledger.transaction t where t.entity = v.id)',
     item: 'not exists (select from ledger.transactionline l where l.item = v.id)',
     transaction: 'not exists (select from ledger.application a where v.id in (a.invoice, a.credit) and not a.isbyrule)',
+    customrecord_complaint: 'true',
   }[tableOf(recordType)];
   const { rows } = await books.pool.query<{ id: string }>(
     `select v.id::text as id from ledger.${tableOf(recordType)} v where ${isOfType(recordType, 'v')} and ${free} order by v.id`,
@@ -58,10 +59,14 @@ const restore: Edit = async (scene) => {
   const ids = removed.rows.filter(({ tablename }) => tablename === table).map(({ id }) => id);
   const back = random.chance(0.5) ? ids : random.sample(ids, random.between(1, 3));
   const isTouched = random.chance(0.4);
-  const recordType: RecordTypeName = table === 'transaction' ? 'invoice' : table === 'item' ? 'item' : 'customer';
+  const recordType = recordTypes.find((name) => tableOf(name) === table) ?? 'invoice';
   await bySql(scene, async (client, now) => {
     for (const id of back) await restoreRecord(client, accountTable(recordType), id);
-    if (isTouched) await client.query(`update ledger.${table} set lastmodifieddate = $2 where id = any($1::bigint[])`, [back, now]);
+    if (isTouched)
+      await client.query(`update ledger.${table} set ${modifiedColumnOf(tableOf(recordType))} = $2 where id = any($1::bigint[])`, [
+        back,
+        now,
+      ]);
   });
 };
 

@@ -1,8 +1,9 @@
 // Edits that leave no new modification time on the record, and those with an old one: what scripts, mass updates and corrections of an
 // ERP's vendor do. `silent-changes.ts` notes for the oracle when each must be seen.
 import { createRecordLike } from '../../packages/netsuite-simulator/src/control/records/create-record.ts';
-import { tableOf } from './books.ts';
+import { type HeaderTable, modifiedColumnOf, tableOf, textColumns, transactionTypes } from './books.ts';
 import { accountTable, anyOf, bySql, type Edit, everything, isOfType, oneOf, type Scene, word } from './edit-scene.ts';
+import { genericTypes } from './plan-names.ts';
 import type { Random } from './random.ts';
 
 const minuteMs = 60_000;
@@ -16,7 +17,7 @@ const id = (random: Random): string => String(random.between(1, 9));
 const names = (list: string): Column[] => list.split(' ').map((name): Column => [name, word]);
 
 /** Columns of the base tables that the account's rules don't compute. */
-const headerColumns: Readonly<Record<'customer' | 'item' | 'transaction', readonly Column[]>> = {
+const headerColumns: Readonly<Record<HeaderTable, readonly Column[]>> = {
   customer: [
     ...names('entityid companyname firstname lastname email phone url comments'),
     ...[['isinactive', flag] as const, ['creditlimit', amount] as const, ['terms', id] as const],
@@ -30,12 +31,14 @@ const headerColumns: Readonly<Record<'customer' | 'item' | 'transaction', readon
     ['posting', flag],
     ['terms', id],
   ],
+  customrecord_complaint: [...names('name'), ['isinactive', flag]],
 };
 /** Columns that the account keeps in `extra`: dates, flags and texts. */
-const extraColumns: Readonly<Record<'customer' | 'item' | 'transaction', readonly Column[]>> = {
+const extraColumns: Readonly<Record<HeaderTable, readonly Column[]>> = {
   customer: [...names('altphone fax'), ['startdate', day]],
   item: [],
   transaction: [...names('email source'), ['voided', flag]],
+  customrecord_complaint: names('custrecord_complaint_text'),
 };
 
 /** Any field of any header. */
@@ -99,10 +102,16 @@ const reopen: Edit = async (scene) => {
 type Line = { readonly uniquekey: string; readonly transaction: string };
 
 /** A line of an item, in a document of any size. */
-async function anyLine({ books, random }: Scene): Promise<Line> {
+async function anyLine({ books, random, recordTypes }: Scene): Promise<Line> {
+  const types = [
+    'CustInvc',
+    'CustCred',
+    ...genericTypes.flatMap((name) => (recordTypes.includes(name) ? (transactionTypes[name] ?? []) : [])),
+  ];
   const { rows } = await books.pool.query<Line>(
     `select l.uniquekey::text, l.transaction::text from ledger.transactionline l join ledger.transaction t on t.id = l.transaction
-     where t.type in ('CustInvc', 'CustCred') and l.mainline = 'F' order by l.uniquekey`,
+     where t.type = any($1::text[]) and l.mainline = 'F' order by l.uniquekey`,
+    [types],
   );
   return random.pick(rows);
 }
@@ -157,10 +166,10 @@ const restamp: Edit = async (scene) => {
   const recordType = random.pick(scene.recordTypes);
   const table = tableOf(recordType);
   const id = await oneOf(scene, `select v.id::text as id from ledger.${table} v where ${isOfType(recordType, 'v')} order by v.id`);
-  const column = { customer: 'comments', item: 'salesdescription', transaction: 'memo' }[table];
+  const column = textColumns[table];
   const [text, ageMs] = [word(random), random.between(0, 59) * minuteMs];
   await bySql(scene, (client, now) =>
-    client.query(`update ledger.${table} set ${column} = $2, lastmodifieddate = $3 where id = $1`, [
+    client.query(`update ledger.${table} set ${column} = $2, ${modifiedColumnOf(table)} = $3 where id = $1`, [
       id,
       text,
       new Date(now.getTime() - ageMs),

@@ -2,10 +2,11 @@
 // seed decides which record it hits.
 import { RestError } from '../../packages/netsuite-simulator/src/wire.ts';
 import { profile } from '../setup/account-profile.ts';
-import { type Books, tableOf } from './books.ts';
+import { type Books, modifiedColumnOf, tableOf, textColumns } from './books.ts';
 import { anyOf, bySql, change, create, type Edit, isOfType, itemLines, oneOf, openScene, remove, type Scene, word } from './edit-scene.ts';
 import { absenceEdits } from './edits-absent.ts';
 import { silentEdits } from './edits-silent.ts';
+import { genericRecordEdits } from './generic-records.ts';
 import type { EditKind, RecordTypeName } from './plan-names.ts';
 
 const openInvoice = `select id::text as id from ledger.transaction where type = 'CustInvc' and entity is not null and foreignamountunpaid > 1 order by id`;
@@ -54,6 +55,7 @@ const clearable = {
   customer: ['defaultcountry', 'phone', 'comments'],
   item: ['displayname', 'salesdescription'],
   transaction: ['duedate', 'memo'],
+  customrecord_complaint: ['name'],
 } as const;
 
 /** A column of all or many records is really empty from now on; its values never return. */
@@ -62,10 +64,11 @@ async function clearColumn(scene: Scene): Promise<void> {
   const recordType = random.pick(scene.recordTypes);
   const table = tableOf(recordType);
   const column = random.pick(clearable[table]);
+  const modified = modifiedColumnOf(table);
   const [every, isTouched] = [random.pick([1, 1, 2, 3]), random.chance(0.7)];
   await bySql(scene, (client, now) =>
     client.query(
-      `update ledger.${table} v set ${column} = null, lastmodifieddate = case when $1::boolean then $2::timestamptz else lastmodifieddate end
+      `update ledger.${table} v set ${column} = null, ${modified} = case when $1::boolean then $2::timestamptz else ${modified} end
        where ${isOfType(recordType, 'v')} and v.id % $3 = 0 and ${column} is not null`,
       [isTouched, now, every],
     ),
@@ -98,6 +101,7 @@ const edits: Readonly<Record<EditKind, Edit>> = {
   'clear-column': clearColumn,
   ...silentEdits,
   ...absenceEdits,
+  ...genericRecordEdits,
 };
 
 /** What happens instead of an impossible edit, the first one that is possible. */
@@ -132,11 +136,12 @@ export async function spoil(books: Books, recordType: RecordTypeName, id: string
 
 /** An edit of exactly that record. */
 export async function touch(books: Books, recordType: RecordTypeName, id: string): Promise<void> {
-  const [table, column] = { customer: ['customer', 'comments'], item: ['item', 'salesdescription'] }[recordType as string] ?? [
-    'transaction',
-    'memo',
-  ];
+  const table = tableOf(recordType);
   await books.write(async (client, now) => {
-    await client.query(`update ledger.${table} set ${column} = $2, lastmodifieddate = $3 where id = $1`, [id, `touched ${id}`, now]);
+    await client.query(`update ledger.${table} set ${textColumns[table]} = $2, ${modifiedColumnOf(table)} = $3 where id = $1`, [
+      id,
+      `touched ${id}`,
+      now,
+    ]);
   });
 }

@@ -1,5 +1,8 @@
 // The names of everything that a plan can contain, and for which record types a lasting fault makes sense.
-export const recordTypes = ['customer', 'item', 'invoice', 'creditMemo', 'customerPayment'] as const;
+/** Record types that the connector doesn't know by name; only accounts with a profile have records of all of them. */
+export const genericTypes = ['purchaseOrder', 'journalEntry', 'customrecord_complaint'] as const;
+export type GenericType = (typeof genericTypes)[number];
+export const recordTypes = ['customer', 'item', 'invoice', 'creditMemo', 'customerPayment', ...genericTypes] as const;
 export type RecordTypeName = (typeof recordTypes)[number];
 
 /** What people and scripts do in the account. Numbers: how often, relative to each other. */
@@ -42,8 +45,11 @@ export const editWeights = {
   'delete-all': 0.6,
   'restore-deleted': 3,
 } as const;
-export type EditKind = keyof typeof editWeights;
-export const editKinds = Object.keys(editWeights) as EditKind[];
+/** Of a record of a type that the connector doesn't know by name; planned by themselves, see `plan.ts`. */
+export const genericEdits = ['edit-generic', 'insert-generic', 'delete-generic', 'delete-generic-unlisted'] as const;
+export type DrawnEditKind = keyof typeof editWeights;
+export type EditKind = DrawnEditKind | (typeof genericEdits)[number];
+export const editKinds = Object.keys(editWeights) as DrawnEditKind[];
 
 /** Faults that meet single requests. */
 export const requestFaults = ['429', '500', 'cut', 'slow', 'html'] as const;
@@ -57,8 +63,8 @@ type Traits = {
   /** It meets lists of several pages, which full runs read. */
   readonly needsPages?: true;
 };
-const withLines = ['invoice', 'creditMemo', 'customerPayment'] as const;
-const withItemLines = ['invoice', 'creditMemo'] as const;
+const withItemLines = ['invoice', 'creditMemo', 'purchaseOrder', 'journalEntry'] as const;
+const withLines = [...withItemLines, 'customerPayment'] as const;
 const spoilable = ['customer', 'invoice'] as const;
 
 /** Faults that last for a round or two. */

@@ -1,11 +1,14 @@
 // Turns a seed into everything that will happen: pure, so that a failing seed can be shown, replayed and shortened. What hits a running
 // run is triggered by the count of its requests to the ERP, not by time. Each action brings the seed of its own details: without some of
 // its actions a plan means the same as before.
+import { profile } from '../setup/account-profile.ts';
 import type { ExactAction } from './exact.ts';
 import {
   type EditKind,
   editKinds,
   editWeights,
+  genericEdits,
+  genericTypes,
   type RecordTypeName,
   type RequestFault,
   requestFaults,
@@ -158,6 +161,10 @@ function recordTypesOf(random: Random): readonly RecordTypeName[] {
   return ['invoice', 'customer', ...(random.chance(0.7) ? [random.pick(others)] : [])];
 }
 
+/** One that the connector doesn't know by name, in accounts that have records of it. */
+const genericTypesOf = (seed: number): readonly RecordTypeName[] =>
+  profile === undefined ? [] : [genericTypes[seed % genericTypes.length] ?? 'purchaseOrder'];
+
 function addHold(random: Random, rounds: Round[], recordTypes: readonly RecordTypeName[], fault: StateFault): void {
   const { fits, betweenRuns = false, needsPages = false } = traitsOf(fault);
   const among = recordTypes.filter((recordType) => fits?.includes(recordType) ?? true);
@@ -221,12 +228,21 @@ function drawRounds(random: Random, seed: number, recordTypes: readonly RecordTy
   if (isStopped(seed)) addDisaster(random, rounds, recordTypes, 'stop');
   if (isFrozen(seed)) addDisaster(random, rounds, recordTypes, 'freeze');
   if (isFailedOver(seed)) addDisaster(random, rounds, recordTypes, 'failover');
+  if (genericTypesOf(seed).length > 0) addGenericEdits(seed, rounds);
   return rounds;
+}
+
+/** In each round, one edit before it and one during it; drawn apart from everything else. */
+function addGenericEdits(seed: number, rounds: Round[]): void {
+  const random = randomOf(maxSeed - seed);
+  for (let index = 1; index < rounds.length; index += 1)
+    for (const isBetween of [true, false])
+      placeIn(random, rounds, index, { do: 'edit', kind: random.pick(genericEdits), seed: seedOf(random) }, isBetween);
 }
 
 export function planOf(seed: number): Plan {
   const random = randomOf(seed);
-  const recordTypes = recordTypesOf(random);
+  const recordTypes = [...recordTypesOf(random), ...genericTypesOf(seed)];
   const data = isLarge(seed) ? 'large' : 'small';
   const timeZone = random.pick(timeZones);
   return {

@@ -1,8 +1,9 @@
 // The few seeds that the continuous integration plays: together they have every fault, kill, stop and decision. Chosen from the plans,
 // so that the choice follows when faults are added.
+import { profile } from '../setup/account-profile.ts';
 import { contentsOf } from './mutants/contents.ts';
 import { planOf } from './plan.ts';
-import { editKinds, requestFaults, stateFaults } from './plan-names.ts';
+import { editKinds, genericTypes, requestFaults, stateFaults } from './plan-names.ts';
 
 const among = 400;
 
@@ -19,6 +20,7 @@ const wanted: readonly string[] = [
   'large',
   'clock-back',
   'full',
+  ...(profile === undefined ? [] : genericTypes.map((name) => `type:${name}`)),
 ];
 
 /** Greedy: each next seed is the one with the most that no earlier one has; of equals, the lower seed. Pure. */

@@ -31,7 +31,7 @@ type Answer = { items?: Record<string, unknown>[]; count?: number; totalResults?
 /** Null when there is nothing to remove. */
 function withoutLocked(question: string, text: string, lock: Lock): string | null {
   const [selected = ''] = question.split(' FROM ', 1);
-  if (!question.includes(`FROM ${lock.table} t`) || !selected.includes('lastmodifieddate')) return null;
+  if (!question.includes(`FROM ${lock.table} t`) || !selected.includes('lastmodified')) return null;
   const answer = JSON.parse(text) as Answer;
   const items = answer.items?.filter(({ id }) => id !== lock.id);
   if (items === undefined || items.length === answer.items?.length) return null;

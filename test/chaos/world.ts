@@ -29,6 +29,7 @@ import { type Books, openBooks } from './books.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { writeCustomValues } from './custom-fields.ts';
 import { type Control, openControl } from './faults/control.ts';
+import { copyGenericRecords } from './generic-records.ts';
 import { openWire, type Wire } from './wire.ts';
 
 export type World = {
@@ -100,6 +101,7 @@ async function openAccount(folder: string, server: Server, closing: Closing) {
   pool.on('error', () => undefined);
   closing.push(() => pool.end());
   const control = openControl(account);
+  if (profile !== undefined) await copyGenericRecords(pool);
   await writeCustomValues(pool);
   return { account, control, books: await openBooks(account, pool, control) };
 }

@@ -67,7 +67,9 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('user_activity').insert({ ...own, user_id: user.user_id, month: '2026-01-01' });
     await tx('erp_connections').insert({ ...own, kind: 'netsuite', account_id: '1', settings: '{}' });
     await tx('erp_certificates').insert({ ...own, slot: 1, certificate_pem: 'x', private_key: 'x', not_after: new Date() });
-    await tx('erp_metadata').insert({ ...own, record_types: '[]', refreshed_at: new Date() });
+    await tx('erp_queries').insert({ ...own, name: 'x', label: 'x', query: 'select id from x', key_column: 'id' });
+    await tx('erp_metadata').insert({ ...own, refreshed_at: new Date() });
+    await tx('erp_record_types').insert({ ...own, name: 'x', position: 0, head: '{}' });
     await tx('sync_configs').insert({ ...own, id: configId, name: 'x', record_type: 'invoice', mode: 'full', deletions: 'none' });
     await tx('sync_runs').insert({ ...own, id: runId, sync_config_id: configId, record_type: 'invoice', mode: 'full', trigger: 'manual' });
     await tx('sync_run_events').insert({ ...own, run_id: runId, level: 'info', message: 'x' });

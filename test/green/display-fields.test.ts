@@ -45,14 +45,15 @@ async function forgetReadableFields(): Promise<void> {
   const { organizationId, database } = company;
   const isKnown = ({ name }: { name: string }): boolean => !name.startsWith('display') || name === 'displayname';
   await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
-    const row = await tx('erp_metadata').where({ organization_id: organizationId }).first('record_types');
-    const recordTypes = row.record_types.map((type: { fields: { name: string; fields?: { name: string }[] }[] }) => ({
-      ...type,
-      fields: type.fields.filter(isKnown).map((one) => (one.fields === undefined ? one : { ...one, fields: one.fields.filter(isKnown) })),
-    }));
-    await tx('erp_metadata')
-      .where({ organization_id: organizationId })
-      .update({ record_types: JSON.stringify(recordTypes) });
+    const stored = await tx('erp_record_types').whereNotNull('description').select('name', 'description');
+    for (const { name, description } of stored) {
+      const known = (description.fields as { name: string; fields?: { name: string }[] }[])
+        .filter(isKnown)
+        .map((one) => (one.fields === undefined ? one : { ...one, fields: one.fields.filter(isKnown) }));
+      await tx('erp_record_types')
+        .where({ name })
+        .update({ description: JSON.stringify({ ...description, fields: known }) });
+    }
   });
 }
 

@@ -6,7 +6,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { DemoFile } from '../../demo/keys.ts';
+import { createManagementClient } from '../../demo/management-client.ts';
+import { readList } from '../../demo/set-up.ts';
 import { call } from '../mcp/fixture.ts';
 import { signInMcpClient } from '../setup/mcp-client.ts';
 
@@ -52,6 +55,7 @@ function startDemo(environment: Record<string, string> = {}): Demo {
   return { process: child, output: () => text, seen, ended: () => exit };
 }
 
+const SyncConfig = z.object({ recordType: z.string(), lastRun: z.object({ status: z.string() }).nullable() });
 const readFileOf = async (): Promise<DemoFile> => DemoFile.parse(JSON.parse(await readFile(path.join(folder, '.data/demo.json'), 'utf8')));
 const readRecords = async (demo: DemoFile, address: string) => {
   const response = await fetch(`${demo.baseUrl}/api/public/${demo.version}/${address}`, {
@@ -144,6 +148,37 @@ describe('npm run demo', () => {
     await client.close();
     second.process.kill('SIGTERM');
     expect(await second.ended()).toBe(0);
+  });
+
+  it('with DEMO_RECORD_TYPES=all it syncs every record type, also when it was killed meanwhile, and publishes the same', async () => {
+    const data = path.join(folder, 'slice');
+    await run(process.execPath, [path.resolve('demo/make-data-slice.mjs'), path.resolve('demo/data'), data, '40']);
+    const all = { DATA_DIR: path.join(folder, 'all'), DEMO_DATA: data, DEMO_RECORD_TYPES: 'all' };
+    const killed = startDemo(all);
+    await killed.seen('Syncing every record type');
+    killed.process.kill('SIGKILL');
+    await killed.ended();
+    const demo = startDemo(all);
+    await demo.seen('Stop with Ctrl-C');
+    const file = DemoFile.parse(JSON.parse(await readFile(path.join(all.DATA_DIR, 'demo.json'), 'utf8')));
+    expect(file.resources).toEqual(['invoices', 'customers', 'items', 'credit-memos']);
+    expect(await readBudget(file)).toMatch(/^"60-in-1min"; r=59; /);
+    const configs = await readList(createManagementClient(file.baseUrl, file.managementKey), '/sync-configs', SyncConfig);
+    const types = configs.map(({ recordType }) => recordType);
+    expect(types).toEqual(
+      expect.arrayContaining([
+        'purchaseOrder',
+        'journalEntry',
+        'account',
+        'customrecord_warranty',
+        'customlist_colour',
+        'transactionaccountingline',
+      ]),
+    );
+    expect(new Set(types).size).toBe(types.length);
+    expect(configs.filter(({ lastRun }) => lastRun?.status === 'failed' || lastRun === null)).toEqual([]);
+    demo.process.kill('SIGTERM');
+    expect(await demo.ended()).toBe(0);
   });
 
   it('started twice at once, one of them says that another process is starting it', async () => {

@@ -35,7 +35,7 @@ afterAll(async () => {
 beforeEach(() =>
   admin.raw(`drop table if exists ${schema}.rolling_reads, ${schema}.absent_records;
     alter table ${schema}.record_state drop column if exists scanned_on, drop column if exists shown_columns,
-      drop column if exists stale_fields, drop column if exists accepted_fields, drop column if exists timeline, drop column if exists former_epochs`),
+      drop column if exists stale_fields, drop column if exists accepted_fields, drop column if exists timeline, drop column if exists former_epochs, drop column if exists filter`),
 );
 
 /** A caller of a process that has just started: nothing is cached. */
@@ -55,11 +55,11 @@ describe('a warehouse of the version before', () => {
 
   it('is upgraded when it lacks nothing but the columns that were added last', async () => {
     await upgradeWarehousesAtStart(database.ctx);
-    await admin.raw(`alter table ${schema}.record_state drop column timeline, drop column former_epochs`);
+    await admin.raw(`alter table ${schema}.record_state drop column timeline, drop column former_epochs, drop column filter`);
     await upgradeWarehousesAtStart(database.ctx);
     const [state] = (await admin.raw(`select timeline, former_epochs from ${schema}.record_state`)).rows;
     expect(state).toEqual({ timeline: null, former_epochs: [] });
-    await admin.raw(`alter table ${schema}.record_state drop column timeline, drop column former_epochs`);
+    await admin.raw(`alter table ${schema}.record_state drop column timeline, drop column former_epochs, drop column filter`);
     expect((await callNewProcess()('/v1/invoices/changes')).status).toBe(200);
   });
 

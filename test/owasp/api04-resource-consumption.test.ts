@@ -14,6 +14,7 @@ const makes: Readonly<Record<string, QuotaKind>> = {
   createRole: 'roles',
   createTeam: 'teams',
   createSyncConfig: 'syncs',
+  createErpQuery: 'queries',
   createView: 'views',
   createSubscription: 'subscriptions',
   createApiKey: 'apiKeys',

@@ -1,5 +1,6 @@
 // `npm run test:profiles`: what the profiles of the simulated account promise; then, on an account of each profile, the connector's tests,
-// the slice of the simulation of syncs, and the demo's last ten days replayed. `-- oneworld` leaves the other profile out.
+// the slice of the simulation of syncs, the tests of any record type and of the trial balance in this folder, and the demo's last ten days
+// replayed. `-- oneworld` leaves the other profile out.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +15,7 @@ const profiles = PROFILES.filter((name) => wanted.length === 0 || wanted.include
 type Outcome = { readonly passed: number; readonly failed: number; readonly lines: readonly string[] };
 
 /** Far more than a part takes on a busy machine: ends what hangs. */
-const maxPartMs = 20 * 60_000;
+const maxPartMs = 40 * 60_000;
 
 /** Whether the program ended with code 0. */
 const run = (script: string, args: readonly string[], environment: Readonly<Record<string, string>>): boolean =>

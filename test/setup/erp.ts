@@ -29,21 +29,22 @@ export type Erp = {
   stop(): Promise<void>;
 };
 
-/** Uses the shipped sample of data unless another folder in that format is given. */
+/** Uses the shipped sample of data unless another folder in that format is given, and the profile of the environment unless one is given. */
 export async function startErp(
   folder = dataFolder,
-  options: Pick<NetsuiteAccountOptions, 'port' | 'replayFrom' | 'switches' | 'control'> = {},
+  options: Pick<NetsuiteAccountOptions, 'port' | 'replayFrom' | 'switches' | 'control' | 'profile'> = {},
 ): Promise<Erp> {
   const admin = inject('pg');
+  const wanted = options.profile ?? profile;
   const database = `erp_${randomBytes(6).toString('hex')}`;
-  if (folder === dataFolder && options.replayFrom === undefined) await createLoadedDatabase(database, folder, profile);
+  if (folder === dataFolder && options.replayFrom === undefined) await createLoadedDatabase(database, folder, wanted);
   const account = await startNetsuiteAccount({
     admin,
     database,
     dataFolder: folder,
     accountId,
-    ...(profile !== undefined && { profile }),
     ...options,
+    ...(wanted !== undefined && { profile: wanted }),
   });
   return {
     account,

@@ -167,7 +167,7 @@ describe('an ERP that refuses', () => {
     expect(await world.rows()).toHaveLength(25);
     world.erp.onCall = () => undefined;
     world.erp.fields = world.erp.fields.map((held) => ({ ...held, syncable: false }));
-    await inTransaction(world.tenant, (tx) => tx('erp_metadata').delete());
+    await inTransaction(world.tenant, (tx) => tx('erp_record_types').delete());
     expect(await world.sync()).toMatchObject({ status: 'failed', error: { code: 'RECORD_TYPE_UNAVAILABLE' } });
     expect(await world.rows()).toHaveLength(25);
   });

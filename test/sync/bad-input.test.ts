@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
+import { saveAccount } from '../../src/sync/record-types.store.ts';
 import { createConnectorAt, metadataOf, type Seen, startWire, type Wire } from '../connectors/netsuite/wire.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
@@ -90,13 +90,7 @@ describe('over the wire', () => {
     const erp = Object.assign(memoryErp(), { connector: createConnectorAt(wire.url, { erp: { maxResponseBytes } }) });
     const fields = ['entityid', 'creditlimit', 'isperson', 'startdate', 'currency', 'lastmodifieddate'];
     const world = await syncWorld(ctx, erp, { recordType: 'customer', fields });
-    await inTransaction(world.tenant, (tx) =>
-      tx('erp_metadata').insert({
-        organization_id: world.organizationId,
-        record_types: JSON.stringify([metadataOf('customer')]),
-        refreshed_at: tx.fn.now(),
-      }),
-    );
+    await saveAccount(world.tenant, { described: [metadataOf('customer')], listed: [], account: null });
     return world;
   }
 

@@ -59,9 +59,9 @@ async function synced(): Promise<{ world: SyncWorld; api: Api }> {
 const become = (world: SyncWorld, fields: typeof before): void => {
   world.erp.fields = [...fields];
 };
-/** Makes the stored metadata old. */
+/** Makes the stored description old. */
 const metadataAges = (world: SyncWorld) =>
-  inTransaction(world.tenant, (tx) => tx('erp_metadata').update({ refreshed_at: '2020-01-01T00:00:00Z' }));
+  inTransaction(world.tenant, (tx) => tx('erp_record_types').update({ described_at: '2020-01-01T00:00:00Z' }));
 type Shown = { kind: string; field: string; fromType: string | null; toType: string | null; runId: string; affects: unknown[] };
 const shown = async (world: SyncWorld, api: Api): Promise<Shown[]> => {
   const { status, body } = await api('get', `/sync-configs/${world.configId}/drift`);

@@ -143,7 +143,11 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     await erp.onCall(call, request);
     request?.signal.throwIfAborted();
   };
-  const ids = (): string[] => [...new Set([...erp.records.keys(), ...erp.rejects.keys(), ...erp.locked])].sort(byId);
+  /** A filter compares the value of `subsidiary`. */
+  const ids = ({ filter }: Pick<RecordTypeMetadata, 'filter'>): string[] =>
+    [...new Set([...erp.records.keys(), ...erp.rejects.keys(), ...erp.locked])]
+      .filter((id) => filter === undefined || filter.subsidiaries.includes(erp.records.get(id)?.values['subsidiary'] ?? ''))
+      .sort(byId);
   const take = (wanted: readonly string[], asked: readonly string[], hasMore: boolean) => {
     const refused = asked.find((name) => erp.refusedFields.has(name));
     if (refused !== undefined) throw erpError('query', 'COLUMN_UNKNOWN');
@@ -182,28 +186,28 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       await called('metadata', null, { signal });
       return [recordType()];
     },
-    count: async (_type, signal) => {
+    count: async (type, signal) => {
       await called('count', null, { signal });
-      return erp.claimedCount?.() ?? ids().length;
+      return erp.claimedCount?.() ?? ids(type).length;
     },
     readPage: async (request) => {
       await called('readPage', request.afterId, request);
       const since = request.changedSince === null ? null : secondsOf(request.changedSince);
       const changed = (id: string): boolean => since === null || (erp.records.get(id)?.modifiedAt ?? since) >= since;
-      const after = ids().filter((id) => changed(id) && (request.afterId === null || byId(request.afterId, id) < 0));
+      const after = ids(request.recordType).filter((id) => changed(id) && (request.afterId === null || byId(request.afterId, id) < 0));
       const page = take(after.slice(0, request.limit), request.fields, after.length > request.limit);
       return erp.bendPage === null ? page : erp.bendPage(page, request);
     },
     readByIds: async (request) => {
       await called('readByIds', null, request);
-      const known = new Set(ids());
+      const known = new Set(ids(request.recordType));
       return take(request.ids.filter((id) => known.has(id)).sort(byId), request.fields, false);
     },
     listIds: async (request) => {
       await called('listIds', request.afterId, request);
       const { afterId, changedSince = null } = request;
       const since = changedSince === null ? '' : secondsOf(changedSince);
-      const after = ids().filter(
+      const after = ids(request.recordType).filter(
         (id) => (erp.records.get(id)?.modifiedAt ?? since) >= since && (afterId === null || byId(afterId, id) < 0),
       );
       const modifiedAt = (id: string) => (changedSince === null ? null : (erp.records.get(id)?.modifiedAt ?? null));
@@ -212,7 +216,7 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     },
     scan: async ({ ids: wanted, ...request }) => {
       await called('scan', request.afterId ?? null, request);
-      const known = ids();
+      const known = ids(request.recordType);
       const after = known.filter((id) =>
         wanted === undefined ? (request.afterId ?? null) === null || byId(request.afterId ?? '', id) < 0 : wanted.includes(id),
       );

@@ -3,6 +3,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { type ConnectionProblem, type ConnectionReport, ErpError } from '../connector.ts';
 import type { ClockSkewMonitor } from './clock-skew.ts';
+import { ownIdAndTime } from './definition.ts';
 import { erpError } from './errors.ts';
 import { probeQuery } from './queries.ts';
 import { recordTypeDefinitions } from './record-types.ts';
@@ -93,7 +94,7 @@ async function findHidden(
   signal: AbortSignal,
 ): Promise<Hidden | null> {
   try {
-    await suiteql.query(probeQuery({ table: name, filter: null }, [{ name: column, type: 'integer' }]), 1, signal);
+    await suiteql.query(probeQuery({ ...ownIdAndTime, table: name, filter: null }, [{ name: column, type: 'integer' }]), 1, signal);
     return null;
   } catch (error) {
     if (!(error instanceof ErpError) || error.code !== 'RECORD_TYPE_HIDDEN') throw error;

@@ -1,17 +1,23 @@
 // Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions are in their files.
 import { type ChangeCounts, type Connector, type ConnectorCtx, type ConnectorKind, ErpError, type ListedRecord } from '../connector.ts';
+import { readAccountFacts } from './account-facts.ts';
 import { type Authorizer, createOauth2Authorizer } from './auth.ts';
 import { monitorClockSkew } from './clock-skew.ts';
 import { accountRealm, type NetsuiteSecrets, type NetsuiteSettings, serviceOrigin } from './connection.ts';
 import { testNetsuiteConnection } from './connection-test.ts';
 import { readDeletions } from './deletions.ts';
+import { countListed } from './discovery/count-listed.ts';
+import { discoverRecordTypes } from './discovery/discover.ts';
 import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
+import { estimateRead } from './estimate.ts';
 import { createNetsuiteHttp, type NetsuiteHttp } from './http.ts';
-import { createLineReader } from './line-reader.ts';
+import { createLineReader, hasTime } from './line-reader.ts';
 import { describeRecordTypes } from './metadata.ts';
 import { createPaymentWriter } from './payments.ts';
-import { changeCountQuery, changedLinesKey, changedRecordsKey, countQuery, modifiedColumn, recordsQuery, todayQuery } from './queries.ts';
-import { distinctIds, getDefinition, pageLimit, planRead } from './read-plan.ts';
+import { changeCountQuery, changedLinesKey, changedRecordsKey, countQuery, recordsQuery, todayQuery, valueKey } from './queries.ts';
+import { describeQuery } from './query-source.ts';
+import { distinctIds, getDefinition, pageLimit, planRead, requireModifiedField } from './read-plan.ts';
+import { addIds, keyIsEmpty, modifiedIsEmpty } from './record-keys.ts';
 import { createRecordReader } from './records.ts';
 import { assertIdOrder } from './rows.ts';
 import { createSuiteql, maxRowsPerQuery, type Suiteql } from './suiteql.ts';
@@ -36,13 +42,17 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
       testNetsuiteConnection({ clock: ctx.clock, clockSkew, suiteql, account, now: () => readServerTime(http, signal) }, signal),
     now: (signal) => readServerTime(http, signal),
     today: (signal) => readToday(suiteql, signal),
-    metadata: (signal, only) => describeRecordTypes({ http, suiteql }, signal, only),
+    account: (signal) => readAccountFacts(suiteql, () => readServerTime(http, signal), signal),
+    metadata: (signal, only) => describeRecordTypes({ http, suiteql, signal }, only),
+    discover: (signal) => discoverRecordTypes({ http, suiteql, signal }),
+    countListed: (heads, signal) => countListed(suiteql, heads, signal),
+    describeQuery: (source, signal, last = null) => describeQuery(suiteql, source, signal, last),
     count: (recordType, signal) => countRecords(suiteql, recordType, signal),
+    estimateRead: (request) => estimateRead(suiteql, request),
     countChanged: (request) => countChanged(suiteql, request),
     async readPage({ recordType, fields, afterId, changedSince, limit, signal }) {
       const plan = planRead(recordType, fields);
-      if (changedSince !== null && !plan.hasModified)
-        throw erpError('query', 'FIELD_NOT_SYNCABLE', `${recordType.name} has no modification time to select changed records by`);
+      if (changedSince !== null) requireModifiedField(recordType);
       return readRecords(plan, { afterId, changedSince }, pageLimit(limit), signal);
     },
     async readByIds({ recordType, fields, ids, signal }) {
@@ -104,10 +114,13 @@ async function readToday(suiteql: Suiteql, signal: AbortSignal): Promise<string>
 }
 
 async function countRecords(suiteql: Suiteql, recordType: Parameters<Connector['count']>[0], signal: AbortSignal): Promise<number> {
-  const { rows } = await suiteql.query(countQuery(getDefinition(recordType)), 1, signal);
-  const count = rows[0]?.['n'];
+  const definition = getDefinition(recordType);
+  const { rows } = await suiteql.query(countQuery(definition), 1, signal);
+  const { n: count, keyed = count, timed = count } = rows[0] ?? {};
   if (rows.length !== 1 || typeof count !== 'string' || !/^\d{1,15}$/.test(count))
     throw inconsistentResponse('The response to a count query is not a number');
+  if (keyed !== count) throw keyIsEmpty(definition.key);
+  if (timed !== count) throw modifiedIsEmpty(definition);
   return Number(count);
 }
 
@@ -115,8 +128,9 @@ async function countChanged(
   suiteql: Suiteql,
   { recordType, since, signal }: Parameters<NonNullable<Connector['countChanged']>>[0],
 ): Promise<ChangeCounts> {
+  requireModifiedField(recordType);
   const definition = getDefinition(recordType);
-  const lines = recordType.linesModifiedField === null ? null : definition.lines;
+  const lines = recordType.linesModifiedField !== null && hasTime(definition.lines) ? definition.lines : null;
   const counted = suiteql.query(changeCountQuery(definition, lines, since), 1, signal);
   const { rows } = await (lines === null ? counted : counted.catch(rethrowHiddenLines));
   const countOf = (key: string): number => {
@@ -131,13 +145,15 @@ async function countChanged(
 type IdsRequest = Parameters<Connector['listIds']>[0];
 
 async function listIds(suiteql: Suiteql, { recordType, afterId, changedSince = null, limit, signal }: IdsRequest) {
-  const time = changedSince === null ? [] : [{ name: modifiedColumn, type: 'time' as const }];
-  const query = recordsQuery(getDefinition(recordType), [{ name: 'id', type: 'integer' }, ...time], { afterId, changedSince });
-  const { rows, hasMore } = await suiteql.query(query, pageLimit(limit), signal);
+  const definition = getDefinition(recordType);
+  const time = changedSince === null ? [] : [{ name: requireModifiedField(recordType), type: 'time' as const }];
+  const query = recordsQuery(definition, [{ name: 'id', type: 'integer' }, ...time], { afterId, changedSince });
+  const { rows, hasMore } = addIds(definition, await suiteql.query(query, pageLimit(limit), signal));
   assertIdOrder(rows, { afterId });
-  const listed = rows.map(({ id, [modifiedColumn]: modified }): ListedRecord => {
+  const listed = rows.map((row): ListedRecord => {
+    const { id } = row;
     if (typeof id !== 'string' || id === '') throw inconsistentResponse('A row of ids has an id that is not a string');
-    const modifiedAt = parseValue(modified, 'time');
+    const modifiedAt = parseValue(time[0] === undefined ? null : row[valueKey(time[0].name)], 'time');
     if (changedSince !== null && modifiedAt === null)
       throw inconsistentResponse(`The record ${id} was selected by its modification time and has none`);
     // The engine knows a record as rejected whose id isn't an integer or whose time can't be read.

@@ -1,6 +1,7 @@
 // How this service describes a NetSuite record type: its table, the columns to request, its lines, and which records are open. Whether an
-// account really has a column is found out by a probe (metadata.ts).
+// account really has a column is found out by a probe (metadata.ts). Record types that it doesn't know by name: stored-definition.ts.
 import type { FieldType, OpenWhen, ShownAs, SourceValue } from '../connector.ts';
+import { maxIdDigits, parentModifiedField, type StoredDefinition } from './stored-definition.ts';
 
 /** How a field that NetSuite doesn't have is computed from a column: from its value or its display text, neither of them null. */
 export type Derivation = {
@@ -16,6 +17,8 @@ export type ColumnDefinition = {
   readonly volatile: boolean;
   /** Why it must never be read; null for columns that may be read. */
   readonly excluded: string | null;
+  /** Why the type may be wrong in an account; absent where it is certain. */
+  readonly warning?: string;
   /** Only for a reference: the record type of ours whose records it names, where every value is certain to name one of these. */
   readonly target?: string;
   /** Only for an amount of the header: the column that names its currency, or null where none is certain to. */
@@ -32,25 +35,55 @@ export type LinesDefinition = {
   /** Integer column that paginates the lines of one record. Where lines may share a value, all that do are read together. */
   readonly key: string;
   readonly keyIsUnique: boolean;
-  /** SQL condition on alias `l`: which rows are lines of the record. */
-  readonly filter: string;
+  /** SQL condition on alias `l`: which rows are lines of the record; null for all. */
+  readonly filter: string | null;
   readonly columns: readonly ColumnDefinition[];
   /** Number columns whose sums prove that all lines of a record were read. */
   readonly sums: readonly string[];
-  /** Column with the time of the line's own last modification. */
-  readonly modified: string;
+  /** Column with the time of the line's own last modification; null where there is none. */
+  readonly modified: string | null;
   /** Prefix of its custom columns' names; null where there can be none. */
   readonly customPrefix: string | null;
 };
 
-export type RecordTypeDefinition = {
-  readonly name: string;
-  readonly label: string;
+/** A table with the alias `t`, and what tells its rows apart: see `StoredDefinition`. */
+export type RowSource = Pick<StoredDefinition, 'parent' | 'renamed'> & {
+  /** Also a SELECT in parentheses. */
   readonly table: string;
   /** SQL condition on alias `t`; null for the whole table. */
   readonly filter: string | null;
+  readonly key: readonly KeyColumn[];
+  readonly modified: StoredDefinition['modified'];
+};
+export type KeyColumn = StoredDefinition['key'][number];
+
+/** Whether the rows are those of a customer's query, whose key may be empty in some of them. */
+export const isQuerySource = ({ table }: Pick<RowSource, 'table'>): boolean => table.startsWith('(');
+
+/** Rows with an id and a modification time of their own, as the record types have that are known by name. */
+export const ownIdAndTime: Pick<RowSource, 'key' | 'modified' | 'parent' | 'renamed'> = {
+  key: [{ column: 'id', digits: maxIdDigits }],
+  modified: { column: 'lastmodifieddate', from: 'own' },
+  parent: null,
+  renamed: {},
+};
+
+/** The field with the time of the last modification; null where there is none. */
+export const modifiedFieldOf = ({ modified }: Pick<RowSource, 'modified'>): string | null =>
+  modified?.from === 'parent' ? parentModifiedField : (modified?.column ?? null);
+
+/** What reading records takes. */
+export type ReadDefinition = RowSource & {
+  readonly name: string;
+  /** Those that are known by name: a field that the account has besides them is read like a plain column. */
   readonly columns: readonly ColumnDefinition[];
   readonly lines: LinesDefinition | null;
+  /** Its names in the `deletedrecord` table, reduced to lower-case letters, digits and `_`; empty where it is never listed there. */
+  readonly deletedAs: readonly string[];
+};
+
+export type RecordTypeDefinition = ReadDefinition & {
+  readonly label: string;
   /** The first one whose field can be read applies. If none can and there are volatile fields, every record is open. */
   readonly openWhen: readonly Exclude<OpenWhen, null | 'always'>[];
   /** Columns by which a person recognizes a record, the preferred ones first. */
@@ -58,8 +91,6 @@ export type RecordTypeDefinition = {
   /** Entries of the metadata catalogue that describe it, and the prefix of its custom fields' names. */
   readonly catalogue: readonly string[];
   readonly customPrefix: string;
-  /** Its names in the `deletedrecord` table, reduced to lower-case letters and digits. */
-  readonly deletedAs: readonly string[];
 };
 
 type Row = readonly [name: string, label: string, type?: ColumnDefinition['type'], volatile?: 'volatile'];

@@ -2,7 +2,7 @@
 // columns a role sees isn't known for certain. So a row is left out only when it clearly belongs to another record type: before a
 // deletion is applied the record is looked up by id, and one lookup too many costs little.
 import { type DeletedRecord, type Deletions, ErpError } from '../connector.ts';
-import type { RecordTypeDefinition } from './definition.ts';
+import type { ReadDefinition } from './definition.ts';
 import { erpError } from './errors.ts';
 import { toQueryRefusal } from './probe.ts';
 import { type DeletionsQueryForm, deletionsQuery, deletionTypeColumns } from './queries.ts';
@@ -11,16 +11,12 @@ import { maxRowsPerQuery, type Suiteql, type SuiteqlResult, type SuiteqlRow } fr
 import { compareIds, isIdText, parseValue } from './values.ts';
 
 /**
- * `available: false` when NetSuite refuses the list or it can't be paginated. Rejects with `ErpError` for what says nothing about the list
+ * Without a query empty for what the list never has. `available: false` when NetSuite refuses the list or it can't be paginated. Rejects with `ErpError` for what says nothing about the list
  * itself, such as an outage, or with the signal's reason.
  */
-export async function readDeletions(
-  suiteql: Suiteql,
-  definition: RecordTypeDefinition,
-  since: Date,
-  signal: AbortSignal,
-): Promise<Deletions> {
+export async function readDeletions(suiteql: Suiteql, definition: ReadDefinition, since: Date, signal: AbortSignal): Promise<Deletions> {
   const deleted = new Map<string, DeletedRecord>();
+  if (definition.deletedAs.length === 0) return { available: true, deleted: [] };
   let form: DeletionsQueryForm = { columns: deletionTypeColumns, time: 'utc' };
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
@@ -105,7 +101,7 @@ const nameOf = (value: unknown): string | null => {
 
 const isCustomName = (name: string): boolean => /^custom(?:record|list|transaction)/.test(name);
 
-function mayConcern(row: SuiteqlRow, definition: RecordTypeDefinition): boolean {
+function mayConcern(row: SuiteqlRow, definition: ReadDefinition): boolean {
   const names = [row['type'], row['scriptid'], row['recordtypeid']].map(nameOf).filter((name) => name !== null);
   if (names.some((name) => definition.deletedAs.includes(name))) return true;
   if ([row['iscustomrecord'], row['iscustomlist'], row['iscustomtransaction']].includes('T')) return false;

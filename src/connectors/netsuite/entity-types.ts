@@ -1,6 +1,6 @@
 // Customers, vendors, employees and contacts: their names and the columns to request. An employee's private data (pay, birth date, bank
 // account, home address) is never requested.
-import { defineColumns, type RecordTypeDefinition, withAmounts, withTargets } from './definition.ts';
+import { defineColumns, ownIdAndTime, type RecordTypeDefinition, withAmounts, withTargets } from './definition.ts';
 
 const customerColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
@@ -123,6 +123,7 @@ type EntityTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'columns'> 
   readonly deletedAs?: readonly string[];
 };
 const entityType = ({ shownBy, deletedAs = [], ...parts }: EntityTypeParts): RecordTypeDefinition => ({
+  ...ownIdAndTime,
   ...parts,
   table: parts.name,
   filter: null,

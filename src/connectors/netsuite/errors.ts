@@ -37,6 +37,9 @@ const fixes = {
   DELETIONS_HIDDEN:
     'Give the role of this connection the permission "Deleted Records". Until then deletions are found only by comparing ids.',
   FIELD_NOT_SYNCABLE: 'Choose fields that the metadata of this connection shows as syncable.',
+  QUERY_UNSUITABLE: 'Correct the query with PUT /netsuite/queries/{name}.',
+  KEY_COLUMN_UNSUITABLE: 'Choose a column with an integer in every row that no other row has, or add one to the query.',
+  MODIFIED_COLUMN_UNSUITABLE: 'Choose a column that has a date with its time in every row, or none: then each run reads all rows.',
   QUERY_REFUSED: 'Refresh the metadata of this connection: a field or record type is no longer readable for its role.',
 } as const;
 export type NetsuiteErrorCode = keyof typeof fixes;

@@ -1,9 +1,9 @@
 // What NetSuite itself says about the lines of records, by aggregate queries: how many there are, what they sum to, and which changed. The
 // engine proves with it that no line was lost. So an answer is either exact or an error; nothing in it is skipped or repaired.
 import type { LineReader, LineTotals, RecordTypeMetadata } from '../connector.ts';
-import type { LinesDefinition, RecordTypeDefinition } from './definition.ts';
+import type { LinesDefinition, ReadDefinition } from './definition.ts';
 import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
-import { changedCountKey, changedLinesQuery, countKey, latestKey, lineTotalsQuery, parentKey } from './queries.ts';
+import { changedCountKey, changedLinesQuery, countKey, latestKey, lineTotalsQuery, parentKey, type TimedLines } from './queries.ts';
 import { distinctIds, getDefinition, pageLimit } from './read-plan.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
 import { compareIds, describeValueProblem, isIdText, parseValue } from './values.ts';
@@ -12,21 +12,22 @@ import { compareIds, describeValueProblem, isIdText, parseValue } from './values
 export function createLineReader(suiteql: Suiteql): LineReader {
   return {
     async totals({ recordType, ids, changedSince = null, signal }) {
-      const { definition, lines, sums, hasModified } = planTotals(recordType);
+      const { definition, lines } = planTotals(recordType);
       const parents = distinctIds(ids);
       if (parents.length === 0) return [];
-      const query = lineTotalsQuery(definition, lines, { sums, withModified: hasModified, parents, changedSince });
+      const query = lineTotalsQuery(definition, lines, { parents, changedSince });
       const { rows, hasMore } = await suiteql.query(query, maxRowsPerQuery, signal).catch(rethrowHiddenLines);
       if (hasMore) throw inconsistentResponse('The response has totals of more records than were requested');
       assertParents(rows, { afterId: null, requested: new Set(parents) });
       return rows.map((row) => ({
-        ...readTotals(row, sums, hasModified),
-        ...(hasModified && changedSince !== null && { changed: readChangedCount(row) }),
+        ...readTotals(row, lines),
+        ...(lines.modified !== null && changedSince !== null && { changed: readChangedCount(row) }),
       }));
     },
     async listChanged({ recordType, since, afterId, limit, signal }) {
-      const { definition, lines, hasModified } = planTotals(recordType);
-      if (!hasModified) throw erpError('query', 'FIELD_NOT_SYNCABLE', `Lines of ${recordType.name} have no modification time of their own`);
+      const { definition, lines } = planTotals(recordType);
+      if (!hasTime(lines))
+        throw erpError('query', 'FIELD_NOT_SYNCABLE', `Lines of ${recordType.name} have no modification time of their own`);
       const query = changedLinesQuery(definition, lines, since, afterId);
       const { rows, hasMore } = await suiteql.query(query, pageLimit(limit), signal).catch(rethrowHiddenLines);
       return { ids: assertParents(rows, { afterId, requested: null }), hasMore };
@@ -34,15 +35,14 @@ export function createLineReader(suiteql: Suiteql): LineReader {
   };
 }
 
-type TotalsPlan = {
-  readonly definition: RecordTypeDefinition;
-  readonly lines: LinesDefinition;
-  readonly sums: readonly string[];
-  readonly hasModified: boolean;
-};
+/** Whether lines have a modification time of their own. */
+export const hasTime = (lines: LinesDefinition | null): lines is TimedLines => typeof lines?.modified === 'string';
 
-/** Throws a RangeError for a record type without lines, and `ErpError` `FIELD_NOT_SYNCABLE` where the role can't read them. */
-function planTotals(recordType: RecordTypeMetadata): TotalsPlan {
+/**
+ * `lines` has only the sums and the modification time that this role can read. Throws a RangeError for a record type without lines, and
+ * `ErpError` `FIELD_NOT_SYNCABLE` where the role can't read them.
+ */
+function planTotals(recordType: RecordTypeMetadata): { readonly definition: ReadDefinition; readonly lines: LinesDefinition } {
   const definition = getDefinition(recordType);
   const { lines } = definition;
   if (lines === null) throw new RangeError(`${recordType.name} has no lines`);
@@ -50,7 +50,7 @@ function planTotals(recordType: RecordTypeMetadata): TotalsPlan {
   if (field?.syncable !== true) throw erpError('query', 'FIELD_NOT_SYNCABLE', `The lines of ${recordType.name} are not syncable`);
   const readable = new Set((field.fields ?? []).filter(({ syncable }) => syncable).map(({ name }) => name));
   const sums = lines.sums.filter((name) => readable.has(name));
-  return { definition, lines, sums, hasModified: recordType.linesModifiedField !== null };
+  return { definition, lines: { ...lines, sums, modified: recordType.linesModifiedField === null ? null : lines.modified } };
 }
 
 /**
@@ -80,7 +80,7 @@ function readChangedCount(row: SuiteqlRow): number {
   return Number(count);
 }
 
-function readTotals(row: SuiteqlRow, sums: readonly string[], hasModified: boolean): LineTotals {
+function readTotals(row: SuiteqlRow, { sums, modified }: LinesDefinition): LineTotals {
   const id = String(row[parentKey]);
   const count = row[countKey];
   if (typeof count !== 'string' || !/^[1-9]\d{0,8}$/.test(count)) throw inconsistentResponse(`The number of lines of ${id} is not a count`);
@@ -91,7 +91,7 @@ function readTotals(row: SuiteqlRow, sums: readonly string[], hasModified: boole
     if (sum === undefined) throw problemOf(name, 'number');
     return sum ?? '0'; // the sum of no values
   };
-  const modifiedAt = hasModified ? parseValue(row[latestKey], 'time') : null;
+  const modifiedAt = modified !== null ? parseValue(row[latestKey], 'time') : null;
   if (modifiedAt === undefined) throw problemOf(latestKey, 'time');
   return { id, lines: Number(count), sums: Object.fromEntries(sums.map((name) => [name, sumOf(name)])), modifiedAt };
 }

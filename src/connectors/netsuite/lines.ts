@@ -30,8 +30,8 @@ export type LineSets = {
 export type LineLimits = { readonly maxLines: number; readonly maxCharacters: number; readonly maxRecordCharacters: number };
 
 /** How many lines a query should find: somewhat fewer than fit into one response. */
-const targetLinesPerQuery = 800;
-const firstChunkSize = 40;
+export const targetLinesPerQuery = 800;
+export const firstChunkSize = 40;
 
 /**
  * `ids` must ascend. The records are queried in chunks whose lines are likely to fit into one response, by the average so far, because
@@ -45,7 +45,7 @@ export async function readLinesOfRecords(
   { maxLines, maxCharacters, maxRecordCharacters }: LineLimits,
   signal: AbortSignal,
 ): Promise<LineSets> {
-  const { definition, hasModified } = plan;
+  const { definition, modifiedField } = plan;
   const kept = new Map<string, PartialLineSet>();
   const readLine = createLineParser(lines.columns);
   const columns = queriedColumns(lines.columns);
@@ -58,7 +58,11 @@ export async function readLinesOfRecords(
     const remaining = ids.slice(begin, end);
     const parents = after === null ? remaining : remaining.filter((id) => compareIds(id, after.parent) >= 0);
     return suiteql
-      .query(linesQuery(definition, lines.definition, columns, { parents, after, withModified: hasModified }), maxRowsPerQuery, signal)
+      .query(
+        linesQuery(definition, lines.definition, columns, { parents, after, withModified: modifiedField !== null }),
+        maxRowsPerQuery,
+        signal,
+      )
       .catch(rethrowHiddenLines);
   };
   let pending = ids.length === 0 ? null : query(chunk);
@@ -152,14 +156,14 @@ function addLine(sets: Map<string, PartialLineSet>, row: SuiteqlRow, readLine: R
 function finishLineSet(sets: ReadonlyMap<string, PartialLineSet>, id: string, { definition }: LinesPlan): [string, LineSet][] {
   const set = sets.get(id);
   if (set === undefined) return [];
-  return [[id, { ...set, lines: set.lines.toSorted(definition.keyIsUnique ? byLineNumber : byContent(definition.key)) }]];
+  return [[id, { ...set, lines: set.lines.toSorted(definition.keyIsUnique ? byLineNumber(definition.key) : byContent(definition.key)) }]];
 }
 
-/** By line number; lines without one come last, by id. */
-function byLineNumber(one: SourceLine, other: SourceLine): number {
+/** By line number; lines without one come last, by key. */
+const byLineNumber = (key: string) => {
   const position = (line: SourceLine): number => Number(line['linesequencenumber'] ?? Number.MAX_SAFE_INTEGER);
-  return position(one) - position(other) || Number(one['id']) - Number(other['id']);
-}
+  return (one: SourceLine, other: SourceLine): number => position(one) - position(other) || Number(one[key]) - Number(other[key]);
+};
 
 /** The same order for the same lines, whatever order they came in. */
 const byContent =

@@ -1,69 +1,128 @@
 // Describes the record types of an account: our definitions and its custom fields, with each column probed on the account itself. A field
 // that can't be read stays in the description with the reason, so that nothing disappears silently; a record type that the role can't
 // see at all is described without a readable field.
-import { type FieldMetadata, hasLabel, type OpenWhen, type RecordTypeMetadata, type ShownAs } from '../connector.ts';
+import { ErpError, type FieldMetadata, hasLabel, type OpenWhen, type RecordTypeMetadata, type ShownAs } from '../connector.ts';
 import { bodyFields, type CustomFields, findCustomFields, lineFields } from './custom-fields.ts';
-import type { ColumnDefinition, LinesDefinition, RecordTypeDefinition } from './definition.ts';
-import type { NetsuiteHttp } from './http.ts';
-import { type ProbeQuery, probeColumns, type QueryRefusal, toQueryRefusal } from './probe.ts';
-import { linesProbeQuery, modifiedColumn, probeQuery } from './queries.ts';
+import { type ColumnDefinition, type LinesDefinition, modifiedFieldOf, type RecordTypeDefinition } from './definition.ts';
+import { type Account, openAccount } from './discovery/account.ts';
+import type { AccountParts } from './discovery/account-lists.ts';
+import { findUnlisted } from './discovery/candidates.ts';
+import { type ColumnSource, describeColumns, findRefusal } from './discovery/describe-columns.ts';
+import { describeType } from './discovery/describe-type.ts';
+import type { RowsAt } from './discovery/find-rows.ts';
+import { curatedFamily } from './discovery/names.ts';
+import { isUnknown, type ProbeQuery, type Probes, type QueryRefusal } from './probe.ts';
+import { linesProbeQuery, probeQuery, recordsQuery, type SuiteqlColumn } from './queries.ts';
 import { recordTypeDefinitions } from './record-types.ts';
-import type { Suiteql } from './suiteql.ts';
-
-type Parts = { readonly http: NetsuiteHttp; readonly suiteql: Suiteql };
+import type { SuiteqlRow } from './suiteql.ts';
 
 /**
- * All record types, or those that `only` names. Rejects with `ErpError` for an outage or a refused login, or with the signal's reason. A
- * refused record type or column is no error.
+ * The record types that are known by name, or those that `only` names, which may be any of the account. Rejects with `ErpError` for an
+ * outage or a refused login, or with the signal's reason. A refused record type or column is no error.
  */
-export async function describeRecordTypes(
-  parts: Parts,
-  signal: AbortSignal,
-  only?: readonly string[],
-): Promise<readonly RecordTypeMetadata[]> {
-  const described = recordTypeDefinitions.filter(({ name }) => only === undefined || only.includes(name));
-  return Promise.all(described.map((definition) => describeRecordType(parts, definition, signal)));
+export async function describeRecordTypes(parts: AccountParts, only?: readonly string[]): Promise<readonly RecordTypeMetadata[]> {
+  const account = openAccount(parts);
+  const names = new Set(only ?? recordTypeDefinitions.map(({ name }) => name));
+  const describe = (name: string): Promise<RecordTypeMetadata | undefined> => {
+    const definition = recordTypeDefinitions.find((known) => known.name === name);
+    if (definition === undefined) return describeType(account, name);
+    const siblings = recordTypeDefinitions.filter((other) => other.table === definition.table && names.has(other.name));
+    return describeRecordType(account, definition, siblings);
+  };
+  const [first = '', ...others] = names;
+  const described = [await describe(first), ...(await Promise.all(others.map(describe)))]; // the others use what the first one found out
+  return described.filter((type) => type !== undefined);
 }
 
+/** `siblings`: record types of the same table that are described, too; their columns are probed in the same queries. */
 async function describeRecordType(
-  { http, suiteql }: Parts,
+  account: Account,
   definition: RecordTypeDefinition,
-  signal: AbortSignal,
+  siblings: readonly RecordTypeDefinition[],
 ): Promise<RecordTypeMetadata> {
+  const { suiteql, signal } = account;
   const { name, label, table } = definition;
-  const described = { name, label, table, idType: 'integer' as const };
-  const hidden = rethrowOutage(await findRefusal(suiteql, probeQuery(definition, idColumn), signal));
+  const described = { ...{ name, label, table }, idType: 'integer' as const, family: curatedFamily(table), custom: false };
+  const from = `${table} t${definition.filter === null ? '' : ` WHERE ${definition.filter}`}`;
+  const rows = await readFirstRows(account, { from, alias: 't', key: definition.key });
+  const hidden = rows.length > 0 ? null : rethrowOutage(await findRefusal(suiteql, probeQuery(definition, idColumn), signal));
   if (hidden !== null) {
     const reason = `The role of this connection cannot read ${label.toLowerCase()} records: ${hidden.error.message}`;
     return {
       ...described,
-      source: 'probe',
-      openWhen: null,
-      modifiedField: null,
-      linesModifiedField: null,
+      ...{ source: 'probe', reason, openWhen: null, modifiedField: null, linesModifiedField: null },
       shownAs: { number: null, name: null, date: null, amount: null },
       fields: definition.columns.map((column) => toField(column, reason)),
     };
   }
-  const custom = await findCustomFields(http, suiteql, definition, signal);
+  const custom = await findCustomFields(account, definition);
   const own = bodyFields(custom, definition);
-  const isCustom = new Set(own.map((column) => column.name));
   const runProbe: ProbeQuery<ColumnDefinition> = (columns) => findRefusal(suiteql, probeQuery(definition, withId(columns)), signal);
-  const fields = await probeAll(runProbe, [...definition.columns, ...own], isCustom);
-  const lines = definition.lines === null ? [] : [await describeLines(suiteql, definition, definition.lines, custom, signal)];
+  const known = await probeAll(
+    account.probes,
+    { table, rows, runProbe, alsoProbed: siblings.flatMap(({ columns }) => columns) },
+    [...definition.columns, ...own],
+    own,
+  );
+  const unlisted = await describeUnlisted(account, definition, known, { from, rows });
+  const lines = definition.lines === null ? [] : [await describeLines(account, definition, definition.lines, custom, siblings)];
+  const fields = [...known, ...unlisted];
   const source = custom.source === null ? 'probe' : `${custom.source}+probe`;
   return {
-    ...described,
-    source,
+    ...{ ...described, source, reason: null },
     openWhen: openWhen(definition, [...fields, ...lines]),
-    modifiedField: firstReadable(fields, [modifiedColumn]),
+    modifiedField: firstReadable(fields, [modifiedFieldOf(definition)]),
     linesModifiedField: linesModifiedField(definition.lines, lines[0]),
     shownAs: shownAs(definition, fields),
+    reading: { curated: true, changes: 'modified', deletions: 'listed', notes: [] },
     fields: [...fields, ...lines],
   };
 }
 
-const firstReadable = (fields: readonly FieldMetadata[], names: readonly string[]): string | null =>
+/** Empty where they can't be read. */
+async function readFirstRows(account: Account, at: RowsAt): Promise<readonly SuiteqlRow[]> {
+  const found = await account.findRows(at);
+  return 'error' in found ? [] : found.rows;
+}
+
+/** The custom fields that only queries have: those that the first records have a value of. */
+async function describeUnlisted(
+  account: Account,
+  definition: RecordTypeDefinition,
+  known: readonly FieldMetadata[],
+  { from, rows }: { readonly from: string; readonly rows: readonly SuiteqlRow[] },
+): Promise<FieldMetadata[]> {
+  const candidates = await findUnlisted(account.lists, definition.customPrefix, known, rows);
+  const source: ColumnSource = {
+    ...{ table: definition.table, from, rows, alias: 't', columnOf: (name) => name, trustsRows: true },
+    probe: (fields) => probeQuery(definition, withId(fields)),
+    read: (fields) => recordsQuery(definition, withId(fields), {}),
+  };
+  return describeColumns(account, source, candidates);
+}
+
+/** As `describeUnlisted`; the first lines are read only where the list of custom fields has one that isn't described yet. */
+async function describeUnlistedOfLines(
+  account: Account,
+  definition: RecordTypeDefinition,
+  lines: LinesDefinition,
+  known: readonly FieldMetadata[],
+): Promise<FieldMetadata[]> {
+  const { customPrefix: prefix, table, parent, key } = lines;
+  const isUnlisted = ({ name }: { name: string }): boolean =>
+    prefix !== null && name.startsWith(prefix) && !known.some((field) => field.name === name);
+  if (prefix === null || !(await account.lists.customFields())?.some(isUnlisted)) return [];
+  const from = `${table} l INNER JOIN ${definition.table} t ON t.id = l.${parent}${definition.filter === null ? '' : ` WHERE ${definition.filter}`}`;
+  const rows = await readFirstRows(account, { from, alias: 'l', key: [parent, key].map((column) => ({ column, digits: 9 })) });
+  const source: ColumnSource = {
+    ...{ table, from, rows, alias: 'l', columnOf: (name) => name, trustsRows: true },
+    probe: (fields) => linesProbeQuery(definition, lines, fields),
+    read: (fields) => `${linesProbeQuery(definition, lines, fields)} ORDER BY l.${parent} ASC, l.${key} ASC`,
+  };
+  return describeColumns(account, source, await findUnlisted(account.lists, prefix, known, rows));
+}
+
+const firstReadable = (fields: readonly FieldMetadata[], names: readonly (string | null)[]): string | null =>
   names.find((name) => fields.some((field) => field.name === name && field.syncable)) ?? null;
 
 const linesModifiedField = (definition: LinesDefinition | null, lines: FieldMetadata | undefined): string | null =>
@@ -85,20 +144,30 @@ function openWhen(definition: RecordTypeDefinition, fields: readonly FieldMetada
 }
 
 const idColumn = [{ name: 'id', type: 'integer' }] as const;
-const withId = (columns: readonly ColumnDefinition[]): readonly { name: string; type: ColumnDefinition['type'] }[] =>
+const withId = (columns: readonly SuiteqlColumn[]): readonly SuiteqlColumn[] =>
   columns.some(({ name }) => name === 'id') ? columns : [...idColumn, ...columns];
 
+type ProbedTable = {
+  readonly table: string;
+  readonly rows: readonly SuiteqlRow[];
+  readonly runProbe: ProbeQuery<ColumnDefinition>;
+  readonly alsoProbed: readonly ColumnDefinition[];
+};
+
 async function probeAll(
-  runProbe: ProbeQuery<ColumnDefinition>,
+  probes: Probes,
+  { table, rows, runProbe, alsoProbed }: ProbedTable,
   columns: readonly ColumnDefinition[],
-  custom: ReadonlySet<string>,
+  own: readonly ColumnDefinition[],
 ): Promise<FieldMetadata[]> {
-  const physical = columns.filter(({ derived }) => derived === undefined);
-  const reasons = await probeColumns(
-    runProbe,
-    physical.filter(({ excluded }) => excluded === null),
-  );
-  const plain = await findUnlabelled(runProbe, physical, reasons);
+  const custom = new Set(own.map(({ name }) => name));
+  const isPhysical = ({ derived }: ColumnDefinition): boolean => derived === undefined;
+  const physical = columns.filter(isPhysical);
+  const seen = new Set(rows.flatMap((row) => Object.keys(row)));
+  const probe = (some: readonly ColumnDefinition[]) => probes.probe(table, runProbe, some, seen);
+  const all = new Map([...alsoProbed.filter(isPhysical), ...physical].map((column) => [column.name, column]));
+  const reasons = await probe([...all.values()].filter(({ excluded }) => excluded === null));
+  const plain = await findUnlabelled(probe, physical, reasons);
   const fields = physical.map((column) => {
     const isCustom = custom.has(column.name);
     if (plain.has(column.name)) return toField(asText(column), null, isCustom);
@@ -120,7 +189,7 @@ function underivable({ derived }: ColumnDefinition, fields: ReadonlyMap<string, 
 
 /** Columns that have a value but no display text in this account: better read as plain text than not at all. */
 async function findUnlabelled(
-  runProbe: ProbeQuery<ColumnDefinition>,
+  probe: (columns: readonly ColumnDefinition[]) => Promise<ReadonlyMap<string, string>>,
   columns: readonly ColumnDefinition[],
   reasons: ReadonlyMap<string, string>,
 ): Promise<ReadonlySet<string>> {
@@ -128,16 +197,14 @@ async function findUnlabelled(
     .filter((column) => hasLabel(column) && reasons.has(column.name) && !isUnknown(reasons.get(column.name)))
     .map(asText);
   if (candidates.length === 0) return new Set();
-  const refused = await probeColumns(runProbe, candidates);
+  const refused = await probe(candidates);
   return new Set(candidates.map(({ name }) => name).filter((name) => !refused.has(name)));
 }
 
 const asText = ({ target: _, ...column }: ColumnDefinition): ColumnDefinition => ({ ...column, type: 'text' });
 
-const isUnknown = (reason: string | undefined): boolean => /Unknown identifier/i.test(reason ?? '');
-
 const toField = (
-  { name, label, type, volatile, target, currency }: ColumnDefinition,
+  { name, label, type, volatile, target, currency, warning }: ColumnDefinition,
   reason: string | null,
   custom = false,
 ): FieldMetadata => ({
@@ -150,43 +217,44 @@ const toField = (
   reason,
   ...(target !== undefined && { target }),
   ...(currency !== undefined && { currency }),
+  ...(warning !== undefined && { warning }),
 });
 
 async function describeLines(
-  suiteql: Suiteql,
+  account: Account,
   definition: RecordTypeDefinition,
   lines: LinesDefinition,
   found: CustomFields,
-  signal: AbortSignal,
+  siblings: readonly RecordTypeDefinition[],
 ): Promise<FieldMetadata> {
+  const { suiteql, probes, signal } = account;
   const described = { name: 'lines', label: lines.label, type: 'lines' as const, custom: false, volatile: false };
   const custom = lineFields(found, lines);
   const runProbe: ProbeQuery<ColumnDefinition> = (columns) => findRefusal(suiteql, linesProbeQuery(definition, lines, columns), signal);
-  const hidden = rethrowOutage(await runProbe([]));
-  if (hidden !== null) {
-    const reason = `The role of this connection cannot read lines: ${hidden.error.message}`;
+  const alsoProbed = siblings.flatMap((sibling) => (sibling.lines?.table === lines.table ? sibling.lines.columns : []));
+  const probed = { table: lines.table, rows: [], runProbe, alsoProbed };
+  const fields = await probeAll(probes, probed, [...lines.columns, ...custom], custom).catch(rethrowUnlessRefused);
+  if (fields instanceof ErpError) {
+    const reason = `The role of this connection cannot read lines: ${fields.message}`;
     return { ...described, syncable: false, reason, fields: lines.columns.map((column) => toField(column, reason)) };
   }
-  const fields = await probeAll(runProbe, [...lines.columns, ...custom], new Set(custom.map(({ name }) => name)));
   const key = fields.find(({ name }) => name === lines.key);
   if (key?.syncable !== true) {
     const reason = `Lines cannot be paginated without ${lines.key}: ${key?.reason ?? 'it is missing'}`;
     return { ...described, syncable: false, reason, fields };
   }
-  return { ...described, syncable: true, volatile: fields.some(({ syncable, volatile }) => syncable && volatile), reason: null, fields };
+  const all = [...fields, ...(await describeUnlistedOfLines(account, definition, lines, fields))];
+  return { ...described, syncable: true, volatile: all.some(({ syncable, volatile }) => syncable && volatile), reason: null, fields: all };
+}
+
+/** The refusal of a query that has no column that could be the reason. */
+function rethrowUnlessRefused(error: unknown): ErpError {
+  if (error instanceof ErpError && (error.kind === 'query' || error.code === 'RECORD_TYPE_HIDDEN')) return error;
+  throw error;
 }
 
 /** A server error on the simplest query is an outage, not a missing permission: throws it. */
 function rethrowOutage(refusal: QueryRefusal | null): QueryRefusal | null {
   if (refusal?.error.kind === 'down') throw refusal.error;
   return refusal;
-}
-
-async function findRefusal(suiteql: Suiteql, query: string, signal: AbortSignal): Promise<QueryRefusal | null> {
-  try {
-    await suiteql.query(query, 1, signal);
-    return null;
-  } catch (error) {
-    return toQueryRefusal(error);
-  }
 }

@@ -3,7 +3,8 @@
 // [unconfirmed].
 import { z } from 'zod';
 import { exactNumber } from '../../core/exact-json.ts';
-import { type Application, ErpError, type PaymentOrder, type PaymentRecord, type PaymentWriter, type RefundRecord } from '../connector.ts';
+import { ErpError } from '../connector.ts';
+import type { Application, PaymentOrder, PaymentRecord, PaymentWriter, RefundRecord } from '../payment-writer.ts';
 import { inconsistentResponse } from './errors.ts';
 import type { NetsuiteHttp } from './http.ts';
 import { maxRowsPerQuery, type Suiteql } from './suiteql.ts';

@@ -1,8 +1,10 @@
 // The text of every SuiteQL query, from typed parts. Names come from our definitions or match a strict pattern; the only values ever put
 // into a query are integers that were validated and times that were formatted here.
 import type { FieldMetadata } from '../connector.ts';
-import type { LinesDefinition, RecordTypeDefinition } from './definition.ts';
+import { isQuerySource, type LinesDefinition, type ReadDefinition, type RowSource } from './definition.ts';
 import { erpError } from './errors.ts';
+import { keyFactor, keyPart, splitId } from './record-keys.ts';
+import { parentModifiedField } from './stored-definition.ts';
 import { isIdText } from './values.ts';
 
 export type SuiteqlColumn = Pick<FieldMetadata, 'name' | 'type'>;
@@ -10,27 +12,67 @@ export type SuiteqlColumn = Pick<FieldMetadata, 'name' | 'type'>;
 const identifier = /^[a-z][a-z0-9_]{0,99}$/;
 export const isColumnName = (name: string): boolean => identifier.test(name);
 
-/** The key of a reference or list column's display text in a row. No NetSuite column has this prefix. */
-export const labelKey = (name: string): string => `df_${name}`;
+/** The keys of a column's value, and of a reference or list column's display text, in a row. No NetSuite column has this prefix. */
+export const valueKey = (name: string): string => name.toLowerCase();
+export const labelKey = (name: string): string => `df_${valueKey(name)}`;
 /** The keys of a line's record id, and of that record's modification time as of the same query. */
 export const parentKey = 'parent_id';
 export const parentModifiedKey = 'parent_modified';
 
-export const modifiedColumn = 'lastmodifieddate';
-
 const inUtc = (column: string): string => `TO_CHAR(SYS_EXTRACT_UTC(${column}), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
 /** Unformatted dates would come in the format that the integration's user prefers, and without the time of day. */
-function columnSql(alias: string, { name, type }: SuiteqlColumn): string {
-  if (!isColumnName(name)) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A field name is not a valid column name');
-  const column = `${alias}.${name}`;
-  if (type === 'date') return `TO_CHAR(${column}, 'YYYY-MM-DD') AS ${name}`;
-  if (type === 'time') return `${inUtc(column)} AS ${name}`;
-  if (type === 'reference' || type === 'list') return `${column} AS ${name}, BUILTIN.DF(${column}) AS ${labelKey(name)}`;
-  return `${column} AS ${name}`;
+function columnSql(column: string, { name, type }: SuiteqlColumn): string {
+  const key = valueKey(name);
+  if (type === 'date') return `TO_CHAR(${column}, 'YYYY-MM-DD') AS ${key}`;
+  if (type === 'time') return `${inUtc(column)} AS ${key}`;
+  if (type === 'reference' || type === 'list') return `${column} AS ${key}, BUILTIN.DF(${column}) AS ${labelKey(name)}`;
+  return reservedWords.has(key) ? column : `${column} AS ${key}`;
 }
 
-const select = (alias: string, columns: readonly SuiteqlColumn[]): string => columns.map((column) => columnSql(alias, column)).join(', ');
+/** No alias, but columns may be called so. */
+const reservedWords: ReadonlySet<string> = new Set(
+  'all and any as asc between by case cross desc distinct else end exists from full group having in inner is join left like not null on or order outer right select then union when where'.split(
+    ' ',
+  ),
+);
+
+function qualified(alias: string, name: string): string {
+  if (!isColumnName(name)) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A field name is not a valid column name');
+  return `${alias}.${name}`;
+}
+
+/** The modification time of a record. Only for a source that has one. */
+const modifiedSql = ({ modified }: RowSource): string => qualified(modified?.from === 'parent' ? 'p' : 't', modified?.column ?? '');
+
+const keyColumns = ({ key }: Pick<RowSource, 'key'>): readonly string[] => key.map(({ column }) => qualified('t', column));
+const inKeyOrder = (source: RowSource): string =>
+  keyColumns(source)
+    .map((column) => `${column} ASC`)
+    .join(', ');
+
+/** The field `id` is the key, whatever its columns are called. */
+function fieldSql(source: RowSource, field: SuiteqlColumn): string {
+  const [key, ...others] = keyColumns(source);
+  if (field.name === 'id' && others.length > 0) return [key, ...others].map((column, index) => `${column} AS ${keyPart(index)}`).join(', ');
+  if (field.name === 'id') return `${key} AS id`;
+  if (field.name === parentModifiedField && source.parent !== null) return columnSql(modifiedSql(source), field);
+  const renamed = Object.hasOwn(source.renamed, field.name) ? source.renamed[field.name] : undefined;
+  return columnSql(qualified('t', renamed ?? field.name), field);
+}
+
+const selectFields = (source: RowSource, fields: readonly SuiteqlColumn[]): string =>
+  fields.map((field) => fieldSql(source, field)).join(', ');
+const selectOfLines = (columns: readonly SuiteqlColumn[]): string =>
+  columns.map((column) => columnSql(qualified('l', column.name), column)).join(', ');
+
+/** Rows whose parent this role can't see stay: without them, pages and counts would differ. */
+function rowsFrom({ table, parent }: RowSource, { withParent }: { readonly withParent: boolean }): string {
+  if (!withParent || parent === null) return `${table} t`;
+  return `${table} t LEFT JOIN ${parent.table} p ON p.${parent.key} = t.${parent.column}`;
+}
+const needsParent = ({ modified }: RowSource, selectsByTime: boolean): boolean => modified?.from === 'parent' && selectsByTime;
+const namesParent = (fields: readonly SuiteqlColumn[]): boolean => fields.some(({ name }) => name === parentModifiedField);
 const where = (conditions: readonly (string | null)[]): string => {
   const present = conditions.filter((condition) => condition !== null);
   return present.length === 0 ? '' : ` WHERE ${present.join(' AND ')}`;
@@ -42,6 +84,26 @@ function assertId(id: string): string {
 }
 const idList = (ids: readonly string[]): string => ids.map(assertId).join(', ');
 
+/** The rows behind this id in the order of the key, written so that an index on it finds the first one. */
+function behindId(source: RowSource, id: string): string {
+  const columns = keyColumns(source);
+  const parts = splitId(source.key, assertId(id));
+  const behind = columns.reduceRight((later, column, index) => {
+    const part = parts[index] ?? '';
+    return later === '' ? `${column} > ${part}` : `(${column} > ${part} OR (${column} = ${part} AND ${later}))`;
+  }, '');
+  return columns.length === 1 ? behind : `${columns[0]} >= ${parts[0]} AND ${behind}`;
+}
+
+/** The rows with these ids. An index finds them by the key's first column. */
+function hasIds(source: RowSource, ids: readonly string[]): string {
+  const columns = keyColumns(source);
+  if (columns.length === 1) return `${columns[0]} IN (${idList(ids)})`;
+  const first = new Set(ids.map((id) => splitId(source.key, assertId(id))[0] ?? ''));
+  const id = columns.map((column, index) => `${column} * ${keyFactor(source.key, index)}`).join(' + ');
+  return `${columns[0]} IN (${idList([...first])}) AND ${id} IN (${idList(ids)})`;
+}
+
 /** Which records of a type: all, those behind an id, those changed at or after an instant, or those with the given ids. */
 export type RecordSelection = { readonly afterId?: string | null; readonly changedSince?: Date | null; readonly ids?: readonly string[] };
 
@@ -49,15 +111,16 @@ export type RecordSelection = { readonly afterId?: string | null; readonly chang
  * Records in the order of their ids. Throws `ErpError` of kind `query` for a column name or an id that isn't well-formed, as the other
  * queries with columns or ids do.
  */
-export function recordsQuery(definition: RecordTypeDefinition, columns: readonly SuiteqlColumn[], selection: RecordSelection): string {
+export function recordsQuery(source: RowSource, fields: readonly SuiteqlColumn[], selection: RecordSelection): string {
   const { afterId = null, changedSince = null, ids } = selection;
   const conditions = [
-    definition.filter,
-    ids === undefined ? null : `t.id IN (${idList(ids)})`,
-    changedSince === null ? null : changedCondition(`t.${modifiedColumn}`, changedSince),
-    afterId === null ? null : `t.id > ${assertId(afterId)}`,
+    source.filter,
+    ids === undefined ? null : hasIds(source, ids),
+    changedSince === null ? null : changedCondition(modifiedSql(source), changedSince),
+    afterId === null ? null : behindId(source, afterId),
   ];
-  return `SELECT ${select('t', columns)} FROM ${definition.table} t${where(conditions)} ORDER BY t.id ASC`;
+  const from = rowsFrom(source, { withParent: needsParent(source, changedSince !== null || namesParent(fields)) });
+  return `SELECT ${selectFields(source, fields)} FROM ${from}${where(conditions)} ORDER BY ${inKeyOrder(source)}`;
 }
 
 const hourMs = 3_600_000;
@@ -82,32 +145,49 @@ function changedCondition(column: string, instant: Date): string {
   return `${sinceCondition(column, instant, 24)} AND SYS_EXTRACT_UTC(${column}) >= TO_TIMESTAMP('${sqlTime(instant)}', 'YYYY-MM-DD HH24:MI:SS')`;
 }
 
-export const countQuery = (definition: RecordTypeDefinition): string =>
-  `SELECT COUNT(*) AS n FROM ${definition.table} t${where([definition.filter])}`;
+/** The number of rows, and for a customer's query also those of rows with a key (`keyed`) and with a modification time (`timed`). */
+export function countQuery(source: RowSource): string {
+  const keyed = isQuerySource(source) ? `, COUNT(${keyColumns(source).join()}) AS keyed` : '';
+  const timed = isQuerySource(source) && source.modified !== null ? `, COUNT(${modifiedSql(source)}) AS timed` : '';
+  return `SELECT COUNT(*) AS n${keyed}${timed} FROM ${source.table} t${where([source.filter])}`;
+}
+
+/** The keys of the counts of `sizeQuery`. */
+export const sizeKeys = { records: 'n', lines: 'linecount', withLines: 'withlines' } as const;
+
+/** One row: how many records there are, how many lines, and how many records have lines. */
+export function sizeQuery(definition: ReadDefinition, lines: LinesDefinition): string {
+  const ofLines = `FROM ${linesSource(definition, lines)}${where([lines.filter, definition.filter])}`;
+  return `SELECT COUNT(*) AS ${sizeKeys.records}, (SELECT COUNT(*) ${ofLines}) AS ${sizeKeys.lines}, (SELECT COUNT(DISTINCT l.${lines.parent}) ${ofLines}) AS ${sizeKeys.withLines} FROM ${definition.table} t${where([definition.filter])}`;
+}
 
 /** The keys of the two counts of `changeCountQuery`. */
 export const changedRecordsKey = 'records';
 export const changedLinesKey = 'linechanges';
 
+/** Lines whose own modification time can be read. */
+export type TimedLines = LinesDefinition & { readonly modified: string };
+
 /** One row: how many records changed at or after the instant, and, with `lines`, of how many a line did. */
-export function changeCountQuery(definition: RecordTypeDefinition, lines: LinesDefinition | null, since: Date): string {
-  const changed = where([definition.filter, changedCondition(`t.${modifiedColumn}`, since)]);
-  if (lines === null) return `SELECT COUNT(*) AS ${changedRecordsKey} FROM ${definition.table} t${changed}`;
+export function changeCountQuery(definition: ReadDefinition, lines: TimedLines | null, since: Date): string {
+  const changed = where([definition.filter, changedCondition(modifiedSql(definition), since)]);
+  const from = rowsFrom(definition, { withParent: needsParent(definition, true) });
+  if (lines === null) return `SELECT COUNT(*) AS ${changedRecordsKey} FROM ${from}${changed}`;
   const ofLines = where([lines.filter, definition.filter, changedCondition(`l.${lines.modified}`, since)]);
   const lineCount = `(SELECT COUNT(DISTINCT l.${lines.parent}) FROM ${linesSource(definition, lines)}${ofLines})`;
-  return `SELECT COUNT(*) AS ${changedRecordsKey}, ${lineCount} AS ${changedLinesKey} FROM ${definition.table} t${changed}`;
+  return `SELECT COUNT(*) AS ${changedRecordsKey}, ${lineCount} AS ${changedLinesKey} FROM ${from}${changed}`;
 }
 
 /** Reads one row to see whether the columns can be read, so it has no ORDER BY, which would cost a sort. */
-export const probeQuery = (definition: Pick<RecordTypeDefinition, 'table' | 'filter'>, columns: readonly SuiteqlColumn[]): string =>
-  `SELECT ${select('t', columns)} FROM ${definition.table} t${where([definition.filter])}`;
+export const probeQuery = (source: RowSource, fields: readonly SuiteqlColumn[]): string =>
+  `SELECT ${selectFields(source, fields)} FROM ${rowsFrom(source, { withParent: namesParent(fields) })}${where([source.filter])}`;
 
 /** `key` is the value of the definition's key column. */
 export type LineCursor = { readonly parent: string; readonly key: string };
 
 /** Lines of the given records behind a cursor, by record and key. `withModified`: the record's modification time can be read. */
 export function linesQuery(
-  definition: RecordTypeDefinition,
+  definition: ReadDefinition,
   lines: LinesDefinition,
   columns: readonly SuiteqlColumn[],
   selection: { readonly parents: readonly string[]; readonly after: LineCursor | null; readonly withModified: boolean },
@@ -129,16 +209,12 @@ export const changedCountKey = 'changed';
 
 /** One row per record: how many lines `linesQuery` finds, what they sum to, and the latest of their own modification times in UTC. */
 export function lineTotalsQuery(
-  definition: RecordTypeDefinition,
+  definition: ReadDefinition,
   lines: LinesDefinition,
   {
-    sums,
-    withModified,
     parents,
     changedSince = null,
   }: {
-    readonly sums: readonly string[];
-    readonly withModified: boolean;
     readonly parents: readonly string[];
     readonly changedSince?: Date | null;
   },
@@ -146,9 +222,9 @@ export function lineTotalsQuery(
   const parent = `l.${lines.parent}`;
   const totals = [
     `COUNT(*) AS ${countKey}`,
-    ...sums.map((name) => `SUM(l.${name}) AS ${name}`),
-    ...(withModified ? [`MAX(${inUtc(`l.${lines.modified}`)}) AS ${latestKey}`] : []),
-    ...(withModified && changedSince !== null
+    ...lines.sums.map((name) => `SUM(l.${name}) AS ${name}`),
+    ...(lines.modified === null ? [] : [`MAX(${inUtc(`l.${lines.modified}`)}) AS ${latestKey}`]),
+    ...(lines.modified !== null && changedSince !== null
       ? [`SUM(CASE WHEN ${changedCondition(`l.${lines.modified}`, changedSince)} THEN 1 ELSE 0 END) AS ${changedCountKey}`]
       : []),
   ];
@@ -157,7 +233,7 @@ export function lineTotalsQuery(
 }
 
 /** Records of the type with a line that changed at or after the instant, by the line's own modification time, each once, by id. */
-export function changedLinesQuery(definition: RecordTypeDefinition, lines: LinesDefinition, since: Date, afterId: string | null): string {
+export function changedLinesQuery(definition: ReadDefinition, lines: TimedLines, since: Date, afterId: string | null): string {
   const parent = `l.${lines.parent}`;
   const conditions = [
     lines.filter,
@@ -168,8 +244,8 @@ export function changedLinesQuery(definition: RecordTypeDefinition, lines: Lines
   return `SELECT DISTINCT ${parent} AS ${parentKey} FROM ${linesSource(definition, lines)}${where(conditions)} ORDER BY ${parent} ASC`;
 }
 
-const linesSource = (definition: RecordTypeDefinition, lines: LinesDefinition): string =>
-  `${lines.table} l INNER JOIN ${definition.table} t ON t.id = l.${lines.parent}`;
+const linesSource = (definition: ReadDefinition, lines: LinesDefinition): string =>
+  `${lines.table} l INNER JOIN ${definition.table} t ON ${keyColumns(definition).join()} = l.${lines.parent}`;
 
 /**
  * The calendar day now. To Oracle CURRENT_DATE is in the session's time zone, which is that of the integration's user, as are dates and
@@ -177,19 +253,14 @@ const linesSource = (definition: RecordTypeDefinition, lines: LinesDefinition): 
  */
 export const todayQuery = (now: 'CURRENT_DATE' | 'SYSDATE'): string => `SELECT TO_CHAR(${now}, 'YYYY-MM-DD') AS today FROM dual`;
 
-export const linesProbeQuery = (definition: RecordTypeDefinition, lines: LinesDefinition, columns: readonly SuiteqlColumn[]): string =>
+export const linesProbeQuery = (definition: ReadDefinition, lines: LinesDefinition, columns: readonly SuiteqlColumn[]): string =>
   `${linesFrom(definition, lines, columns, false)}${where([lines.filter, definition.filter])}`;
 
-function linesFrom(
-  definition: RecordTypeDefinition,
-  lines: LinesDefinition,
-  columns: readonly SuiteqlColumn[],
-  withModified: boolean,
-): string {
+function linesFrom(definition: ReadDefinition, lines: LinesDefinition, columns: readonly SuiteqlColumn[], withModified: boolean): string {
   const parent = `l.${lines.parent}`;
-  const modified = withModified ? `, ${inUtc(`t.${modifiedColumn}`)} AS ${parentModifiedKey}` : '';
+  const modified = withModified ? `, ${inUtc(modifiedSql(definition))} AS ${parentModifiedKey}` : '';
   const withKey = columns.some(({ name }) => name === lines.key) ? columns : [{ name: lines.key, type: 'integer' as const }, ...columns];
-  return `SELECT ${parent} AS ${parentKey}${modified}, ${select('l', withKey)} FROM ${linesSource(definition, lines)}`;
+  return `SELECT ${parent} AS ${parentKey}${modified}, ${selectOfLines(withKey)} FROM ${linesSource(definition, lines)}`;
 }
 
 /** Columns of `deletedrecord` that identify the record type; an account may lack any of them. */
@@ -212,5 +283,5 @@ export function deletionsQuery({ columns, time }: DeletionsQueryForm, instant: D
 export const customFieldsQuery = (prefixes: readonly string[], afterId: string | null): string => {
   const names = prefixes.map((prefix) => `LOWER(c.scriptid) LIKE '${prefix}%'`).join(' OR ');
   const conditions = [`(${names})`, afterId === null ? null : `c.internalid > ${assertId(afterId)}`];
-  return `SELECT c.internalid AS id, c.scriptid AS scriptid, c.name AS name, c.fieldvaluetype AS fieldvaluetype FROM customfield c${where(conditions)} ORDER BY c.internalid ASC`;
+  return `SELECT c.internalid AS id, c.scriptid AS scriptid, c.name AS name, c.fieldtype AS fieldtype, c.fieldvaluetype AS fieldvaluetype FROM customfield c${where(conditions)} ORDER BY c.internalid ASC`;
 };

@@ -1,26 +1,70 @@
 // What to read of a record type, validated against the account's metadata: only field names that are syncable there ever reach a query.
 import type { FieldMetadata, RecordTypeMetadata } from '../connector.ts';
-import type { ColumnDefinition, LinesDefinition, RecordTypeDefinition } from './definition.ts';
+import { type ColumnDefinition, type LinesDefinition, modifiedFieldOf, type ReadDefinition } from './definition.ts';
 import type { ReadColumn } from './display-fields.ts';
 import { erpError } from './errors.ts';
-import { modifiedColumn } from './queries.ts';
 import { recordTypeDefinitions } from './record-types.ts';
+import { StoredDefinition } from './stored-definition.ts';
 import { maxRowsPerQuery } from './suiteql.ts';
+import { isIdText } from './values.ts';
 
 export type LinesPlan = { readonly definition: LinesDefinition; readonly columns: readonly ReadColumn[] };
-/** `lines` is null for a read without lines. `hasModified`: the record type's modification time can be read. */
+/** `lines` is null for a read without lines. `modifiedField` is null where no modification time can be read. */
 export type ReadPlan = {
-  readonly definition: RecordTypeDefinition;
+  readonly definition: ReadDefinition;
   readonly columns: readonly ReadColumn[];
   readonly lines: LinesPlan | null;
-  readonly hasModified: boolean;
+  readonly modifiedField: string | null;
 };
 
-/** Throws `ErpError` of kind `query`, code `FIELD_NOT_SYNCABLE`, for an unknown record type. */
-export function getDefinition(recordType: Pick<RecordTypeMetadata, 'name'>): RecordTypeDefinition {
-  const definition = recordTypeDefinitions.find(({ name }) => name === recordType.name);
-  if (definition === undefined) throw erpError('query', 'FIELD_NOT_SYNCABLE', `Unknown record type: ${recordType.name}`);
-  return definition;
+/**
+ * How the record type is read, narrowed to the records that pass its filter. Throws `ErpError` of kind `query`, code `FIELD_NOT_SYNCABLE`,
+ * for an unknown record type, for a stored definition that can't be read, and for a filter by subsidiaries of records that have none.
+ */
+export function getDefinition(recordType: RecordTypeMetadata): ReadDefinition {
+  const { name, definition: stored } = recordType;
+  const definition =
+    stored === undefined
+      ? recordTypeDefinitions.find((known) => known.name === name)
+      : readStored(name, StoredDefinition.safeParse(stored).data);
+  if (definition === undefined) throw erpError('query', 'FIELD_NOT_SYNCABLE', `Unknown record type: ${name}`);
+  const filters = [definition.filter, subsidiaryFilter(recordType)].filter((filter) => filter !== null);
+  return { ...definition, filter: filters.length === 0 ? null : filters.join(' AND ') };
+}
+
+/** Undefined for a definition that cannot be read. */
+export function readStored(name: string, stored: StoredDefinition | undefined): ReadDefinition | undefined {
+  if (stored === undefined) return undefined;
+  const { filter, lines } = stored;
+  return {
+    ...stored,
+    name,
+    columns: [],
+    filter: filter === null ? null : `t.${filter.column} = '${filter.value}'`,
+    lines: lines === null ? null : { ...lines, keyIsUnique: true, filter: null, columns: [], customPrefix: null },
+  };
+}
+
+function subsidiaryFilter({ name, filter, fields }: RecordTypeMetadata): string | null {
+  if (filter === undefined) return null;
+  const hasOne = fields.some((field) => field.name === 'subsidiary' && field.type === 'reference' && field.syncable);
+  if (!hasOne || filter.subsidiaries.length === 0 || !filter.subsidiaries.every(isIdText))
+    throw erpError('query', 'FIELD_NOT_SYNCABLE', `${name} can't be filtered by these subsidiaries`);
+  return `t.subsidiary IN (${filter.subsidiaries.join(', ')})`;
+}
+
+/** Null where none can be read. */
+function readableTime(recordType: RecordTypeMetadata, definition: ReadDefinition): string | null {
+  const timeField = modifiedFieldOf(definition);
+  return recordType.fields.some(({ name, syncable }) => name === timeField && syncable) ? timeField : null;
+}
+
+/** The field by which changed records are selected. Throws `ErpError` `FIELD_NOT_SYNCABLE` where none can be read, and as `getDefinition`. */
+export function requireModifiedField(recordType: RecordTypeMetadata): string {
+  const field = readableTime(recordType, getDefinition(recordType));
+  if (field === null)
+    throw erpError('query', 'FIELD_NOT_SYNCABLE', `${recordType.name} has no modification time to select changed records by`);
+  return field;
 }
 
 /** Throws a RangeError for more ids than one query takes. */
@@ -54,17 +98,17 @@ function toReadColumn(typeName: string, { columns }: Described, fields: readonly
  */
 export function planRead(recordType: RecordTypeMetadata, fields: readonly string[]): ReadPlan {
   const definition = getDefinition(recordType);
-  const hasModified = recordType.fields.some(({ name, syncable }) => name === modifiedColumn && syncable);
-  const wanted = new Set(['id', ...(hasModified ? [modifiedColumn] : []), ...fields]);
+  const modifiedField = readableTime(recordType, definition);
+  const wanted = new Set(['id', ...(modifiedField === null ? [] : [modifiedField]), ...fields]);
   const chosen = [...wanted].map((name) => getField(recordType.name, recordType.fields, name));
   const isLines = ({ type }: FieldMetadata): boolean => type === 'lines';
   const columns = chosen
     .filter((field) => !isLines(field))
     .map((field) => toReadColumn(recordType.name, definition, recordType.fields, field));
-  return { definition, columns, lines: planLines(recordType.name, definition, chosen.find(isLines)), hasModified };
+  return { definition, columns, lines: planLines(recordType.name, definition, chosen.find(isLines)), modifiedField };
 }
 
-function planLines(typeName: string, { lines }: RecordTypeDefinition, field: FieldMetadata | undefined): LinesPlan | null {
+function planLines(typeName: string, { lines }: ReadDefinition, field: FieldMetadata | undefined): LinesPlan | null {
   const offered = field?.fields?.filter(({ syncable }) => syncable);
   if (lines === null || offered === undefined) return null;
   return { definition: lines, columns: offered.map((column) => toReadColumn(typeName, lines, offered, column)) };

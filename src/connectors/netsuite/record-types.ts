@@ -1,5 +1,5 @@
 // All record types that can be synced, in display order, and the definition of items, which are neither entities nor transactions.
-import { defineColumns, type RecordTypeDefinition, withAmounts, withTargets } from './definition.ts';
+import { defineColumns, ownIdAndTime, type RecordTypeDefinition, withAmounts, withTargets } from './definition.ts';
 import { contactDefinition, customerDefinition, employeeDefinition, vendorDefinition } from './entity-types.ts';
 import { creditMemoDefinition, customerPaymentDefinition, invoiceDefinition, salesOrderDefinition } from './transaction-types.ts';
 
@@ -31,6 +31,7 @@ const itemColumns = defineColumns(
 );
 
 const itemDefinition: RecordTypeDefinition = {
+  ...ownIdAndTime,
   name: 'item',
   label: 'Item',
   table: 'item',

@@ -8,8 +8,9 @@ import { queriedColumns } from './display-fields.ts';
 import { inconsistentResponse } from './errors.ts';
 import { isolateBadRecords, isUnreadableResponse } from './isolate-bad-records.ts';
 import { type LineLimits, type LineSet, type LineSets, readLinesOfRecords } from './lines.ts';
-import { modifiedColumn, type RecordSelection, recordsQuery } from './queries.ts';
+import { type RecordSelection, recordsQuery } from './queries.ts';
 import type { LinesPlan, ReadPlan } from './read-plan.ts';
+import { addIds, keyProblem } from './record-keys.ts';
 import { assertIdOrder, createHeaderParser } from './rows.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
 import { isIdText } from './values.ts';
@@ -21,7 +22,7 @@ const maxRereads = 3;
  * A page with this many lines ends early, with its last complete record: 1,000 invoices of a hundred lines each would make a page of a
  * hundred thousand lines.
  */
-const maxLinesPerPage = 4_000;
+export const maxLinesPerPage = 4_000;
 /** The lines of one record may be as long as this many pages; beyond that the record is rejected. */
 const maxPagesOfOneRecord = 8;
 
@@ -146,10 +147,11 @@ async function queryHeaders(
   signal: AbortSignal,
 ): Promise<Headers> {
   const columns = queriedColumns(plan.columns);
-  const { rows, hasMore, characters } = await suiteql.query(recordsQuery(plan.definition, columns, selection), limit, signal);
+  const found = await suiteql.query(recordsQuery(plan.definition, columns, selection), limit, signal);
+  const { rows, hasMore, characters } = addIds(plan.definition, found);
   assertIdOrder(rows, selection);
   const parse = createHeaderParser(plan.columns);
-  const headers = await mapInTurns(rows, Math.ceil(valuesPerTurn / plan.columns.length), (row) => readHeader(row, parse));
+  const headers = await mapInTurns(rows, Math.ceil(valuesPerTurn / plan.columns.length), (row) => readHeader(plan, row, parse));
   return { headers: headers.map((header, at) => rejectRepeated(header, headers[at - 1], headers[at + 1])), hasMore, characters };
 }
 
@@ -230,13 +232,21 @@ const wholeOf = (limits: LineLimits): LineLimits => ({
   maxCharacters: Number.POSITIVE_INFINITY,
 });
 
-function readHeader(row: SuiteqlRow, parse: ReturnType<typeof createHeaderParser>): Header {
+function readHeader({ definition, modifiedField }: ReadPlan, row: SuiteqlRow, parse: ReturnType<typeof createHeaderParser>): Header {
   const id = String(row['id']);
   if (typeof row['id'] !== 'string' || !isIdText(id))
-    return { id: '', record: { id, code: 'ID_NOT_INTEGER', message: 'The id is not an integer' } };
+    return { id: '', record: { id, code: 'ID_NOT_INTEGER', message: keyProblem(definition.key, row) } };
   const read = parse(row);
   if ('problem' in read) return { id, record: { id, code: 'VALUE_UNREADABLE', message: read.problem } };
-  return { id, record: { id, modifiedAt: read.values[modifiedColumn] ?? null, values: read.values, labels: read.labels } };
+  return {
+    id,
+    record: {
+      id,
+      modifiedAt: modifiedField === null ? null : (read.values[modifiedField] ?? null),
+      values: read.values,
+      labels: read.labels,
+    },
+  };
 }
 
 type Complete = { readonly records: readonly SourceRecord[]; readonly rejected: readonly RecordRejection[] };
@@ -289,7 +299,7 @@ type Modified = ReadonlyMap<string, { readonly at: string | null } | null>;
 const noneQueried: Modified = new Map();
 
 async function queryModified(suiteql: Suiteql, plan: ReadPlan, ids: readonly string[], signal: AbortSignal): Promise<Modified> {
-  const columns = plan.columns.filter(({ name }) => name === 'id' || name === modifiedColumn);
+  const columns = plan.columns.filter(({ name }) => name === 'id' || name === plan.modifiedField);
   const { records } = await scanIds(suiteql, { ...plan, columns }, ids, signal);
   return new Map([...ids.map((id) => [id, null] as const), ...records.map(({ id, modifiedAt }) => [id, { at: modifiedAt }] as const)]);
 }

@@ -3,7 +3,7 @@
 import { hasLabel, type SourceLine, type SourceValue } from '../connector.ts';
 import type { ReadColumn } from './display-fields.ts';
 import { inconsistentResponse } from './errors.ts';
-import { labelKey, type RecordSelection, type SuiteqlColumn } from './queries.ts';
+import { labelKey, type RecordSelection, type SuiteqlColumn, valueKey } from './queries.ts';
 import type { SuiteqlRow } from './suiteql.ts';
 import { compareIds, describeValueProblem, isIdText, parseValue } from './values.ts';
 
@@ -52,7 +52,14 @@ type Cell = {
   readonly derive: ((text: string) => SourceValue) | undefined;
 };
 
-const valueCell = ({ name, type }: SuiteqlColumn): Cell => ({ from: name, to: name, type, title: name, isLabel: false, derive: undefined });
+const valueCell = ({ name, type }: SuiteqlColumn): Cell => ({
+  from: valueKey(name),
+  to: name,
+  type,
+  title: name,
+  isLabel: false,
+  derive: undefined,
+});
 const labelCell = ({ name }: SuiteqlColumn): Cell => ({
   from: labelKey(name),
   to: `${name}.name`,

@@ -4,6 +4,7 @@ import {
   calculatedColumn,
   defineColumns,
   type LinesDefinition,
+  ownIdAndTime,
   type RecordTypeDefinition,
   withAmounts,
   withTargets,
@@ -20,6 +21,7 @@ const headerColumns = defineColumns(
   ['currency', 'Currency', 'reference'],
   ['exchangerate', 'Exchange rate', 'number'],
   ['foreigntotal', 'Total', 'number'],
+  ['basetotalaftertaxes', 'Total in the base currency', 'number'],
 );
 const taxColumns = defineColumns(['taxtotal', 'Tax total', 'number']);
 const amountColumns = defineColumns(
@@ -59,7 +61,11 @@ const salesOrderColumns = [
   ...headerColumns,
   ...taxColumns,
   ...statusColumns,
-  ...defineColumns(['approvalstatus', 'Approval status', 'list', 'volatile'], ['billingstatus', 'Billing status', 'text', 'volatile']),
+  ...defineColumns(['approvalstatus', 'Approval status', 'list', 'volatile']),
+  ...defineColumns(['billingstatus', 'Billing status', 'text', 'volatile']).map((column) => ({
+    ...column,
+    warning: 'It is a code in some accounts, and T or F in others',
+  })),
   ...saleColumns,
   ...defineColumns(
     ['shipdate', 'Ship date', 'date'],
@@ -172,8 +178,12 @@ type TransactionTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'lines
   readonly deletedAs?: readonly string[];
 };
 const transactionType = ({ code, columns, deletedAs = [], ...parts }: TransactionTypeParts): RecordTypeDefinition => ({
+  ...ownIdAndTime,
   ...parts,
-  columns: withTargets(withAmounts(withDisplayStatus(columns), 'currency', amounts), { entity: 'customer', employee: 'employee' }),
+  columns: withTargets(withAmounts(withAmounts(withDisplayStatus(columns), 'currency', amounts), null, ['basetotalaftertaxes']), {
+    entity: 'customer',
+    employee: 'employee',
+  }),
   shownAs: { number: ['tranid'], name: ['entity'], date: ['trandate'], amount: ['foreigntotal'] },
   table: 'transaction',
   filter: `t.type = '${code}'`,

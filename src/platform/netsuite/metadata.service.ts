@@ -1,74 +1,101 @@
-// The record types and fields of the ERP, as they were when the metadata was last refreshed.
-import { ErpError } from '../../connectors/connector.ts';
+// The record types and fields of the ERP, as they were when the account was last listed and each record type last described.
+import type { RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound, unavailable } from '../../core/errors.ts';
-import { defaultPageSize } from '../../db/page.ts';
+import { errorMessage, notFound } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { findPage, type NamedPageQuery } from '../../http/page.ts';
+import { toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { listLoadingFields, readConnectionRevision, readStoredMetadata, refreshMetadata } from '../../sync/index.ts';
+import {
+  findRecordType,
+  listHeads,
+  listLoadingFields,
+  readConnectionRevision,
+  readMetadataStatus,
+  readRecordTypes,
+  refreshMetadata,
+  type StoredHead,
+} from '../../sync/index.ts';
 import { explainMissingMetadata } from './missing-metadata.ts';
+import { MetadataQuery } from './netsuite.schemas.ts';
 import { getConnector } from './netsuite.service.ts';
+import { describeRecordTypes, metadataFailure, metadataTimeoutMs } from './record-types.service.ts';
 
-const metadataTimeoutMs = 300_000;
+const countTimeoutMs = 60_000;
 
-type Stored = NonNullable<Awaited<ReturnType<typeof readStoredMetadata>>>;
-function metadataView({ recordTypes, refreshedAt, lastError }: Stored, query: NamedPageQuery = { page: 1, pageSize: defaultPageSize }) {
-  const heads = recordTypes.map(({ fields, name, label, table, source }) => ({
-    name,
-    label,
-    table,
-    source,
-    fieldCount: fields.length,
-    syncableFieldCount: fields.filter(({ syncable }) => syncable).length,
-  }));
-  return { ...findPage(heads, query, ({ name, label }) => [name, label]), refreshedAt: instant(refreshedAt), lastError };
+const headView = (head: StoredHead) => ({ ...head, described: head.fieldCount !== null });
+
+/** The ERP's own numbers of records, by record type; those that can't be counted, or not in time, are absent. */
+async function countRecords(ctx: RequestCtx, heads: readonly StoredHead[]): Promise<ReadonlyMap<string, number>> {
+  const names = heads.filter(({ syncable }) => syncable !== false).map(({ name }) => name);
+  const stored = [...(await readRecordTypes(ctx, names)).values()];
+  const signal = AbortSignal.any([ctx.disconnected, AbortSignal.timeout(countTimeoutMs)]);
+  const uncounted = (error: unknown): readonly (readonly [string, number])[] => {
+    ctx.log.info({ reason: errorMessage(error) }, 'records of the ERP could not be counted');
+    return [];
+  };
+  const count = async () => {
+    const connector = await getConnector(ctx);
+    const listed = stored.flatMap(({ head, description }) => (description === null ? [head] : []));
+    // One request counts all transactions; of the others, a slow one leaves the rest their counts.
+    const groups = Object.values(
+      Object.groupBy(listed, ({ family, name }) => (/transaction$/i.test(family) ? 'transactions' : `of ${name}`)),
+    );
+    const counts = await Promise.all([
+      ...groups.map(async (group = []) => connector.countListed?.(group, signal).then((found) => [...found], uncounted) ?? []),
+      ...stored.map(async ({ description }) =>
+        description === null ? [] : connector.count(description, signal).then((n) => [[description.name, n] as const], uncounted),
+      ),
+    ]);
+    return counts.flat();
+  };
+  return new Map(await count().catch(uncounted));
 }
 
-/** Throws 404 `no_connection` or `no_metadata` until the metadata was refreshed for the first time. */
-async function getStored(ctx: RequestCtx): Promise<Stored> {
-  const stored = await readStoredMetadata(ctx);
-  if (stored === undefined) throw notFound('ERP metadata', await explainMissingMetadata(ctx));
-  return stored;
+/** What is known best first, then in the order of the ERP. Throws 404 `no_connection` or `no_metadata` until the account was listed for the first time. */
+export async function listErpRecordTypes(ctx: RequestCtx, { page, pageSize, counts, syncable, ...filter }: MetadataQuery) {
+  const status = await readMetadataStatus(ctx);
+  if (status === undefined) throw notFound('ERP metadata', await explainMissingMetadata(ctx));
+  const known = { true: true, false: false, unknown: null };
+  const { rows, total } = await listHeads(
+    ctx,
+    { ...filter, ...(syncable !== undefined && { syncable: known[syncable] }) },
+    { page, pageSize },
+  );
+  const counted = counts ? await countRecords(ctx, rows) : null;
+  const data = rows.map((head) => ({ ...headView(head), ...(counted !== null && { records: counted.get(head.name) ?? null }) }));
+  const { refreshedAt, lastError, account } = status;
+  return { ...toPage(data, total, { page, pageSize }), account, refreshedAt: instant(refreshedAt), lastError };
 }
 
-/** In the order of the ERP's catalogue. Throws 404 until the metadata was refreshed for the first time. */
-export const listErpRecordTypes = async (ctx: RequestCtx, query: NamedPageQuery) => metadataView(await getStored(ctx), query);
-
-/** Throws 404 for an unknown record type, and until the metadata was refreshed for the first time. */
-export async function getErpRecordType(ctx: RequestCtx, name: string) {
-  const recordType = (await getStored(ctx)).recordTypes.find((candidate) => candidate.name === name);
-  if (recordType === undefined) throw notFound('Record type');
-  const loading = await listLoadingFields(ctx, name);
+function typeView({ fields, reading }: RecordTypeMetadata, head: StoredHead, loading: ReadonlySet<string>) {
   return {
-    name: recordType.name,
-    label: recordType.label,
-    table: recordType.table,
-    source: recordType.source,
-    fields: recordType.fields.map(({ fields, ...field }) => ({
+    ...headView(head),
+    reading: reading ?? null,
+    fields: fields.map(({ fields: inner, ...field }) => ({
       ...field,
       loading: loading.has(field.name),
-      ...(fields !== undefined && {
-        fields: fields.map((line) => ({
-          name: line.name,
-          label: line.label,
-          type: line.type,
-          syncable: line.syncable,
-          reason: line.reason,
+      ...(inner !== undefined && {
+        fields: inner.map(({ name, label, type, syncable, reason, target, warning }) => ({
+          ...{ name, label, type, syncable, reason },
+          ...(target !== undefined && { target }),
+          ...(warning !== undefined && { warning }),
         })),
       }),
     })),
   };
 }
 
-/** Failures that a retry cannot fix (credentials, permissions, queries) are 422; all others mean that the ERP is unavailable: 503. */
-function metadataFailure(error: unknown, timedOut: boolean): unknown {
-  if (timedOut) return unavailable('The ERP did not respond in time', 60, error);
-  if (!(error instanceof ErpError)) return error;
-  const permanent = ['credentials', 'forbidden', 'query'].includes(error.kind);
-  if (!permanent) return unavailable(`The ERP could not be read: ${error.message}. ${error.fix}`, 30, error);
-  return invalid(`The ERP could not be read: ${error.message}`, [{ path: '', code: error.code, message: error.fix }]);
+/**
+ * Describes the record type unless that was done since the account was last listed. Throws 404 for an unknown one, and until the account was
+ * listed for the first time; otherwise as `describeRecordTypes`.
+ */
+export async function getErpRecordType(ctx: RequestCtx, name: string) {
+  if ((await readMetadataStatus(ctx)) === undefined) throw notFound('ERP metadata', await explainMissingMetadata(ctx));
+  const description = (await describeRecordTypes(ctx, [name])).get(name);
+  const stored = await findRecordType(ctx, name);
+  if (description === undefined || stored === undefined) throw notFound('Record type');
+  return typeView(description, stored.head, await listLoadingFields(ctx, name));
 }
 
 /** Returns the first page. Throws 422 without a connection or when the ERP refuses it, 503 when the ERP is unavailable or does not respond within 5 minutes. */
@@ -76,15 +103,16 @@ export async function refreshErpMetadata(ctx: RequestCtx) {
   const revision = await readConnectionRevision(ctx);
   const connector = await getConnector(ctx);
   const signal = AbortSignal.timeout(metadataTimeoutMs);
-  const stored = await refreshMetadata(ctx, connector, revision, signal).catch((error: unknown) => {
+  await refreshMetadata(ctx, connector, revision, signal).catch((error: unknown) => {
     throw metadataFailure(error, signal.aborted);
   });
+  const view = await listErpRecordTypes(ctx, MetadataQuery.parse({}));
   await inTransaction(ctx, (tx) =>
     writeAudit(tx, ctx, {
       action: 'erp-metadata.refresh',
       target: { type: 'erp-connection', id: null },
-      changes: { recordTypes: stored.recordTypes.length },
+      changes: { recordTypes: view.pagination.total },
     }),
   );
-  return metadataView(stored);
+  return view;
 }

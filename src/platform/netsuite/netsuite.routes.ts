@@ -1,8 +1,15 @@
 import { z } from 'zod';
-import { NamedPageQuery } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import * as metadata from './metadata.service.ts';
-import { ConnectionTest, ErpCertificate, ErpConnection, ErpConnectionInput, ErpMetadata, ErpRecordType } from './netsuite.schemas.ts';
+import {
+  ConnectionTest,
+  ErpCertificate,
+  ErpConnection,
+  ErpConnectionInput,
+  ErpMetadata,
+  ErpRecordType,
+  MetadataQuery,
+} from './netsuite.schemas.ts';
 import * as service from './netsuite.service.ts';
 
 const group = 'ERP connection';
@@ -88,9 +95,10 @@ export const netsuiteRoutes = [
     permission: 'netsuite:read',
     summary: 'List record types of the ERP account',
     description:
-      "As of the last refresh, in the ERP's order. Each record type includes the number of fields that can be synced. `q` searches names and labels.",
+      "As of the last refresh: the record types that the service knows by name, then all others in the ERP's order. Those are described when " +
+      'they are needed for the first time; until then their fields, and whether they can be synced, are not known. `q` searches names and labels.',
     additionalErrors: [404],
-    query: NamedPageQuery,
+    query: MetadataQuery,
     response: ErpMetadata,
     handler: (ctx, { query }) => metadata.listErpRecordTypes(ctx, query),
   }),
@@ -101,7 +109,9 @@ export const netsuiteRoutes = [
     path: '/netsuite/metadata/{recordType}',
     permission: 'netsuite:read',
     summary: 'Retrieve a record type with its fields',
-    description: 'Each field includes its type and, when it cannot be synced, the reason.',
+    description:
+      'Reads the fields from the ERP when that was not done since the last refresh. `reading` says how runs find changes and deletions. Each ' +
+      'field includes its type and, when it cannot be synced, the reason.',
     params: z.strictObject({ recordType: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, 'must be a record type name') }),
     response: ErpRecordType,
     handler: (ctx, { params }) => metadata.getErpRecordType(ctx, params.recordType),
@@ -114,7 +124,7 @@ export const netsuiteRoutes = [
     permission: 'netsuite:update',
     summary: 'Refresh the record types of the ERP account',
     description:
-      'Returns the first page of the list. When the ERP is unavailable, the result of the last successful refresh stays and `lastError` gives ' +
+      'Lists the record types, and describes those that the service knows by name. Returns the first page of the list. When the ERP is unavailable, the result of the last successful refresh stays and `lastError` gives ' +
       'the reason.',
     response: ErpMetadata,
     handler: (ctx) => metadata.refreshErpMetadata(ctx),

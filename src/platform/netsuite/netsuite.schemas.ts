@@ -1,7 +1,8 @@
 // Request and response schemas of the ERP connection and its metadata. Secrets are write-only.
 import { z } from 'zod';
-import { Instant, shortText } from '../../http/fields.ts';
-import { pageOf } from '../../http/page.ts';
+import { recordFamilies } from '../../connectors/discovery.ts';
+import { Instant, queryBoolean, shortText } from '../../http/fields.ts';
+import { NamedPageQuery, pageOf } from '../../http/page.ts';
 
 const secret = z.string().min(1).max(500).describe('Write-only');
 const named = shortText(200);
@@ -110,42 +111,93 @@ export const ConnectionTest = z
   })
   .meta({ id: 'ConnectionTest' });
 
-const Field = z.object({
+const fieldFacts = {
   name: z.string(),
   label: z.string(),
   type: z.string(),
-  custom: z.boolean(),
   syncable: z.boolean(),
-  volatile: z.boolean(),
-  reason: z.string().nullable(),
+  reason: z.string().nullable().describe('Why it cannot be synced; null when it can'),
   target: z.string().optional().describe('The record type that a reference names; absent where that is not certain'),
-  loading: z.boolean().describe('Synced, but not yet filled by a complete run'),
-  fields: z
-    .array(z.object({ name: z.string(), label: z.string(), type: z.string(), syncable: z.boolean(), reason: z.string().nullable() }))
+  warning: z
+    .string()
     .optional()
-    .describe('The fields of a line'),
+    .describe('Why `type` may be wrong, such as one that follows from values alone; absent where it is certain'),
+};
+const Field = z.object({
+  ...fieldFacts,
+  custom: z.boolean(),
+  volatile: z.boolean().describe("The value changes without the record's modification time"),
+  loading: z.boolean().describe('Synced, but not yet filled by a complete run'),
+  fields: z.array(z.object(fieldFacts)).optional().describe('The fields of a line'),
 });
-const RecordTypeHead = z.object({
+
+const head = {
   name: z.string(),
   label: z.string(),
-  table: z.string(),
-  source: z.string(),
-  fieldCount: z.int(),
-  syncableFieldCount: z.int(),
-});
+  family: z.enum(recordFamilies),
+  custom: z.boolean().describe('Defined in this account'),
+  table: z.string().nullable().describe("The ERP's table that holds it; null until the record type is described"),
+  source: z.string().describe('Where it was found'),
+  syncable: z.boolean().nullable().describe('Null until the record type is described: whether it can be synced is not known yet'),
+  reason: z.string().nullable().describe('Why it cannot be synced; null otherwise'),
+  fieldCount: z.int().nullable().describe('Null until the record type is described'),
+  syncableFieldCount: z.int().nullable().describe('Null until the record type is described'),
+  described: z.boolean().describe('Whether its fields have been read. Retrieving the record type reads them'),
+};
+const ErpRecordTypeHead = z
+  .object({
+    ...head,
+    records: z.int().nullable().optional().describe('Only with `counts=true`: how many records the ERP counts; null where it cannot'),
+  })
+  .meta({ id: 'ErpRecordTypeHead' });
+
+const ErpReading = z
+  .object({
+    curated: z.boolean().describe('The service knows the record type by name: its volatile fields, open records and names of deletions'),
+    changes: z
+      .enum(['modified', 'parent', 'full'])
+      .describe(
+        'How runs find changes: by modification time, by that of the record that it belongs to, or by reading all records each time',
+      ),
+    deletions: z.enum(['listed', 'compared']).describe("How runs find deletions: in the ERP's list as well, or only by comparing ids"),
+    notes: z.array(z.string()).readonly().describe('What a run cannot prove, and how often a full read covers it'),
+  })
+  .meta({ id: 'ErpReading' });
 
 export const ErpRecordType = z
   .object({
-    name: z.string(),
-    label: z.string(),
-    table: z.string(),
-    source: z.string(),
+    ...head,
+    reading: ErpReading.nullable().describe('Null until an earlier description is replaced'),
     fields: z.array(Field),
   })
   .meta({ id: 'ErpRecordType' });
-export const ErpMetadata = pageOf(RecordTypeHead)
+
+const ErpAccount = z
+  .object({
+    hasSubsidiaries: z.boolean().nullable(),
+    hasCurrencies: z.boolean().nullable(),
+    baseCurrency: z.string().nullable().describe('ISO 4217, of the account or of its root subsidiary'),
+    accountingBooks: z
+      .array(z.object({ id: z.string(), name: z.string(), isPrimary: z.boolean() }))
+      .readonly()
+      .nullable(),
+    utcOffsetMinutes: z.int().nullable().describe("Minutes by which the time zone of the account's dates is ahead of UTC"),
+  })
+  .meta({ id: 'ErpAccount' });
+
+export const ErpMetadata = pageOf(ErpRecordTypeHead)
   .extend({
+    account: ErpAccount.nullable().describe('What the account as a whole has; a null in it means that this role cannot find out'),
     refreshedAt: Instant,
     lastError: z.string().nullable().describe('Why the last refresh failed; the record types are those of an earlier refresh'),
   })
   .meta({ id: 'ErpMetadata' });
+
+export const MetadataQuery = z.strictObject({
+  ...NamedPageQuery.shape,
+  syncable: z.enum(['true', 'false', 'unknown']).optional().describe('`unknown`: not described yet'),
+  custom: queryBoolean.optional().describe('Whether the account defines them itself'),
+  family: z.enum(recordFamilies).optional().describe('`link`: rows between or below other records. `posting`: lines of the general ledger'),
+  counts: queryBoolean.default(false).describe("Adds the ERP's own number of records to each record type of the page"),
+});
+export type MetadataQuery = z.output<typeof MetadataQuery>;

@@ -2,7 +2,7 @@
 import type { ConnectionProblem, ConnectionReport } from '../../connectors/connector.ts';
 import { accountRealm, findBaseUrlProblem, restHost } from '../../connectors/netsuite/connection.ts';
 import { createCertificate } from '../../core/certificate.ts';
-import type { RequestCtx } from '../../core/ctx.ts';
+import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { DecryptionError } from '../../core/keyring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -212,7 +212,7 @@ export async function createErpCertificate(ctx: RequestCtx) {
 }
 
 /** Throws 422 `credentials_unreadable` when no configured encryption key can decrypt the credentials. */
-export const getConnector = (ctx: RequestCtx) =>
+export const getConnector = (ctx: TenantCtx) =>
   createTenantConnector(ctx).catch((error: unknown) => {
     if (!(error instanceof DecryptionError)) throw error;
     ctx.log.error({ err: error }, 'the credentials of the ERP connection cannot be decrypted');

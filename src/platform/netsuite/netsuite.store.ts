@@ -67,6 +67,7 @@ export const deleteConnection = async (tx: Tx, organizationId: string): Promise<
   await tx('erp_connections').where({ organization_id: organizationId }).delete();
   await tx('erp_certificates').where({ organization_id: organizationId }).delete();
   await tx('erp_metadata').where({ organization_id: organizationId }).delete();
+  await tx('erp_record_types').where({ organization_id: organizationId }).delete();
 };
 
 type NewCertificate = { slot: number; certificate_pem: string; private_key: string; not_after: Date };

@@ -3,6 +3,8 @@ import { Id, IdParams, isSpan, noSpan, spanFields } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf, sortFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { runStatuses } from '../../sync/index.ts';
+import { BulkSyncConfigs, BulkSyncConfigsResult } from './bulk.schemas.ts';
+import { createSyncConfigs } from './bulk.service.ts';
 import { deletionProposalRoutes } from './deletion-proposals.routes.ts';
 import { listDrift } from './drift.ts';
 import { followRun } from './follow-run.ts';
@@ -57,6 +59,22 @@ export const syncRoutes = [
     response: SyncConfig,
     status: 201,
     handler: (ctx, { body }) => service.createSyncConfig(ctx, body),
+  }),
+  defineRoute({
+    id: 'createSyncConfigs',
+    group,
+    method: 'POST',
+    path: '/sync-configs/bulk',
+    permission: 'sync:create',
+    summary: 'Create sync configurations of many record types',
+    description:
+      'Each record type is created, with the same settings and all fields, or refused with a reason; one that has a configuration stays as it ' +
+      'is. Record types that no one asked for before are read from the ERP first. With `dryRun` nothing is created: the response estimates the ' +
+      'first loads from the counts of the ERP and the measured time of its pages. After 503 a repeated request continues.',
+    body: BulkSyncConfigs,
+    example: { recordTypes: ['invoice', 'customer'], dryRun: true, schedule: '*/15 * * * *', timezone: 'Europe/London' },
+    response: BulkSyncConfigsResult,
+    handler: (ctx, { body }) => createSyncConfigs(ctx, body),
   }),
   defineRoute({
     id: 'getSyncConfig',

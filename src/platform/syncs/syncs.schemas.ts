@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { Email, Id, Instant, shortText } from '../../http/fields.ts';
 import { runStatuses } from '../../sync/index.ts';
 
+const areDistinct = (values: readonly string[]): boolean => new Set(values).size === values.length;
 const fieldName = z.string().regex(/^[a-z][A-Za-z0-9_]{0,62}$/, 'must be a field name of the record type');
 const shape = {
   name: shortText(120),
@@ -11,8 +12,21 @@ const shape = {
   timezone: z.string().min(1).max(64),
   enabled: z.boolean(),
   fields: z
-    .union([z.literal('*'), z.array(fieldName).min(1).max(1000)])
+    .union([z.literal('*'), z.array(fieldName).min(1).max(1000).refine(areDistinct, 'must not contain a field twice')])
     .describe('"*" syncs every field that can be synced, including new ones'),
+  filter: z
+    .strictObject({
+      subsidiaries: z
+        .array(z.string().regex(/^(?:0|-?[1-9]\d{0,14})$/, 'must be the internal id of a subsidiary'))
+        .min(1)
+        .max(1000)
+        .refine(areDistinct, 'must not contain an id twice'),
+    })
+    .nullable()
+    .describe(
+      'Only records of these subsidiaries, by id; null for all. A record that leaves them is deleted here under the rules for deletions. ' +
+        'A change takes effect with the next run',
+    ),
   deletions: z.enum(['feed', 'reconcile', 'none']),
   maxDeleteShare: z
     .number()
@@ -33,6 +47,7 @@ export const NewSyncConfig = z.strictObject({
   timezone: shape.timezone.default('UTC'),
   enabled: shape.enabled.default(true),
   fields: shape.fields.default('*'),
+  filter: shape.filter.default(null),
   deletions: shape.deletions.default('reconcile'),
   maxDeleteShare: shape.maxDeleteShare.default(0.02),
   alertRecipients: shape.alertRecipients.default([]),
@@ -44,6 +59,7 @@ export const SyncConfigPatch = z.strictObject({
   timezone: shape.timezone.optional(),
   enabled: shape.enabled.optional(),
   fields: shape.fields.optional(),
+  filter: shape.filter.optional(),
   deletions: shape.deletions.optional(),
   maxDeleteShare: shape.maxDeleteShare.optional(),
   alertRecipients: shape.alertRecipients.optional(),
@@ -120,6 +136,10 @@ export const SyncConfig = z
     timezone: z.string(),
     enabled: z.boolean(),
     fields: z.union([z.literal('*'), z.array(z.string())]),
+    filter: z
+      .object({ subsidiaries: z.array(z.string()) })
+      .nullable()
+      .describe('Only these records are synced; null for all'),
     deletions: z.enum(['feed', 'reconcile', 'none']),
     maxDeleteShare: z.number(),
     alertRecipients: z.array(z.string()),

@@ -11,20 +11,18 @@ import {
   type FieldGaps,
   type FullRead,
   findNextSlot,
-  findScheduleProblem,
   findSyncConfig,
   type HeldDeletions,
   listHeldDeletions,
   type RunRow,
   readFieldGaps,
   readFullReads,
-  readStoredMetadata,
   type SyncConfigRow,
 } from '../../sync/index.ts';
 import { listVersionSources } from '../api-schemas/api-schemas.store.ts';
-import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
 import { assertQuota } from '../quotas.ts';
 import { findViewUses } from '../views/view-uses.ts';
+import { assertFilter, assertSchedule, assertSyncableFields, getSyncableType } from './config-checks.ts';
 import { runView } from './run-view.ts';
 import type { NewSyncConfig, SyncConfigPatch } from './syncs.schemas.ts';
 import * as store from './syncs.store.ts';
@@ -61,6 +59,7 @@ function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undef
     timezone: row.timezone,
     enabled: row.enabled,
     fields: row.fields ?? ('*' as const),
+    filter: row.filter === null ? null : { subsidiaries: [...row.filter.subsidiaries] },
     deletions: row.deletions,
     maxDeleteShare: Number(row.max_delete_share),
     alertRecipients: row.alert_recipients,
@@ -84,40 +83,6 @@ export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise
 }
 const viewOf = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
   configView(ctx, row, (await store.findLastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await readWarehouse(ctx));
-
-function assertSchedule(schedule: string | null, timezone: string): void {
-  const problem = findScheduleProblem(schedule ?? '0 0 * * *', timezone);
-  if (problem !== null)
-    throw invalid('The schedule is not valid', [{ path: problem.path, code: 'invalid_schedule', message: problem.message }]);
-}
-
-async function assertSyncableFields(ctx: RequestCtx, recordType: string, fields: '*' | readonly string[]): Promise<void> {
-  const metadata = await readStoredMetadata(ctx);
-  if (metadata === undefined)
-    throw invalid("The ERP's record types are not known yet", [{ path: 'recordType', ...(await explainMissingMetadata(ctx)) }]);
-  const found = metadata.recordTypes.find(({ name }) => name === recordType);
-  if (found === undefined || !found.fields.some(({ syncable }) => syncable)) {
-    const known = metadata.recordTypes.filter((type) => type.fields.some(({ syncable }) => syncable)).map(({ name }) => name);
-    throw invalid('Unknown record type', [
-      { path: 'recordType', code: 'unknown_record_type', message: `Available record types: ${known.join(', ')}` },
-    ]);
-  }
-  if (fields === '*') return;
-  const syncable = new Map(found.fields.map((field) => [field.name, field]));
-  const details = fields.flatMap((name, index) => {
-    const field = syncable.get(name);
-    if (field?.syncable === true) return [];
-    return [
-      {
-        path: `fields[${index}]`,
-        code: 'unsyncable_field',
-        message:
-          field === undefined ? `${recordType} has no field ${name}` : `${name} cannot be synced: ${field.reason ?? 'no reason given'}`,
-      },
-    ];
-  });
-  if (details.length > 0) throw invalid('Some fields cannot be synced', details);
-}
 
 const inUse = (message: string) => ({ path: '', code: 'in_use', message });
 
@@ -173,12 +138,10 @@ const rethrowAsTaken = (error: unknown): never => {
   ]);
 };
 
-/** Throws 422 for an invalid schedule, an unknown record type or field, a record type that already has a sync, or at the quota. */
-export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
-  assertSchedule(input.schedule, input.timezone);
-  await assertSyncableFields(ctx, input.recordType, input.fields);
+/** Inserts a checked configuration with its audit entry, and returns its id. Throws 422 `limit_reached`, and 422 `taken` for a record type that has a sync. */
+export async function insertSyncConfig(ctx: RequestCtx, input: NewSyncConfig): Promise<string> {
   const id = createId();
-  return inTransaction(ctx, async (tx) => {
+  await inTransaction(ctx, async (tx) => {
     await assertQuota(tx, ctx, 'syncs');
     await store.insertConfig(tx, ctx.organizationId, {
       id,
@@ -189,29 +152,47 @@ export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
       timezone: input.timezone,
       enabled: input.enabled,
       fields: input.fields === '*' ? null : input.fields,
+      filter: store.filterValue(input.filter),
       deletions: input.deletions,
       max_delete_share: input.maxDeleteShare,
       alert_recipients: input.alertRecipients,
     });
     await writeAudit(tx, ctx, { action: 'sync-config.create', target: { type: 'sync-config', id }, changes: input });
-    return viewOf(tx, ctx, await getConfigRow(tx, ctx, id));
   }).catch(rethrowAsTaken);
+  return id;
 }
 
-/** Throws 404, 422 for an invalid schedule, an unknown field, or when a removed field is in use. */
+/**
+ * Throws 422 for an invalid schedule, an unknown record type or field, a filter that the type can't have, a record type that already has a
+ * sync, or at the quota.
+ */
+export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
+  assertSchedule(input.schedule, input.timezone);
+  const recordType = await getSyncableType(ctx, input.recordType);
+  assertSyncableFields(recordType, input.fields);
+  assertFilter(recordType, input.filter);
+  return getSyncConfig(ctx, await insertSyncConfig(ctx, input));
+}
+
+/** Throws 404, 422 for an invalid schedule, an unknown field, a filter that the type can't have, or when a removed field is in use. */
 export async function updateSyncConfig(ctx: RequestCtx, id: string, change: SyncConfigPatch) {
   const before = await inTransaction(ctx, (tx) => getConfigRow(tx, ctx, id));
   assertSchedule(change.schedule === undefined ? before.schedule : change.schedule, change.timezone ?? before.timezone);
-  if (change.fields !== undefined) await assertSyncableFields(ctx, before.record_type, change.fields);
+  if (change.fields !== undefined || (change.filter ?? null) !== null) {
+    const recordType = await getSyncableType(ctx, before.record_type);
+    assertSyncableFields(recordType, change.fields ?? '*');
+    assertFilter(recordType, change.filter ?? null);
+  }
   return inTransaction(ctx, async (tx) => {
     const { fields } = change;
     if (fields !== undefined && fields !== '*')
       await assertUnused(tx, ctx, before.record_type, (source) => fields.includes(fieldOf(source)));
-    const { alertRecipients, maxDeleteShare, fields: _, ...same } = change;
+    const { alertRecipients, maxDeleteShare, fields: _, filter, ...same } = change;
     const present = Object.fromEntries(Object.entries(same).filter(([, value]) => value !== undefined));
     await store.updateConfig(tx, ctx.organizationId, id, {
       ...present,
       ...(fields !== undefined && { fields: fields === '*' ? null : fields }),
+      ...(filter !== undefined && { filter: store.filterValue(filter) }),
       ...(alertRecipients !== undefined && { alert_recipients: alertRecipients }),
       ...(maxDeleteShare !== undefined && { max_delete_share: maxDeleteShare }),
     });

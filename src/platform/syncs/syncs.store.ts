@@ -47,6 +47,15 @@ export function listRuns(tx: Tx, organizationId: string, page: PageQuery, filter
   return readPage<RunRow>(query, page);
 }
 
+/** The ids of configurations by record type; those that have none are absent. */
+export async function findConfigIds(tx: Tx, organizationId: string, recordTypes: readonly string[]): Promise<Map<string, string>> {
+  const rows = await tx('sync_configs')
+    .where('organization_id', organizationId)
+    .whereRaw('record_type = any(?::text[])', [[...recordTypes]])
+    .select<{ id: string; record_type: string }[]>('id', 'record_type');
+  return new Map(rows.map(({ id, record_type }) => [record_type, id]));
+}
+
 /** The newest run of each configuration. */
 export async function findLastRuns(tx: Tx, organizationId: string, configIds: readonly string[]): Promise<Map<string, RunRow>> {
   const rows = await tx('sync_runs')
@@ -97,8 +106,11 @@ export const listEventsAfter = (tx: Tx, organizationId: string, runId: string, a
     .select<NumberedEvent[]>('id', 'at', 'level', 'message', 'data');
 
 type Written = Pick<SyncConfigRow, 'name' | 'mode' | 'schedule' | 'timezone' | 'enabled' | 'fields' | 'deletions' | 'alert_recipients'> & {
+  /** JSON. */
+  filter: string | null;
   max_delete_share: number;
 };
+export const filterValue = (filter: SyncConfigRow['filter']): string | null => (filter === null ? null : JSON.stringify(filter));
 export const insertConfig = (tx: Tx, organizationId: string, row: Written & { id: string; record_type: string }) =>
   tx('sync_configs').insert({ ...row, organization_id: organizationId });
 export const updateConfig = (tx: Tx, organizationId: string, id: string, row: Partial<Written>) =>

@@ -2,7 +2,7 @@
 import type { TenantCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import type { RecordReader } from '../../public/index.ts';
-import { readStoredMetadata } from '../../sync/index.ts';
+import { findDescription } from '../../sync/index.ts';
 import { recordQueryOf } from './views.service.ts';
 import type { ViewRow } from './views.store.ts';
 
@@ -26,7 +26,7 @@ export type ViewTable = {
 
 const maxRecordsInMail = 50;
 
-type Fields = NonNullable<Awaited<ReturnType<typeof readStoredMetadata>>>['recordTypes'][number]['fields'];
+type Fields = NonNullable<Awaited<ReturnType<typeof findDescription>>>['fields'];
 
 /** The ERP's label of a field. A reference has one label for its id and its name; when the view has both, the id's label gets "(id)". */
 function labelOf(fields: Fields, { columns }: ViewRow): (source: string) => string {
@@ -39,8 +39,7 @@ function labelOf(fields: Fields, { columns }: ViewRow): (source: string) => stri
 
 /** The first records of the view. Throws 503 while the records can't be read. */
 export async function readViewTable(records: RecordReader, tenant: TenantCtx, view: ViewRow): Promise<ViewTable> {
-  const metadata = await readStoredMetadata(tenant);
-  const fields = metadata?.recordTypes.find(({ name }) => name === view.record_type)?.fields ?? [];
+  const fields = (await findDescription(tenant, view.record_type))?.fields ?? [];
   const amounts = new Map(fields.flatMap(({ name, currency }) => (currency === undefined ? [] : [[name, currency && `${currency}.name`]])));
   const currencies = new Set(view.columns.flatMap((source) => amounts.get(source) ?? []));
   const added = [...currencies].filter((source) => !view.columns.includes(source));

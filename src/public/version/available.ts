@@ -54,8 +54,7 @@ export async function readAvailableType(
 async function readLabels(ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise<Map<string, string>> {
   const { rows } = await inTransaction(ctx, (tx) =>
     tx.raw<{ rows: { name: string; label: string }[] }>(
-      `select r ->> 'name' as name, r ->> 'label' as label from erp_metadata m cross join lateral jsonb_array_elements(m.record_types) as r
-     where m.organization_id = ?`,
+      `select name, head ->> 'label' as label from erp_record_types where organization_id = ?`,
       [ctx.organizationId],
     ),
   );

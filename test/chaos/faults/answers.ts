@@ -175,6 +175,7 @@ const headerColumns: Readonly<Record<ReturnType<typeof tableOf>, readonly string
     'lastmodifieddate',
     'custbody_sales_channel',
   ],
+  customrecord_complaint: ['id', 'name', 'owner', 'created', 'lastmodified', 'custrecord_complaint_grade'],
 };
 const lineColumns = [
   'item',
@@ -188,7 +189,7 @@ const lineColumns = [
   'custcol_lot_number',
 ];
 /** The ids and times that reading goes by, and what is summed: no run may believe that these are empty. */
-const proved = new Set(['id', 'lastmodifieddate', 'quantity', 'foreignamount', 'linelastmodifieddate']);
+const proved = new Set(['id', 'lastmodifieddate', 'lastmodified', 'quantity', 'foreignamount', 'linelastmodifieddate']);
 /** Docs/guarantees.md: in fewer records, an empty column isn't noticed. */
 const minNoticed = 20;
 

@@ -19,11 +19,7 @@ export type FaultDefinition = {
 export const noEnding: Ending = async () => undefined;
 
 export const linesTableOf = (recordType: RecordTypeName): 'transactionline' | 'nexttransactionlinelink' | null =>
-  recordType === 'invoice' || recordType === 'creditMemo'
-    ? 'transactionline'
-    : recordType === 'customerPayment'
-      ? 'nexttransactionlinelink'
-      : null;
+  recordType === 'customerPayment' ? 'nexttransactionlinelink' : tableOf(recordType) === 'transaction' ? 'transactionline' : null;
 
 /** The synced record types that are read from this table, as header or as lines. */
 export const readersOf = ({ plan }: Stage, table: string): RecordTypeName[] =>

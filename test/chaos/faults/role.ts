@@ -44,6 +44,7 @@ const headerColumns: Readonly<Record<ReturnType<typeof tableOf>, readonly string
   customer: ['phone', 'comments', 'companyname', 'datecreated', 'entityid', 'lastmodifieddate'],
   item: ['displayname', 'salesdescription', 'createddate', 'itemid', 'lastmodifieddate'],
   transaction: ['memo', 'otherrefnum', 'duedate', 'createddate', 'status', 'entity', 'foreignamountunpaid', 'lastmodifieddate'],
+  customrecord_complaint: ['name', 'owner', 'custrecord_complaint_text', 'created', 'lastmodified'],
 };
 const lineColumns = ['memo', 'rate', 'item', 'quantity', 'foreignamount', 'netamount', 'linesequencenumber', 'linelastmodifieddate'];
 
@@ -104,7 +105,7 @@ const hiddenLines: FaultDefinition = {
 const revokedPermission: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     const table = tableOf(recordType);
-    const own = { customer: 'customers', item: 'items', transaction: 'transactions' }[table];
+    const own = { customer: 'customers', item: 'items', transaction: 'transactions', customrecord_complaint: 'customRecords' }[table];
     const permission = random.pick([
       own,
       own,

@@ -7,8 +7,8 @@ export type Cell = string | null;
 /** A field that a version serves: of the header or of lines, by its name in the account, or its display text. */
 export type Field = { readonly name: string; readonly field: string; readonly isLabel: boolean; readonly isNumber: boolean };
 /** What is read of a record type: all fields that a version can serve. */
-export type Shape = {
-  readonly recordType: RecordTypeName;
+export type Shape<Name extends string = RecordTypeName> = {
+  readonly recordType: Name;
   readonly fields: readonly Field[];
   readonly lineFields: readonly Field[] | null;
 };
@@ -47,13 +47,21 @@ export type Truth = {
 
 type Table = { readonly name: string; readonly where: string; readonly modified: string };
 type LinesTable = Table & { readonly parent: string; readonly order: string };
-const documentType = { invoice: 'CustInvc', creditMemo: 'CustCred', customerPayment: 'CustPymt' } as const;
-export const isDocument = (recordType: RecordTypeName): recordType is keyof typeof documentType => Object.hasOwn(documentType, recordType);
+/** Kinds of transactions that the connector knows by name. */
+const documents = ['invoice', 'creditMemo', 'customerPayment'];
+export const isDocument = (recordType: string): boolean => documents.includes(recordType);
 
-const headerOf = (recordType: RecordTypeName): Table =>
-  isDocument(recordType)
-    ? { name: 'transaction', where: `v.type = '${documentType[recordType]}'`, modified: 'v.lastmodifieddate' }
-    : { name: recordType, where: 'true', modified: 'v.lastmodifieddate' };
+const modificationTimes = ['lastmodifieddate', 'lastmodified'];
+
+/** A record type is the table of its name in lower case, or else a kind of transaction. */
+async function headerOf(client: PoolClient, recordType: string): Promise<Table & { readonly types: Types }> {
+  const name = recordType.toLowerCase();
+  const { rows } = await client.query<{ found: boolean }>('select to_regclass($1) is not null as found', [`suiteql.${name}`]);
+  const table = rows[0]?.found === true ? { name, where: 'true' } : { name: 'transaction', where: `v.recordtype = '${name}'` };
+  const types = await typesOf(client, table.name);
+  const modified = modificationTimes.find((column) => types.has(column));
+  return { ...table, types, modified: modified === undefined ? 'null::timestamptz' : `v.${modified}` };
+}
 const itemLines: LinesTable = {
   name: 'transactionline',
   parent: 'transaction',
@@ -69,8 +77,11 @@ const applications: LinesTable = {
   order: 'v.previousdoc',
   modified: 'null::timestamptz',
 };
-const linesOf = (recordType: RecordTypeName): LinesTable => (recordType === 'customerPayment' ? applications : itemLines);
-export const areLinesOrdered = (recordType: RecordTypeName): boolean => recordType !== 'customerPayment';
+function linesOf(recordType: string): LinesTable {
+  if (recordType === 'customerPayment') return applications;
+  return isDocument(recordType) ? itemLines : { ...itemLines, where: 'true' };
+}
+export const areLinesOrdered = (recordType: string): boolean => recordType !== 'customerPayment';
 
 const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
@@ -93,7 +104,7 @@ function textOf(column: string, type: string | undefined): string {
 type Types = ReadonlyMap<string, string>;
 
 /** What the account holds negative, its invoices show as positive; its credit memos show what it holds. The status is shown without the type. */
-function shownOf(recordType: RecordTypeName, field: string, types: Types): string {
+function shownOf(recordType: string, field: string, types: Types): string {
   const origin = originOf(field);
   const type = types.get(origin);
   if (origin === 'status') return `nullif(regexp_replace(${textOf('v.status__df', types.get('status__df'))}, '^.*? : ', ''), '')`;
@@ -101,14 +112,14 @@ function shownOf(recordType: RecordTypeName, field: string, types: Types): strin
 }
 
 /** The value, or its display text, which is the value itself where the account has none. */
-function cellOf(recordType: RecordTypeName, { field, isLabel }: Field, types: Types): string {
+function cellOf(recordType: string, { field, isLabel }: Field, types: Types): string {
   if (origins.has(field)) return shownOf(recordType, field, types);
   const label = `${field}__df`;
   const name = isLabel && types.has(label) ? label : field;
   return textOf(`v.${quote(name)}`, types.get(name));
 }
 
-const cellsOf = (recordType: RecordTypeName, fields: readonly Field[], types: Types): string =>
+const cellsOf = (recordType: string, fields: readonly Field[], types: Types): string =>
   `array_to_json(array[${fields.map((field) => cellOf(recordType, field, types)).join(', ')}]::text[])::text`;
 const modifiedOf = (expression: string): string => `coalesce(${textOf(expression, 'timestamp with time zone')}, '')`;
 const normal = (fields: readonly Field[], cells: readonly Cell[]): Cell[] =>
@@ -133,18 +144,24 @@ type Row = { id: string; cells: string; modified: string };
 const parse = (fields: readonly Field[], text: string): Cell[] => normal(fields, JSON.parse(text));
 
 /** The lines of each record as one text. */
-async function readLines(client: PoolClient, { recordType, lineFields }: Shape, types: Types): Promise<Map<string, Row>> {
+async function readLines(
+  client: PoolClient,
+  { recordType, lineFields }: Shape<string>,
+  header: Table,
+  types: Types,
+): Promise<Map<string, Row>> {
   if (lineFields === null) return new Map();
   const { parent, order, where, name, modified } = linesOf(recordType);
   const { rows } = await client.query<Row>(
     `select v.${parent}::text as id, string_agg(${cellsOf(recordType, lineFields, types)}, e'\n' order by ${order}) as cells,
        string_agg(${modifiedOf(modified)}, ',' order by ${order}) as modified
-     from suiteql.${name} v where ${where} group by v.${parent}`,
+     from suiteql.${name} v where ${where} and v.${parent} in (select v.id from suiteql.${header.name} v where ${header.where})
+     group by v.${parent}`,
   );
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-function recordOf({ recordType, fields, lineFields }: Shape, row: Row, ofLines: Row | undefined, raw: string): TrueRecord {
+function recordOf({ recordType, fields, lineFields }: Shape<string>, row: Row, ofLines: Row | undefined, raw: string): TrueRecord {
   const texts = ofLines?.cells.split('\n') ?? [];
   const lines = lineFields === null ? null : texts.map((text) => JSON.stringify(parse(lineFields, text)));
   return {
@@ -156,36 +173,36 @@ function recordOf({ recordType, fields, lineFields }: Shape, row: Row, ofLines: 
   };
 }
 
-async function readIn<T>(pool: Pool, now: Date, timeZone: string, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
+export type Account = { readonly pool: Pool; now(): Date; timeZone(): string };
+
+/** Reads one snapshot of the account as queries see it, without what its role hides: its tables are in the schema `suiteql`. */
+export async function readAccount<T>(account: Account, work: (client: PoolClient, now: Date) => Promise<T>): Promise<T> {
+  const now = account.now();
+  const client = await account.pool.connect();
   try {
     await client.query('begin isolation level repeatable read read only');
     await client.query(
       `select set_config('search_path', 'suiteql,pg_catalog', true), set_config('TimeZone', $2, true), set_config('netsuite.now', $1, true),
         set_config('netsuite.date_mask', 'FMMM/FMDD/YYYY', true), set_config('netsuite.deleted_time', 'on', true)`,
-      [now.toISOString(), timeZone],
+      [now.toISOString(), account.timeZone()],
     );
-    return await work(client);
+    return await work(client, now);
   } finally {
     await client.query('rollback').finally(() => client.release());
   }
 }
 
-export type Account = { readonly pool: Pool; now(): Date; timeZone(): string };
-
 /** What is as it was in `before` is the same object. Rejects with the errors of the account's database. */
-export function readTruth(account: Account, shape: Shape, before: Truth | undefined): Promise<Truth> {
+export function readTruth(account: Account, shape: Shape<string>, before: Truth | undefined): Promise<Truth> {
   const { recordType, fields, lineFields } = shape;
-  const header = headerOf(recordType);
-  const at = account.now();
-  return readIn(account.pool, at, account.timeZone(), async (client) => {
-    const types = await typesOf(client, header.name);
+  return readAccount(account, async (client, at) => {
+    const { types, ...header } = await headerOf(client, recordType);
     const lineTypes = lineFields === null ? new Map<string, string>() : await typesOf(client, linesOf(recordType).name);
     const { rows } = await client.query<Row>(
       `select v.id::text as id, ${cellsOf(recordType, fields, types)} as cells, ${modifiedOf(header.modified)} as modified
        from suiteql.${header.name} v where ${header.where} order by v.id`,
     );
-    const lines = await readLines(client, shape, lineTypes);
+    const lines = await readLines(client, shape, header, lineTypes);
     const records = rows.map((row): [string, TrueRecord] => {
       const ofLines = lines.get(row.id);
       const raw = [row.cells, row.modified, ofLines?.cells, ofLines?.modified].join('\n');
@@ -197,7 +214,7 @@ export function readTruth(account: Account, shape: Shape, before: Truth | undefi
 }
 
 /** Number of lines, and the sums of what is summed. */
-export function totalsOf({ lineFields }: Shape, lines: readonly string[]): string {
+export function totalsOf({ lineFields }: Pick<Shape, 'lineFields'>, lines: readonly string[]): string {
   const summed = (lineFields ?? []).flatMap(({ field, isNumber }, index) =>
     isNumber && ['quantity', 'foreignamount', 'netamount'].includes(field) ? [index] : [],
   );

@@ -1,4 +1,5 @@
 // How long a change may stay unseen, as docs/guarantees.md says. Everything else must be served by the first run that began after it.
+import { tableOf } from '../books.ts';
 import type { RecordTypeName } from '../plan.ts';
 import { isDocument, originOf, type Shape, sourceOf, type Truth, totalsOf } from './account.ts';
 import type { Change, Moment, Part } from './history.ts';
@@ -28,15 +29,18 @@ const volatileFields = {
   customer: ['balancesearch', 'overduebalancesearch', 'unbilledorderssearch', 'consolbalancesearch'],
 } as const;
 const isVolatile = (recordType: RecordTypeName, field: string): boolean =>
-  (isDocument(recordType) ? volatileFields.document : recordType === 'customer' ? volatileFields.customer : []).some(
+  (tableOf(recordType) === 'transaction' ? volatileFields.document : recordType === 'customer' ? volatileFields.customer : []).some(
     (name) => name === field,
   );
 
 /** Open, or closed within the last seven days, as it was served. */
 function isWatched({ recordType, fields }: Shape, { cells }: Content, now: Date): boolean {
-  if (!isDocument(recordType)) return true;
+  if (tableOf(recordType) !== 'transaction') return true;
   const cell = (name: string): string | null => cells[fields.findIndex(({ field, isLabel }) => field === name && !isLabel)] ?? null;
-  const isOpen = recordType === 'customerPayment' ? !['C', 'R'].includes(cell('status') ?? '') : cell('foreignamountunpaid') !== '0';
+  const unpaid = cell('foreignamountunpaid');
+  // Which other documents are open, the service finds out from the account: without an unpaid amount that is not judged.
+  if (!isDocument(recordType)) return unpaid !== null && unpaid !== '0';
+  const isOpen = recordType === 'customerPayment' ? !['C', 'R'].includes(cell('status') ?? '') : unpaid !== '0';
   const closed = cell('closedate') ?? cell('lastmodifieddate');
   // A day of closing has no time: a day more or less is not judged.
   return isOpen || (closed !== null && now.getTime() - Date.parse(closed) < recentlyClosedMs - 24 * 60 * minuteMs);

@@ -1,6 +1,5 @@
 // The version that a company publishes for the oracle: every field of header and lines that the management interface offers.
 import type { Answer, Api } from '../../setup/api.ts';
-import type { RecordTypeName } from '../plan.ts';
 import { type Field, type Shape, sourceOf } from './account.ts';
 
 type Offered = { readonly name: string; readonly type: string; readonly syncable: boolean; readonly fields?: readonly Offered[] };
@@ -19,7 +18,7 @@ const fieldsOf = (offered: readonly Offered[], prefix: string): Field[] =>
     .map((field, index) => ({ ...field, name: `${prefix}${index}` }));
 
 /** Rejects with an Error when the management interface doesn't offer the record type. */
-export async function readShape(api: Api, recordType: RecordTypeName): Promise<Shape> {
+export async function readShape<Name extends string>(api: Api, recordType: Name): Promise<Shape<Name>> {
   const { status, body }: Answer = await api('get', `/netsuite/metadata/${recordType}`);
   if (status !== 200) throw new Error(`${recordType} isn't offered: ${JSON.stringify(body)}`);
   const offered: readonly Offered[] = body.fields;
@@ -31,11 +30,12 @@ export async function readShape(api: Api, recordType: RecordTypeName): Promise<S
   };
 }
 
-export const resourceOf = (recordType: RecordTypeName): string => recordType.toLowerCase();
+/** Names of resources have no underscore. */
+export const resourceOf = (recordType: string): string => recordType.toLowerCase().replaceAll('_', '-');
 
 const defined = (field: Field) => ({ name: field.name, source: sourceOf(field), description: '' });
 /** An endpoint that serves all of it. */
-export const endpointOf = ({ recordType, fields, lineFields }: Shape) => ({
+export const endpointOf = ({ recordType, fields, lineFields }: Shape<string>) => ({
   name: resourceOf(recordType),
   recordType,
   description: '',

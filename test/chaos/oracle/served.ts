@@ -1,6 +1,5 @@
 // What the service serves over HTTP: lists, their totals, single records, and the feed of changes.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RecordTypeName } from '../plan.ts';
 import type { Cell, Field, Shape } from './account.ts';
 import { resourceOf } from './published.ts';
 
@@ -59,7 +58,7 @@ export type Page = { readonly data: readonly ServedRecord[]; readonly pagination
 let pageSize = 1_000;
 
 /** The pages of one generation; null when another one came in between. Throws an Error for a response other than 200. */
-async function readOnce(service: Service, recordType: RecordTypeName): Promise<Snapshot | null> {
+async function readOnce(service: Service, recordType: string): Promise<Snapshot | null> {
   const found: ServedRecord[] = [];
   pageSize = pageSize === 900 ? 1_000 : pageSize - 1;
   const size = pageSize;
@@ -87,7 +86,7 @@ async function readOnce(service: Service, recordType: RecordTypeName): Promise<S
 const freshWithinMs = 3_000;
 
 /** The list from this generation on; null when it isn't served within the time that docs/guarantees.md states. */
-export async function readSnapshot(service: Service, recordType: RecordTypeName, from: string | null): Promise<Snapshot | null> {
+export async function readSnapshot(service: Service, recordType: string, from: string | null): Promise<Snapshot | null> {
   for (const end = performance.now() + freshWithinMs; ; ) {
     const snapshot = await readOnce(service, recordType);
     if (snapshot !== null && (from === null || BigInt(snapshot.generation) >= BigInt(from))) return snapshot;
@@ -104,7 +103,7 @@ const asCell = (value: unknown): Cell => {
 const cellsOf = (fields: readonly Field[], line: Line): Cell[] => fields.map(({ name }) => asCell(line[name]));
 
 /** A served record as the account's own texts. */
-export const contentOf = ({ fields, lineFields }: Shape, record: ServedRecord) => ({
+export const contentOf = ({ fields, lineFields }: Pick<Shape, 'fields' | 'lineFields'>, record: ServedRecord) => ({
   cells: cellsOf(fields, record),
   lines: lineFields === null ? null : (record.lines ?? []).map((line) => JSON.stringify(cellsOf(lineFields, line))),
 });

@@ -124,7 +124,7 @@ describe('metadata', () => {
       ['custentity_vip', 'VIP', 'boolean'],
       ['custentity_owner', 'Owner', 'reference'],
       ['custentity_tier', 'Tier', 'list'],
-      ['custentity_tags', 'Tags', 'text'],
+      ['custentity_tags', 'Tags', 'list'],
     ]);
     expect(fieldOf(types.get('item'), 'custitem_colour')).toMatchObject({ custom: true });
     expect(fieldOf(types.get('invoice'), 'custbody_po')).toMatchObject({ custom: true, syncable: true });
@@ -214,6 +214,7 @@ describe('metadata', () => {
     expect(targets).toEqual([
       'customer.salesrep employee',
       'customer.parent customer',
+      'customer.custentity_owner employee',
       'item.parent item',
       'invoice.entity customer',
       'invoice.employee employee',

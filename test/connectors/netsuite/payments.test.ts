@@ -1,6 +1,6 @@
 // Payments over HTTP: the exact requests to NetSuite, how its records are read, and how its refusals are classified.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { PaymentWriter } from '../../../src/connectors/connector.ts';
+import type { PaymentWriter } from '../../../src/connectors/payment-writer.ts';
 import { type Answer, createConnectorAt, errorResponse, json, rowsResponse, type Seen, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;

@@ -16,7 +16,7 @@ const mayImport: Record<string, Record<string, Access>> = {
   // The mail queue hands mails to the gateway.
   mail: { core: 'all', db: 'all', gateways: ['compose-mail.ts', 'mail-outcome.ts', 'mail.ts'] },
   // The warehouse turns the connectors' field types and values into columns, and uses nothing else of them.
-  warehouse: { core: 'all', db: 'all', connectors: ['connector.ts'] },
+  warehouse: { core: 'all', db: 'all', connectors: ['connector.ts', 'discovery.ts'] },
   // Authentication, and the only writer of the audit log.
   identity: { core: 'all', db: 'all' },
   // Renders plain data into text in a worker thread that has access to nothing else.
@@ -24,7 +24,7 @@ const mayImport: Record<string, Record<string, Access>> = {
   // A request's credential becomes a principal before any feature sees it. The sandbox's payment page shows and pays its sessions.
   http: { core: 'all', db: 'all', identity: 'all', gateways: ['payments/sandbox/pay-session.ts'] },
   // Alerts about a sync are queued as mail in the transaction that finishes the run.
-  sync: { core: 'all', db: 'all', warehouse: 'all', mail: 'door', connectors: ['connector.ts', 'kinds.ts'] },
+  sync: { core: 'all', db: 'all', warehouse: 'all', mail: 'door', connectors: ['connector.ts', 'discovery.ts', 'kinds.ts'] },
   // API keys are looked up as on the management interface; it reads the warehouse's tables.
   public: { core: 'all', db: 'all', warehouse: 'all', identity: 'all' },
   platform: {
@@ -40,7 +40,8 @@ const mayImport: Record<string, Record<string, Access>> = {
     warehouse: ['tenant-schema.ts', 'tables-pending.ts'],
     // DNS records that prove control of a hostname; language models for agents; payment providers.
     gateways: ['dns.ts', 'model/model.ts', 'model/create-model.ts', 'payments/provider.ts', 'payments/providers.ts'],
-    connectors: ['connector.ts', 'netsuite/connection.ts'], // its error messages, and the hostnames of an account
+    // The contract, with its error messages, and the hostnames of an account.
+    connectors: ['connector.ts', 'discovery.ts', 'payment-writer.ts', 'netsuite/connection.ts'],
   },
   // Health, metrics and shutdown of the process; no feature depends on it.
   operate: { core: 'all', http: ['health.ts', 'served.ts'] },

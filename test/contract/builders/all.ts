@@ -8,6 +8,7 @@ import { netsuiteBuilders } from './netsuite.ts';
 import { invitedBuilders, organizationBuilders } from './organizations.ts';
 import { payBuilders } from './pay.ts';
 import { portalBuilders } from './portal.ts';
+import { queryBuilders } from './queries.ts';
 import { subscriptionBuilders } from './subscriptions.ts';
 import { syncBuilders } from './syncs.ts';
 import { teamBuilders } from './teams.ts';
@@ -22,6 +23,7 @@ export const builderGroups: readonly BuilderGroup[] = [
   teamBuilders,
   domainBuilders,
   netsuiteBuilders,
+  queryBuilders,
   syncBuilders,
   viewBuilders,
   subscriptionBuilders,

@@ -33,7 +33,7 @@ const authentications = fc.oneof(
   fc.record({ method: fc.constant('tba'), consumerKey: names, tokenId: names, consumerSecret: names, tokenSecret: names }),
 );
 /** Deleting the connection deletes the stored metadata of the account. */
-async function known(fixture: Fixture): Promise<void> {
+export async function known(fixture: Fixture): Promise<void> {
   const held = await fixture.sql((tx) => tx('erp_metadata').where({ organization_id: fixture.organization.id }).first('organization_id'));
   if (held !== undefined) return;
   await connected(fixture);

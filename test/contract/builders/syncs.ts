@@ -1,6 +1,8 @@
 // The ERP's metadata is inserted rather than read, with far more record types than an ERP has: each configuration uses one.
 import fc from 'fast-check';
+import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { createId } from '../../../src/core/id.ts';
+import { saveAccount } from '../../../src/sync/record-types.store.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { instants, laterInstants } from '../arbitrary.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
@@ -9,17 +11,24 @@ const spans = { 'query.after': instants, 'query.before': laterInstants };
 const recordTypes = 600;
 const recordTypeOf = (number: number): string => `type_${(number % recordTypes) + 1}`;
 
-const field = (name: string) => ({ name, label: name, type: 'text', custom: false, syncable: true, volatile: false, reason: null });
-const metadata = Array.from({ length: recordTypes }, (_, index) => ({
-  name: recordTypeOf(index),
-  label: `Type ${index}`,
-  table: 'thing',
-  source: 'catalogue',
-  idType: 'integer',
-  fields: [field('alpha'), field('beta')],
-  openWhen: null,
-  modifiedField: null,
-}));
+const field = (name: string, type: FieldMetadata['type'] = 'text'): FieldMetadata => ({
+  ...{ name, label: name, type, custom: false, syncable: true, volatile: false, reason: null },
+});
+const metadata = Array.from(
+  { length: recordTypes },
+  (_, index): RecordTypeMetadata => ({
+    name: recordTypeOf(index),
+    label: `Type ${index}`,
+    table: 'thing',
+    source: 'catalogue',
+    idType: 'integer',
+    fields: [field('alpha'), field('beta'), field('subsidiary', 'reference')],
+    openWhen: null,
+    modifiedField: null,
+    linesModifiedField: null,
+    shownAs: { number: null, name: null, date: null, amount: null },
+  }),
+);
 
 /** A configuration of a record type that no other configuration of the walk uses. */
 async function insertConfig(
@@ -91,20 +100,24 @@ async function drifted(fixture: Fixture) {
 const meaningful = {
   'body.schedule': fc.constantFrom(null, '*/15 * * * *', '0 3 * * 1-5', '30 4 1 * *'),
   'body.timezone': fc.constantFrom('UTC', 'Europe/London', 'America/New_York', 'Asia/Kolkata'),
+  'body.filter': fc.constantFrom(null, { subsidiaries: ['1', '-5'] }),
   'body.fields': fc.oneof(fc.constant('*'), fc.subarray(['alpha', 'beta'], { minLength: 1 })),
 };
 
 export const syncBuilders: BuilderGroup = {
-  setUp: async ({ ctx, organization, sql }) => {
+  setUp: async ({ ctx, organization }) => {
     await createTenantSchema(ctx, organization.id);
-    const row = { organization_id: organization.id, record_types: JSON.stringify(metadata), refreshed_at: '2026-03-02T10:00:00Z' };
-    await sql((tx) => tx('erp_metadata').insert(row));
+    await saveAccount({ db: ctx.db, organizationId: organization.id }, { described: metadata, listed: [], account: null });
   },
   builders: {
     listSyncConfigs: { build: () => ({}) },
     createSyncConfig: {
       build: ({ next }) => ({ body: { name: 'Sync', recordType: recordTypeOf(next()) } }),
       fields: { ...meaningful, 'body.recordType': asBuilt },
+    },
+    createSyncConfigs: {
+      build: ({ next }) => ({ body: { recordTypes: [recordTypeOf(next())] } }),
+      fields: { ...meaningful, 'body.recordTypes': asBuilt, 'body.dryRun': fc.constant(false) },
     },
     getSyncConfig: { build: ownConfig },
     updateSyncConfig: {

@@ -132,9 +132,9 @@ describe('amounts of money', () => {
   /** Makes `total` an amount in the currency that the display text of `entity` names, or that nothing names. */
   const setCurrency = (currency?: string | null) =>
     world.as(async (tx) => {
-      const [type] = (await tx('erp_metadata').first('record_types')).record_types;
+      const { description: type } = await tx('erp_record_types').first('description');
       const fields = type.fields.map((field: { name: string }) => (field.name === 'total' ? { ...field, currency } : field));
-      await tx('erp_metadata').update({ record_types: JSON.stringify([{ ...type, fields }]) });
+      await tx('erp_record_types').update({ description: JSON.stringify({ ...type, fields }) });
     });
   const mailOf = async (columns: readonly string[]) => {
     const { id } = await world.subscribe({ viewId: await world.view({ columns, sort: [{ field: 'tranid', direction: 'asc' }] }) });

@@ -30,9 +30,11 @@ export const someInvoices: readonly InvoiceRow[] = [
 async function insertFieldLabels(ctx: Ctx, organizationId: string): Promise<void> {
   const labels = { tranid: 'Document number', total: 'Amount', trandate: 'Date', entity: 'Customer', paid: 'Paid' };
   const fields = Object.entries(labels).map(([name, label]) => ({ name, label, type: 'text', syncable: true }));
-  const recordTypes = JSON.stringify([{ name: 'invoice', label: 'Invoice', fields }]);
-  const row = { organization_id: organizationId, record_types: recordTypes, refreshed_at: '2026-03-02T10:00:00Z' };
-  await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('erp_metadata').insert(row));
+  const described = { name: 'invoice', label: 'Invoice', fields };
+  const row = { organization_id: organizationId, name: 'invoice', position: 0, head: { name: 'invoice', label: 'Invoice' } };
+  await inTransaction({ db: ctx.db, organizationId }, (tx) =>
+    tx('erp_record_types').insert({ ...row, description: JSON.stringify(described), described_at: '2026-03-02T10:00:00Z' }),
+  );
 }
 
 export type Delivery = {

@@ -1,7 +1,9 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Background, createApp, startBackground } from '../../../src/app.ts';
+import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { saveAccount } from '../../../src/sync/record-types.store.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { type Erp, startErp } from '../../setup/erp.ts';
@@ -11,7 +13,7 @@ import { until } from '../../setup/until.ts';
 let erp: Erp;
 let database: TestDatabase;
 let app: Express;
-let metadata: { record_types: unknown };
+let described: RecordTypeMetadata[];
 let organizationId: string;
 let owner: Api;
 
@@ -22,7 +24,7 @@ beforeAll(async () => {
   await newOrganization();
   await erp.connect(owner);
   await owner('post', '/netsuite/metadata/refresh');
-  metadata = await inOrganization((tx) => tx('erp_metadata').first('record_types'));
+  described = await inOrganization((tx) => tx('erp_record_types').whereNotNull('description').pluck('description'));
 });
 afterAll(async () => {
   await database.close();
@@ -37,13 +39,7 @@ async function newOrganization(): Promise<void> {
 /** An organization with metadata, as after a refresh. */
 beforeEach(async () => {
   await newOrganization();
-  await inOrganization((tx) =>
-    tx('erp_metadata').insert({
-      organization_id: organizationId,
-      record_types: JSON.stringify(metadata.record_types),
-      refreshed_at: new Date(),
-    }),
-  );
+  await saveAccount({ db: database.ctx.db, organizationId }, { described, listed: [], account: null });
 });
 const create = (more: object = {}) => owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer', ...more });
 const setRun = (id: string, columns: object) => inOrganization((tx) => tx('sync_runs').where({ id }).update(columns));
@@ -87,6 +83,7 @@ describe('POST /sync-configs', () => {
     ['recordType', { recordType: 'unicorn' }, 'unknown_record_type'],
     ['fields[1]', { fields: ['entityid', 'no_such_field'] }, 'unsyncable_field'],
     ['fields', { fields: [] }, 'too_small'],
+    ['fields', { fields: ['entityid', 'entityid'] }, 'custom'],
     ['maxDeleteShare', { maxDeleteShare: 1.5 }, 'too_big'],
     ['alertRecipients[0]', { alertRecipients: ['nobody'] }, 'invalid_format'],
     ['mode', { mode: 'sometimes' }, 'invalid_value'],
@@ -96,7 +93,7 @@ describe('POST /sync-configs', () => {
   });
 
   it('422 before the metadata is known', async () => {
-    await inOrganization((tx) => tx('erp_metadata').delete());
+    await inOrganization((tx) => tx('erp_record_types').delete());
     expect(codesOf(await create())).toEqual(['no_connection']);
   });
 });

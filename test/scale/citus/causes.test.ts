@@ -78,7 +78,7 @@ describeIf('the service on Citus', noCluster, () => {
     const before = await tables();
     // As an older version left it.
     await database.ctx.db.control.raw(`drop table ${world.schema}.rolling_reads`);
-    await database.ctx.db.control.raw(`alter table ${world.schema}.record_state drop column former_epochs`);
+    await database.ctx.db.control.raw(`alter table ${world.schema}.record_state drop column filter`);
     await updateTenantSchema(database.ctx, world.organizationId);
     expect((await tables()).sort()).toEqual(before.sort());
     expect((await world.sync()).status).toBe('succeeded');

@@ -6,8 +6,6 @@ import { ACCOUNT, inBase, PAYS_VAT, VAT_ITEM, VAT_RATE, ZERO_RATED_ITEM } from '
 
 /** What a document sells or takes back: its item lines and its shipping lines. */
 const SOLD_LINE = "l.mainline = 'F' AND l.taxline = 'F' AND l.iscogs = 'F' AND l.isfxvariance IS DISTINCT FROM 'T'";
-/** Selects the lines that callers see in the sublist `item` of a document, over a transaction line `l`. */
-export const SUBLIST_LINE = `${SOLD_LINE} AND l.transactionlinetype IS DISTINCT FROM 'SHIPPING'`;
 const DOCUMENTS = "('CustInvc', 'CustCred', 'SalesOrd')";
 const PAYMENTS = "('CustPymt', 'CustRfnd')";
 

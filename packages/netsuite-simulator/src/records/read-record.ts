@@ -27,8 +27,8 @@ export async function readRecordBody(reader: RecordReader, type: RestRecordType,
   return row && writeProperties(type.properties, row, reader.origin, false);
 }
 
-/** What the account adds to a transaction by itself, such as taxes and the cost of goods, is no item of its. */
-const ITEM_LINES = `mainline = 'F' AND taxline = 'F' AND iscogs = 'F' AND expenseaccount IS NULL
+/** Which lines are in the sublist `item` of a transaction: what the account adds by itself, such as taxes and the cost of goods, is not. */
+export const ITEM_LINES = `mainline = 'F' AND taxline = 'F' AND iscogs = 'F' AND expenseaccount IS NULL
   AND COALESCE(transactionlinetype, '') NOT IN ('SHIPPING', 'FXVARIANCE')`;
 
 export async function readRecordLines(reader: RecordReader, type: RestRecordType, id: string): Promise<RecordBody[]> {

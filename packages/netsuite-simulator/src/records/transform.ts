@@ -1,6 +1,6 @@
 // `POST {type}/{id}/!transform/{target}`: creates a record from an existing one. The body's values override those carried over.
 
-import { SUBLIST_LINE } from '../profile/posting.ts';
+import { ITEM_LINES } from './read-record.ts';
 import type { RecordChange } from './record-change.ts';
 import { USER_ERRORS } from './record-errors.ts';
 import type { RestRecordType } from './record-type.ts';
@@ -55,7 +55,7 @@ async function readSource(settings: WriteSettings, id: string): Promise<Source |
 async function readLines(settings: WriteSettings, { id }: WriteTarget, isOrder: boolean): Promise<WrittenLine[]> {
   const { rows } = await settings.pool.query<Record<string, string | null>>(
     `SELECT l.item::text, l.memo, (-l.quantity)::text AS quantity, l.rate::text, (-COALESCE(l.foreignamount, l.netamount))::text AS foreignamount
-     FROM ledger.transactionline l WHERE l.transaction = $1 AND l.item IS NOT NULL AND ${SUBLIST_LINE} ORDER BY l.linesequencenumber`,
+     FROM ledger.transactionline l WHERE l.transaction = $1 AND l.item IS NOT NULL AND ${ITEM_LINES} ORDER BY l.linesequencenumber`,
     [id],
   );
   return rows.map((row, index) => ({

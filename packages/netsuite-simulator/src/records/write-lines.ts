@@ -2,8 +2,8 @@
 // lines. The header's total is the sum of its lines. With a profile, amounts are in the transaction's currency, and posting.ts derives the base
 // amounts and the total from them.
 
-import { SUBLIST_LINE } from '../profile/posting.ts';
 import { LINE_PROPERTIES, type Property } from './property.ts';
+import { ITEM_LINES } from './read-record.ts';
 import type { RecordChange } from './record-change.ts';
 import { invalidValue, missingValues, USER_ERRORS } from './record-errors.ts';
 import { resolveReference } from './references.ts';
@@ -16,7 +16,7 @@ export async function writeLines(change: RecordChange, lines: readonly WrittenLi
   const { client, id, replaces } = change;
   if (replaces.has('item')) {
     if (lines.length === 0) throw USER_ERRORS.noLines();
-    await client.query(`DELETE FROM ledger.transactionline l WHERE l.transaction = $1 AND ${SUBLIST_LINE}`, [id]);
+    await client.query(`DELETE FROM ledger.transactionline l WHERE l.transaction = $1 AND ${ITEM_LINES}`, [id]);
   }
   for (const line of lines)
     await (line.line === undefined || replaces.has('item') ? addLine(change, line) : updateLine(change, line, line.line));
@@ -67,7 +67,7 @@ async function updateLine(change: RecordChange, { values, path }: WrittenLine, l
     `UPDATE ledger.transactionline l SET memo = COALESCE($3, l.memo), quantity = n.quantity, rate = n.rate,
        netamount = COALESCE(v.amount, l.netamount), foreignamount = CASE WHEN $9 THEN COALESCE(v.amount, l.foreignamount) END, linelastmodifieddate = $7
      FROM (SELECT l.uniquekey, COALESCE($8 * $4::numeric, l.quantity) AS quantity, COALESCE($5::numeric, l.rate) AS rate
-       FROM ledger.transactionline l WHERE l.transaction = $1 AND l.id = $2 AND ${SUBLIST_LINE}) n
+       FROM ledger.transactionline l WHERE l.transaction = $1 AND l.id = $2 AND ${ITEM_LINES}) n
      CROSS JOIN LATERAL (SELECT COALESCE($8 * $6::numeric, CASE WHEN COALESCE($4::numeric, $5::numeric) IS NOT NULL THEN round(n.quantity * n.rate, 2) END)
        AS amount) v
      WHERE l.uniquekey = n.uniquekey`,

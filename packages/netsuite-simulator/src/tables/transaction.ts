@@ -14,6 +14,9 @@ const SEGMENTS = [
   referenceColumn('class', 'classification'),
   referenceColumn('location', 'location'),
 ];
+/** What the header line posts, which differs by cents from the product where lines are rounded one by one. */
+const BASE_TOTAL = `COALESCE((SELECT sum(h.netamount) FROM ledger.transactionline h WHERE h.transaction = b.id AND h.mainline = 'T'),
+  round(b.foreigntotal * COALESCE(b.exchangerate, 1), 2))`;
 const TYPE_LABEL = 'SELECT k.label FROM ledger.transactiontype k WHERE k.code = b.type';
 const STATUS_LABEL = 'SELECT s.fullname FROM ledger.transactionstatus s WHERE s.trantype = b.type AND s.id = b.status';
 const SUBSIDIARY = referenceColumn('subsidiary', 'subsidiary', 'name');
@@ -43,6 +46,7 @@ export const transactionTable: AccountTable = {
     tableColumn('integer', 'entity', 'b.entity', entityLabel('b.entity')),
     referenceColumn('currency', 'currency', 'name'),
     ...tableColumns('decimal', 'exchangerate foreigntotal foreignamountpaid foreignamountunpaid'),
+    tableColumn('decimal', 'basetotalaftertaxes', BASE_TOTAL),
     tableColumn('text', 'status', 'b.status', STATUS_LABEL, "b.type || ':' || b.status"),
     ...tableColumns('flag', 'posting'),
     ...tableColumns('text', 'externalid memo otherrefnum'),

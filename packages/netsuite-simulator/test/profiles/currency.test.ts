@@ -167,3 +167,15 @@ describe('hierarchies and periods', () => {
     else expect(await caller.refusal(q)).toContain('unsupported');
   });
 });
+
+it('transactions have their total in the base currency', async () => {
+  const posted = `SELECT t.id, MAX(t.basetotalaftertaxes) AS total, SUM(g.amount) AS amount FROM ${POSTINGS}
+    WHERE l.mainline = 'T' AND g.accountingbook = 1 AND t.type IN ('CustInvc', 'CustPymt', 'CustCred', 'VendBill') GROUP BY t.id`;
+  const row = await first(`SELECT COUNT(*) AS n, SUM(CASE WHEN s.total = s.amount THEN 1 ELSE 0 END) AS same FROM (${posted}) s`);
+  expect(Number(row['n'])).toBeGreaterThan(1_000);
+  expect(row['same']).toBe(row['n']);
+  const { rounded } =
+    (await first(`SELECT SUM(CASE WHEN t.basetotalaftertaxes <> ROUND(t.foreigntotal * t.exchangerate, 2) THEN 1 ELSE 0 END) AS rounded
+    FROM transaction t WHERE t.type = 'CustInvc' AND t.exchangerate <> 1`)) as Record<string, string>;
+  expect(Number(rounded)).toBeGreaterThan(0);
+});

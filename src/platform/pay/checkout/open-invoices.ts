@@ -7,7 +7,7 @@ import { parseExact } from '../../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../../core/money.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { newestRecordsOf } from '../../../public/index.ts';
-import { createTenantConnector, filterRejectedIds, readStoredMetadata } from '../../../sync/index.ts';
+import { createTenantConnector, filterRejectedIds, findDescription } from '../../../sync/index.ts';
 import type { InvoiceMapping } from '../ledger/config.schemas.ts';
 import { databaseTime } from '../ledger/database-time.ts';
 
@@ -60,8 +60,7 @@ const withValidIds = (ids: readonly string[], { idType }: RecordTypeMetadata): s
   ids.filter((id) => (idType === 'integer' ? /^[1-9]\d{0,14}$/.test(id) : true));
 
 async function readFromErp(ctx: RequestCtx, mapping: InvoiceMapping, ids: readonly string[]): Promise<RawInvoice[]> {
-  const metadata = await readStoredMetadata(ctx);
-  const recordType = metadata?.recordTypes.find(({ name }) => name === mapping.recordType);
+  const recordType = await findDescription(ctx, mapping.recordType);
   if (recordType === undefined)
     throw invalid('Unknown invoice record type', [
       {

@@ -1,6 +1,7 @@
 // Writes successful payments and refunds back into the ERPs. Any number of processes may run it: a payment is claimed under a lease, its
 // own document is written before those of its refunds, and each is written once however often it is attempted (write-document.ts).
-import { type Connector, ErpError, type PaymentWriter } from '../../../connectors/connector.ts';
+import { type Connector, ErpError } from '../../../connectors/connector.ts';
+import type { PaymentWriter } from '../../../connectors/payment-writer.ts';
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
 import { AppError } from '../../../core/errors.ts';
 import { createId } from '../../../core/id.ts';

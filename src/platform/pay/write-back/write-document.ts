@@ -1,7 +1,8 @@
 // Writes one payment or refund into an ERP exactly once, whatever earlier attempts did: it looks up an existing record first, reads the
 // open amounts of the invoices before it applies anything, and trusts only what it reads back. After a refusal the ERP's state decides, not
 // its error message.
-import { type Application, ErpError, type PaymentRecord, type PaymentWriter } from '../../../connectors/connector.ts';
+import { ErpError } from '../../../connectors/connector.ts';
+import type { Application, PaymentRecord, PaymentWriter } from '../../../connectors/payment-writer.ts';
 import { formatAmount, readAmount } from '../../../core/money.ts';
 
 type Order = {

@@ -1,0 +1,94 @@
+// What an account lists of itself: entries of the metadata catalogue, custom record types, lists and fields, and the types of its
+// transactions. Each list is read at most once, when it is first needed. A refused list is null and no error.
+import type { NetsuiteHttp } from '../http.ts';
+import { customFieldsQuery } from '../queries.ts';
+import { assertIdOrder } from '../rows.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../suiteql.ts';
+import { listCatalogue, nullWhenRefused } from './catalogue.ts';
+
+export type AccountParts = { readonly http: NetsuiteHttp; readonly suiteql: Suiteql; readonly signal: AbortSignal };
+/** A row of `customfield`: `name` is its script id in lower case, `belongsTo` one of BODY, COLUMN, ENTITY, ITEM, RECORD and others. */
+export type ListedField = { readonly name: string; readonly label: string; readonly belongsTo: string; readonly valueType: string };
+
+/** All methods reject with `ErpError` for an outage, a refused login or an unreadable response, or with the signal's reason. */
+export type AccountLists = {
+  /** As the catalogue spells them. */
+  catalogue(): Promise<readonly string[] | null>;
+  /** Labels of custom record types and custom lists, by script id in lower case; empty where both lists are refused. */
+  customTypes(): Promise<ReadonlyMap<string, string>>;
+  customFields(): Promise<readonly ListedField[] | null>;
+  /** `recordtype` of every type of transactions that has records, in lower case. */
+  transactionTypes(): Promise<ReadonlySet<string> | null>;
+};
+
+/** `n`: how many there are of each type, by its name in lower case. */
+export const transactionTypesQuery = 'SELECT t.recordtype AS recordtype, COUNT(*) AS n FROM transaction t GROUP BY t.recordtype';
+
+/** Makes no request yet. */
+export function createAccountLists({ http, suiteql, signal }: AccountParts): AccountLists {
+  return {
+    catalogue: once(() => listCatalogue(http, signal)),
+    customTypes: once(async () => {
+      const read = (...tables: readonly string[]) => nullWhenRefused(readCustomTypes(suiteql, tables, signal));
+      const both = await read('customrecordtype', 'customlist');
+      return both ?? new Map([...((await read('customrecordtype')) ?? []), ...((await read('customlist')) ?? [])]);
+    }),
+    customFields: once(() => nullWhenRefused(readCustomFields(suiteql, signal))),
+    transactionTypes: once(async () => {
+      const answer = await nullWhenRefused(suiteql.query(transactionTypesQuery, maxRowsPerQuery, signal));
+      return answer && new Set(answer.rows.map((row) => textOf(row, 'recordtype').toLowerCase()).filter((name) => name !== ''));
+    }),
+  };
+}
+
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined;
+  return () => (reading ??= read());
+}
+
+const textOf = (row: SuiteqlRow | undefined, name: string): string => {
+  const value = row?.[name];
+  return typeof value === 'string' ? value : '';
+};
+
+/** Pages by script id, which is unique. Stops behind a name that can't be put into the next query. */
+async function readCustomTypes(suiteql: Suiteql, tables: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  const all = tables.map((table) => `SELECT scriptid, name FROM ${table}`).join(' UNION ALL ');
+  const labels = new Map<string, string>();
+  let last = '';
+  for (let hasMore = true; hasMore; ) {
+    const behind: string = last === '' ? '' : ` WHERE c.scriptid > '${last}'`;
+    const query = `SELECT c.scriptid AS scriptid, c.name AS name FROM (${all}) c${behind} ORDER BY c.scriptid ASC`;
+    const page = await suiteql.query(query, maxRowsPerQuery, signal);
+    for (const row of page.rows) labels.set(textOf(row, 'scriptid').toLowerCase(), textOf(row, 'name') || textOf(row, 'scriptid'));
+    const next = textOf(page.rows.at(-1), 'scriptid');
+    hasMore = page.hasMore && /^\w{1,100}$/.test(next) && next !== last;
+    last = next;
+  }
+  return labels;
+}
+
+const prefixes = ['custbody', 'custcol', 'custentity', 'custitem', 'custrecord'];
+
+async function readCustomFields(suiteql: Suiteql, signal: AbortSignal): Promise<readonly ListedField[]> {
+  const fields: ListedField[] = [];
+  let afterId: string | null = null;
+  for (let hasMore = true; hasMore; ) {
+    const page = await suiteql.query(customFieldsQuery(prefixes, afterId), maxRowsPerQuery, signal);
+    assertIdOrder(page.rows, { afterId });
+    fields.push(...page.rows.map(toField));
+    afterId = textOf(page.rows.at(-1), 'id') || afterId;
+    hasMore = page.hasMore;
+  }
+  return fields;
+}
+
+function toField(row: SuiteqlRow): ListedField {
+  const name = textOf(row, 'scriptid').toLowerCase();
+  return {
+    name,
+    label: textOf(row, 'name') || name,
+    belongsTo: textOf(row, 'fieldtype').toUpperCase(),
+    valueType: textOf(row, 'fieldvaluetype'),
+  };
+}

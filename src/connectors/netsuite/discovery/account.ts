@@ -1,0 +1,21 @@
+// What describing record types needs to know of an account, each part read once, however many record types are described.
+import { createProbes, type Probes, type QueryRefusal } from '../probe.ts';
+import { type AccountLists, type AccountParts, createAccountLists } from './account-lists.ts';
+import { type FoundRows, findRows, type RowsAt } from './find-rows.ts';
+
+export type Account = AccountParts & {
+  readonly probes: Probes;
+  readonly lists: AccountLists;
+  /** As the function `findRows`. */
+  findRows(at: RowsAt): Promise<FoundRows | QueryRefusal>;
+};
+
+/** Makes no request yet. For one description: what it has read doesn't change with the account. */
+export function openAccount(parts: AccountParts): Account {
+  return {
+    ...parts,
+    probes: createProbes(),
+    lists: createAccountLists(parts),
+    findRows: (at) => findRows(parts.suiteql, at, parts.signal),
+  };
+}

@@ -1,0 +1,137 @@
+// Columns that real accounts have in some tables, and their types: candidates for a probe where neither the catalogue nor the first records
+// show them. Names: test data of fivetran/dbt_netsuite_source (Apache-2.0), commit 8b666e7, see facts/netsuite-columns.tsv; types: facts, 5.
+import type { ColumnDefinition } from '../definition.ts';
+import { defineColumns } from '../definition.ts';
+import { recordTypeDefinitions } from '../record-types.ts';
+import { toLabel } from './names.ts';
+
+type ByType = Readonly<Partial<Record<ColumnDefinition['type'], string>>>;
+
+const tree: ByType = {
+  integer: 'id',
+  text: 'name fullname externalid',
+  reference: 'parent',
+  list: 'subsidiary',
+  boolean: 'isinactive includechildren',
+  time: 'lastmodifieddate',
+};
+
+const byTable: Readonly<Record<string, ByType>> = {
+  transactionline: {
+    integer: 'id uniquekey linesequencenumber kitmemberof transferorderitemlineid',
+    reference: `amortizationsched billingschedule category class createdfrom createdpo department entity expenseaccount
+      inventoryreportinglocation item landedcostcategory location paymentmethod price revenueelement shipmethod subsidiary transaction units`,
+    number: `amortizationresidual amountlinked blandedcost bomquantity componentyield costestimate costestimaterate creditforeignamount
+      debitforeignamount estgrossprofit estgrossprofitpercent estimatedamount foreignamount foreignamountpaid foreignamountunpaid
+      foreignpaymentamountunused foreignpaymentamountused fxamountlinked netamount orderpriority quantity quantitybackordered quantitybilled
+      quantitycommitted quantitypacked quantitypicked quantityrejected quantityshiprecv rate rateamount ratepercent`,
+    boolean: `assemblycomponent buildvariance cleared commitmentfirm donotdisplayline dropship eliminate fulfillable hasfulfillableitems
+      isbillable isclosed iscogs isfullyshipped isfxvariance isinventoryaffecting isrevrectransaction isscrap kitcomponent landedcostperline
+      mainline matchbilltoreceipt oldcommitmentfirm processedbyrevcommit specialorder taxline transactiondiscount vsoeisestimate`,
+    date: `actualshipdate amortizationenddate amortizstartdate billeddate cleareddate closedate expectedreceiptdate expectedshipdate`,
+    time: 'linelastmodifieddate',
+    text: `accountinglinetype billvariancestatus chargetype commitinventory costestimatetype documentnumber itemsource itemtype memo
+      operationdisplaytext requestnote transactionlinetype`,
+  },
+  transactionaccountingline: {
+    integer: 'transaction transactionline accountingbook',
+    reference: 'account overheadparentitem',
+    number: `amount amountlinked amountpaid amountunpaid credit debit exchangerate netamount paymentamountunused paymentamountused`,
+    boolean: 'posting',
+  },
+  account: {
+    integer: 'id',
+    text: `accountsearchdisplayname accountsearchdisplaynamecopy acctnumber cashflowrate description displaynamewithhierarchy externalid
+      fullname generalrate sbankname sbankroutingnumber sspecacct`,
+    list: 'accttype subsidiary',
+    reference: 'billableexpensesacct category1099misc class currency deferralacct department location parent',
+    boolean: 'eliminate includechildren inventory isinactive issummary reconcilewithmatching revalue',
+    time: 'lastmodifieddate',
+  },
+  accounttype: {
+    integer: 'internalid seqnum',
+    text: 'id longname defaultcashflowratetype defaultgeneralratetype eliminationalgo',
+    boolean: 'balancesheet includeinrevaldefault left usercanchangerevaloption',
+  },
+  accountingperiod: {
+    integer: 'id',
+    text: 'periodname',
+    reference: 'parent',
+    date: 'startdate enddate closedondate',
+    boolean: 'alllocked allownonglchanges aplocked arlocked closed isadjust isinactive isposting isquarter isyear',
+    time: 'lastmodifieddate',
+  },
+  accountingbook: {
+    integer: 'id',
+    text: 'externalid name subsidiariesstring',
+    reference: 'basebook effectiveperiod',
+    boolean: 'isadjustmentonly isconsolidated isprimary',
+    time: 'lastmodifieddate',
+  },
+  subsidiary: {
+    integer: 'id',
+    text: `dropdownstate edition email externalid fax federalidnumber fullname languagelocale legalname name ssnortin state state1taxnumber
+      tranprefix url`,
+    list: 'country',
+    reference: 'currency fiscalcalendar mainaddress parent returnaddress shippingaddress',
+    number: `purchaseorderamount purchaseorderquantity purchaseorderquantitydiff receiptamount receiptquantity receiptquantitydiff`,
+    boolean: 'iselimination isinactive showsubsidiaryname',
+    time: 'lastmodifieddate',
+  },
+  currency: {
+    integer: 'id currencyprecision fxrateupdatetimezone symbolplacement',
+    text: 'displaysymbol externalid name symbol',
+    number: 'exchangerate',
+    boolean: 'includeinfxrateupdates isbasecurrency isinactive overridecurrencyformat',
+    time: 'lastmodifieddate',
+  },
+  consolidatedexchangerate: {
+    integer: 'id',
+    text: 'externalid',
+    reference: 'accountingbook fromcurrency fromsubsidiary postingperiod tocurrency tosubsidiary',
+    number: 'averagerate currentrate historicalrate',
+  },
+  department: tree,
+  classification: tree,
+  location: {
+    ...tree,
+    integer: 'id defaultallocationpriority',
+    text: 'name fullname externalid tranprefix',
+    list: 'subsidiary locationtype',
+    reference: 'parent mainaddress returnaddress',
+    boolean: 'isinactive includeinsupplyplanning makeinventoryavailable makeinventoryavailablestore usebins',
+    number: 'latitude longitude',
+  },
+};
+
+/** Also known by name: what curated record types of the same table have, with their labels and volatile columns. */
+const curated = (table: string): ColumnDefinition[] =>
+  recordTypeDefinitions
+    .filter((type) => type.table === table)
+    .flatMap(({ columns }) => columns.filter(({ derived }) => derived === undefined));
+
+const ofTransactions = defineColumns(
+  ['type', 'Type', 'list'],
+  ['reversal', 'Reversal', 'reference'],
+  ['reversaldate', 'Reversal date', 'date'],
+  ['reversaldefer', 'Defer the reversal', 'boolean'],
+  ['isreversal', 'Is a reversal', 'boolean'],
+  ['entity', 'Entity', 'reference'],
+  ['otherrefnum', 'Reference number'],
+);
+
+const typesOf = (table: string): ByType => (Object.hasOwn(byTable, table) ? (byTable[table] ?? {}) : {});
+
+/** What columns of the table are called and of which type they are; empty for most tables. `table` is in lower case. */
+export function knownColumns(table: string): ColumnDefinition[] {
+  if (table === 'transaction')
+    return [...ofTransactions, ...curated(table).filter(({ name }) => !ofTransactions.some((own) => own.name === name))];
+  return Object.entries(typesOf(table)).flatMap(([type, names]) =>
+    defineColumns(
+      ...names
+        .trim()
+        .split(/\s+/)
+        .map((name) => [name, toLabel(name), type as ColumnDefinition['type']] as const),
+    ),
+  );
+}

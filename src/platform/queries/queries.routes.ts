@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { NamedPageQuery, pageOf } from '../../http/page.ts';
+import { defineRoute } from '../../http/route/define.ts';
+import { ErpQuery, ErpQueryInput, NewErpQuery, QueryName } from './queries.schemas.ts';
+import * as service from './queries.service.ts';
+
+const group = 'ERP connection';
+const params = z.strictObject({ name: QueryName });
+const example = {
+  label: 'Open balances by customer',
+  query: "SELECT entity, SUM(foreignamountunpaid) AS unpaid FROM transaction WHERE type = 'CustInvc' GROUP BY entity",
+  keyColumn: 'entity',
+};
+const rules =
+  'The query is one SELECT of at most 10,000 characters and 500 columns, without parameters. Its key column has an integer in every row that ' +
+  'no other row has. Each column has a name of letters, digits and _: an expression needs an alias, and `*` names none. The type of a field ' +
+  'follows from its values. The ERP runs the query before it is stored; a refusal is reported in its words.';
+
+export const queryRoutes = [
+  defineRoute({
+    id: 'listErpQueries',
+    group,
+    method: 'GET',
+    path: '/netsuite/queries',
+    permission: 'netsuite:read',
+    summary: 'List queries that define record types',
+    description: 'By name. `q` searches names and labels.',
+    query: NamedPageQuery,
+    response: pageOf(ErpQuery),
+    handler: (ctx, { query: { q, ...page } }) => service.listErpQueries(ctx, page, q),
+  }),
+  defineRoute({
+    id: 'createErpQuery',
+    group,
+    method: 'POST',
+    path: '/netsuite/queries',
+    permission: 'netsuite:update',
+    summary: 'Define a record type by a query',
+    description: `The record type can then be synced and published like any other. ${rules}`,
+    body: NewErpQuery,
+    example: { name: 'open_balances', ...example },
+    response: ErpQuery,
+    status: 201,
+    handler: (ctx, { body }) => service.createErpQuery(ctx, body),
+  }),
+  defineRoute({
+    id: 'getErpQuery',
+    group,
+    method: 'GET',
+    path: '/netsuite/queries/{name}',
+    permission: 'netsuite:read',
+    summary: 'Retrieve a query',
+    description: 'GET /netsuite/metadata/{recordType} returns the fields of the record type that it defines.',
+    params,
+    response: ErpQuery,
+    handler: (ctx, { params: { name } }) => service.getErpQuery(ctx, name),
+  }),
+  defineRoute({
+    id: 'putErpQuery',
+    group,
+    method: 'PUT',
+    path: '/netsuite/queries/{name}',
+    permission: 'netsuite:update',
+    summary: 'Replace a query',
+    description:
+      `${rules}\n\nThe next run of its sync configuration reads all rows. Columns that are gone or have another type are reported as drift ` +
+      'and treated like fields that changed in the ERP. While a sync configuration uses the query, its key column cannot change, and nothing ' +
+      'but the label can while a run is open.',
+    params,
+    body: ErpQueryInput,
+    example,
+    response: ErpQuery,
+    handler: (ctx, { params: { name }, body }) => service.putErpQuery(ctx, name, body),
+  }),
+  defineRoute({
+    id: 'deleteErpQuery',
+    group,
+    method: 'DELETE',
+    path: '/netsuite/queries/{name}',
+    permission: 'netsuite:update',
+    summary: 'Delete a query',
+    description: 'Rejected while a sync configuration uses it. Synced records stay available.',
+    params,
+    handler: (ctx, { params: { name } }) => service.deleteErpQuery(ctx, name),
+  }),
+];

@@ -1,0 +1,362 @@
+// Record types and their columns are found without knowing them by name. What is right is read from the account's own tables.
+import { PROFILES, type ProfileName } from 'netsuite-simulator';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PROFILE_FIELDS } from '../../../packages/netsuite-simulator/src/profile/custom-fields.ts';
+import { accountTables, UNAVAILABLE_TYPES } from '../../../packages/netsuite-simulator/src/tables/all-tables.ts';
+import { addCustomFields } from '../../../packages/netsuite-simulator/src/tables/role-visibility.ts';
+import type { ColumnKind } from '../../../packages/netsuite-simulator/src/tables/table.ts';
+import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
+import type { RecordTypeHead } from '../../../src/connectors/discovery.ts';
+import { profile as only } from '../../setup/account-profile.ts';
+import { type CompanyAccount, openCompanyAccount, signal } from './company-account.ts';
+import { realColumns } from './real-columns.ts';
+
+/** The types that are right for a column of the account. */
+const rightTypes: Readonly<Record<ColumnKind, readonly FieldMetadata['type'][]>> = {
+  integer: ['integer', 'reference', 'list'],
+  decimal: ['number'],
+  text: ['text', 'list'],
+  flag: ['boolean'],
+  date: ['date'],
+  datetime: ['time'],
+};
+
+/** Tables of the feature OneWorld. */
+const hiddenOnSingle = [
+  'subsidiary',
+  'subsidiarymainaddress',
+  'accountingbook',
+  'consolidatedexchangerate',
+  'customersubsidiaryrelationship',
+  'vendorsubsidiaryrelationship',
+];
+
+const nine = ['customer', 'item', 'invoice', 'creditMemo', 'salesOrder', 'customerPayment', 'vendor', 'employee', 'contact'];
+
+/** The fields of a described type that are columns of the account, and whether their types are those of its columns. */
+function judge(profile: ProfileName, { name, table, reason, definition, fields }: RecordTypeMetadata) {
+  if (reason !== null) return [];
+  const renamed: Readonly<Record<string, string>> = Object(definition).renamed ?? {};
+  const tables = accountTables(profile).map((each) => addCustomFields(each, PROFILE_FIELDS));
+  const judgeColumns = (of: string, some: readonly FieldMetadata[]) =>
+    some.flatMap(({ name: field, type, syncable, warning }) => {
+      const column = tables.find((each) => each.name === of)?.columns.find((known) => known.name === (renamed[field] ?? field));
+      const isKey = field === 'id' && 'ownId' in renamed;
+      if (column === undefined || !syncable || isKey) return [];
+      return [{ field: `${name}: ${of}.${field} is ${type}`, isRight: rightTypes[column.kind].includes(type), warning }];
+    });
+  const lines = fields.find(({ type }) => type === 'lines');
+  const lineTable = lines?.label === 'Applications' ? 'nexttransactionlinelink' : 'transactionline';
+  return [...judgeColumns(table, fields), ...judgeColumns(lineTable, lines?.fields ?? [])];
+}
+
+describe.each(only === undefined ? PROFILES : [only])('an account of the profile %s', (profile) => {
+  let account: CompanyAccount;
+  let heads: readonly RecordTypeHead[];
+  let types: ReadonlyMap<string, RecordTypeMetadata>;
+  let requestsOfHeads: number;
+
+  beforeAll(async () => {
+    account = await openCompanyAccount(profile);
+    const before = account.requests();
+    heads = (await account.connector.discover?.(signal)) ?? [];
+    requestsOfHeads = account.requests() - before;
+    const described = await account.connector.metadata(
+      signal,
+      heads.map(({ name }) => name),
+    );
+    types = new Map(described.map((type) => [type.name, type]));
+  });
+  afterAll(() => account.close());
+
+  const typeOf = (name: string): RecordTypeMetadata => {
+    const type = types.get(name);
+    if (type === undefined) throw new Error(`no record type ${name}`);
+    return type;
+  };
+  const describeOne = async (name: string): Promise<RecordTypeMetadata | undefined> =>
+    (await account.connector.metadata(signal, [name]))[0];
+  const fieldOf = (type: RecordTypeMetadata | undefined, name: string) => type?.fields.find((field) => field.name === name);
+  const lineOf = (type: RecordTypeMetadata | undefined, name: string) =>
+    fieldOf(type, 'lines')?.fields?.find((field) => field.name === name);
+  const all = (): RecordTypeMetadata[] => [...types.values()];
+
+  it('lists each record type once, with its family and label, in at most twelve requests', () => {
+    expect(requestsOfHeads).toBeLessThanOrEqual(12);
+    expect(heads.slice(0, 9).map(({ name }) => name)).toEqual(nine);
+    expect(new Set(heads.map(({ name }) => name.toLowerCase())).size).toBe(heads.length);
+    const found = new Map(heads.map((head) => [head.name, head]));
+    expect(found.get('purchaseOrder')).toEqual({
+      name: 'purchaseOrder',
+      label: 'Purchase order',
+      family: 'transaction',
+      custom: false,
+      table: null,
+      source: 'catalogue',
+      syncable: null,
+      reason: null,
+    });
+    expect(found.get('customrecord_gift_message')).toMatchObject({ label: 'Gift Message', family: 'customRecord', custom: true });
+    expect(found.get('customlist_colour')).toMatchObject({ label: 'Colour', family: 'customList', custom: true });
+    expect(found.get('transactionaccountingline')).toMatchObject({ family: 'posting', source: 'known tables' });
+    expect(found.get('inventoryItem')).toMatchObject({ family: 'item', syncable: false, reason: expect.stringContaining('item') });
+    expect(found.has('subsidiary')).toBe(profile === 'oneworld');
+  });
+
+  it('lists every type of transactions and every table of the account, except choices whose table it cannot know', async () => {
+    const names = new Set(heads.map(({ name }) => name.toLowerCase()));
+    const transactions = await account.first('distinct recordtype from suiteql.transaction');
+    const tables = await account.first(
+      "table_name from information_schema.tables where table_schema = 'suiteql' and table_name not in ('transaction', 'deletedrecord', 'dual')",
+    );
+    const hidden = profile === 'single' ? hiddenOnSingle : [];
+    const absent = [...transactions, ...tables].filter((name) => !names.has(name) && !hidden.includes(name));
+    expect(absent.sort()).toEqual([
+      'map_customer_custentity_interests',
+      'map_customrecord_complaint_custrecord_complaint_reasons',
+      'map_customrecord_sales_territory_custrecord_territory_channels',
+      'map_vendor_custentity_materials',
+    ]);
+    expect(fieldOf(await describeOne('map_customer_custentity_interests'), 'parentModified')).toMatchObject({
+      type: 'time',
+      syncable: true,
+    });
+  });
+
+  it('describes what it cannot read with a reason', () => {
+    const unreadable = all().filter(({ fields }) => !fields.some(({ syncable }) => syncable));
+    expect(unreadable.filter(({ reason }) => reason === null || reason === undefined)).toEqual([]);
+    expect(unreadable.filter(({ fields }) => fields.some(({ reason }) => reason === null))).toEqual([]);
+    expect(UNAVAILABLE_TYPES.filter((name) => !/cannot read/.test(types.get(name)?.reason ?? ''))).toEqual([]);
+    expect(typeOf('shipItem').reason).toMatch(/record type item/);
+    expect(typeOf('nexttransactionlinelink').reason).toMatch(/query source/);
+    const readable = all().filter(({ reason }) => reason === null);
+    expect(readable.length).toBeGreaterThanOrEqual(70);
+    expect(readable.filter(({ reading }) => reading === undefined)).toEqual([]);
+  });
+
+  it('reads how a record type is read: its key, its changes and its deletions', () => {
+    expect(typeOf('purchaseOrder')).toMatchObject({
+      table: 'transaction',
+      family: 'transaction',
+      modifiedField: 'lastmodifieddate',
+      linesModifiedField: 'linelastmodifieddate',
+      reading: { curated: false, changes: 'modified', deletions: 'listed' },
+      definition: {
+        filter: { column: 'recordtype', value: 'purchaseorder' },
+        key: [{ column: 'id' }],
+        lines: { key: 'id', parent: 'transaction', sums: ['quantity', 'netamount', 'foreignamount'] },
+        deletedAs: ['purchaseorder', 'purchord'],
+      },
+      shownAs: { number: 'tranid', name: 'entity', date: 'trandate', amount: 'foreigntotal' },
+    });
+    expect(typeOf('transactionaccountingline')).toMatchObject({
+      modifiedField: 'parentModified',
+      reading: { changes: 'parent', deletions: 'compared' },
+      definition: { parent: { table: 'transaction', key: 'id', column: 'transaction' }, deletedAs: [] },
+    });
+    expect(typeOf('nexus')).toMatchObject({ modifiedField: null, reading: { changes: 'full' } });
+    expect(typeOf('customrecord_warranty')).toMatchObject({
+      modifiedField: 'lastmodified',
+      definition: { deletedAs: ['customrecord_warranty'] },
+    });
+    expect(typeOf('accounttype').definition).toMatchObject({ key: [{ column: 'internalid' }], renamed: { ownId: 'id' } });
+    expect(fieldOf(typeOf('accounttype'), 'ownId')).toMatchObject({ type: 'text', syncable: true });
+    expect(typeOf('partner').family).toBe('entity');
+    expect(
+      all()
+        .filter(({ reading }) => reading?.curated === true)
+        .map(({ name }) => name),
+    ).toEqual(nine);
+  });
+
+  it('can read all that it describes', async () => {
+    const readable = all().filter(({ reason }) => reason === null);
+    const failed: string[] = [];
+    for (const recordType of readable) {
+      const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
+      const page = await account.connector.readPage({ recordType, fields, afterId: null, changedSince: null, limit: 50, signal });
+      const count = await account.connector.count(recordType, signal);
+      if (page.rejected.length > 0 || page.records.length < Math.min(count, 1))
+        failed.push(`${recordType.name} ${JSON.stringify(page.rejected[0])}`);
+    }
+    expect(failed).toEqual([]);
+  });
+
+  it('gives columns their types: at least 95 of 100, and no wrong one without a warning', () => {
+    const judged = all().flatMap((type) => judge(profile, type));
+    const wrong = judged.filter(({ isRight }) => !isRight);
+    expect(judged.length).toBeGreaterThan(1500);
+    expect(wrong.filter(({ warning }) => warning === undefined)).toEqual([]);
+    expect(wrong.length / judged.length, JSON.stringify(wrong, null, 1)).toBeLessThanOrEqual(0.05);
+  });
+
+  it('judges types by values where the role may read neither the catalogue nor the list of custom fields', async () => {
+    await account.control('POST', '/role', { permissions: { recordsCatalog: false, customFields: false } });
+    try {
+      const names = [
+        'term',
+        'nexus',
+        'customrecord_complaint',
+        'customrecord_price_agreement',
+        'customrecord_delivery_slot',
+        'inventoryitemlocations',
+      ];
+      const described = await account.connector.metadata(signal, names);
+      expect(described.map(({ name }) => name)).toEqual(names); // a catalogue that is refused may have any name
+      const judged = described.flatMap((type) => judge(profile, type));
+      expect(judged.length).toBeGreaterThan(40);
+      expect(judged.filter(({ isRight, warning }) => !isRight && warning === undefined)).toEqual([]);
+      expect(judged.filter(({ isRight }) => !isRight).length / judged.length).toBeLessThanOrEqual(0.05);
+      const complaint = described.find(({ name }) => name === 'customrecord_complaint');
+      expect(fieldOf(complaint, 'custrecord_complaint_answered')).toMatchObject({
+        type: 'time',
+        warning: expect.stringMatching(/follows from the values/),
+      });
+      expect(fieldOf(complaint, 'custrecord_complaint_reasons')).toMatchObject({ type: 'list' });
+      expect(fieldOf(complaint, 'custrecord_complaint_customer')).toMatchObject({ type: 'reference' });
+    } finally {
+      await account.control('POST', '/role', { permissions: null });
+    }
+  });
+
+  it('offers or explains every column that real accounts have', async () => {
+    const missing: string[] = [];
+    for (const [table, names] of Object.entries(realColumns)) {
+      const type =
+        table === 'transaction'
+          ? typeOf('purchaseOrder')
+          : (all().find((one) => one.name.toLowerCase() === table) ?? (await describeOne(table)));
+      if (type === undefined && profile === 'single' && hiddenOnSingle.includes(table)) continue;
+      const columns = new Set(type?.fields.map(({ name }) => name));
+      missing.push(
+        ...names
+          .split(/\s+/)
+          .filter((name) => !columns.has(name))
+          .map((name) => `${table}.${name}`),
+      );
+    }
+    expect(missing).toEqual([]);
+  });
+
+  it('names the record types of references, those of custom fields too', () => {
+    expect(fieldOf(typeOf('purchaseOrder'), 'entity')).toMatchObject({ type: 'reference', target: 'vendor' });
+    expect(fieldOf(typeOf('purchaseOrder'), 'postingperiod')).toMatchObject({ target: 'accountingPeriod' });
+    expect(fieldOf(typeOf('purchaseOrder'), 'custbody_delivery_slot')).toMatchObject({
+      target: 'customrecord_delivery_slot',
+      label: 'Delivery Slot',
+    });
+    expect(lineOf(typeOf('purchaseOrder'), 'item')).toMatchObject({ target: 'item' });
+    expect(fieldOf(typeOf('customrecord_price_agreement'), 'custrecord_price_item')).toMatchObject({ target: 'item' });
+    expect(fieldOf(typeOf('customrecord_gift_message'), 'custrecord_gift_invoice')?.target).toBeUndefined();
+    expect(fieldOf(typeOf('invoice'), 'custbody_packed_by')).toMatchObject({ target: 'employee' });
+    const names = new Set([...heads.map(({ name }) => name)]);
+    const targets = all().flatMap(({ fields }) =>
+      fields.flatMap((field) => [field, ...(field.fields ?? [])]).flatMap(({ target }) => target ?? []),
+    );
+    expect(targets.filter((target) => !names.has(target))).toEqual([]);
+  });
+
+  it('describes multiple selects, percentages and long texts', () => {
+    expect(fieldOf(typeOf('customer'), 'custentity_interests')).toMatchObject({ type: 'list', syncable: true });
+    expect(fieldOf(typeOf('customer'), 'custentity_rebate')).toMatchObject({ type: 'number' });
+    expect(fieldOf(typeOf('customer'), 'custentity_history')).toMatchObject({ type: 'text' });
+    expect(fieldOf(typeOf('customrecord_complaint'), 'custrecord_complaint_reasons')).toMatchObject({ type: 'list', label: 'Reasons' });
+  });
+
+  it('finds custom fields that only queries have, on record types that it knows by name, too', async () => {
+    expect(fieldOf(typeOf('customer'), 'custentity3')).toMatchObject({
+      type: 'text',
+      label: 'Legacy Number',
+      custom: true,
+      syncable: true,
+    });
+    const filled = new Set(await account.first('distinct recordtype from suiteql.transaction where custbody_batch is not null'));
+    const names = ['invoice', 'creditMemo', 'customerPayment', 'purchaseOrder', 'vendorBill'].filter((name) =>
+      filled.has(name.toLowerCase()),
+    );
+    expect(names.length).toBeGreaterThanOrEqual(4);
+    for (const name of names)
+      expect(fieldOf(typeOf(name), 'custbody_batch'), name).toMatchObject({
+        type: 'integer',
+        label: 'Import Batch',
+        custom: true,
+        syncable: true,
+      });
+  });
+
+  it('takes the sides of the account on which fields are volatile, and which records are open', () => {
+    const volatile = typeOf('vendorBill')
+      .fields.filter((field) => field.volatile && field.syncable)
+      .map(({ name }) => name);
+    expect(volatile).toEqual(expect.arrayContaining(['status', 'closedate', 'foreignamountunpaid', 'voided']));
+    expect(typeOf('vendorBill').openWhen).toEqual({ field: 'foreignamountunpaid', isNoneOf: ['0'], closedOn: 'closedate' });
+    expect(typeOf('purchaseOrder').openWhen).not.toBeNull();
+    expect(typeOf('account').openWhen).toBeNull();
+    expect(fieldOf(typeOf('purchaseOrder'), 'daysopen')).toMatchObject({ syncable: false, reason: expect.stringContaining('calculates') });
+  });
+
+  it('finds by bisection a custom field that fails in a select, and names it', async () => {
+    await account.control('POST', '/fields', {
+      table: 'customrecord_sync_log',
+      name: 'custrecord_log_raw',
+      type: 'text',
+      label: 'Raw',
+      refusal: 'fails',
+    });
+    const type = await describeOne('customrecord_sync_log');
+    const refused = type?.fields.filter(({ syncable }) => !syncable) ?? [];
+    expect(refused).toMatchObject([{ name: 'custrecord_log_raw', reason: expect.stringMatching(/unexpected error/i) }]);
+    expect(fieldOf(type, 'custrecord_log_rows')).toMatchObject({ syncable: true });
+  });
+
+  it('describes renamed and retyped custom fields as they are now', async () => {
+    await account.control('PATCH', '/fields/customrecord_warranty/custrecord_warranty_until', { type: 'text', label: 'Valid until' });
+    expect(fieldOf(await describeOne('customrecord_warranty'), 'custrecord_warranty_until')).toMatchObject({
+      type: 'text',
+      label: 'Valid until',
+    });
+    await account.control('DELETE', '/fields/customrecord_warranty/custrecord_warranty_until');
+    expect(fieldOf(await describeOne('customrecord_warranty'), 'custrecord_warranty_until')).toBeUndefined();
+  });
+
+  it('describes a record type that the role may not read, and knows names exactly', async () => {
+    await account.control('POST', '/role', { permissions: { departments: false, transactions: false } });
+    try {
+      expect(await describeOne('department')).toMatchObject({
+        reason: expect.stringMatching(/role .*cannot read department/i),
+        table: 'department',
+      });
+      expect(await describeOne('purchaseOrder')).toMatchObject({ reason: expect.stringMatching(/role .*cannot read/i) });
+      const lists = await account.connector.discover?.(signal);
+      expect(lists?.map(({ name }) => name)).toEqual(expect.arrayContaining(['department', 'purchaseOrder']));
+    } finally {
+      await account.control('POST', '/role', { permissions: null });
+    }
+    const names = ['PurchaseOrder', 'purchaseorder', 'Customer', 'nothing', 'x; DROP TABLE t', 'customrecord_nothing', ''];
+    expect(await account.connector.metadata(signal, names)).toEqual([]);
+  });
+
+  it('finds transactions and custom records where the catalogue is refused', async () => {
+    await account.control('POST', '/role', { permissions: { recordsCatalog: false } });
+    try {
+      const found = await account.connector.discover?.(signal);
+      expect(found?.map(({ name }) => name)).toEqual(
+        expect.arrayContaining([...nine, 'purchaseorder', 'customrecord_warranty', 'customlist_colour', 'entity']),
+      );
+      const type = await describeOne('purchaseorder');
+      expect(type).toMatchObject({ table: 'transaction', reason: null, source: 'probe' });
+      expect(fieldOf(type, 'custbody_channel')).toMatchObject({ type: 'reference', label: 'Sales Channel', syncable: true });
+      expect(fieldOf(await describeOne('customrecord_warranty'), 'custrecord_warranty_until')).toBeUndefined();
+    } finally {
+      await account.control('POST', '/role', { permissions: null });
+    }
+  });
+
+  it('describes the nine record types that it knows by name and lists all others in at most sixty requests', async () => {
+    const before = account.requests();
+    await account.connector.discover?.(signal);
+    await account.connector.metadata(signal);
+    expect(account.requests() - before).toBeLessThanOrEqual(60);
+  });
+});

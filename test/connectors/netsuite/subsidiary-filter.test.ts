@@ -1,0 +1,103 @@
+// A record type of which only some subsidiaries' records are wanted.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
+import { type CompanyAccount, idsOf, openCompanyAccount, signal } from './company-account.ts';
+import { fieldsOf, transactionType } from './stored-types.ts';
+
+let company: CompanyAccount;
+beforeAll(async () => {
+  company = await openCompanyAccount('oneworld');
+});
+afterAll(() => company.close());
+
+const sinceEver = new Date('2000-01-01T00:00:00Z');
+
+const vendorBill = transactionType('vendorBill');
+const filtered = (subsidiaries: readonly string[]): RecordTypeMetadata => ({
+  ...vendorBill,
+  fields: [...vendorBill.fields, ...fieldsOf({ subsidiary: 'reference' })],
+  filter: { subsidiaries },
+});
+
+describe('a filter by subsidiaries', () => {
+  it('narrows every question about the record type', async () => {
+    const [most = ''] = await company.first(
+      "v.subsidiary from suiteql.transaction v where v.recordtype = 'vendorbill' group by 1 order by count(*) desc limit 1",
+    );
+    const bills = filtered([most]);
+    const ids = await company.first(
+      `v.id from suiteql.transaction v where v.recordtype = 'vendorbill' and v.subsidiary = ${most} order by v.id`,
+    );
+    const [other = ''] = await company.first(
+      `v.id from suiteql.transaction v where v.recordtype = 'vendorbill' and v.subsidiary <> ${most} order by v.id limit 1`,
+    );
+    expect(ids.length).toBeGreaterThan(0);
+    expect(idsOf(await company.readAll(bills, { limit: 50 }))).toEqual(ids);
+    expect(await company.connector.count(bills, signal)).toBe(ids.length);
+    expect(await company.listAll(bills, { changedSince: sinceEver })).toEqual(ids);
+    expect(await company.connector.countChanged?.({ recordType: bills, since: sinceEver, signal })).toEqual({
+      records: ids.length,
+      withChangedLines: ids.length,
+    });
+    const changed = await company.connector.lines?.listChanged({
+      recordType: bills,
+      since: sinceEver,
+      afterId: null,
+      limit: 1_000,
+      signal,
+    });
+    expect(changed?.ids).toEqual(ids);
+    const { records } = await company.connector.readByIds({ recordType: bills, fields: ['tranid'], ids: [other, ids[0] ?? ''], signal });
+    expect(idsOf({ records })).toEqual([ids[0]]);
+  });
+
+  it('loses a record that leaves and finds one that enters', async () => {
+    const [here = '', there = ''] = await company.first(
+      "v.subsidiary from suiteql.transaction v where v.recordtype = 'vendorbill' group by 1 order by count(*) desc limit 2",
+    );
+    const bills = filtered([here]);
+    const [id = ''] = await company.listAll(bills);
+    const counted = await company.connector.count(bills, signal);
+    const since = await company.connector.now(signal);
+    const move = (subsidiary: string) =>
+      company.control('PATCH', `/records/transaction/${id}`, { fields: { subsidiary }, touch: 'header' });
+    const read = () => company.connector.readByIds({ recordType: bills, fields: ['tranid', 'lines'], ids: [id], signal });
+    await move(there);
+    expect(await read()).toMatchObject({ records: [], rejected: [] });
+    expect(await company.connector.count(bills, signal)).toBe(counted - 1);
+    expect(await company.listAll(bills, { changedSince: since })).toEqual([]);
+    expect(await company.listAll(filtered([there]), { changedSince: since })).toEqual([id]);
+    expect(await company.connector.count(filtered([here, there]), signal)).toBeGreaterThan(counted);
+    await move(here);
+    expect(idsOf(await read())).toEqual([id]);
+    expect(await company.listAll(bills, { changedSince: since })).toEqual([id]);
+  });
+
+  it('narrows the record types that the connector knows by name', async () => {
+    const invoice = (await company.connector.metadata(signal, ['invoice'])).find(({ name }) => name === 'invoice');
+    if (invoice === undefined) throw new Error('the account has no invoices');
+    const [subsidiary = ''] = await company.first("max(v.subsidiary) from suiteql.transaction v where v.type = 'CustInvc'");
+    const ids = await company.first(
+      `v.id from suiteql.transaction v where v.type = 'CustInvc' and v.subsidiary = ${subsidiary} order by v.id`,
+    );
+    expect(ids.length).toBeLessThan(await company.connector.count(invoice, signal));
+    expect(await company.listAll({ ...invoice, filter: { subsidiaries: [subsidiary] } })).toEqual(ids);
+  });
+
+  it.each([
+    ['records without a subsidiary', { ...filtered(['1']), fields: vendorBill.fields }],
+    [
+      'a subsidiary that can’t be read',
+      { ...filtered(['1']), fields: fieldsOf({ subsidiary: 'reference' }).map((field) => ({ ...field, syncable: false })) },
+    ],
+    ['several subsidiaries per record', { ...filtered(['1']), fields: fieldsOf({ subsidiary: 'list' }) }],
+    ['an id that is no number', filtered(['1) OR (1 = 1'])],
+    ['no subsidiary', filtered([])],
+  ])('is refused for %s', async (_what, recordType) => {
+    const refused = { kind: 'query', code: 'FIELD_NOT_SYNCABLE' };
+    await expect(company.connector.count(recordType, signal)).rejects.toMatchObject(refused);
+    await expect(
+      company.connector.readPage({ recordType, fields: [], afterId: null, changedSince: null, limit: 1, signal }),
+    ).rejects.toMatchObject(refused);
+  });
+});

@@ -1,0 +1,40 @@
+// Queries of an organization that is connected to the simulated ERP, which runs each of them before it is stored.
+import fc from 'fast-check';
+import type { BuilderGroup, Fixture } from '../builder.ts';
+import { known } from './netsuite.ts';
+
+const input = { label: 'Items', query: 'SELECT id, itemid, lastmodifieddate FROM item', keyColumn: 'id' };
+const meaningful = {
+  'body.query': fc.constantFrom(
+    input.query,
+    'SELECT lastmodifieddate, id * 2 AS id FROM item -- all',
+    'SELECT MAX(id) AS id, MAX(lastmodifieddate) AS lastmodifieddate FROM item GROUP BY itemtype;',
+  ),
+  'body.keyColumn': fc.constantFrom('id', 'ID'),
+  'body.modifiedColumn': fc.constantFrom(null, 'lastmodifieddate'),
+};
+const newName = (fixture: Fixture): string => `items_${fixture.next()}`;
+
+/** The name of a query that was not there before. */
+async function inserted(fixture: Fixture): Promise<string> {
+  const name = newName(fixture);
+  const row = { organization_id: fixture.organization.id, name, label: input.label, query: input.query, key_column: input.keyColumn };
+  await fixture.sql((tx) => tx('erp_queries').insert(row));
+  return name;
+}
+
+export const queryBuilders: BuilderGroup = {
+  setUp: known,
+  builders: {
+    listErpQueries: { build: () => ({}) },
+    // Round trips to the ERP.
+    createErpQuery: {
+      build: (fixture) => ({ body: { ...input, name: newName(fixture) } }),
+      fields: (fixture) => ({ ...meaningful, 'body.name': fc.integer().map(() => newName(fixture)) }),
+      inputs: 8,
+    },
+    getErpQuery: { build: async (fixture) => ({ params: { name: await inserted(fixture) } }) },
+    putErpQuery: { build: async (fixture) => ({ params: { name: await inserted(fixture) }, body: input }), fields: meaningful, inputs: 8 },
+    deleteErpQuery: { build: async (fixture) => ({ params: { name: await inserted(fixture) } }) },
+  },
+};

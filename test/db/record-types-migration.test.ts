@@ -1,0 +1,71 @@
+// 0066 moves the record types of erp_metadata to rows of their own, and leaves what the previous version reads and writes.
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openKnex } from '../../src/db/connect.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { listHeads, readMetadataStatus, readRecordTypes } from '../../src/sync/record-types.store.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeOrganization } from '../setup/organization.ts';
+
+let database: TestDatabase;
+let admin: Knex;
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 1);
+});
+afterAll(async () => {
+  await admin.destroy();
+  await database.close();
+});
+
+const field = (name: string, reason: string | null = null) => ({ name, label: name, type: 'text', syncable: reason === null, reason });
+const readable = {
+  name: 'invoice',
+  label: 'Invoice',
+  table: 'transaction',
+  source: 'probe',
+  fields: [field('id'), field('x', 'It is gone')],
+};
+const hidden = { name: 'vendor', label: 'Vendor', table: 'vendor', source: 'probe', fields: [field('id', 'No permission')] };
+const refreshedAt = new Date('2026-03-02T10:00:00Z');
+
+it('moves the record types of an organization, with what a list shows of them', async () => {
+  const { id: organizationId } = await makeOrganization(database.ctx);
+  const other = await makeOrganization(database.ctx);
+  const ctx = { ...database.ctx, organizationId };
+  await admin.raw('drop table erp_record_types');
+  await admin.raw('alter table erp_metadata drop column account');
+  await admin('knex_migrations').where('name', 'like', '0066_%').delete();
+  const former = (organization: string, types: readonly object[]) => ({
+    organization_id: organization,
+    record_types: JSON.stringify(types),
+    refreshed_at: refreshedAt,
+  });
+  await admin('erp_metadata').insert([former(organizationId, [readable, hidden]), former(other.id, [])]);
+  await migrate(database.address);
+
+  const { rows, total } = await listHeads(ctx, {}, { page: 1, pageSize: 10 });
+  expect(total).toBe(2);
+  const common = { custom: false, source: 'probe' };
+  expect(rows).toEqual([
+    {
+      ...{ name: 'invoice', label: 'Invoice', table: 'transaction', family: 'transaction', ...common },
+      ...{ syncable: true, reason: null, fieldCount: 2, syncableFieldCount: 1 },
+    },
+    {
+      ...{ name: 'vendor', label: 'Vendor', table: 'vendor', family: 'entity', ...common },
+      ...{ syncable: false, reason: 'No permission', fieldCount: 1, syncableFieldCount: 0 },
+    },
+  ]);
+  const stored = await readRecordTypes(ctx, ['invoice', 'vendor', 'item']);
+  expect([...stored.values()].map(({ description, describedAt, isOutdated }) => [description, describedAt, isOutdated])).toEqual([
+    [readable, refreshedAt, false],
+    [hidden, refreshedAt, false],
+  ]);
+  expect(await readMetadataStatus(ctx)).toEqual({ refreshedAt, lastError: null, account: null });
+
+  const asBefore = former(organizationId, [readable]);
+  await inTransaction(ctx, (tx) => tx('erp_metadata').insert(asBefore).onConflict('organization_id').merge());
+  expect(await inTransaction(ctx, (tx) => tx('erp_metadata').first('record_types'))).toEqual({ record_types: [readable] });
+});

@@ -1,0 +1,230 @@
+// All record types of an account with subsidiaries: the list is read at once, and the fields of each when they are needed.
+import type { Express } from 'express';
+import { Pool } from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { dataFolder, type Erp, startErp } from '../../setup/erp.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+
+const known = ['customer', 'item', 'invoice', 'creditMemo', 'salesOrder', 'customerPayment', 'vendor', 'employee', 'contact'];
+const undescribed = { table: null, fieldCount: null, syncableFieldCount: null, described: false };
+
+let erp: Erp;
+let database: TestDatabase;
+let account: Pool;
+let app: Express;
+let certificateId: string;
+let owner: Api;
+/** Requests to the account, other than those that sign in. */
+let requests: number;
+
+beforeAll(async () => {
+  erp = await startErp(dataFolder, { profile: 'oneworld' });
+  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
+  account = new Pool({ ...inject('pg'), database: erp.database, max: 1 });
+  const { fetch: send } = database.ctx;
+  app = createApp({
+    ...database.ctx,
+    fetch: (url, request) => {
+      if (!url.includes('/token')) requests += 1;
+      return send(url, request);
+    },
+  });
+});
+afterAll(async () => {
+  await account.end();
+  await database.close();
+  await erp.stop();
+});
+beforeEach(async () => {
+  const { id } = await makeOrganization(database.ctx);
+  owner = apiOf(app, (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
+  ({ certificateId } = await erp.connect(owner));
+  expect((await owner('post', '/netsuite/metadata/refresh')).status).toBe(200);
+  requests = 0;
+});
+
+type Head = {
+  records?: number | null;
+  name: string;
+  family: string;
+  custom: boolean;
+  described: boolean;
+  syncable: boolean | null;
+  reason: string | null;
+};
+async function list(query = ''): Promise<Head[]> {
+  const heads: Head[] = [];
+  for (let page = 1; ; page += 1) {
+    const { status, body } = await owner('get', `/netsuite/metadata?pageSize=100&page=${page}${query}`);
+    expect(status).toBe(200);
+    heads.push(...body.data);
+    if (page >= body.pagination.totalPages) return heads;
+  }
+}
+const namesOf = async (query: string): Promise<string[]> => (await list(query)).map(({ name }) => name);
+const headOf = async (name: string) => (await list(`&q=${name}`)).find((head) => head.name === name);
+
+describe('GET /netsuite/metadata', () => {
+  it('lists the whole account, what is known by name first, without a request to it', async () => {
+    const heads = await list();
+    expect(heads.slice(0, known.length).map(({ name }) => name)).toEqual(known);
+    for (const head of heads.slice(0, known.length)) expect(head).toMatchObject({ described: true, syncable: true, reason: null });
+    const names = new Set(heads.map(({ name }) => name.toLowerCase()));
+    expect(names.size).toBe(heads.length);
+    for (const name of ['purchaseorder', 'vendorbill', 'journalentry', 'estimate', 'subsidiary', 'transactionaccountingline'])
+      expect([...names]).toContain(name);
+    expect(heads.find(({ name }) => name === 'purchaseOrder')).toMatchObject({ ...undescribed, family: 'transaction', syncable: null });
+    expect(requests).toBe(0);
+  });
+
+  it('says what the account as a whole has', async () => {
+    const { body } = await owner('get', '/netsuite/metadata?pageSize=1');
+    expect(body.account).toMatchObject({ hasSubsidiaries: true, hasCurrencies: true, baseCurrency: expect.stringMatching(/^[A-Z]{3}$/) });
+    expect(body).toMatchObject({ refreshedAt: expect.any(String), lastError: null, pagination: { page: 1, pageSize: 1 } });
+  });
+
+  it('is searched and filtered', async () => {
+    const all = await list();
+    const expected = (fits: (head: Head) => boolean) => all.filter(fits).map(({ name }) => name);
+    expect(await namesOf('&custom=true')).toEqual(expected(({ custom }) => custom));
+    expect(await namesOf('&custom=true')).not.toEqual([]);
+    expect(await namesOf('&family=transaction')).toEqual(expected(({ family }) => family === 'transaction'));
+    expect(await namesOf('&syncable=unknown')).toEqual(expected(({ syncable }) => syncable === null));
+    expect(await namesOf('&syncable=true')).toEqual(known);
+    expect(await namesOf('&syncable=false')).toEqual(expected(({ syncable }) => syncable === false));
+    expect(await namesOf('&q=PURCHASE&family=transaction&custom=false')).toContain('purchaseOrder');
+    for (const query of ['syncable=maybe', 'custom=1', 'family=cars', 'counts=yes'])
+      expect((await owner('get', `/netsuite/metadata?${query}`)).status).toBe(400);
+  });
+
+  it('counts records on request, whether the record types are described or not', async () => {
+    const { rows } = await account.query<{ name: string; n: string }>(
+      `select recordtype as name, count(*) as n from suiteql.transaction group by 1
+       union all select 'customer', count(*) from suiteql.customer union all select 'department', count(*) from suiteql.department
+       union all select 'transactionaccountingline', count(*) from suiteql.transactionaccountingline`,
+    );
+    const counted = new Map((await list('&counts=true')).map(({ name, records }) => [name.toLowerCase(), records]));
+    expect(counted.size).toBeGreaterThan(60);
+    for (const { name, n } of rows) expect([name, counted.get(name)]).toEqual([name, Number(n)]);
+    expect(counted.get('inventoryitem')).toBeNull();
+    expect((await owner('get', '/netsuite/metadata?q=invoice')).body.data[0]).not.toHaveProperty('records');
+  });
+
+  it('counts null where the ERP cannot', async () => {
+    erp.account.setVisible('employee', false);
+    try {
+      const { status, body } = await owner('get', '/netsuite/metadata?counts=true&q=employee&syncable=true');
+      expect([status, body.data]).toMatchObject([200, [{ name: 'employee', records: null }]]);
+    } finally {
+      erp.account.setVisible('employee', true);
+    }
+  });
+});
+
+describe('GET /netsuite/metadata/{recordType}', () => {
+  it('describes a record type when it is retrieved for the first time, and not again', async () => {
+    const { status, body } = await owner('get', '/netsuite/metadata/purchaseOrder');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      ...{
+        name: 'purchaseOrder',
+        family: 'transaction',
+        custom: false,
+        table: 'transaction',
+        syncable: true,
+        reason: null,
+        described: true,
+      },
+      reading: { curated: false, changes: 'modified', notes: expect.any(Array) },
+      fieldCount: body.fields.length,
+    });
+    const field = (name: string) => body.fields.find((one: { name: string }) => one.name === name);
+    expect(field('id')).toMatchObject({ type: 'integer', syncable: true });
+    expect(field('entity')).toMatchObject({ type: 'reference', syncable: true });
+    expect(field('subsidiary')).toMatchObject({ type: 'reference', target: 'subsidiary' });
+    expect(field('lines')).toMatchObject({
+      type: 'lines',
+      fields: expect.arrayContaining([expect.objectContaining({ name: 'quantity' })]),
+    });
+    expect(requests).toBeGreaterThan(0);
+    requests = 0;
+    expect((await owner('get', '/netsuite/metadata/purchaseOrder')).body).toEqual(body);
+    expect(await headOf('purchaseOrder')).toMatchObject({ described: true, syncable: true, syncableFieldCount: body.syncableFieldCount });
+    expect(requests).toBe(0);
+  });
+
+  it('describes it again after a refresh, and keeps what is stored while the ERP is unavailable', async () => {
+    const before = (await owner('get', '/netsuite/metadata/department')).body;
+    expect(before).toMatchObject({ syncable: true, reading: { curated: false } });
+    await owner('post', '/netsuite/metadata/refresh');
+    erp.account.setColumnVisible('department', 'name', false);
+    try {
+      erp.account.injectFault({ path: /./, times: 1_000, status: 503, body: 'maintenance' });
+      expect((await owner('get', '/netsuite/metadata/department')).body).toEqual(before);
+      erp.account.clearFaults();
+      const after = (await owner('get', '/netsuite/metadata/department')).body;
+      const name = after.fields.find((field: { name: string }) => field.name === 'name');
+      expect(name === undefined || (!name.syncable && name.reason !== null)).toBe(true);
+    } finally {
+      erp.account.clearFaults();
+      erp.account.setColumnVisible('department', 'name', true);
+    }
+  });
+
+  it('gives the reason for a record type that the role cannot read', async () => {
+    erp.account.setVisible('department', false);
+    try {
+      const { status, body } = await owner('get', '/netsuite/metadata/department');
+      expect([status, body.syncable, body.reason]).toEqual([200, false, expect.stringMatching(/role|permission/i)]);
+      expect(await namesOf('&syncable=false')).toContain('department');
+      const refused = await owner('post', '/sync-configs', { name: 'Departments', recordType: 'department' });
+      expect([refused.status, codesOf(refused), refused.body.error.details[0].message]).toEqual([
+        422,
+        ['unsyncable_record_type'],
+        expect.stringContaining(body.reason),
+      ]);
+    } finally {
+      erp.account.setVisible('department', true);
+    }
+  });
+
+  it('404 for a name that the list does not have, without a request', async () => {
+    for (const name of ['unicorn', 'PURCHASEORDER', 'purchaseorder'])
+      expect((await owner('get', `/netsuite/metadata/${name}`)).status).toBe(404);
+    expect(requests).toBe(0);
+  });
+
+  it('503 while the ERP is unavailable and 422 when it refuses the credentials, for one that was never described', async () => {
+    erp.account.injectFault({ path: /./, times: 1_000, status: 503, body: 'maintenance' });
+    const away = await owner('get', '/netsuite/metadata/location');
+    erp.account.clearFaults();
+    expect([away.status, away.headers['retry-after']]).toEqual([503, '30']);
+    await erp.account.revokeCertificate(certificateId);
+    erp.account.revokeTokens();
+    const refused = await owner('get', '/netsuite/metadata/location');
+    expect([refused.status, codesOf(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
+    expect((await owner('get', '/netsuite/metadata/invoice')).status).toBe(200);
+    expect((await owner('delete', '/netsuite/connection')).status).toBe(204);
+    expect(codesOf(await owner('get', '/netsuite/metadata/location'))).toEqual(['no_connection']);
+  });
+});
+
+describe('POST /sync-configs', () => {
+  it('describes the record type when that was not done yet', async () => {
+    const created = await owner('post', '/sync-configs', { name: 'Bills', recordType: 'vendorBill', fields: ['tranid', 'entity'] });
+    expect([created.status, created.body.fields]).toEqual([201, ['tranid', 'entity']]);
+    expect(await headOf('vendorBill')).toMatchObject({ described: true });
+    const bad = await owner('post', '/sync-configs', { name: 'Returns', recordType: 'returnAuthorization', fields: ['tranid', 'wings'] });
+    expect([bad.status, bad.body.error.details[0].path, codesOf(bad)]).toEqual([422, 'fields[1]', ['unsyncable_field']]);
+  });
+
+  it('422 for a name that the account does not list, with the closest one', async () => {
+    const refused = await owner('post', '/sync-configs', { name: 'Orders', recordType: 'purchaseOder' });
+    expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_record_type']]);
+    expect(refused.body.error.details[0]).toMatchObject({ path: 'recordType', message: expect.stringContaining('"purchaseOrder"') });
+    expect(requests).toBe(0);
+  });
+});

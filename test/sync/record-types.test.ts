@@ -1,0 +1,220 @@
+// The stored list of record types, and which of them a run describes again. The ERP has record types that its connector does not describe
+// unless it is asked for them by name.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Connector, RecordTypeMetadata } from '../../src/connectors/connector.ts';
+import type { RecordTypeHead } from '../../src/connectors/discovery.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { fetchAndStoreDescriptions, fetchAndStoreMetadata } from '../../src/sync/connection.ts';
+import { findDescription, findRecordType, listHeads, listReferenceFields, readMetadataStatus } from '../../src/sync/record-types.store.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { addConfig, endOpenRuns, erpError, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.close());
+
+const head = (name: string, more: Partial<RecordTypeHead> = {}): RecordTypeHead => ({
+  ...{ name, label: `Label of ${name}`, family: 'list', custom: false, table: null, source: 'catalogue', syncable: null, reason: null },
+  ...more,
+});
+const known: RecordTypeMetadata = {
+  ...{ name: 'thing', label: 'Thing', table: 'thing', source: 'probe', idType: 'integer', openWhen: null, modifiedField: null },
+  ...{ linesModifiedField: null, shownAs: { number: null, name: 'name', date: null, amount: null } },
+  fields: [field('id', 'integer'), field('name')],
+};
+const other = (name: string, more: Partial<RecordTypeMetadata> = {}): RecordTypeMetadata => ({ ...known, name, label: name, ...more });
+
+type Account = { heads: RecordTypeHead[]; types: RecordTypeMetadata[]; readonly asked: (readonly string[] | null)[]; connector: Connector };
+/** An account whose connector knows the record type `thing` by name. */
+function account(base: Connector, names: readonly string[]): Account {
+  const made: Account = {
+    heads: ['thing', ...names].map((name) => head(name)),
+    types: [known, ...names.map((name) => other(name))],
+    asked: [],
+    connector: {
+      ...base,
+      discover: async () => made.heads,
+      account: async () => ({
+        ...{ hasSubsidiaries: true, hasCurrencies: null, baseCurrency: 'GBP', accountingBooks: null, utcOffsetMinutes: -480 },
+      }),
+      metadata: async (_signal, only) => {
+        made.asked.push(only ?? null);
+        return made.types.filter(({ name }) => (only ?? ['thing']).includes(name));
+      },
+    },
+  };
+  return made;
+}
+const organization = async (): Promise<SyncWorld> => syncWorld(database.ctx, memoryErp());
+const refresh = (world: SyncWorld, { connector }: Account) => fetchAndStoreMetadata(world.tenant, connector, noSignal);
+const namesOf = async (world: SyncWorld) => (await listHeads(world.tenant, {}, { page: 1, pageSize: 100 })).rows.map(({ name }) => name);
+const age = (world: SyncWorld, name: string) =>
+  inTransaction(world.tenant, (tx) => tx('erp_record_types').where({ name }).update({ described_at: '2020-01-01T00:00:00Z' }));
+
+describe('the list of record types', () => {
+  it('has what is known by name first, and the rest as the account lists it', async () => {
+    const world = await organization();
+    const erp = account(world.erp.connector, ['zebra', 'apple']);
+    erp.heads.unshift(head('first', { syncable: false, reason: 'Its records are in item' }));
+    await refresh(world, erp);
+    expect(await namesOf(world)).toEqual(['thing', 'first', 'zebra', 'apple']);
+    expect(erp.asked).toEqual([null]);
+    const { rows } = await listHeads(world.tenant, {}, { page: 1, pageSize: 2 });
+    expect(rows).toEqual([
+      {
+        ...head('thing', { label: 'Thing', table: 'thing', source: 'probe', syncable: true }),
+        ...{ fieldCount: 2, syncableFieldCount: 2 },
+      },
+      { ...head('first', { syncable: false, reason: 'Its records are in item' }), fieldCount: null, syncableFieldCount: null },
+    ]);
+    expect(await readMetadataStatus(world.tenant)).toMatchObject({
+      lastError: null,
+      account: { baseCurrency: 'GBP', utcOffsetMinutes: -480 },
+    });
+  });
+
+  it('can be searched and filtered', async () => {
+    const world = await organization();
+    const erp = account(world.erp.connector, ['zebra']);
+    erp.heads.push(head('customrecord_50%', { label: 'Half', custom: true, family: 'customRecord' }), head('hidden', { syncable: false }));
+    await refresh(world, erp);
+    const found = async (filter: Parameters<typeof listHeads>[1]) =>
+      (await listHeads(world.tenant, filter, { page: 1, pageSize: 9 })).rows.map(({ name }) => name);
+    expect(await found({ q: 'HALF' })).toEqual(['customrecord_50%']);
+    expect(await found({ q: '%' })).toEqual(['customrecord_50%']);
+    expect(await found({ syncable: true })).toEqual(['thing']);
+    expect(await found({ syncable: false })).toEqual(['hidden']);
+    expect(await found({ syncable: null })).toEqual(['zebra', 'customrecord_50%']);
+    expect(await found({ custom: true })).toEqual(['customrecord_50%']);
+    expect(await found({ family: 'list', custom: false, syncable: null })).toEqual(['zebra']);
+  });
+
+  it('keeps descriptions, and marks them as outdated, when the account is listed again', async () => {
+    const world = await organization();
+    const erp = account(world.erp.connector, ['zebra', 'apple']);
+    await refresh(world, erp);
+    await fetchAndStoreDescriptions(world.tenant, erp.connector, ['zebra'], noSignal);
+    expect(await findRecordType(world.tenant, 'zebra')).toMatchObject({ head: { syncable: true, fieldCount: 2 }, isOutdated: false });
+    await refresh(world, erp);
+    expect(await findRecordType(world.tenant, 'zebra')).toMatchObject({ head: { syncable: true, fieldCount: 2 }, isOutdated: true });
+    expect(await findRecordType(world.tenant, 'thing')).toMatchObject({ isOutdated: false });
+    expect(await namesOf(world)).toEqual(['thing', 'zebra', 'apple']);
+  });
+
+  it('loses what the account no longer has, except what a sync configuration reads', async () => {
+    const world = await organization();
+    const erp = account(world.erp.connector, ['zebra', 'apple']);
+    await refresh(world, erp);
+    await fetchAndStoreDescriptions(world.tenant, erp.connector, ['zebra', 'apple'], noSignal);
+    await addConfig(database.ctx, world.organizationId, { recordType: 'apple' });
+    erp.heads = [head('thing'), head('new')];
+    await refresh(world, erp);
+    expect((await namesOf(world)).toSorted()).toEqual(['apple', 'new', 'thing']);
+    erp.types = [known];
+    expect(await fetchAndStoreDescriptions(world.tenant, erp.connector, ['apple'], noSignal)).toEqual([]);
+    expect((await namesOf(world)).toSorted()).toEqual(['new', 'thing']);
+  });
+
+  it('is empty where the account cannot be listed, and keeps the error next to the last list', async () => {
+    const world = await organization();
+    const erp = account(world.erp.connector, ['zebra']);
+    const broken = { ...erp.connector, discover: () => Promise.reject(erpError('down', 'SERVICE_DOWN')) };
+    await expect(fetchAndStoreMetadata(world.tenant, broken, noSignal)).rejects.toThrow('SERVICE_DOWN');
+    expect(await readMetadataStatus(world.tenant)).toBeUndefined();
+    await refresh(world, erp);
+    await expect(fetchAndStoreMetadata(world.tenant, broken, noSignal)).rejects.toThrow('SERVICE_DOWN');
+    expect(await readMetadataStatus(world.tenant)).toMatchObject({ lastError: expect.stringContaining('SERVICE_DOWN') });
+    expect(await namesOf(world)).toEqual(['thing', 'zebra']);
+  });
+
+  it('replaces the list as a whole when two processes refresh and describe at the same time', async () => {
+    const world = await organization();
+    const erp = account(
+      world.erp.connector,
+      Array.from({ length: 50 }, (_, n) => `type_${n}`),
+    );
+    const someOf = (from: number) => erp.heads.slice(1 + from, 11 + from).map(({ name }) => name);
+    await Promise.all([
+      ...Array.from({ length: 4 }, () => refresh(world, erp)),
+      ...[0, 5, 10].map((from) => fetchAndStoreDescriptions(world.tenant, erp.connector, someOf(from).toReversed(), noSignal)),
+    ]);
+    expect((await namesOf(world)).toSorted()).toEqual(erp.heads.map(({ name }) => name).toSorted());
+    for (const name of someOf(8)) expect(await findDescription(world.tenant, name)).toMatchObject({ name });
+  });
+});
+
+describe('fields that name records of a type', () => {
+  it('are found in the headers and lines of all described record types', async () => {
+    const world = await organization();
+    const to = (name: string, target: string) => ({ ...field(name, 'reference'), target });
+    const erp = account(world.erp.connector, ['order', 'note']);
+    const lines = field('lines', 'lines', [to('thing', 'thing'), to('apple', 'apple'), field('memo')]);
+    erp.types = [known, other('order', { fields: [to('about', 'thing'), lines] }), other('note', { fields: [to('about', 'apple')] })];
+    await refresh(world, erp);
+    expect(await listReferenceFields(world.tenant, 'thing')).toEqual([]);
+    await fetchAndStoreDescriptions(world.tenant, erp.connector, ['order', 'note'], noSignal);
+    expect(await listReferenceFields(world.tenant, 'thing')).toEqual([
+      { recordType: 'order', field: 'about', lineField: null },
+      { recordType: 'order', field: 'lines', lineField: 'thing' },
+    ]);
+  });
+});
+
+describe('a run', () => {
+  /** An organization that syncs `thing`, from an account that also has other record types. */
+  async function synced(): Promise<{ world: SyncWorld; erp: Account; run(): Promise<string> }> {
+    await endOpenRuns(database);
+    const memory = memoryErp();
+    const erp = account(memory.connector, ['zebra']);
+    const world = await syncWorld(database.ctx, Object.assign(memory, { connector: erp.connector }));
+    memory.put(1);
+    erp.types = [{ ...known, fields: memory.fields }, other('zebra')];
+    return { world, erp, run: async () => (await world.sync()).status };
+  }
+
+  it('describes its own record type alone when it was never described, and not again', async () => {
+    const { world, erp, run } = await synced();
+    expect(await run()).toBe('succeeded');
+    expect(await run()).toBe('succeeded');
+    expect(erp.asked).toEqual([['thing']]);
+    expect(await readMetadataStatus(world.tenant)).toBeUndefined();
+  });
+
+  it('describes its own record type alone when the description is old, or older than the list', async () => {
+    const { world, erp, run } = await synced();
+    await refresh(world, erp);
+    await fetchAndStoreDescriptions(world.tenant, erp.connector, ['zebra'], noSignal);
+    erp.asked.length = 0;
+    expect([await run(), erp.asked]).toEqual(['succeeded', []]);
+    await age(world, 'thing');
+    await age(world, 'zebra');
+    expect([await run(), erp.asked]).toEqual(['succeeded', [['thing']]]);
+    expect([await run(), erp.asked]).toEqual(['succeeded', [['thing']]]);
+    await inTransaction(world.tenant, (tx) =>
+      tx('erp_metadata').update({ refreshed_at: tx.raw("clock_timestamp() + interval '1 second'") }),
+    );
+    expect([await run(), erp.asked]).toEqual(['succeeded', [['thing'], ['thing']]]);
+    expect((await findRecordType(world.tenant, 'zebra'))?.describedAt).toEqual(new Date('2020-01-01T00:00:00Z'));
+  });
+
+  it('uses the stored description while the ERP refuses to describe it', async () => {
+    const { world, erp, run } = await synced();
+    expect(await run()).toBe('succeeded');
+    await age(world, 'thing');
+    const { metadata } = erp.connector;
+    Object.assign(erp.connector, { metadata: () => Promise.reject(erpError('query', 'INVALID_PARAMETER')) });
+    expect(await run()).toBe('succeeded');
+    Object.assign(erp.connector, { metadata });
+    expect([await run(), erp.asked]).toEqual(['succeeded', [['thing'], ['thing']]]);
+  });
+
+  it('fails with a name when the account no longer has the record type', async () => {
+    const { world, erp } = await synced();
+    await world.sync();
+    await age(world, 'thing');
+    erp.types = [];
+    expect(await world.sync()).toMatchObject({ status: 'failed', error: { code: 'RECORD_TYPE_UNAVAILABLE' } });
+  });
+});
