@@ -75,7 +75,7 @@ export type ShownAs = {
 /**
  * Which records are still open, that is, whose volatile fields may change without their modification time moving. Evaluated over the
  * values of the last read:
- * - null: none, because no field is volatile
+ * - null: none, because no field is volatile, or because the daily scan alone compares those that are
  * - 'always': every record
  * - otherwise: records whose `field` has none of the values in `isNoneOf`. An empty value is none of them. Number fields are compared
  *   as numbers, all others as text.

@@ -86,7 +86,8 @@ describe('a body', () => {
       const own = new Set(topNames(shapeOf(route.body, 'input')));
       const foreign = names.filter((name) => !own.has(name));
       const site = await found.site();
-      const ids = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, '00000000-0000-4000-8000-000000000000']));
+      const absent = (name: string): string => (name === 'name' ? 'absent' : '00000000-0000-4000-8000-000000000000');
+      const ids = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, absent(name)]));
       const params = route.path.startsWith('/organizations/{id}') ? { ...ids, id: site.organization.id } : ids;
       // A response reports at most a hundred problems, so only a few properties at a time; two requests are enough.
       for (const part of [foreign.slice(0, 40), foreign.slice(40, 80)]) {

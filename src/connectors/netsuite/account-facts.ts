@@ -1,5 +1,6 @@
 // What a NetSuite account as a whole has: subsidiaries, currencies, accounting books and the time zone of its dates. At most seven
 // requests. What the role may not see is null; what it may see and the account lacks is false or empty.
+import { ErpError } from '../connector.ts';
 import type { AccountFacts } from '../discovery.ts';
 import { probeColumns, toQueryRefusal } from './probe.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
@@ -54,9 +55,12 @@ const zoneStepMinutes = 15;
 /** To Oracle CURRENT_DATE has a time of day, in the session's time zone: that of the integration's user, as are the dates in responses. */
 async function findUtcOffset(query: Query, readNow: () => Promise<Date>): Promise<number | null> {
   const rows = await refusedAsNull(query("SELECT TO_CHAR(CURRENT_DATE, 'YYYY-MM-DD HH24:MI:SS') AS localtime FROM dual"));
-  const now = await readNow();
+  const now = await readNow().catch((error: unknown) => {
+    if (error instanceof ErpError && error.kind === 'answer') return null;
+    throw error;
+  });
   const local = rows?.[0]?.['localtime'];
-  const aheadMs = typeof local === 'string' ? Date.parse(`${local.replace(' ', 'T')}Z`) - now.getTime() : Number.NaN;
+  const aheadMs = typeof local === 'string' && now !== null ? Date.parse(`${local.replace(' ', 'T')}Z`) - now.getTime() : Number.NaN;
   const minutes = Math.round(aheadMs / minuteMs / zoneStepMinutes) * zoneStepMinutes;
   return Number.isNaN(minutes) ? null : minutes + 0;
 }

@@ -41,6 +41,8 @@ export async function describeQuery(
   if (source.modifiedColumn !== null) await assertTimes(ask, definition, source.modifiedColumn);
   const { keyColumn, modifiedColumn } = source;
   const fields = await describeFields(ask, definition, { names: text.columns, keyColumn, modifiedColumn, last: last?.fields ?? [] });
+  if (!fields.some(({ name, syncable }) => syncable && name !== 'id'))
+    throw unsuitable('query', 'The query has no column besides its key that can be read');
   const modified = fields.find(({ name }) => name === modifiedColumn);
   if (modifiedColumn !== null && (modified?.type !== 'time' || !modified.syncable))
     throw unsuitable('modifiedColumn', `${modifiedColumn} ${notATime(modified)}`);

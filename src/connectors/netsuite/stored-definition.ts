@@ -32,8 +32,8 @@ export const StoredDefinition = z
     filter: z.object({ column: SqlName, value: z.string().regex(/^\w{1,100}$/) }).nullable(),
     /**
      * The columns whose integers identify a row, the most significant first. The record's id has the digits of all of them in this order,
-     * each but the first padded with zeros to `digits`: transaction 12, line 3 (5 digits), book 1 (2 digits) is 120000301. So the sum of
-     * the digits is at most 18. A row with a part that is longer, or negative unless it is the first, is a rejected record.
+     * each but the first padded with zeros to `digits`: transaction 12, line 3 (5 digits), book 1 (2 digits) is 120000301. With a
+     * negative first part it is the same arithmetic: item -2, colour 1 (6 digits) is -1999999. So the sum of the digits is at most 18. A row with a part that is longer, or negative unless it is the first, is a rejected record.
      */
     key: z
       .array(z.object({ column: SqlName, digits: z.int().min(1).max(maxIdDigits) }))

@@ -14,7 +14,7 @@ export function metadataFailure(error: unknown, timedOut: boolean): unknown {
   if (timedOut) return unavailable('The ERP did not respond in time', 60, error);
   if (!(error instanceof ErpError)) return error;
   const permanent = ['credentials', 'forbidden', 'query'].includes(error.kind);
-  if (!permanent) return unavailable(`The ERP could not be read: ${error.message}. ${error.fix}`, 30, error);
+  if (!permanent) return unavailable(`The ERP could not be read: ${error.message.replace(/\.$/, '')}. ${error.fix}`, 30, error);
   return invalid(`The ERP could not be read: ${error.message}`, [{ path: '', code: error.code, message: error.fix }]);
 }
 

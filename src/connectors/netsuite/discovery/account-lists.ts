@@ -75,8 +75,8 @@ async function readCustomFields(suiteql: Suiteql, signal: AbortSignal): Promise<
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
     const page = await suiteql.query(customFieldsQuery(prefixes, afterId), maxRowsPerQuery, signal);
-    assertIdOrder(page.rows, { afterId });
-    fields.push(...page.rows.map(toField));
+    if (page.hasMore) assertIdOrder(page.rows, { afterId });
+    fields.push(...page.rows.map(toField).filter(({ name }) => name !== ''));
     afterId = textOf(page.rows.at(-1), 'id') || afterId;
     hasMore = page.hasMore;
   }

@@ -161,7 +161,7 @@ async function describeFound(account: Account, found: Found): Promise<RecordType
     renamed: fields.some((field) => field.name === 'ownId') ? ownId : {},
     lines: linesKey,
   };
-  const open = isDocument ? await openWhen(account, stored, header, rows) : null;
+  const open = isDocument ? await openWhen(account, stored, header, rows) : openRows(family, header);
   return {
     ...{ name, label, table, family, custom: isCustom(family), reason: null, definition },
     ...{ source: sourceOf(found), idType: 'integer', fields, shownAs: shownAs(header) },
@@ -284,6 +284,10 @@ async function openWhen(
   const closed = counts.rows.flatMap(({ status, n, closed }) => (typeof status === 'string' && n === closed ? [status] : []));
   return closed.length === 0 ? 'always' : { field: 'status', isNoneOf: closed.sort(), closedOn };
 }
+
+/** There are too many posting lines to compare all of them in each run: the daily scan does. */
+const openRows = (family: RecordFamily, fields: readonly FieldMetadata[]): OpenWhen =>
+  family !== 'posting' && fields.some(({ syncable, volatile }) => syncable && volatile) ? 'always' : null;
 
 function readingOf({ modified, deletedAs }: StoredDefinition, known: KnownTable | undefined, open: OpenWhen): Reading {
   const changes = modified === null ? 'full' : modified.from === 'parent' ? 'parent' : 'modified';

@@ -16,6 +16,21 @@ const tree: ByType = {
   time: 'lastmodifieddate',
 };
 
+const relationship: ByType = {
+  integer: 'id',
+  reference: 'entity subsidiary primarycurrency',
+  number: 'balance depositbalance unbilledorders',
+  boolean: 'isprimarysub',
+  time: 'lastmodifieddate',
+};
+
+/** They follow documents of other records, without a new modification time. */
+const volatileByTable: Readonly<Record<string, readonly string[]>> = {
+  transactionaccountingline: ['amountlinked', 'amountpaid', 'amountunpaid', 'paymentamountunused', 'paymentamountused'],
+  customersubsidiaryrelationship: ['balance', 'depositbalance', 'unbilledorders'],
+  vendorsubsidiaryrelationship: ['balance', 'depositbalance', 'unbilledorders'],
+};
+
 const byTable: Readonly<Record<string, ByType>> = {
   transactionline: {
     integer: 'id uniquekey linesequencenumber kitmemberof transferorderitemlineid',
@@ -91,6 +106,8 @@ const byTable: Readonly<Record<string, ByType>> = {
     reference: 'accountingbook fromcurrency fromsubsidiary postingperiod tocurrency tosubsidiary',
     number: 'averagerate currentrate historicalrate',
   },
+  customersubsidiaryrelationship: relationship,
+  vendorsubsidiaryrelationship: relationship,
   department: tree,
   classification: tree,
   location: {
@@ -126,12 +143,13 @@ const typesOf = (table: string): ByType => (Object.hasOwn(byTable, table) ? (byT
 export function knownColumns(table: string): ColumnDefinition[] {
   if (table === 'transaction')
     return [...ofTransactions, ...curated(table).filter(({ name }) => !ofTransactions.some((own) => own.name === name))];
+  const changing = Object.hasOwn(volatileByTable, table) ? volatileByTable[table] : undefined;
   return Object.entries(typesOf(table)).flatMap(([type, names]) =>
     defineColumns(
       ...names
         .trim()
         .split(/\s+/)
         .map((name) => [name, toLabel(name), type as ColumnDefinition['type']] as const),
-    ),
+    ).map((column) => ({ ...column, volatile: changing?.includes(column.name) ?? false })),
   );
 }

@@ -1,8 +1,8 @@
 // Records whose key has several columns, such as the lines of the ledger, read from a simulated account with a whole company.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { profile } from '../../setup/account-profile.ts';
-import { type CompanyAccount, idsOf, openCompanyAccount, signal } from './company-account.ts';
-import { describeType, postingLine } from './stored-types.ts';
+import { type CompanyAccount, idsOf, openCompanyAccount, signal } from '../connectors/netsuite/company-account.ts';
+import { describeType, postingLine } from '../connectors/netsuite/stored-types.ts';
+import { profile } from '../setup/account-profile.ts';
 
 let company: CompanyAccount;
 beforeAll(async () => {
