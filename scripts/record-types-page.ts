@@ -5,6 +5,7 @@ import type { ColumnDefinition, RecordTypeDefinition } from '../src/connectors/n
 import { modifiedColumns } from '../src/connectors/netsuite/discovery/candidates.ts';
 import { sampleSize } from '../src/connectors/netsuite/discovery/column-types.ts';
 import { usualKeys } from '../src/connectors/netsuite/discovery/find-rows.ts';
+import { volatileByTable } from '../src/connectors/netsuite/discovery/known-columns.ts';
 import { type KnownTable, knownTables } from '../src/connectors/netsuite/discovery/known-tables.ts';
 import { recordTypeDefinitions } from '../src/connectors/netsuite/record-types.ts';
 
@@ -17,6 +18,10 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 
 const volatileOf = (columns: readonly ColumnDefinition[]): string[] =>
   columns.filter(({ volatile, excluded, derived }) => volatile && excluded === null && derived === undefined).map(({ name }) => name);
+
+const silent = Object.entries(volatileByTable)
+  .map(([of, columns]) => `${codes(columns)} of ${code(of)}`)
+  .join('; ');
 
 function describeOpen({ openWhen: [first], columns }: RecordTypeDefinition): string {
   if (volatileOf(columns).length === 0) return '';
@@ -88,6 +93,7 @@ const rulesSection = `## Read by rules
 | Changes | By the first of ${codes(modifiedColumns)} that the table has; of posting lines, and of rows without such a column, by the modification time of the record to which they belong; otherwise each run reads everything |
 | Deletions | By NetSuite's list of deletions, under the names that the record type may have there, and by comparison of ids. Rows that are no records, such as links and posting lines, aren't in the list |
 | Transactions | All rows of \`transactionline\` are lines, those of the header, of taxes and of costs included: \`mainline\`, \`taxline\` and \`iscogs\` tell them apart. A field of lines without a value in the first 1,000 of them is left out. Status, amounts paid and unpaid and the date closed are compared in each run while the transaction is open: while an amount is unpaid, or in a status in which not all are closed |
+| Amounts of other records | ${silent}: they follow documents without a new modification time. Those of posting lines are compared once a day, the others in each run |
 | Items | All kinds are in \`item\` |
 
 ### Keys of several columns

@@ -70,7 +70,7 @@ function findProblem(all: readonly Token[]): string | null {
     if (kind === 'open')
       return text.startsWith('/*') ? 'A comment is not closed: */ is missing' : `A text is not closed: ${text[0]} is missing`;
     if (text === ';') return 'The query must be one statement, without a semicolon';
-    if (isWord(all[index], 'rownum')) return 'ROWNUM numbers the rows of each answer anew: select and identify rows by a column';
+    if (isWord(all[index], 'rownum')) return 'ROWNUM numbers the rows of each answer again: select and identify rows by a column';
     if (text === '?') return 'The query must not have parameters: write the value instead of ?';
     if (kind === 'word' && /^n?q$/.test(name) && all[index + 1]?.kind === 'text') return "Texts must be quoted with ' alone";
     if (text === '(') depth += 1;

@@ -117,7 +117,7 @@ describe('POST /netsuite/queries', () => {
     ['an expression without an alias', 'SELECT id, COUNT(*) OVER () FROM item', /Give the column an alias: COUNT \( \* \) OVER/],
     ['501 columns', `SELECT id, ${Array.from({ length: 500 }, (_, n) => `id c${n}`).join(', ')} FROM item`, /at most 500 columns/],
     ['a column that occurs twice', 'SELECT id, parent AS id FROM item', /column id occurs twice/],
-    ['row numbers', 'SELECT ROWNUM AS id, itemid FROM item', /ROWNUM numbers the rows of each answer anew/],
+    ['row numbers', 'SELECT ROWNUM AS id, itemid FROM item', /ROWNUM numbers the rows of each answer again/],
     ['nothing but the key', 'SELECT id FROM item', /no column besides its key/],
     ['an unknown table', 'SELECT id FROM no_such_table', /NetSuite refuses the query: Invalid search type: no_such_table/],
     ['an unknown column', 'SELECT id, nosuchcolumn FROM item', /NetSuite refuses the query: .*Unknown identifier 'nosuchcolumn'/],

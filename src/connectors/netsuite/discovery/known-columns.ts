@@ -24,8 +24,8 @@ const relationship: ByType = {
   time: 'lastmodifieddate',
 };
 
-/** They follow documents of other records, without a new modification time. */
-const volatileByTable: Readonly<Record<string, readonly string[]>> = {
+/** Columns by table that follow documents of other records, without a new modification time. */
+export const volatileByTable: Readonly<Record<string, readonly string[]>> = {
   transactionaccountingline: ['amountlinked', 'amountpaid', 'amountunpaid', 'paymentamountunused', 'paymentamountused'],
   customersubsidiaryrelationship: ['balance', 'depositbalance', 'unbilledorders'],
   vendorsubsidiaryrelationship: ['balance', 'depositbalance', 'unbilledorders'],
