@@ -125,7 +125,7 @@ export async function readNames(account: NetsuiteAccount): Promise<Names> {
       for (const { id, fields: row } of page) found.set(id, row[namedBy[table] ?? 'name'] ?? '');
     tables.set(table, found);
   }
-  const lists = fields.filter(({ type }) => type === 'list');
+  const lists = fields.filter(({ type }) => type === 'list' || type === 'multiselect');
   const entries = lists.map(({ name, values = [] }) => [name, new Map(values.map((value) => [value.id, value.name]))] as const);
   return { tables, entries: new Map(entries), targets: new Map(referred) };
 }
@@ -146,7 +146,12 @@ function labelOf(names: Names, type: string | undefined, field: string, value: s
       .map((id) => nameOf(names, ['subsidiary'], id))
       .join(', ');
   const entries = names.entries.get(field);
-  if (entries !== undefined) return entries.get(value);
+  // A multiple select has the ids of its entries.
+  if (entries !== undefined)
+    return value
+      .split(', ')
+      .map((id) => entries.get(id))
+      .join(', ');
   const tables = targets[field] ?? names.targets.get(field);
   return tables === undefined ? value : nameOf(names, [tables].flat(), value); // what BUILTIN.DF returns for a column without labels
 }
