@@ -136,11 +136,11 @@ const ledgerAging = (): Promise<Sums> =>
 
 async function expectBooks(runs: ReadonlyMap<string, Run>, today: string): Promise<void> {
   const [served, ledger] = [kept(await servedBalance(runs)), kept(await ledgerBalance())];
-  expect(ledger.length).toBeGreaterThan(100);
+  expect(ledger.length).toBeGreaterThan(50);
   expect(served).toEqual(ledger);
   expect(served.filter(([key]) => key.endsWith('amount')).reduce((sum, [, amount]) => sum + amount, 0n)).toBe(0n);
   const [aging, open] = [kept(await servedAging(runs, today)), kept(await ledgerAging())];
-  expect(open.length).toBeGreaterThan(50);
+  expect(open.length).toBeGreaterThan(20);
   expect(aging).toEqual(open);
 }
 
