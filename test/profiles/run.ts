@@ -15,7 +15,7 @@ const profiles = PROFILES.filter((name) => wanted.length === 0 || wanted.include
 type Outcome = { readonly passed: number; readonly failed: number; readonly lines: readonly string[] };
 
 /** Far more than a part takes on a busy machine: ends what hangs. */
-const maxPartMs = 40 * 60_000;
+const maxPartMs = 20 * 60_000;
 
 /** Whether the program ended with code 0. */
 const run = (script: string, args: readonly string[], environment: Readonly<Record<string, string>>): boolean =>

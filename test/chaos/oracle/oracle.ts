@@ -54,7 +54,7 @@ type Watch = {
   readonly copy: Copy;
   readonly generations: Map<string, Snapshot>;
   begin: Moment | undefined;
-  /** The latest moment at which the last run that was published can have begun. */
+  /** The begin of the last run that was published. */
   previous: Moment | null;
   /** The last run, as long as nothing began since. */
   last: { readonly run: RunView; readonly named: Named; readonly begun: Begun } | undefined;
@@ -122,9 +122,7 @@ async function ended(bench: Bench, watch: Watch, run: RunView): Promise<Named> {
   watch.last = { run, named, begun: { mode: run.mode, begin, previous: watch.previous, completeSince: named.completeSince } };
   if (bench.isPublished) await judgeServed(bench, watch);
   blameIn(bench)('unnamed', bench.isPublished ? [] : problemsOfFailure(run).map((text) => `${recordType}: ${text}`));
-  // A run that was tried again may have begun again, by any time that the clock showed until it ended.
-  const latestBegin = run.attempt > 1 ? (history.states().at(-1)?.moment ?? begin) : begin;
-  if (run.status === 'succeeded' || run.status === 'partial') watch.previous = latestBegin;
+  if (run.status === 'succeeded' || run.status === 'partial') watch.previous = begin;
   return named;
 }
 
