@@ -75,6 +75,16 @@ describe('the shell of the public reference', () => {
   });
 });
 
+/** The service trusts what it remembers of a record type for one second, and the page asks once. */
+const untilStaleFieldsAre = (shown: boolean): Promise<true> =>
+  until(async () => {
+    const read = await fetch(`${reference.site.origin}/api/public/v1/invoices`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant },
+    });
+    return read.headers.has('x-data-stale-fields') === shown ? true : undefined;
+  });
+
 describe('the public reference', () => {
   it('lists the resources, fields and filters with their descriptions', async () => {
     const made = await reference.visit();
@@ -139,6 +149,7 @@ describe('the public reference', () => {
     const since = '2026-02-20T08:30:00Z';
     const entry = { since, syncedAt: '2026-02-20T07:00:00Z', reason: 'unreadable', message: 'The ERP does not offer it' };
     await data.query(`update ${state} set stale_fields = $1`, [JSON.stringify({ trandate: entry, secretcost: entry })]);
+    await untilStaleFieldsAre(true);
     try {
       const made = await reference.openAt('listInvoices');
       const notice = made.page.getByRole('status').filter({ hasText: 'out of date' });
@@ -150,14 +161,7 @@ describe('the public reference', () => {
     } finally {
       await data.query(`update ${state} set stale_fields = '{}'`);
     }
-    // The service trusts what it remembers of a record type for one second.
-    await until(async () => {
-      const read = await fetch(`${reference.site.origin}/api/public/v1/invoices`, {
-        method: 'HEAD',
-        headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant },
-      });
-      return read.headers.has('x-data-stale-fields') ? undefined : true;
-    });
+    await untilStaleFieldsAre(false);
     const healed = await reference.openAt('listInvoices');
     await send(healed, 'listInvoices');
     expect(await healed.page.getByRole('status').filter({ hasText: 'out of date' }).count()).toBe(0);
