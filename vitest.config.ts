@@ -6,7 +6,15 @@ export default defineConfig({
     globalSetup: ['test/setup/global.ts'],
     setupFiles: ['test/setup/seed.ts'],
     include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
-    exclude: ['test/browser/**', 'test/green/**', 'test/ops/**', '**/test/profiles/**', 'test/scale/**', '**/node_modules/**'],
+    exclude: [
+      'test/access/full/**',
+      'test/browser/**',
+      'test/green/**',
+      'test/ops/**',
+      '**/test/profiles/**',
+      'test/scale/**',
+      '**/node_modules/**',
+    ],
     // No test relies on these timeouts; they only end a test that hangs, also on a busy machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -29,6 +29,7 @@ import { copyStatement } from '../src/public/export/export-sql.ts';
 import { bindDocument, describeVersion, readAvailable, SchemaDocument } from '../src/public/index.ts';
 import { planList } from '../src/public/read/plan.ts';
 import { compileSchema } from '../src/public/version/compile.ts';
+import { readWhole } from '../src/public/version/narrow.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';
 import { createRecordTable, quoteIdentifier } from '../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../src/warehouse/tenant-schema.ts';
@@ -159,7 +160,7 @@ async function prepare(ctx: Ctx): Promise<{
   const statementOf = (resource: string): string => {
     const endpoint = endpoints.get(resource);
     if (endpoint === undefined) throw new Error(`No resource ${resource}`);
-    return copyStatement({ schema, table: 'customer_1' }, planList(endpoint, new Map(), { paged: false })).text;
+    return copyStatement({ schema, table: 'customer_1' }, planList(readWhole(endpoint), new Map(), { paged: false })).text;
   };
   return { organizationId, key, table: `${schema}.customer_1`, columns, statementOf };
 }

@@ -35,7 +35,8 @@ function valueSql({ field, part, type }: RecordColumn, salt: number): string {
   if (part === 'label') return field === 'status' ? statusSql : `'${field} ' || ${scatter(salt - 1, 4_000)}`;
   if (type === 'text') {
     if (field === 'status') return `lower(${statusSql})`;
-    if (field === 'entity' || field === 'subsidiary') return `(${scatter(salt, 4_000)})::text`;
+    if (field === 'entity') return `(${scatter(salt, 10_000)})::text`;
+    if (field === 'subsidiary') return `(${scatter(salt, 4_000)})::text`;
     return field === 'memo' ? `'wholesale ceramic lantern ' || n || ' vintage heart paper'` : `'${field}-' || ${scatter(salt, 50_000)}`;
   }
   if (type === 'number') return money(salt);
@@ -87,7 +88,7 @@ const field = (name: string, source: string) => ({ name, source, description: ''
 const sourceOf = ({ field: name, part }: RecordColumn): string => (part === 'lines' ? 'lines' : part === 'label' ? `${name}.name` : name);
 const publicName = ({ field: name, part }: RecordColumn): string => (part === 'label' ? `${name}Name` : name);
 
-/** Two endpoints: `invoices` with twelve fields, `full` with all forty and the lines. */
+/** `invoices` with twelve fields, `full` with all forty and the lines, and `own`, the twelve fields for row scopes by customer. */
 export function endpointsOf({ columns, recordType: type = 'invoice' }: Invoices) {
   const sortable = {
     recordType: type,
@@ -104,9 +105,16 @@ export function endpointsOf({ columns, recordType: type = 'invoice' }: Invoices)
     ...field(publicName(column), sourceOf(column)),
     ...(column.lineFields !== null && { fields: column.lineFields.map(({ name }) => field(name.replace('.n', 'N'), name)) }),
   }));
+  const some = all.filter(({ name }) => twelve.includes(name));
   return [
-    { ...sortable, name: 'invoices', fields: all.filter(({ name }) => twelve.includes(name)) },
+    { ...sortable, name: 'invoices', fields: some },
     { ...sortable, name: 'full', fields: all },
+    {
+      ...sortable,
+      name: 'own',
+      fields: some.map((each) => (each.name === 'entity' ? { ...each, scopable: true } : each)),
+      filters: [{ field: 'entity', operators: ['eq'] }],
+    },
   ];
 }
 

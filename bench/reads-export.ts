@@ -8,6 +8,7 @@ import { copyStatement, exportSettings } from '../src/public/export/export-sql.t
 import { bindDocument, SchemaDocument } from '../src/public/index.ts';
 import { planList } from '../src/public/read/plan.ts';
 import { compileSchema } from '../src/public/version/compile.ts';
+import { readWhole } from '../src/public/version/narrow.ts';
 import { endpointsOf, type Invoices } from './reads-data.ts';
 import { memoryOf } from './reads-load.ts';
 import type { Bench } from './reads-measure.ts';
@@ -30,7 +31,7 @@ function sameSelect(invoices: Invoices): string {
   const bindings = bindDocument(document, available);
   const endpoint = compileSchema({ ...document, id: 'bench', version: 'v1', bindings }).endpoints.get('invoices');
   if (endpoint === undefined) throw new Error('The schema has no endpoint named invoices');
-  return copyStatement(invoices, planList(endpoint, new Map(), { paged: false })).text;
+  return copyStatement(invoices, planList(readWhole(endpoint), new Map(), { paged: false })).text;
 }
 
 async function copyRows({ admin, invoices }: Bench, text: string, settings: string): Promise<number> {

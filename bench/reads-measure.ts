@@ -7,7 +7,8 @@ import { plainRanges } from '../src/public/read/ranges.ts';
 import { parseQuery } from '../src/public/read/request.ts';
 import { listStatement, recordStatement, type Statement } from '../src/public/read/sql.ts';
 import { bindDocument } from '../src/public/version/bind.ts';
-import { type CompiledEndpoint, compileSchema } from '../src/public/version/compile.ts';
+import { compileSchema, type ReadableEndpoint } from '../src/public/version/compile.ts';
+import { readWhole } from '../src/public/version/narrow.ts';
 import { SchemaDocument } from '../src/public/version/schema-document.ts';
 import { dates, endpointsOf, type Invoices, statuses } from './reads-data.ts';
 import { type LoadResult, measureLoad, memoryOf, quantile, type RequestSet } from './reads-load.ts';
@@ -39,12 +40,12 @@ const namedStatement = ({ values, write }: Statement): BaselineStatement => {
 };
 
 /** Both endpoints, compiled as the published version is, so that the baseline server runs exactly the service's SQL. */
-function compiledEndpoints(invoices: Invoices): [CompiledEndpoint, CompiledEndpoint] {
+function compiledEndpoints(invoices: Invoices): [ReadableEndpoint, ReadableEndpoint] {
   const document = SchemaDocument.parse({ endpoints: endpointsOf(invoices) });
   const bindings = bindDocument(document, { invoice: { label: '', idType: 'integer', columns: invoices.columns, hasData: true } });
   const [small, full] = [...compileSchema({ id: '', version: 'v1', bindings, ...document }).endpoints.values()];
   if (small === undefined || full === undefined) throw new Error('The schema has no endpoints');
-  return [small, full];
+  return [readWhole(small), readWhole(full)];
 }
 
 export async function createBaselineConfig({

@@ -2,12 +2,14 @@
 import type { Pool } from 'pg';
 import type { ExportResult } from './reads-export.ts';
 import type { Depth, Round } from './reads-measure.ts';
+import { customers, type ScopedReads } from './reads-scoped.ts';
 import { describeMachine, type Goal, type Line, writeTable } from './table.ts';
 
 export type MeasuredReads = {
   readonly records: number;
   readonly rounds: readonly Round[];
   readonly depth: Depth;
+  readonly scoped: ScopedReads;
   readonly memory: { readonly idle: number; readonly peak: number };
   readonly exports: readonly ExportResult[];
   readonly startMs: readonly number[];
@@ -122,13 +124,42 @@ function depthLines(depth: MeasuredReads['depth']): Line[] {
   ];
 }
 
-function linesOf({ rounds, depth, memory, exports, startMs }: MeasuredReads): Line[] {
+function scopedLines({ steady, syncing, peak, now, mintedPerSecond }: ScopedReads): Line[] {
+  const ratio = (rates: ScopedReads['steady']): number[] => rates.map(({ filtered, scoped }) => scoped / filtered);
+  const line = (measure: string, values: readonly number[], goal: Goal | null, digits = 2, unit = ''): Line => ({
+    measure,
+    goal,
+    unit,
+    digits,
+    values,
+  });
+  return [
+    line(
+      `a customer's list with a token of its own (${customers} of them), requests/s / one key with a filter`,
+      ratio(steady),
+      atLeast(0.9, 0.9),
+    ),
+    line('… while a sync publishes every 250 ms, so that most pages are the first of their list', ratio(syncing), atLeast(0.9, 0.9)),
+    line(
+      '… requests/s with tokens',
+      steady.map(({ scoped }) => scoped),
+      null,
+      0,
+    ),
+    line('… RSS, peak with tokens / with one key', [peak.scoped / peak.filtered], atMost(1.05, 1.1)),
+    line(`… RSS after ${customers} tokens / after ${customers / 4}`, [now.all / now.quarter], atMost(1.05, 1.1)),
+    line('tokens minted in requests of 100, per second', [mintedPerSecond], null, 0),
+  ];
+}
+
+function linesOf({ rounds, depth, scoped, memory, exports, startMs }: MeasuredReads): Line[] {
   const line = lineOfRounds(rounds);
   return [
     ...rateLines(line, 'list'),
     ...rateLines(line, 'single'),
     ...cacheLines(line),
     ...depthLines(depth),
+    ...scopedLines(scoped),
     {
       measure: `RSS, peak at 64 connections, without page cache (idle ${memory.idle.toFixed(0)} MB)`,
       goal: atMost(180, 256),

@@ -4,6 +4,7 @@ import { loadInvoices, publishInvoices } from './reads-data.ts';
 import { measureExport } from './reads-export.ts';
 import { type Bench, measureDepth, measureMemory, measureRounds, measureStart } from './reads-measure.ts';
 import { reportReads } from './reads-report.ts';
+import { measureScoped } from './reads-scoped.ts';
 import { parseArguments, startService } from './reads-servers.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
 
@@ -27,6 +28,7 @@ const main = (folder: string, records: number, rounds: number, ms: number): Prom
       records,
       rounds: await step('rounds', measureRounds(bench)),
       depth: await step('depth', measureDepth(bench)),
+      scoped: await step('row scopes', measureScoped(bench)),
       memory: await step('memory', measureMemory(bench)),
       exports: await step('exports', measureExport(bench)),
       startMs: await step('start', measureStart(bench)),

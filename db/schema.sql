@@ -75,7 +75,8 @@ create table api_key_usage (
   not_modified bigint default 0 not null,
   refused bigint default 0 not null,
   failed bigint default 0 not null,
-  constraint api_key_usage_pkey PRIMARY KEY (organization_id, api_key_id, day, version, resource),
+  subject text default '' not null,
+  constraint api_key_usage_pkey PRIMARY KEY (organization_id, api_key_id, day, version, resource, subject),
   constraint api_key_usage_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
   constraint api_key_usage_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
@@ -110,6 +111,9 @@ create table api_keys (
   transferred_from text,
   secret_ends_at timestamp with time zone,
   secret_end_reported boolean default false not null,
+  scope_rows jsonb,
+  scope_fields jsonb,
+  scope_unmasked boolean default false not null,
   constraint api_keys_pkey PRIMARY KEY (id),
   constraint api_key_previous_secret_is_unique UNIQUE (previous_secret_hash),
   constraint api_key_secret_is_unique UNIQUE (secret_hash),
@@ -232,6 +236,7 @@ create table conversation_messages (
   credits integer default 0 not null,
   created_at timestamp with time zone default clock_timestamp() not null,
   finished_at timestamp with time zone,
+  unmasked boolean default false not null,
   constraint conversation_messages_pkey PRIMARY KEY (id),
   constraint conversation_messages_role_check CHECK (role = ANY (ARRAY['user', 'assistant'])),
   constraint message_status_is_known CHECK (status = ANY (ARRAY['running', 'complete', 'failed', 'canceled'])),
@@ -515,6 +520,20 @@ alter table mail_attachments force row level security;
 create policy own_organization on mail_attachments for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on mail_attachments for all to portal_owner using (true);
 grant delete, insert, select, update on mail_attachments to portal_service;
+
+-- The secret from which the keys of masked fields (hash) are derived, encrypted; one per organization, made when its first such version is published.
+create table mask_secrets (
+  organization_id uuid not null,
+  secret text not null,
+  created_at timestamp with time zone default now() not null,
+  constraint mask_secrets_pkey PRIMARY KEY (organization_id),
+  constraint mask_secrets_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+alter table mask_secrets enable row level security;
+alter table mask_secrets force row level security;
+create policy own_organization on mask_secrets for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on mask_secrets for all to portal_owner using (true);
+grant delete, insert, select, update on mask_secrets to portal_service;
 
 -- Which users belong to which organization, and their role.
 create table memberships (
@@ -1552,6 +1571,41 @@ create policy own_organization on teams for all to public using (organization_id
 create policy owner_sees_all on teams for all to portal_owner using (true);
 grant delete, insert, select, update on teams to portal_service;
 
+-- Tokens of the key and subject that were issued at or before that time are refused.
+create table token_revocations (
+  organization_id uuid not null,
+  api_key_id uuid not null,
+  subject text not null,
+  revoked_at timestamp with time zone default clock_timestamp() not null,
+  constraint token_revocations_pkey PRIMARY KEY (organization_id, api_key_id, subject),
+  constraint token_revocations_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
+  constraint token_revocations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+alter table token_revocations enable row level security;
+alter table token_revocations force row level security;
+create policy own_organization on token_revocations for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on token_revocations for all to portal_owner using (true);
+grant delete, insert, select, update on token_revocations to portal_service;
+
+-- Keys that sign the tokens of API keys. private_key: encrypted. A replaced key verifies for one more hour.
+create table token_signing_keys (
+  kid uuid not null,
+  organization_id uuid not null,
+  public_key text not null,
+  private_key text,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  replaced_at timestamp with time zone,
+  constraint token_signing_keys_pkey PRIMARY KEY (kid),
+  constraint current_key_can_sign CHECK (private_key IS NOT NULL OR replaced_at IS NOT NULL),
+  constraint token_signing_keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX one_current_signing_key ON token_signing_keys USING btree (organization_id) WHERE replaced_at IS NULL;
+alter table token_signing_keys enable row level security;
+alter table token_signing_keys force row level security;
+create policy own_organization on token_signing_keys for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on token_signing_keys for all to portal_owner using (true);
+grant delete, insert, select, update on token_signing_keys to portal_service;
+
 -- Hashes of finished sign-in attempts, so that each is used once.
 create table used_sign_ins (
   state_hash bytea not null,
@@ -1694,6 +1748,8 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- find_sandbox_payment(hash bytea) returns uuid  [security definer]
 -- find_session(hash bytea) returns record  [security definer]
 -- find_subscription_link(hash bytea) returns uuid  [security definer]
+-- find_token_key(wanted uuid, mark bytea, minted_by uuid, wanted_subject text) returns record  [security definer]
+-- find_token_signing_key(wanted uuid) returns record  [security definer]
 -- hold_published_schema() returns trigger
 -- invited(wanted_email text) returns bool  [security definer]
 -- last_failover() returns record  [security definer]
@@ -1817,6 +1873,8 @@ create table record_state (
   shown_columns jsonb,
   stale_fields jsonb default '{}'::jsonb not null,
   accepted_fields jsonb default '{}'::jsonb not null,
+  scope_columns jsonb default '{"id": "0"}'::jsonb not null,
+  scope_pruned bigint default 0 not null,
   constraint record_state_pkey PRIMARY KEY (record_type)
 );
 
@@ -1830,6 +1888,7 @@ create table rejections (
   last_seen_at timestamp with time zone default now() not null,
   attempts integer default 1 not null,
   last_run_id uuid,
+  scope_values jsonb,
   constraint rejections_pkey PRIMARY KEY (record_type, id)
 );
 
@@ -1867,6 +1926,15 @@ create table run_state (
   constraint run_state_pkey PRIMARY KEY (run_id)
 );
 
+create table scope_changes (
+  record_type text not null,
+  generation bigint not null,
+  id text not null,
+  at timestamp with time zone not null,
+  before jsonb not null,
+  constraint scope_changes_pkey PRIMARY KEY (record_type, generation, id)
+);
+
 create table staged_deletions (
   run_id uuid not null,
   record_type text not null,
@@ -1893,3 +1961,9 @@ create table tombstones (
   constraint tombstones_pkey PRIMARY KEY (record_type, id)
 );
 CREATE INDEX tombstones_by_generation ON tombstones USING btree (record_type, generation, id);
+
+create table withheld_records (
+  record_type text not null,
+  id text not null,
+  constraint withheld_records_pkey PRIMARY KEY (record_type, id)
+);

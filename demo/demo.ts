@@ -11,6 +11,7 @@ import type { Settings } from '../src/core/settings.ts';
 import { closeDatabase, type OpenedDatabase, openDatabase } from '../src/open-database.ts';
 import { CannotRun } from '../src/run-command.ts';
 import { type Service, startService } from '../src/service.ts';
+import { type CustomerToken, mintCustomerToken } from './customer-token.ts';
 import { syncEveryRecordType } from './every-record-type.ts';
 import { openClientStore } from './identity-provider/client-store.ts';
 import { type IdentityProviderServer, startIdentityProvider } from './identity-provider/identity-provider.ts';
@@ -99,9 +100,19 @@ function agentTokenCommand({ settings, agent }: IdentityProviderServer): string 
   return `curl -s -u '${agent.id}:${agent.secret}' ${grant} '${agent.tokenUrl}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`;
 }
 
-function welcomeText(file: DemoFile, identityProvider: IdentityProviderServer, dataDir: string): string {
+/** Commands of a customer's token; empty when the version was published before the demo had scopable fields. */
+function customerText({ tenantId, baseUrl, version }: DemoFile, minted: CustomerToken | undefined): string {
+  if (minted === undefined) return '';
+  return `
+Read as one customer: this token, valid for an hour, sees the invoices, credit memos and master data of ${minted.customerName} alone (docs/record-access.md):
+
+  curl -H 'Authorization: Bearer ${minted.token}' -H 'x-tenant-id: ${tenantId}' '${baseUrl}/api/public/${version}/invoices?pageSize=2'
+`;
+}
+
+function welcomeText(file: DemoFile, token: CustomerToken | undefined, identityProvider: IdentityProviderServer, dataDir: string): string {
   const { baseUrl, tenantId, apiKey, managementKey, version, agentId, netsuiteUrl, erpControl } = file;
-  const token = `$(${agentTokenCommand(identityProvider)})`;
+  const agentToken = `$(${agentTokenCommand(identityProvider)})`;
   const [api, platform] = [`${baseUrl}/api/public/${version}`, `${baseUrl}/api/platform/v1`];
   const managing = `curl -s -H 'Authorization: Bearer ${managementKey}' -H 'Content-Type: application/json'`;
   const headers = `-H 'Authorization: Bearer ${apiKey}' -H 'x-tenant-id: ${tenantId}'`;
@@ -123,7 +134,7 @@ Try it:
   curl ${headers} '${api}/invoices?amountDue_gt=0&date_after=2011-08-15&sort=amountDue&order=desc&pageSize=3&fields=number,date,customerName,amountDue'
   curl ${headers} '${api}/customers?pageSize=2'
   curl -H 'Authorization: Bearer ${managementKey}' '${baseUrl}/api/platform/v1/whoami'
-
+${customerText(file, token)}
 Ask the agent (docs/agents.md has more):
 
   CONVERSATION=$(${managing} '${platform}/agents/${agentId}/conversations' -d '{}' | sed 's/.*"id":"\\([^"]*\\)","agentId.*/\\1/') \\
@@ -139,7 +150,7 @@ Sign in as owner@, editor@, viewer@ or newcomer@demo.example, without a password
 
 Or as an agent that reads on the owner's behalf, with a token from the identity provider:
 
-  curl -H "Authorization: Bearer ${token}" '${baseUrl}/api/platform/v1/whoami'
+  curl -H "Authorization: Bearer ${agentToken}" '${baseUrl}/api/platform/v1/whoami'
 
 Reference pages:
 
@@ -165,6 +176,7 @@ async function setUp({ service, account, known, progress, syncsAll }: Parts) {
   await configurePayments(call);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
   const agentId = await ensureAgent(call, version);
+  const customerToken = await mintCustomerToken({ url: localUrl, ...keys, version });
   const restore = () => restoreBudget(ctx, keys);
   if (syncsAll) await syncEveryRecordType({ ctx, organizationId: keys.tenantId, call, progress }, restore);
   await restore();
@@ -172,6 +184,7 @@ async function setUp({ service, account, known, progress, syncsAll }: Parts) {
     baseUrl: url,
     ...keys,
     version,
+    customerToken,
     resources: demoEndpoints.map(({ name }) => name),
     agentId,
     netsuiteUrl: account.url,
@@ -229,11 +242,11 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
     );
     identityProvider.startServing(service.ctx.settings.publicUrl);
     const syncsAll = config.DEMO_RECORD_TYPES === 'all';
-    const made = await setUp({ service, account, known, progress, syncsAll });
+    const { customerToken, ...made } = await setUp({ service, account, known, progress, syncsAll });
     const file: DemoFile = { ...made, identityProviderUrl: identityProvider.issuer };
     progress.end();
     await writeDemoFile(config.DATA_DIR, file);
-    console.log(welcomeText(file, identityProvider, config.DATA_DIR));
+    console.log(welcomeText(file, customerToken, identityProvider, config.DATA_DIR));
     console.log(
       account.daysLeft() === 0
         ? 'The data hold no more days: no new transactions from now on.\n'

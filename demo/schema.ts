@@ -15,7 +15,7 @@ const invoices = {
     field('date', 'trandate', 'Date of the invoice'),
     field('dueDate', 'duedate', 'When it is due'),
     field('status', 'displayStatus', 'Open or paid in full, as the ERP names it'),
-    field('customerId', 'entity', 'Id of the customer; null for a cash sale'),
+    { ...field('customerId', 'entity', 'Id of the customer; null for a cash sale'), scopable: true },
     field('customerName', 'entity.name', 'Name of the customer in the ERP'),
     field('currency', 'currency.name', 'Currency of the amounts'),
     field('total', 'foreigntotal', "Total in the invoice's currency, with tax"),

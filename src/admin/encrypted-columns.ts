@@ -3,8 +3,10 @@
 // encrypted values elsewhere.
 import type { Knex } from 'knex';
 import { sandboxTokenBinding } from '../gateways/payments/sandbox/sandbox.ts';
+import { tokenSigningKeyBinding } from '../identity/record-token.store.ts';
 import { attachmentBinding, mailBinding } from '../mail/index.ts';
 import { payAccountBinding } from '../platform/pay/provider/accounts.ts';
+import { maskSecretBinding } from '../public/version/mask-secret.ts';
 import { secretBinding } from '../sync/index.ts';
 
 export type EncryptedColumn = {
@@ -39,6 +41,20 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
     key: ['id'],
     batch: 100,
     bindTo: ({ organization_id: organizationId, id }) => payAccountBinding(String(organizationId), String(id)),
+  },
+  {
+    table: 'mask_secrets',
+    column: 'secret',
+    key: ['organization_id'],
+    batch: 100,
+    bindTo: ({ organization_id: id }) => maskSecretBinding(String(id)),
+  },
+  {
+    table: 'token_signing_keys',
+    column: 'private_key',
+    key: ['kid'],
+    batch: 100,
+    bindTo: ({ organization_id: organizationId, kid }) => tokenSigningKeyBinding(String(organizationId), String(kid)),
   },
   { table: 'sandbox_payments', column: 'token', key: ['id'], batch: 100, bindTo: ({ id }) => sandboxTokenBinding(String(id)) },
   { table: 'outgoing_mails', column: 'body', key: ['id'], batch: 20, bindTo: ({ id }) => mailBinding(String(id)) },

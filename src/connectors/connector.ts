@@ -121,7 +121,13 @@ export const scannedFields = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): r
   fields.filter((field) => field.syncable && field.type !== 'lines' && (field.volatile || hasLabel(field)));
 
 /** A record that exists but can't be stored as it is. `code` is stable and upper case, `message` names the field and the problem. */
-export type RecordRejection = { readonly id: string; readonly code: string; readonly message: string };
+export type RecordRejection = {
+  readonly id: string;
+  readonly code: string;
+  readonly message: string;
+  /** Those of its newest values that can be read, by field name; absent when none can. */
+  readonly values?: Readonly<Record<string, SourceValue>>;
+};
 
 export type PageRequest = {
   readonly recordType: RecordTypeMetadata;

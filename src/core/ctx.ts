@@ -1,4 +1,5 @@
 // The dependencies of every function of the service, passed as its first argument: no container, no singleton.
+
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { AccountLimits } from './account-limits.ts';
@@ -8,6 +9,7 @@ import type { GuardedFetch } from './guarded-fetch.ts';
 import type { Keyring } from './keyring.ts';
 import type { Log } from './log.ts';
 import type { Permission } from './permissions.ts';
+import type { RecordAccess } from './record-access.ts';
 import type { Settings } from './settings.ts';
 import type { TrackedWork } from './tracked-work.ts';
 
@@ -99,17 +101,27 @@ export type ReadingCtx = Ctx & { readonly reads: ReadEngine };
 /** For work on behalf of one organization: a request or a sync run. */
 export type TenantCtx = Ctx & { readonly organizationId: string };
 
-/** An authenticated identity in one organization; the same type for all three kinds of credentials. */
+/** What authenticated a request. */
+export type Credential = {
+  readonly kind: 'api-key' | 'oauth' | 'session';
+  readonly id: string;
+  /** Of an API key: names the secret of the request. Tokens that the key mints end with that secret. */
+  readonly secretMark?: string;
+  /** Of a token of an API key: its subject, empty for none. Such a caller may read records and do nothing else. */
+  readonly tokenSubject?: string;
+};
+
+/** An authenticated identity in one organization; the same type for all kinds of credentials. */
 export type Principal = {
   readonly user: { readonly id: string; readonly email: string; readonly name: string };
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string };
   readonly role: { readonly id: string; readonly name: string };
   readonly permissions: ReadonlySet<Permission>;
-  readonly credential: { readonly kind: 'api-key' | 'oauth' | 'session'; readonly id: string };
-  /** An API key restricted to public versions or resources: on the management interface it may only call `GET /whoami`. */
+  readonly credential: Credential;
+  /** An API key restricted in what it reads, or a token of one: on the management interface it may only call `GET /whoami`. */
   readonly isRestrictedKey: boolean;
   /** The published versions and resources that an API key is restricted to; an empty list means all. */
-  readonly reads: { readonly versions: readonly string[]; readonly resources: readonly string[] };
+  readonly reads: RecordAccess;
   /**
    * An API key whose creator left the organization and that was reassigned to another member: it may not create keys, extend their
    * scopes or keep their secrets, and never counts as an owner.

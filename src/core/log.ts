@@ -27,11 +27,12 @@ const maxBufferedChars = 16 * 1024;
 const redactedPaths = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * API keys and sessions of this service, JSON web tokens, private keys, passwords in URLs, and what follows `Bearer`, `Basic` or the name
+ * API keys, their tokens and sessions of this service, JSON web tokens, private keys, passwords in URLs, and what follows `Bearer`, `Basic` or the name
  * of a cookie or token parameter. Percent-encoded forms are matched too.
  */
 const secretPatterns = [
   'psk(?:_|%5f)[0-9A-Za-z]{6,}',
+  String.raw`pst(?:_|%5f)[\w.-]{6,}`,
   String.raw`eyJ[\w-]{8,}(?:\.[\w-]*){0,4}`,
   '-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*',
   String.raw`(?<=:\/\/[^\s/@"]{0,100}:)[^\s/"]+(?=@)`,
@@ -39,7 +40,7 @@ const secretPatterns = [
   String.raw`(?<=\b(?:portal_session|access_token|refresh_token|client_secret|password|token)(?:=|%3d))[^\s"&;,]+`,
 ].join('|');
 /** A cheap pre-check: matches every line that holds a secret, and fails fast on the usual request line. */
-const hint = /psk[_%]|eyj|TE KEY|:\/\/[^/"]*@|[rc][ +%]|[nrdt](?:=|%3d)/i;
+const hint = /ps[kt][_%]|eyj|TE KEY|:\/\/[^/"]*@|[rc][ +%]|[nrdt](?:=|%3d)/i;
 const allSecrets = new RegExp(secretPatterns, 'gi');
 const redactSecrets = (line: string): string => (hint.test(line) ? line.replace(allSecrets, '[redacted]') : line);
 

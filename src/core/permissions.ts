@@ -24,6 +24,8 @@ const catalogue = {
   payment: { label: 'payments', actions: ['read', 'create', 'update'] },
   payout: { label: 'payouts', actions: ['read'] },
   portal: { label: 'the portal configuration', actions: crud },
+  record: { label: 'records', actions: ['read'] },
+  unmasked: { label: 'masked fields as they are', actions: ['read'] },
 } as const satisfies Record<string, { label: string; actions: readonly (Crud | string)[] }>;
 
 type Catalogue = typeof catalogue;
@@ -43,7 +45,8 @@ export const assignablePermissions: readonly Permission[] = allPermissions.filte
 const assignable = new Set<string>(assignablePermissions);
 /** Whether a role may include this permission. */
 export const isRolePermission = (name: string): name is Permission => assignable.has(name);
-export const isReadPermission = (permission: Permission): boolean => permission.endsWith(':read');
+/** Whether credentials that can only read have it. Masked fields are for those who were given that permission by name. */
+export const isReadPermission = (permission: Permission): boolean => permission.endsWith(':read') && permission !== 'unmasked:read';
 
 /** The scope of an access token that restricts it to reading. */
 export const readScope = 'portal:read';

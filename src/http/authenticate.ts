@@ -1,7 +1,7 @@
 // Authenticates the caller and hands the routes a CallerCtx. Failed attempts are counted per network. Browsers send a session's cookie by
 // themselves, so a request with a session that changes something must also come from a page of this service (CSRF protection).
 import type { Request, RequestHandler, Response } from 'express';
-import type { Caller, CallerCtx, ReadingCtx } from '../core/ctx.ts';
+import type { Caller, CallerCtx, Credential, ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { identify } from '../identity/principal.ts';
@@ -9,6 +9,9 @@ import { callerAddress } from './caller-address.ts';
 import { sessionCookies } from './cookies.ts';
 import { requestIdOf } from './errors.ts';
 import type { FailureLimit } from './failure-limit.ts';
+
+/** A credential as the request log shows it. */
+export const loggedCredential = ({ kind, id, tokenSubject }: Credential) => ({ kind: tokenSubject === undefined ? kind : 'token', id });
 
 const headerText = (value: string | string[] | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
 
@@ -25,14 +28,14 @@ export function assertSameOrigin(req: Request, publicUrl: string): void {
 }
 
 /**
- * Middleware that identifies the caller and sets `callerCtx`. Without `sessions` cookies are ignored. Throws 401 for a missing or invalid
- * credential, and 429 once the caller's network has failed too often.
+ * Middleware that identifies the caller and sets `callerCtx`. Without `sessions` cookies are ignored; `tokens`: those of API keys are
+ * accepted. Throws 401 for a missing or invalid credential, and 429 once the caller's network has failed too often.
  */
 export function authenticate(
   ctx: ReadingCtx,
   verify: VerifyToken,
   failures: FailureLimit,
-  { sessions } = { sessions: true },
+  { sessions, tokens } = { sessions: true, tokens: false },
 ): RequestHandler {
   return async (req, res, next) => {
     const ip = callerAddress(req);
@@ -45,6 +48,7 @@ export function authenticate(
         authorization: req.headers.authorization,
         organization: headerText(req.headers['x-organization-id']),
         sessions: sessions ? sessionCookies(req, ctx.settings.publicUrl) : [],
+        acceptsTokens: tokens,
       };
       const identifyCaller = () => identify(ctx, given, verify);
       const caller = await identifyCaller();
@@ -52,7 +56,7 @@ export function authenticate(
       const callerCtx: CallerCtx = { ...ctx, log: ctx.log.child({ requestId }), caller, requestId, ip, disconnected: left.signal };
       res.locals['ctx'] = callerCtx;
       res.locals['identifyCaller'] = identifyCaller;
-      res.locals['logged'] = { organizationId: caller.principal?.organization.id, credential: caller.credential };
+      res.locals['logged'] = { organizationId: caller.principal?.organization.id, credential: loggedCredential(caller.credential) };
     } catch (error) {
       if (error instanceof AppError && error.status === 401) throw await failures.count(req, error);
       throw error;
@@ -71,8 +75,12 @@ export function callerCtx(res: Response): CallerCtx {
 /** Identifies the caller again by the same credential. Rejects with 401 once it is no longer valid. */
 export const reidentifyCaller = (res: Response): Promise<Caller> => (res.locals['identifyCaller'] as () => Promise<Caller>)();
 
-/** What the rate limit counts by: the API key, or the person behind a token or session. Throws 401 before `authenticate` has run. */
+/**
+ * What the rate limit counts by: the API key, the key and the subject of its token, or the person behind an access token or session. Throws
+ * 401 before `authenticate` has run.
+ */
 export const rateLimitKey = (res: Response): string => {
   const { credential, user } = callerCtx(res).caller;
+  if (credential.tokenSubject !== undefined) return `token:${credential.id}:${credential.tokenSubject}`;
   return credential.kind === 'api-key' ? `key:${credential.id}` : `user:${user.id}`;
 };

@@ -1,6 +1,6 @@
 // The HTTP side of `/mcp`: authentication, body size and rate limit; it doesn't interpret the messages. Takes an API key or a token, as the
-// management interface does, under the same rate limit. Sessions aren't accepted: browsers send cookies by themselves, and an agent has no
-// browser. Host and Origin must be this service's own, which prevents DNS rebinding.
+// management interface does, under the same rate limit, and also the tokens that API keys mint. Sessions aren't accepted: browsers send
+// cookies by themselves, and an agent has no browser. Host and Origin must be this service's own, which prevents DNS rebinding.
 import { isUtf8 } from 'node:buffer';
 import express, {
   type ErrorRequestHandler,
@@ -144,7 +144,7 @@ export function createMcpRouter(ctx: ReadingCtx, verify: VerifyToken, failures: 
   router.use(
     (req, _res, next) => next(req.path === '/' ? undefined : 'router'),
     assertOwnHostAndOrigin(ctx),
-    authenticate(ctx, verify, failures, { sessions: false }),
+    authenticate(ctx, verify, failures, { sessions: false, tokens: true }),
     rateLimitRequests(ctx, (_req, res) => rateLimitKey(res)),
     assertPost,
     assertJsonBody,

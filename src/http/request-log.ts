@@ -14,7 +14,7 @@ import { knownMethod, type OnServed, servedOf } from './served.ts';
 const acceptable = /^[A-Za-z0-9._-]{8,64}$/;
 
 /** A client's request id that looks like an API key or a token is not used, so that no secret is logged. */
-const secretive = /psk_|eyJ/i;
+const secretive = /ps[kt]_|eyJ/i;
 
 /**
  * `headers` are sent with every response: names and values alternate, and the request id is added. `onServed` is called for each finished

@@ -1,5 +1,6 @@
 // Looks up API keys by their secret, across organizations, because the key determines the organization.
 import type { Ctx } from '../core/ctx.ts';
+import type { AccessLayer, RecordAccess } from '../core/record-access.ts';
 import { isMovingSql } from '../db/moved-database.ts';
 import { hasApiKeyFormat, hashApiKey } from './api-key.ts';
 
@@ -8,6 +9,8 @@ export type FoundApiKey = {
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string };
   /** Empty lists mean no restriction; empty permissions mean read. */
   readonly scopes: { readonly versions: readonly string[]; readonly resources: readonly string[]; readonly permissions: readonly string[] };
+  /** What it reads on the public interface. */
+  readonly access: RecordAccess;
   readonly creator: { readonly id: string; readonly email: string; readonly name: string };
   /** Null when the creator left the organization: the key then works on the public interface only. */
   readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] } | null;
@@ -15,6 +18,8 @@ export type FoundApiKey = {
   readonly ceiling: readonly string[] | null;
   /** When this secret stops working; null when it has no end. */
   readonly expiresAt: Date | null;
+  /** Of a token of the key: its subject, empty for none. The rest is then what the token may do. */
+  readonly tokenSubject?: string;
   /** Whether its use was recorded within the last minute. */
   readonly useRecorded: boolean;
 };
@@ -24,8 +29,8 @@ type FoundRow = {
   organization_id: string;
   organization_slug: string;
   organization_name: string;
-  scope_versions: string[];
-  scope_resources: string[];
+  reads: AccessLayer;
+  unmasked: boolean;
   scope_permissions: string[];
   expires_at: Date | null;
   user_id: string;
@@ -47,11 +52,48 @@ export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<
     [hashApiKey(secret)],
   );
   const row = rows[0];
-  if (row === undefined) return undefined;
+  return row && toFoundKey(row);
+}
+
+export type TokenKeyReference = {
+  readonly apiKeyId: string;
+  /** SHA-256 of the stored hash of the secret that minted the token: see `secretMark`. */
+  readonly mark: Buffer;
+  /** The person who minted it; null for the key itself. */
+  readonly mintedBy: string | null;
+  /** Empty for a token without one. */
+  readonly subject: string;
+};
+
+export type TokenKey = {
+  readonly key: FoundApiKey;
+  /** When tokens of the subject, and of any subject, were last revoked; null when they never were. */
+  readonly subjectRevokedAt: Date | null;
+  readonly anyRevokedAt: Date | null;
+};
+
+/**
+ * The active key behind a token, and when tokens were last revoked. Undefined when the secret that minted the token is
+ * replaced or has ended, the key is revoked, or the person who minted it is no longer a member.
+ */
+export async function findTokenKey(
+  ctx: Pick<Ctx, 'db'>,
+  { apiKeyId, mark, mintedBy, subject }: TokenKeyReference,
+): Promise<TokenKey | undefined> {
+  const { rows } = await ctx.db.control.raw<{ rows: (FoundRow & { subject_revoked_at: Date | null; any_revoked_at: Date | null })[] }>(
+    'select * from find_token_key(?, ?, ?, ?) where revoked_at is null and (expires_at is null or expires_at > seen_at)',
+    [apiKeyId, mark, mintedBy, subject],
+  );
+  const row = rows[0];
+  return row && { key: toFoundKey(row), subjectRevokedAt: row.subject_revoked_at, anyRevokedAt: row.any_revoked_at };
+}
+
+function toFoundKey(row: FoundRow): FoundApiKey {
   return {
     id: row.id,
     organization: { id: row.organization_id, slug: row.organization_slug, name: row.organization_name },
-    scopes: { versions: row.scope_versions, resources: row.scope_resources, permissions: row.scope_permissions },
+    scopes: { versions: row.reads.versions, resources: row.reads.resources, permissions: row.scope_permissions },
+    access: { layers: [row.reads], unmasked: row.unmasked },
     creator: { id: row.user_id, email: row.user_email, name: row.user_name },
     role:
       row.role_id === null

@@ -26,6 +26,9 @@ export type GeneratedApiKey = { readonly secret: string; readonly prefix: string
 
 export const hashApiKey = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
+/** What a token names of the secret that minted it, made from that secret's stored hash. */
+export const secretMark = (secretHash: Buffer): Buffer => hash('sha256', secretHash, 'buffer');
+
 /** `secret` is shown once and never stored; `prefix` and `hash` are stored. */
 export function generateApiKey(): GeneratedApiKey {
   const body = prefix + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), 43);

@@ -1,6 +1,6 @@
 // Resolves credentials to callers. Unknown, malformed, expired and revoked credentials get the same 401, so that clients can't tell them
 // apart. A key belongs to one organization; a token or session identifies a person, whose memberships then decide the organization.
-import type { Caller, Ctx, Principal } from '../core/ctx.ts';
+import type { Caller, Credential, Ctx, Principal } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import {
   type BuiltInRole,
@@ -10,8 +10,12 @@ import {
   type Permission,
   signUpPermission,
 } from '../core/permissions.ts';
+import { accessOfPerson, isRestricted } from '../core/record-access.ts';
 import type { VerifyToken } from './access-token.ts';
 import { type FoundApiKey, findApiKey, recordApiKeyUse } from './api-key.store.ts';
+import { hashApiKey, secretMark } from './api-key.ts';
+import { findKeyOfToken, proveToken } from './record-token.store.ts';
+import { hasTokenPrefix } from './record-token.ts';
 import { findSession, recordSessionUse } from './sessions.store.ts';
 import { activeMembership, findMemberships, findUserByToken, type Membership, recordActivity } from './users.store.ts';
 
@@ -43,12 +47,20 @@ const mismatch = (): AppError =>
     ],
   });
 
-async function fromApiKey(ctx: Ctx, secret: string, requestedId: string | undefined): Promise<Caller> {
-  const key = await findApiKey(ctx, secret);
+async function findKeyByToken(ctx: Ctx, token: string): Promise<FoundApiKey | undefined> {
+  const proven = await proveToken(ctx, token);
+  return proven && findKeyOfToken(ctx, proven.claims);
+}
+
+/** By the secret of an API key, or by a token that it minted. */
+async function fromApiKey(ctx: Ctx, given: string, requestedId: string | undefined): Promise<Caller> {
+  const isToken = hasTokenPrefix(given);
+  const key = await (isToken ? findKeyByToken(ctx, given) : findApiKey(ctx, given));
   if (key === undefined) throw unauthorized();
   recordApiKeyUse(ctx, key);
-  const credential = { kind: 'api-key', id: key.id } as const;
-  const isRestrictedKey = key.scopes.versions.length > 0 || key.scopes.resources.length > 0;
+  const which = isToken ? { tokenSubject: key.tokenSubject ?? '' } : { secretMark: secretMark(hashApiKey(given)).toString('base64url') };
+  const credential: Credential = { kind: 'api-key', id: key.id, ...which };
+  const isRestrictedKey = isToken || key.access.layers.some(isRestricted);
   const principal: Principal = {
     user: key.creator,
     organization: key.organization,
@@ -56,7 +68,7 @@ async function fromApiKey(ctx: Ctx, secret: string, requestedId: string | undefi
     permissions: isRestrictedKey ? new Set() : keyPermissions(key),
     credential,
     isRestrictedKey,
-    reads: { versions: key.scopes.versions, resources: key.scopes.resources },
+    reads: key.access,
     isTransferredKey: key.ceiling !== null,
     expiresAt: key.expiresAt,
   };
@@ -97,14 +109,15 @@ type Person = Pick<Caller, 'user' | 'credential' | 'readOnly'>;
 function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
   recordActivity(ctx, membership.organization.id, person.user.id);
   const permissions: Permission[] = [...permissionsOfRole(membership.role), ...(ctx.settings.allowSignup ? [signUpPermission] : [])];
+  const held = new Set(person.readOnly ? permissions.filter(isReadPermission) : permissions);
   return {
     user: person.user,
     organization: membership.organization,
     role: { id: membership.role.id, name: membership.role.name },
-    permissions: new Set(person.readOnly ? permissions.filter(isReadPermission) : permissions),
+    permissions: held,
     credential: person.credential,
     isRestrictedKey: false,
-    reads: { versions: [], resources: [] },
+    reads: accessOfPerson(held),
     isTransferredKey: false,
     expiresAt: null,
   };
@@ -159,6 +172,8 @@ export type Credentials = {
   readonly organization: string | undefined;
   /** The values of the session cookie. */
   readonly sessions: readonly string[];
+  /** Whether tokens of API keys are accepted, which read records and nothing else. */
+  readonly acceptsTokens?: boolean;
 };
 
 /**
@@ -169,5 +184,8 @@ export async function identify(ctx: Ctx, given: Credentials, verify: VerifyToken
   if (given.authorization === undefined && given.sessions.length > 0) return callerFromSession(ctx, given.sessions, given.organization);
   const bearer = /^Bearer ([\x21-\x7e]{1,8192})$/i.exec(given.authorization ?? '')?.[1];
   if (bearer === undefined) throw unauthorized();
-  return bearer.startsWith('psk_') ? fromApiKey(ctx, bearer, given.organization) : fromAccessToken(ctx, bearer, verify, given.organization);
+  if (hasTokenPrefix(bearer) && given.acceptsTokens !== true) throw unauthorized();
+  return hasTokenPrefix(bearer) || bearer.startsWith('psk_')
+    ? fromApiKey(ctx, bearer, given.organization)
+    : fromAccessToken(ctx, bearer, verify, given.organization);
 }

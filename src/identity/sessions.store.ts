@@ -47,6 +47,12 @@ export async function findSession(ctx: Pick<Ctx, 'db' | 'settings'>, tokens: rea
   return others.length === 0 ? session : undefined;
 }
 
+/** Whether the person's session still exists, in any transaction; whether it has been idle for too long is not looked at. */
+export async function hasSession(tx: Tx, userId: string, id: string): Promise<boolean> {
+  await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
+  return (await tx('sessions').where({ id }).first<{ id: string } | undefined>('id')) !== undefined;
+}
+
 /** Records that the session is in use, at most once a minute. Runs in the background and never rejects. */
 export function recordSessionUse(ctx: Pick<Ctx, 'db' | 'log'>, session: Session): void {
   inUserTransaction(ctx, session.user.id, (tx) =>

@@ -17,7 +17,7 @@ const maxFound = 50;
 
 function mayCall(route: Route, ctx: CallerCtx): boolean {
   try {
-    authorize(route, ctx);
+    authorize(route, ctx, { id: ctx.caller.credential.id });
     return true;
   } catch (error) {
     if (error instanceof AppError) return false;

@@ -1,9 +1,9 @@
 // The tools describe, query and get over the published versions. An API key reads what its scopes allow on the public interface, and its
-// calls count in the same usage statistics; a person needs view:read, the permission for reading records elsewhere.
+// calls count in the same usage statistics; a person needs view:read and record:read, as for the records of a view.
 import type { CallerCtx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { toAppError } from '../http/errors.ts';
-import { missingPermission } from '../http/route/authorize.ts';
+import { assertReadsRecords, missingPermission } from '../http/route/authorize.ts';
 import { DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess, type UsageCounter } from '../public/index.ts';
 import { defineTool, maxCharacters, type Tool } from './tool.ts';
 
@@ -15,15 +15,17 @@ async function readAs(ctx: CallerCtx, usage: UsageCounter, read: Read): Promise<
   const tenant = { ...ctx, organizationId: principal.organization.id };
   if (credential.kind !== 'api-key') {
     if (!principal.permissions.has('view:read')) throw missingPermission('view:read');
-    return read(tenant, { ...principal.reads, maxCharacters });
+    assertReadsRecords({ principal });
+    return read(tenant, { reads: principal.reads, maxCharacters });
   }
   let target = { version: '', resource: '' };
   const onTarget = (version: string, resource: string): void => {
     target = { version, resource };
   };
-  const count = (status: number): void => usage.record({ apiKeyId: credential.id, ...target }, status);
+  const who = { apiKeyId: credential.id, subject: credential.tokenSubject ?? '' };
+  const count = (status: number): void => usage.record({ ...who, ...target }, status);
   try {
-    const text = await read(tenant, { ...principal.reads, maxCharacters, onTarget });
+    const text = await read(tenant, { reads: principal.reads, maxCharacters, onTarget });
     count(200);
     return text;
   } catch (error) {

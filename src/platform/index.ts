@@ -12,6 +12,7 @@ import { platformBase } from '../http/served.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { agentRoutes } from './agents/agents.routes.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
+import { tokenRoutes } from './api-keys/tokens.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
 import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
 import { conversationRoutes } from './conversations/conversations.routes.ts';
@@ -70,6 +71,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...viewRoutes,
   ...subscriptionRoutes,
   ...apiKeyRoutes,
+  ...tokenRoutes,
   ...apiSchemaRoutes,
   ...agentRoutes,
   ...conversationRoutes,

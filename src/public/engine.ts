@@ -1,7 +1,7 @@
 // Everything about reads that one process shares: caches, queues and prepared statements of its connection pools, so that the limits on
 // memory and concurrency hold for all readers together. Opened once, where the process is composed, and handed to every reader.
 import { createCache } from '../core/cache.ts';
-import type { Ctx, ReadEngine, ReadingCtx } from '../core/ctx.ts';
+import type { Ctx, ReadEngine, ReadingCtx, TenantCtx } from '../core/ctx.ts';
 import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
 import type { Semaphore } from '../core/semaphore.ts';
 import { warehouseOf } from '../db/former-warehouse.ts';
@@ -20,6 +20,7 @@ import { createTotalCache } from './read/totals.ts';
 import { createRecordReader, type RecordReader, type RecordSources } from './records/records.ts';
 import { createRecordTools, type RecordTools, type ToolSources } from './tools/record-tools.ts';
 import { createContentCache } from './version/content-cache.ts';
+import { createLivingMasks, type LivingMasks } from './version/living-masks.ts';
 import { createOutageTrust, type OutageTrust } from './version/outage-trust.ts';
 
 export type Engine = ReadEngine &
@@ -110,6 +111,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
   const sources: RecordSources & ToolSources = {
     exports: createExportState(ctx, [reads, ...(replicas?.servers ?? []).map(({ queue }) => queue)]),
     savedQueries: createSavedQueryQueue(ctx),
+    findLivingMasks: createLivingMasks(lookups),
     readerOf: (organizationId) => readerAt(shared, formerStatements, organizationId),
     versions: createCache({ ...lookups, ttl: { clock, ms: outageTrust.freshMs }, counter: cacheCounters.versions }),
     content: createContentCache(cacheBytes.versions, { schemas: cacheCounters.schemas, texts: cacheCounters.descriptions }),
@@ -136,6 +138,12 @@ export const recordsOf = (ctx: Reading): RecordReader => engineOf(ctx).records;
 
 /** As `recordsOf`, never older than what was published before the call. */
 export const newestRecordsOf = (ctx: Reading): RecordReader => engineOf(ctx).newestRecords;
+
+/**
+ * The fields that any published or deprecated version masks, for readers without `unmasked:read`. At most a second old. Rejects with
+ * database errors.
+ */
+export const findLivingMasks = (ctx: Reading & TenantCtx): Promise<LivingMasks> => engineOf(ctx).findLivingMasks(ctx);
 
 /** The published versions as tools for language models. */
 export const recordToolsOf = (ctx: Reading): RecordTools => engineOf(ctx).tools;

@@ -7,9 +7,9 @@ import type { ServedRoute } from '../core/served-route.ts';
 import { allowedMethods, allowOrigin } from './http/cross-origin.ts';
 import { serveRequest } from './serve/serve.ts';
 import { createPublicService } from './serve/service.ts';
-import type { UsageCounter } from './serve/usage.ts';
+import type { ApiCall, UsageCounter } from './serve/usage.ts';
 
-export { closeQueues, createReadEngine, newestRecordsOf, publicMetrics, recordsOf, recordToolsOf } from './engine.ts';
+export { closeQueues, createReadEngine, findLivingMasks, newestRecordsOf, publicMetrics, recordsOf, recordToolsOf } from './engine.ts';
 export { describeVersion } from './openapi/describe-version.ts';
 export { type Proof, proveVersion } from './proof/prove.ts';
 export { indexesOf } from './read/indexes.ts';
@@ -21,9 +21,12 @@ export { createVersionTools, type VersionTool } from './tools/version-tools.ts';
 export { readAvailable } from './version/available.ts';
 export { type Available, bindDocument, sourceOf } from './version/bind.ts';
 export { compareVersions, type VersionChange } from './version/compare.ts';
-export { type Bindings, EndpointDefinition, operators, SchemaDocument } from './version/schema-document.ts';
+export { ensureMaskSecret } from './version/mask-secret.ts';
+export { maskedSql } from './version/masks.ts';
+export { type Bindings, EndpointDefinition, operators, type RecordTypeBinding, SchemaDocument } from './version/schema-document.ts';
 export { shownColumnsOf } from './version/shown-columns.ts';
 export { type DefinitionProblem, validateDocument } from './version/validate.ts';
+export { parseFilterValue } from './version/values.ts';
 export { findPredecessor } from './version/versions.store.ts';
 
 /** Recorded in place of the status when the response was cut off before its end. */
@@ -62,12 +65,12 @@ export function publicHandler(
       return referencePage(req, res, next);
     }
     let target = { version: '', resource: '' };
-    let apiKeyId: string | undefined;
+    let caller: Pick<ApiCall, 'apiKeyId' | 'subject'> | undefined;
     const slot = service.concurrency.acquire();
     if (slot instanceof Promise) return slot;
     res.once('close', () => {
       slot.release();
-      if (apiKeyId !== undefined) usage.record({ apiKeyId, ...target }, res.writableFinished ? res.statusCode : abortedStatus);
+      if (caller !== undefined) usage.record({ ...caller, ...target }, res.writableFinished ? res.statusCode : abortedStatus);
     });
     return serveRequest(service, {
       req,
@@ -75,9 +78,12 @@ export function publicHandler(
       headers,
       baseUrl: req.baseUrl,
       sessions: () => sessionCookies(req),
-      admitCaller: ({ id, organization }) => {
-        res.locals['logged'] = { organizationId: organization.id, credential: { kind: 'api-key', id } };
-        apiKeyId = id;
+      admitCaller: ({ id, organization, tokenSubject }) => {
+        res.locals['logged'] = {
+          organizationId: organization.id,
+          credential: { kind: tokenSubject === undefined ? 'api-key' : 'token', id },
+        };
+        caller = { apiKeyId: id, subject: tokenSubject ?? '' };
         return slot.assignTo(organization.id);
       },
       onTarget: (version, resource) => {

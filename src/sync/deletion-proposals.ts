@@ -97,11 +97,14 @@ export async function filterUnlistedIds(ctx: TenantCtx, proposalId: string, ids:
   return rows.map(({ id }) => id);
 }
 
+/** SQL for a value as its reader sees it: of a field, or of a label, whose source is `<field>.name`. `text`: SQL for the value as text. */
+export type ShowValue = (source: string, text: string) => string;
+
 /** SQL for the value by which a person recognizes a record: the label of a field that has one. */
-function shownSql(columns: readonly RecordColumn[], field: string | null): string {
+function shownSql(columns: readonly RecordColumn[], field: string | null, show: ShowValue): string {
   const current = columns.filter((column) => column.field === field && column.state !== 'replaced');
   const shown = current.find(({ part }) => part === 'label') ?? current.find(({ part }) => part === 'value');
-  return shown === undefined ? 'null' : cellText(shown, 't');
+  return shown === undefined ? 'null' : show(shown.part === 'label' ? `${shown.field}.name` : shown.field, cellText(shown, 't'));
 }
 
 const shownAsOf = async (ctx: TenantCtx, recordType: string): Promise<ShownAs> => {
@@ -113,7 +116,7 @@ const shownAsOf = async (ctx: TenantCtx, recordType: string): Promise<ShownAs> =
 export type RecordsRequest = { readonly after: string | null; readonly limit: number };
 
 /**
- * Records of a proposal after the given id, in the order of ids, with what is stored of them. Undefined when `after` is no id of this
+ * Records of a proposal after the given id, in the order of ids, with what is stored of them and `show` lets through. Undefined when `after` is no id of this
  * record type. Rejects with database errors.
  */
 export async function listProposalRecords(
@@ -121,6 +124,7 @@ export async function listProposalRecords(
   recordType: string,
   proposalId: string,
   { after, limit }: RecordsRequest,
+  show: ShowValue,
 ): Promise<AbsentRecordRow[] | undefined> {
   const schema = tenantSchema(ctx.organizationId);
   const shownAs = await shownAsOf(ctx, recordType);
@@ -130,7 +134,7 @@ export async function listProposalRecords(
   if (isInteger && after !== null && !/^-?\d{1,18}$/.test(after)) return undefined;
   const type = isInteger ? 'bigint' : 'text collate "C"';
   const table = state?.activeTable ?? null;
-  const shown = (field: string | null): string => (table === null ? 'null' : shownSql(columns, field));
+  const shown = (field: string | null): string => (table === null ? 'null' : shownSql(columns, field, show));
   const join = table === null ? '' : `left join ${schema}.${quoteIdentifier(table)} t on t.id = p.key`;
   const { rows } = await ctx.db.data.query<AbsentRecordRow>(
     `select p.id, ${shown(shownAs.number)} as number, ${shown(shownAs.name)} as name, ${shown(shownAs.date)} as date,

@@ -22,12 +22,14 @@ export {
   type ProposalStatus,
   proposalStatuses,
   rejectProposal,
+  type ShowValue,
 } from './deletion-proposals.ts';
 export { findDueSlot, findNextSlot, findScheduleProblem } from './due.ts';
 export { estimateLoads, type LoadEstimates } from './estimate-loads.ts';
 export { type FullRead, readFullReads } from './full-reads.ts';
 export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './health.ts';
 export { buildWantedIndexes, discardOtherIndexes, findIndexesToBuild, reconcileIndexes, saveWantedIndexes } from './index-jobs.ts';
+export { listMaskedSources } from './masked-sources.ts';
 export { requireFullRun } from './query-sources.ts';
 export { canFilterBySubsidiary, withFilter } from './record-filter.ts';
 export {

@@ -1,7 +1,7 @@
 // The second half of a run: staged data becomes visible in one transaction of the tenant's schema; then the outcome is copied to the
 // queue. Both are idempotent, and are repeated after a crash in between.
 import type { TenantCtx } from '../core/ctx.ts';
-import { inDataTransaction } from '../db/transaction.ts';
+import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { buildIndexes, dropIndexesRefusingRow, type IndexSpec, listWantedIndexes } from '../warehouse/indexes.ts';
 import { publishRun } from '../warehouse/publish.ts';
 import { readRecordState } from '../warehouse/record-state.ts';
@@ -9,10 +9,11 @@ import { LostLease, type PublishOutcome, type RunState, readRunState, usesFreshT
 import { dropRetiredTables, quoteIdentifier } from '../warehouse/table.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 import type { HeldRecords } from './alert-mail.ts';
-import { listProposalRecords } from './deletion-proposals.ts';
+import { listProposalRecords, type ShowValue } from './deletion-proposals.ts';
 import { reportDrift } from './drift.ts';
 import { recordSyncHealth } from './health.ts';
 import { buildWantedIndexes } from './index-jobs.ts';
+import { listMaskedSources } from './masked-sources.ts';
 import { healthAfter, partialReasonOf } from './partial-reasons.ts';
 import { ProofFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
@@ -100,7 +101,9 @@ async function describeHeld(
   { heldDeletions, proposalId }: PublishOutcome,
 ): Promise<HeldRecords | null> {
   if (heldDeletions === 0 || proposalId === null || proposalId === undefined) return null;
-  const records = (await listProposalRecords(ctx, recordType, proposalId, { after: null, limit: maxShownInMail })) ?? [];
+  const masked = await inTransaction(ctx, (tx) => listMaskedSources(tx, ctx.organizationId, recordType));
+  const show: ShowValue = (source, text) => (masked.has(source) ? 'null' : text);
+  const records = (await listProposalRecords(ctx, recordType, proposalId, { after: null, limit: maxShownInMail }, show)) ?? [];
   return { proposalId, count: heldDeletions, shown: records.map(({ id, number }) => (isPlainNumber(number) ? number : id)) };
 }
 

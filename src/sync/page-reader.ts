@@ -24,10 +24,11 @@ type RowTarget = Pick<RunState, 'columns'> & { readonly plan: Pick<RunState['pla
 export type PageReader = (afterId: string | null, changedSince: string | null) => Promise<ReadyPage>;
 
 const maxReasonLength = 500;
-const rejection = (id: unknown, code: string, message: string): RecordRejection => ({
+const rejection = (id: unknown, code: string, message: string, values?: SourceRecord['values']): RecordRejection => ({
   id: toStorableText(id, 200),
   code,
   message: toStorableText(message, maxReasonLength),
+  ...(values !== undefined && { values }),
 });
 
 /** The record's row, or a rejection that says why it can't be stored. */
@@ -40,7 +41,7 @@ function encodeOrReject(
   if (!isValidId(record.id, idType)) return rejection(record.id, 'ID_UNREADABLE', `The id is not a valid ${idType} id`);
   if (repeated.has(record.id)) return rejection(record.id, 'DUPLICATE_ID', 'The ERP returned more than one record with this id');
   const encoded = encodeRecord(record, columns, limits);
-  return encoded instanceof Promise || 'row' in encoded ? encoded : rejection(record.id, encoded.code, encoded.message);
+  return encoded instanceof Promise || 'row' in encoded ? encoded : rejection(record.id, encoded.code, encoded.message, record.values);
 }
 
 function repeatedIds(records: readonly SourceRecord[]): Set<string> {
@@ -74,8 +75,8 @@ async function encodePage(page: RecordPage, target: RowTarget, limits: SizeLimit
     else rejected.set(result.id, result);
     work += 1 / recordsPerYield + ('row' in result ? result.row.length / charactersPerYield : 1);
   }
-  for (const { id, code, message } of page.rejected) {
-    const storable = rejection(id, code, message);
+  for (const { id, code, message, values } of page.rejected) {
+    const storable = rejection(id, code, message, values);
     rejected.set(storable.id, storable);
   }
   return {

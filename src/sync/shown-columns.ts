@@ -2,6 +2,7 @@
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { isNotSetUp, mergeShownColumns, type ShownColumns } from '../warehouse/record-state.ts';
+import { startScopeColumns } from '../warehouse/scope-changes.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
 
 /** By record type. */
@@ -24,7 +25,10 @@ export async function enterShownColumns(ctx: TenantCtx, entered: EnteredColumns)
       const isEntered = ([version, columns]: [string, ShownColumns[string]]) =>
         JSON.stringify(shown?.[version]) === JSON.stringify(columns);
       if (shown !== null && Object.entries(added).every(isEntered)) continue;
-      await inDataTransaction(ctx.db.data, (client) => mergeShownColumns(client, schema, recordType, added));
+      await inDataTransaction(ctx.db.data, async (client) => {
+        await mergeShownColumns(client, schema, recordType, added);
+        await startScopeColumns(client, schema, recordType);
+      });
     }
   } catch (error) {
     if (!isNotSetUp(error)) throw error;

@@ -5,18 +5,23 @@ import { columnTypes, lineFieldsOf, type RecordColumn } from '../warehouse/colum
 import type { AcceptedField, RecordState, ShownColumns, StalePlan } from '../warehouse/record-state.ts';
 
 /** What versions show of a field. `lineFields` null: every field of the lines. */
-type Shown = { readonly columns: readonly RecordColumn[]; readonly lineFields: ReadonlySet<string> | null };
+type Shown = {
+  readonly columns: readonly RecordColumn[];
+  readonly lineFields: ReadonlySet<string> | null;
+  readonly isScopable: boolean;
+};
 
 function shownFields(columns: readonly RecordColumn[], shown: ShownColumns | null): Map<string, Shown> {
   const found = new Map<string, Shown>();
-  for (const { column: name, lineFields } of Object.values(shown ?? {}).flat()) {
+  for (const { column: name, lineFields, scopable = false } of Object.values(shown ?? {}).flat()) {
     const column = columns.find((one) => one.column === name);
     if (column === undefined) continue;
-    const before = found.get(column.field) ?? { columns: [], lineFields: new Set<string>() };
+    const before = found.get(column.field) ?? { columns: [], lineFields: new Set<string>(), isScopable: false };
     const all = lineFields === undefined || before.lineFields === null;
     found.set(column.field, {
       columns: [...before.columns, column],
       lineFields: all ? null : new Set([...(before.lineFields ?? []), ...lineFields]),
+      isScopable: before.isScopable || scopable,
     });
   }
   return found;
@@ -56,13 +61,19 @@ function findProblem(name: string, field: FieldMetadata | undefined, shown: Show
   return lostLabel ? { reason: 'unreadable' as const, message: `The ERP no longer has display texts of ${name}` } : null;
 }
 
+const findLeftOut = (name: string, accepted: AcceptedField | undefined) =>
+  accepted === undefined ? { reason: 'unreadable' as const, message: `The sync configuration does not select the field ${name}` } : null;
+
 export type UnreadableFields = {
   readonly stale: StalePlan;
   /** Accepted fields that can be read again: their acceptance has ended. */
   readonly readable: readonly string[];
 };
 
-/** `configured` null: the configuration selects every field. A field that it leaves out is not read on purpose. */
+/**
+ * `configured` null: the configuration selects every field. A field that it leaves out is not read on purpose; it is stale only where versions
+ * allow row scopes by it, which must not go by old values.
+ */
 export function findUnreadable(
   { fields }: Pick<RecordTypeMetadata, 'fields'>,
   configured: readonly string[] | null,
@@ -73,14 +84,15 @@ export function findUnreadable(
   const stale: Record<string, StalePlan[string]> = {};
   const readable: string[] = [];
   for (const [name, shown] of shownFields(columns, shownColumns)) {
-    if (configured !== null && !configured.includes(name)) continue;
+    const isLeftOut = configured !== null && !configured.includes(name);
+    if (isLeftOut && !shown.isScopable) continue;
     const accepted = Object.hasOwn(acceptedFields, name) ? acceptedFields[name] : undefined;
     const covers = accepted?.reason === 'unreadable' ? accepted : undefined;
-    const problem = findProblem(name, offered.get(name), shown, covers);
+    const problem = isLeftOut ? findLeftOut(name, covers) : findProblem(name, offered.get(name), shown, covers);
     // An older version of this service stored that the field vanished, and not when.
     const isOld = shown.columns.some(({ state }) => state === 'vanished');
     if (problem !== null) stale[name] = isOld ? { ...problem, syncedAt: null } : problem;
-    else if (covers !== undefined && findProblem(name, offered.get(name), shown, undefined) === null) readable.push(name);
+    else if (!isLeftOut && covers !== undefined && findProblem(name, offered.get(name), shown, undefined) === null) readable.push(name);
   }
   return { stale, readable };
 }

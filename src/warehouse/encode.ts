@@ -6,7 +6,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import type { ColumnType, LineField, RecordColumn } from './columns.ts';
 import { findOversize, maxCharactersToSkip, type RejectionReason, type SizeLimits } from './size-limits.ts';
-import { type CellType, dayPattern, findInvalidValue, numberPattern, timePattern } from './validate-values.ts';
+import { type CellType, dayPattern, findInvalidValue, isValidValue, numberPattern, timePattern } from './validate-values.ts';
 
 /** `hash`: 32 hex digits. `row`: the cells of `rowColumns` as COPY takes them, with `emptyCell` for those without a value. */
 export type EncodedRecord = { readonly id: string; readonly hash: string; readonly row: string };
@@ -68,6 +68,33 @@ export const rowColumns = (columns: readonly RecordColumn[]): string[] => layout
 export function hasEmptyCell({ row }: EncodedRecord, columns: readonly RecordColumn[], names: ReadonlySet<string>): boolean {
   const cells = row.split('\t');
   return layoutOf(columns).slots.some(({ column }, index) => names.has(column) && cells[index] === empty);
+}
+
+/** The values of an encoded row by field name, without those that are escaped in it. */
+export function plainValues({ row }: EncodedRecord, columns: readonly RecordColumn[]): Record<string, SourceValue> {
+  const cells = row.split('\t');
+  const plain = layoutOf(columns).slots.flatMap(({ field, part, state }, index) => {
+    const cell = cells[index];
+    return part !== 'value' || state === 'replaced' || cell === undefined || cell.includes('\\')
+      ? []
+      : [[field, cell === empty ? null : cell] as const];
+  });
+  return Object.fromEntries(plain);
+}
+
+/** The values of the columns `names` by column, as they would be stored; those that can't be read are left out. */
+export function columnValues(
+  values: SourceRecord['values'],
+  columns: readonly RecordColumn[],
+  names: ReadonlySet<string>,
+): Record<string, SourceValue> {
+  const readable = columns.flatMap(({ column, field, part, type, state }) => {
+    if (part !== 'value' || !names.has(column) || !Object.hasOwn(values, field)) return [];
+    const value = values[field] ?? null;
+    if (state === 'replaced') return [[column, convertible(value, type)] as const];
+    return isValidValue(value, type) ? [[column, value] as const] : [];
+  });
+  return Object.fromEntries(readable);
 }
 
 const maxCachedNames = 1_000;

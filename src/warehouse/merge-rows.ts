@@ -81,7 +81,7 @@ function splitByVisibility(columns: readonly RecordColumn[], shown: ShownColumns
 }
 
 /** SQL that is true when a row differs in one of these columns to the last digit: `1.0` is not `1.00`. */
-const differsSql = (columns: readonly RecordColumn[]): string => {
+export const differsSql = (columns: readonly RecordColumn[]): string => {
   const row = (alias: string) => `row(${columns.map(({ column }) => `${alias}.${quoteIdentifier(column)}`).join(', ')})`;
   return `record_image_ne(${row('t')}, ${row('s')})`;
 };
@@ -102,7 +102,7 @@ function linesDifferSql({ column, fields }: ShownLines): string {
  * SQL that is true when a row may differ. A content hash leaves out the columns that were not read when the row was written: where one of
  * these returned, every row is compared.
  */
-const mayDifferSql = ({ columns }: RunState): string =>
+export const mayDifferSql = ({ columns }: Pick<RunState, 'columns'>): string =>
   columns.some(({ state }) => state === 'returned') ? 'true' : 't.content_hash <> s.content_hash';
 
 /** Writes the published columns of the rows that differ as `condition` says, and returns their number. */

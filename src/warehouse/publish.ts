@@ -8,6 +8,16 @@ import { insertNew, noContentHash, publishedColumns, updateChanged } from './mer
 import { type FormerEpoch, type Lineage, lineageOn, newLineage, type ShownColumns, timelineSql } from './record-state.ts';
 import { writeRollingRead } from './rolling-reads.ts';
 import { LostLease, type PublishOutcome, type RunState, usesFreshTable } from './run-state-row.ts';
+import {
+  forgetScopeChanges,
+  keepChangedValues,
+  keepDeletedValues,
+  releaseRead,
+  type ScopeColumns,
+  type ScopeWork,
+  scopeColumnsOf,
+  updateWithheld,
+} from './scope-changes.ts';
 import { writeStaleFields } from './stale-fields.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
 import { unchangedCountSql } from './unchanged.ts';
@@ -22,6 +32,7 @@ type Current = {
   row_count: string;
   active_table: string | null;
   shown_columns: ShownColumns | null;
+  scope_columns: ScopeColumns;
   epoch: string | null;
   timeline: string | null;
   former_epochs: readonly FormerEpoch[];
@@ -29,7 +40,14 @@ type Current = {
   here: string;
   now: string;
 };
-type Changed = { inserted: number; updated: number; unchanged: number; deleted: number; held: number; proposalId: string | null };
+type Deleted = { deleted: number; held: number; proposalId: string | null };
+type Changed = Deleted & {
+  inserted: number;
+  updated: number;
+  unchanged: number;
+  /** Of the withheld records, those that the run read and could store. */
+  released: readonly string[];
+};
 type PublishContext = {
   readonly client: PoolClient;
   readonly schema: string;
@@ -38,11 +56,29 @@ type PublishContext = {
   readonly generation: string;
   /** The time of this publish by the database's clock. A parameter, because Citus can't write now() into every statement. */
   readonly now: string;
+  /** The columns by which versions allow row scopes. */
+  readonly scopeColumns: readonly string[];
 };
+
+const scoped = ({ scopeColumns, ...work }: PublishContext, table: string): ScopeWork => ({
+  ...work,
+  recordType: work.state.recordType,
+  idType: work.state.plan.idType,
+  table: `${work.schema}.${quoteIdentifier(table)}`,
+  columns: scopeColumns,
+});
+
+/** Whether the active table has the rows that the run was compared with: a generation in which scope columns began changed none. */
+function isAsCompared({ comparedWith = null }: RunState['plan'], current: Current): boolean {
+  if (comparedWith === null) return true;
+  const compared = BigInt(comparedWith.generation);
+  const began = new Set(Object.values(current.scope_columns).filter((generation) => BigInt(generation) > compared));
+  return comparedWith.table === current.active_table && BigInt(began.size) === BigInt(current.generation) - compared;
+}
 
 async function lockRun(client: PoolClient, schema: string, state: RunState): Promise<Current> {
   const { rows } = await client.query<Current>(
-    `select generation, row_count, active_table, shown_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
+    `select generation, row_count, active_table, shown_columns, scope_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
      from ${schema}.record_state where record_type = $1 for update`,
     [state.recordType],
   );
@@ -53,9 +89,7 @@ async function lockRun(client: PoolClient, schema: string, state: RunState): Pro
   const current = rows[0];
   if (current === undefined || owned.rowCount !== 1)
     throw new LostLease('the run has a newer lease, has moved on, or was already published');
-  const { comparedWith = null } = state.plan;
-  if (comparedWith !== null && (comparedWith.table !== current.active_table || comparedWith.generation !== current.generation))
-    throw new Error('the active table changed since the run was compared with it');
+  if (!isAsCompared(state.plan, current)) throw new Error('the active table changed since the run was compared with it');
   return current;
 }
 
@@ -88,21 +122,21 @@ async function mergeStaged(work: PublishContext, current: Current, active: strin
   );
   const staged = Number(rows[0]?.staged ?? 0);
   const merging = { ...work, staging, table, shown: current.shown_columns };
+  const scopes = scoped(work, active);
+  if (staged > 0) await keepChangedValues(scopes);
+  const released = await releaseRead(scopes);
   const inserted = staged === 0 ? 0 : await insertNew(merging);
   const updated = await updateChanged(merging, staged - inserted);
   const unchanged = staged - inserted - updated + Number(rows[0]?.same ?? 0);
-  return { inserted, updated, unchanged, ...(await removeAbsent(work, current, active)) };
+  return { inserted, updated, unchanged, released, ...(await removeAbsent(work, current, active)) };
 }
 
-async function removeAbsent(
-  work: PublishContext,
-  current: Current,
-  active: string,
-): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
+async function removeAbsent(work: PublishContext, current: Current, active: string): Promise<Deleted> {
   const { client, schema, state, rules } = work;
   const { remove, ...proposals } = await settleDeletions(work, active, rules, current.row_count);
   if (remove.length > 0) {
     const type = state.plan.idType === 'integer' ? 'bigint' : 'text';
+    await keepDeletedValues(scoped(work, active), remove);
     const gone = await client.query(`delete from ${schema}.${quoteIdentifier(active)} where id = any($1::${type}[])`, [remove]);
     if (gone.rowCount !== remove.length) throw new Error(`${remove.length} rows were to be deleted, but ${gone.rowCount} were`);
     await writeTombstones(work, remove);
@@ -111,7 +145,7 @@ async function removeAbsent(
 }
 
 /** Copies the rows that a fresh table must keep from the old one, and writes tombstones for those that are deleted. */
-async function carryOver(work: PublishContext, current: Current, old: string): Promise<Pick<Changed, 'deleted' | 'held' | 'proposalId'>> {
+async function carryOver(work: PublishContext, current: Current, old: string): Promise<Deleted> {
   const { client, schema, state, rules } = work;
   const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
   const missing = await client.query<{ id: string }>(
@@ -167,6 +201,7 @@ async function swapIn(work: PublishContext, current: Current): Promise<Changed &
       ? { inserted: state.counters.fetched - state.counters.rejected, updated: 0, unchanged: 0 }
       : await countDifferences(client, fresh, `${schema}.${quoteIdentifier(old)}`);
   if (old !== null) await carryOldColumns(work, old);
+  const released = await releaseRead(scoped(work, state.targetTable));
   const carried = old === null ? { deleted: 0, held: 0, proposalId: null } : await carryOver(work, current, old);
   const counted = await client.query<{ count: string }>(`select count(*) from ${fresh}`);
   await client.query(`delete from ${schema}.tombstones d using ${fresh} f where d.record_type = $1 and d.id = f.id::text`, [
@@ -174,7 +209,23 @@ async function swapIn(work: PublishContext, current: Current): Promise<Changed &
   ]);
   if (old !== null) await client.query(`insert into ${schema}.retired_tables (table_name) values ($1) on conflict do nothing`, [old]);
   await client.query(`update ${schema}.record_state set active_table = $2 where record_type = $1`, [state.recordType, state.targetTable]);
-  return { ...read, ...carried, rowCount: Number(counted.rows[0]?.count ?? 0) };
+  return { ...read, ...carried, released, rowCount: Number(counted.rows[0]?.count ?? 0) };
+}
+
+/** Brings rows, deletions and withheld records up to date. `withheld`: how many records are withheld or served again from now on. */
+async function writeRows(work: PublishContext, current: Current): Promise<Changed & { rowCount: number; withheld: number }> {
+  const { state } = work;
+  if (usesFreshTable(state)) {
+    const swapped = await swapIn(work, current);
+    const scopes = scoped(work, state.targetTable);
+    const withheld = await updateWithheld(scopes, swapped.released);
+    await forgetScopeChanges(scopes);
+    return { ...swapped, withheld };
+  }
+  const active = current.active_table ?? '';
+  const merged = await mergeStaged(work, current, active);
+  const withheld = await updateWithheld(scoped(work, active), merged.released);
+  return { ...merged, rowCount: Number(current.row_count) + merged.inserted - merged.deleted, withheld };
 }
 
 /** Deletes rejections of records that this run could store, found absent, or did not get in a complete read. Returns how many remain. */
@@ -191,7 +242,20 @@ async function closeRejections({ client, schema, state }: PublishContext, table:
   return Number(rows[0]?.count ?? 0);
 }
 
-type Published = { readonly generation: string; readonly rowCount: number; readonly lineage: Lineage };
+type Published = {
+  readonly generation: string;
+  readonly rowCount: number;
+  readonly lineage: Lineage;
+  readonly scopeColumns: ScopeColumns;
+};
+
+/** Those of a table that was swapped in are recorded from its first generation on. */
+const scopeColumnsAfter = (
+  { scope_columns: recorded }: Current,
+  columns: readonly string[],
+  isFresh: boolean,
+  generation: string,
+): ScopeColumns => Object.fromEntries(['id', ...columns].map((column) => [column, (isFresh ? undefined : recorded[column]) ?? generation]));
 
 /** Unchanged while nothing is published, so that tags stay valid after a switchover. */
 function lineageAfter(current: Current, isFresh: boolean, hasChanges: boolean): Lineage {
@@ -205,10 +269,13 @@ function lineageAfter(current: Current, isFresh: boolean, hasChanges: boolean): 
  * After a complete read the high-water mark follows the ERP's clock; after an incremental one, the modification times that were read. An
  * incremental run never moves it back. It always stays `settleMs` behind the ERP's clock, for changes that were not visible yet.
  */
-async function writeState({ client, schema, state, rules }: PublishContext, { generation, rowCount, lineage }: Published): Promise<void> {
+async function writeState(
+  { client, schema, state, rules }: PublishContext,
+  { generation, rowCount, lineage, scopeColumns }: Published,
+): Promise<void> {
   const { mode, maxModified, scanned, today, filter = null } = state.plan;
   await client.query(
-    `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4, epoch = $11, timeline = $12, former_epochs = $13,
+    `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4, epoch = $11, timeline = $12, former_epochs = $13, scope_columns = $15,
        high_water = case when $6 then $5::timestamptz - make_interval(secs => $8)
          else greatest(high_water, least($7::timestamptz, $5::timestamptz - make_interval(secs => $8))) end,
        reconciled_at = case when $6 or $9 then $5::timestamptz else reconciled_at end,
@@ -231,6 +298,7 @@ async function writeState({ client, schema, state, rules }: PublishContext, { ge
       lineage.timeline,
       JSON.stringify(lineage.formerEpochs),
       filter === null ? null : JSON.stringify(filter),
+      JSON.stringify(scopeColumns),
     ],
   );
   await writeRollingRead(client, schema, state);
@@ -250,21 +318,17 @@ export async function publishRun(
 ): Promise<PublishOutcome> {
   const current = await lockRun(client, schema, state);
   const next = (BigInt(current.generation) + 1n).toString();
-  const work: PublishContext = { client, schema, state, rules, generation: next, now: current.now };
+  const scopeColumns = scopeColumnsOf(current.scope_columns, current.shown_columns, state.columns);
+  const work: PublishContext = { client, schema, state, rules, generation: next, now: current.now, scopeColumns };
   const fresh = usesFreshTable(state);
   if (!fresh && current.active_table === null) throw new Error('a first load must be staged in a fresh table');
   const open = await closeRejections(work, fresh ? state.targetTable : stagingTable(state.recordType));
-  const changed = fresh
-    ? await swapIn(work, current)
-    : await mergeStaged(work, current, current.active_table ?? '').then((merged) => ({
-        ...merged,
-        rowCount: Number(current.row_count) + merged.inserted - merged.deleted,
-      }));
-  const { inserted, updated, unchanged, deleted, held, proposalId, rowCount } = changed;
-  const hasChanges = fresh || inserted + updated + deleted > 0;
+  const { inserted, updated, unchanged, deleted, held, proposalId, rowCount, withheld } = await writeRows(work, current);
+  const hasChanges = fresh || inserted + updated + deleted + withheld > 0;
   const generation = hasChanges ? next : current.generation;
   const stale = await writeStaleFields(client, schema, state, fresh ? state.targetTable : (current.active_table ?? ''));
-  await writeState(work, { generation, rowCount, lineage: lineageAfter(current, fresh, hasChanges) });
+  const recorded = scopeColumnsAfter(current, scopeColumns, fresh, generation);
+  await writeState(work, { generation, rowCount, lineage: lineageAfter(current, fresh, hasChanges), scopeColumns: recorded });
   if (state.plan.mode === 'full') {
     await client.query(
       `update ${schema}.record_columns set state = 'live' where record_type = $1 and state in ('loading', 'returned') and column_name = any($2)`,
@@ -285,8 +349,7 @@ export async function publishRun(
     state.runId,
     JSON.stringify(outcome),
   ]);
-  await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} where run_id = $1`, [state.runId]);
-  for (const table of ['staged_deletions', 'staged_unchanged'])
+  for (const table of [quoteIdentifier(stagingTable(state.recordType)), 'staged_deletions', 'staged_unchanged'])
     await client.query(`delete from ${schema}.${table} where run_id = $1`, [state.runId]);
   return outcome;
 }

@@ -26,8 +26,8 @@ export type StalePlan = Readonly<Record<string, Omit<StaleField, 'since' | 'sync
 /** By field name. `lines` means the lines with all of their fields. */
 export type StaleFields = Readonly<Record<string, StaleField>>;
 
-/** A column that an API version shows; `lineFields` names the fields of lines that it shows. */
-export type ShownColumn = { readonly column: string; readonly lineFields?: readonly string[] };
+/** A column that an API version shows; `lineFields` names the fields of lines that it shows, `scopable` allows row scopes by it. */
+export type ShownColumn = { readonly column: string; readonly lineFields?: readonly string[]; readonly scopable?: true };
 /** By API version. */
 export type ShownColumns = Readonly<Record<string, readonly ShownColumn[]>>;
 

@@ -6,7 +6,7 @@ import type { PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { RecordRejection } from '../connectors/connector.ts';
 import { sqlState } from '../db/pg-errors.ts';
-import { copyCell, type EncodedRecord, emptyCell, rowColumns } from './encode.ts';
+import { columnValues, copyCell, type EncodedRecord, emptyCell, plainValues, rowColumns } from './encode.ts';
 import { LostLease, noRunId, type RunPlan, type RunState, usesFreshTable } from './run-state-row.ts';
 import { quoteIdentifier } from './table.ts';
 import { filterChanged, removeUnchanged } from './unchanged.ts';
@@ -96,7 +96,14 @@ export async function findUnstorable(
   if (!isUnstorableError(failure) || !(failure instanceof Error)) throw failure;
   const [first] = records;
   if (first !== undefined && records.length === 1)
-    return [{ id: first.id, code: 'VALUE_UNSTORABLE', message: `The database rejected a value: ${failure.message}`.slice(0, 500) }];
+    return [
+      {
+        id: first.id,
+        code: 'VALUE_UNSTORABLE',
+        message: `The database rejected a value: ${failure.message}`.slice(0, 500),
+        values: plainValues(first, state.columns),
+      },
+    ];
   const middle = Math.ceil(records.length / 2);
   return [
     ...(await findUnstorable(client, schema, state, records.slice(0, middle), generation)),
@@ -198,11 +205,22 @@ export async function flushStaged(client: PoolClient, schema: string, state: Run
 }
 
 async function writeRejected(client: PoolClient, schema: string, state: RunState, rejected: readonly RecordRejection[]): Promise<void> {
+  const { rows } = await client.query<{ column: string }>(
+    `select jsonb_object_keys(scope_columns) as column from ${schema}.record_state where record_type = $1`,
+    [state.recordType],
+  );
+  const names = new Set(rows.map(({ column }) => column));
+  const rejections = rejected.map(({ values, ...rejection }) => ({
+    ...rejection,
+    ...(values !== undefined && { scopeValues: columnValues(values, state.columns, names) }),
+  }));
   await client.query(
-    `insert into ${schema}.rejections as held (record_type, id, code, message, run_id, last_run_id)
-     select $1, r.id, r.code, r.message, $2, $2 from jsonb_to_recordset($3::jsonb) as r(id text, code text, message text)
+    `insert into ${schema}.rejections as held (record_type, id, code, message, run_id, last_run_id, scope_values)
+     select $1, r.id, r.code, r.message, $2, $2, r."scopeValues"
+     from jsonb_to_recordset($3::jsonb) as r(id text, code text, message text, "scopeValues" jsonb)
      on conflict (record_type, id) do update set code = excluded.code, message = excluded.message, run_id = excluded.run_id,
-       last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at, attempts = held.attempts + 1`,
-    [state.recordType, state.runId, JSON.stringify(rejected)],
+       last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at, attempts = held.attempts + 1,
+       scope_values = excluded.scope_values`,
+    [state.recordType, state.runId, JSON.stringify(rejections)],
   );
 }

@@ -36,7 +36,11 @@ create table if not exists record_state (
   -- Fields whose stored values may be out of date, by name: {"since", "syncedAt", "reason": "unreadable" or "empty", "message"}.
   stale_fields jsonb not null default '{}',
   -- Fields that an administrator accepted as missing, by name: {"at", "reason"}.
-  accepted_fields jsonb not null default '{}'
+  accepted_fields jsonb not null default '{}',
+  -- The columns by which versions allow row scopes, and "id", each with a generation as text: changes after it are in scope_changes.
+  scope_columns jsonb not null default '{"id": "0"}',
+  -- The generation up to which entries of scope_changes were deleted.
+  scope_pruned bigint not null default 0
 );
 -- The rolling full read of a record type: a pass over all records in slices, each within an incremental run.
 create table if not exists rolling_reads (
@@ -93,6 +97,8 @@ create table if not exists rejections (
   last_seen_at timestamptz not null default now(),
   attempts integer not null default 1,
   last_run_id uuid,
+  -- What the ERP has in the scope columns, as exact text by column; a column is absent when its value can't be read. Null: none can.
+  scope_values jsonb,
   primary key (record_type, id)
 );
 create table if not exists tombstones (
@@ -107,6 +113,22 @@ create index if not exists tombstones_by_generation on tombstones (record_type, 
 create table if not exists pruned_tombstones (
   record_type text primary key,
   generation bigint not null
+);
+-- The values of all scope columns of a record before it was deleted, was withheld or changed in one of them: {"<column>": value}.
+create table if not exists scope_changes (
+  record_type text not null,
+  generation bigint not null,
+  id text not null,
+  at timestamptz not null,
+  before jsonb not null,
+  primary key (record_type, generation, id)
+);
+-- Stored records that could not be updated and whose newest scope values differ from the stored ones or can't be read: no read under a row
+-- scope returns them. A row stays until the record is read again, is deleted, or its rejection shows the stored values.
+create table if not exists withheld_records (
+  record_type text not null,
+  id text not null,
+  primary key (record_type, id)
 );
 -- The indexes that published versions need; every table that becomes active has them.
 create table if not exists record_indexes (

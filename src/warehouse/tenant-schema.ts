@@ -56,16 +56,18 @@ export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
 }
 
 /** Tables added after the first version of this service; when one is missing, an older version created the schema. */
-const laterTables = ['staged_unchanged', 'pruned_tombstones', 'rolling_reads', 'absent_records'];
+const laterTables = ['staged_unchanged', 'pruned_tombstones', 'rolling_reads', 'absent_records', 'scope_changes', 'withheld_records'];
 /** The same for a column of record_state: name the one that was added last. */
-const laterColumn = 'filter';
+const laterColumn = 'scope_pruned';
 
 /** On Citus, ADD CONSTRAINT must be the only subcommand of its statement. */
 const upgradeStatements = (schema: string): readonly string[] => [
   `alter table ${schema}.record_state add column if not exists reconciled_at timestamptz, add column if not exists compared_at timestamptz, add column if not exists erp_fields jsonb,
      add column if not exists scanned_on date, add column if not exists shown_columns jsonb,
      add column if not exists stale_fields jsonb not null default '{}', add column if not exists accepted_fields jsonb not null default '{}',
-     add column if not exists timeline text, add column if not exists former_epochs jsonb not null default '[]', add column if not exists filter jsonb`,
+     add column if not exists timeline text, add column if not exists former_epochs jsonb not null default '[]', add column if not exists filter jsonb,
+     add column if not exists scope_columns jsonb not null default '{"id": "0"}', add column if not exists scope_pruned bigint not null default 0`,
+  `update ${schema}.record_state set scope_columns = jsonb_build_object('id', generation::text) where scope_columns = '{"id": "0"}'`,
   `alter table ${schema}.record_columns drop constraint if exists record_columns_state_check`,
   `alter table ${schema}.record_columns
      add constraint record_columns_state_check check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced'))`,
@@ -74,7 +76,8 @@ const upgradeStatements = (schema: string): readonly string[] => [
   `alter table if exists ${schema}.deletion_proposals
      add constraint deletion_proposals_status_check check (status in ('open', 'kept', 'superseded', 'approved', 'applied', 'rejected'))`,
   `alter table ${schema}.rejections add column if not exists last_seen_at timestamptz not null default now(),
-     add column if not exists attempts integer not null default 1, add column if not exists last_run_id uuid`,
+     add column if not exists attempts integer not null default 1, add column if not exists last_run_id uuid,
+     add column if not exists scope_values jsonb`,
   `alter table if exists ${schema}.staged_deletions add column if not exists referenced_by jsonb`,
   `alter table ${schema}.run_state add column if not exists plan jsonb`,
 ];

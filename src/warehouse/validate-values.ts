@@ -1,5 +1,5 @@
 // Validates what the ERP returned: ids, and each value by the type of its field. Describes what is wrong with an invalid value. Pure.
-import type { SourceLine, SourceRecord } from '../connectors/connector.ts';
+import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import type { ColumnType, LineField, RecordColumn } from './columns.ts';
 
 export type CellType = Exclude<ColumnType, 'lines'>;
@@ -34,6 +34,9 @@ function problemOf(value: unknown, type: CellType): string | null {
   if (typeof value !== 'string') return `is of type ${typeof value} instead of text`;
   return validators[type](value) ? null : problems[type];
 }
+
+/** Whether a column of this type stores the value as it is. */
+export const isValidValue = (value: SourceValue, type: ColumnType): boolean => type !== 'lines' && problemOf(value, type) === null;
 
 function lineProblem(lines: readonly SourceLine[], fields: readonly LineField[]): string | null {
   for (const [index, line] of lines.entries())

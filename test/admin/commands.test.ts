@@ -13,9 +13,11 @@ import { createId } from '../../src/core/id.ts';
 import { createKeyring, DecryptionError } from '../../src/core/keyring.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { sandbox } from '../../src/gateways/payments/sandbox/sandbox.ts';
+import { getTokenSigner, type TokenSigner } from '../../src/identity/record-token.store.ts';
 import { decryptMail } from '../../src/mail/enqueue.ts';
 import { enqueueMail, layoutMail, storeAttachment } from '../../src/mail/index.ts';
 import { sealSecrets } from '../../src/platform/pay/provider/accounts.ts';
+import { ensureMaskSecret, SchemaDocument } from '../../src/public/index.ts';
 import { moveRun, renewRunLease } from '../../src/sync/runs.store.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -168,6 +170,7 @@ describe('rotate-encryption-key', () => {
   const [old, fresh, lost] = [key('old'), key('new'), key('lost')];
   const mails: string[] = [];
   let rotating: Operator;
+  let signer: TokenSigner;
 
   /** Writes values of the organization to every encrypted column, as the service does. */
   async function fillEncryptedColumns(organizationId: string, keyring: TenantCtx['keyring']): Promise<void> {
@@ -179,6 +182,9 @@ describe('rotate-encryption-key', () => {
     const id = createId();
     const account = { ...sealSecrets(tenant, id, { secretKey: 'sk', webhookSecret: 'ws' }), id, provider: 'stripe' };
     await inTransaction(tenant, (tx) => tx('pay_accounts').insert({ ...account, organization_id: organizationId }));
+    const hashed = { name: 'a', recordType: 'a', fields: [{ name: 'a', source: 'a', mask: 'hash' }] };
+    await inTransaction(tenant, (tx) => ensureMaskSecret(tx, tenant, SchemaDocument.parse({ endpoints: [hashed] }).endpoints));
+    signer = await inTransaction(tenant, (tx) => getTokenSigner(tx, tenant));
     const amount = { amountMinor: 1n, currency: 'GBP' };
     const addresses = { successUrl: 'https://a.test', cancelUrl: 'https://a.test', expiresAt: new Date('2100-01-01'), record: null };
     const provider = await sandbox.create(tenant, { id, secrets: {}, publicUrl: 'https://b.test' });
@@ -238,6 +244,8 @@ describe('rotate-encryption-key', () => {
       expect((await decryptMail({ keyring: only }, row, shared)).attachments).toHaveLength(1);
       await expect(decryptMail({ keyring: createKeyring([old]) }, row, shared)).rejects.toThrow(DecryptionError);
     }
+    const tenant = { ...database.ctx, organizationId: organization.id, keyring: only };
+    expect((await inTransaction(tenant, (tx) => getTokenSigner(tx, tenant))).kid).toBe(signer.kid);
     expect((await withKeys(only).run('verify-restore')).json).toMatchObject({ problems: [], sealed: { unreadable: {} } });
     expect(await withKeys(only).run('rotate-encryption-key')).toMatchObject({
       incomplete: false,

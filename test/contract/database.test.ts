@@ -81,6 +81,9 @@ async function fillEveryTable(id: string): Promise<void> {
     await tx('api_schemas').insert({ ...own, id: versionId, version: 'v1', created_by: user.user_id });
     await tx('publication_reports').insert({ ...own, api_schema_id: versionId, revision: 1 });
     const key = await tx('api_keys').first<{ id: string }>('id');
+    await tx('token_revocations').insert({ ...own, api_key_id: key.id, subject: 'x' });
+    await tx('token_signing_keys').insert({ ...own, kid: createId(), public_key: 'x', private_key: 'x' });
+    await tx('mask_secrets').insert({ ...own, secret: 'x' });
     await tx('api_key_usage').insert({ ...own, api_key_id: key.id, day: '2026-03-02', version: 'v1', resource: 'x' });
     await tx('idempotency_keys').insert({ ...own, credential_id: 'x', route_id: 'x', key: 'x', request_hash: Buffer.from('x') });
     await tx('outgoing_mails').insert({
@@ -233,6 +236,8 @@ const definers = [
   'find_sandbox_payment',
   'find_session',
   'find_subscription_link',
+  'find_token_key',
+  'find_token_signing_key',
   'invited',
   'last_failover',
   'link_identity',

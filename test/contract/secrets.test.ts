@@ -134,6 +134,23 @@ describe('secrets', () => {
     note('revoked', await apiOf(app, made.secret)('get', '/whoami'));
   });
 
+  it('of tokens are shown once each, and never in a replay', async () => {
+    const key = await good('post', '/api-keys', { name: 'For customers' });
+    secrets.set(key.secret, 1);
+    const once = { 'idempotency-key': 'mint' };
+    const body = { tokens: [{ subject: 'ann', scopes: {} }] };
+    const [{ token }] = (await good('post', `/api-keys/${key.id}/tokens`, body, once)).tokens;
+    expect((await good('post', `/api-keys/${key.id}/tokens`, body, once)).tokens).toBeNull();
+    secrets.set(token, 1);
+    note('GET /whoami', await apiOf(app, token)('get', '/whoami'));
+    const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': organization.id };
+    for (const path of ['/api/public/v1/x', `/api/public/v1/x/${token}`, `/api/public/openapi/v1?draft=${token}`])
+      note('public', await supertest(app).get(path).set(headers));
+    await good('delete', `/api-keys/${key.id}/tokens?subject=ann`);
+    note('revoked', await supertest(app).get('/api/public/v1/x').set(headers));
+    await admin.raw('delete from rate_limits');
+  });
+
   it('of the ERP connection are never returned, whether they are accepted, rejected or wrong', async () => {
     const tba = (given: object, more: object = {}) => ({
       accountId,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Caller, Principal } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
+import { unlimitedLayer } from '../../src/core/record-access.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { RouteGroup } from '../../src/http/route/route.ts';
 import { createTokenVerifier } from '../../src/identity/access-token.ts';
@@ -47,7 +48,7 @@ const identified = (given: { authorization?: string; session?: string }): Promis
   );
 
 describe('a key, a token and a session of one person', () => {
-  it('yield the same principal except for the credential', async () => {
+  it('yield the same principal except for the credential and masked fields', async () => {
     const key = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const callers = [
       await identified({ authorization: `Bearer ${key.secret}` }),
@@ -60,8 +61,9 @@ describe('a key, a token and a session of one person', () => {
     const [byKey, byToken, bySession] = principals.map(({ credential: _credential, ...rest }) => rest);
     expect(byKey).toMatchObject({ user: { id: organization.ownerId, name: 'Owner of Acme' }, organization: { id: organization.id } });
     expect(byKey?.permissions.size).toBeGreaterThan(20);
-    expect(byToken).toEqual(byKey);
-    expect(bySession).toEqual(byKey);
+    expect(byKey?.reads).toEqual({ layers: [unlimitedLayer], unmasked: false });
+    expect(byToken).toEqual({ ...byKey, reads: { layers: [], unmasked: true } });
+    expect(bySession).toEqual(byToken);
     for (const { user, readOnly, refusal } of callers)
       expect([user.id, readOnly, refusal]).toEqual([organization.ownerId, false, undefined]);
   });

@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { type TestDatabase, type TestDatabaseOptions, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
 
@@ -44,12 +44,12 @@ async function publishRecords(ctx: Ctx, organizationId: string): Promise<void> {
 }
 
 /** Publishes records and versions only when `records` is set. */
-export async function openMcpSite({ records }: { records: boolean }) {
-  const database: TestDatabase = await testDatabase();
+export async function openMcpSite({ records, ...options }: { records: boolean } & TestDatabaseOptions) {
+  const database: TestDatabase = await testDatabase(options);
   const { ctx } = database;
   const [organization, other] = [await makeOrganization(ctx, { name: 'Acme' }), await makeOrganization(ctx, { name: 'Other' })];
   if (records) await publishRecords(ctx, organization.id);
-  const person = await makeMember(ctx, organization.id, ['view:read', 'sync:read', 'sync:create']);
+  const person = await makeMember(ctx, organization.id, ['view:read', 'record:read', 'sync:read', 'sync:create']);
   const site: SignInSite = await startSignInSite({ ctx, people: [{ id: 'person', email: person.email, name: 'Person', about: '' }] });
   const browser = openBrowser();
   await browser.signIn(site.origin, 'person');

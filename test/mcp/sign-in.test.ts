@@ -64,7 +64,7 @@ describe('a client that registers itself', () => {
   });
 
   it('may only read with the scope that the service advertises, and write without it', async () => {
-    await site.permit(['view:read', 'team:read', 'team:create']);
+    await site.permit(['view:read', 'record:read', 'team:read', 'team:create']);
     const create = { id: 'createTeam', body: { name: 'Made by an agent' } };
     const reading = await signInMcpClient(url, 'person');
     expect((await call(reading.client, 'call_operation', create)).value.error).toMatchObject({ code: 'FORBIDDEN' });

@@ -1,5 +1,6 @@
 // README.md and the pages in docs as a reader uses them: their commands by copy and paste, in order, in a folder where the README's own
 // command started the demo. What they print is compared with what the pages show.
+import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, realpath, rm, symlink } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
@@ -7,6 +8,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { notRun } from '../setup/not-run.ts';
 import { type Block, readBlocks } from './documents/blocks.ts';
 import { isAsPrinted, textPattern } from './documents/printed.ts';
 import { type Environment, openShell, openTerminal, type Shell, type Terminal } from './documents/shell.ts';
@@ -47,7 +49,7 @@ beforeAll(async () => {
   scratch = await realpath(await mkdtemp(path.join(tmpdir(), 'portal-documents-')));
   folder = path.join(scratch, 'clone');
   await createClone();
-  const [demo, service, erp, control, metrics] = await findFreePorts(5);
+  const [demo, service, erp, control, metrics, backend] = await findFreePorts(6);
   replacements = [
     ['npm ci && ', ''],
     ['npm run erp', `npm run erp -- --port ${erp} --control-port ${control}`],
@@ -57,6 +59,8 @@ beforeAll(async () => {
     ['npm run demo', `PORT=${demo} npm run demo`],
     ['PORT=8081', `PORT=${service}`],
     [':8081', `:${service}`],
+    ['PORT=8082', `PORT=${backend}`],
+    [':8082', `:${backend}`],
     ['9464', String(metrics)],
   ];
   environment = {
@@ -126,6 +130,31 @@ describe.sequential('the pages, by copy and paste', () => {
     } finally {
       await shell.close();
       for (const terminal of opened.reverse()) await terminal.stop();
+    }
+  });
+
+  it('docs/record-access.md, with the backend in Python', { timeout: 120_000 }, async (context) => {
+    if (spawnSync('python3', ['--version'], { env: environment }).status !== 0) return context.skip(notRun('python3 is not installed'));
+    const blocks = readBlocks('docs/record-access.md');
+    const inNode = 'npx node docs/examples/customer-tokens/server.ts';
+    const inPython = 'python3 docs/examples/customer-tokens/server.py';
+    const start = blocks.findIndex(({ use, text }) => use === 'terminal' && text.includes(inNode));
+    const ask = blocks.findIndex(({ use, text }, index) => index > start && use === 'run' && text.includes('/records-token'));
+    const [server, ready, asked, answer] = [blocks[start], blocks[start + 1], blocks[ask], blocks[ask + 1]];
+    if (server === undefined || asked === undefined || answer?.use !== 'output')
+      throw new Error('the page has no backend, or nothing asks it');
+    const lastLine = server.text.split('\n').at(-1)?.replace(inNode, inPython);
+    expect(
+      blocks.map(({ text }) => text),
+      'the page shows the same command',
+    ).toContain(lastLine);
+    const shell = await openShell(path.join(scratch, 'shell'), folder, environment);
+    const terminal = await runInTerminal({ ...server, text: server.text.replace(inNode, inPython) }, ready);
+    try {
+      await runInShell(shell, asked, answer);
+    } finally {
+      await terminal.stop();
+      await shell.close();
     }
   });
 });

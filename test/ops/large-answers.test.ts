@@ -3,6 +3,7 @@
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fullAccess } from '../../src/core/record-access.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { bindDocument, proveVersion, readAvailable, recordsOf, SchemaDocument } from '../../src/public/index.ts';
 import { isTooLarge } from '../../src/public/read/failures.ts';
@@ -217,15 +218,15 @@ describe('pages of large records for callers inside the service', () => {
   it('400 page_too_large for a page of a query; single records and small pages are read', async () => {
     const ctx = withReads(database.ctx);
     const [tenant, records] = [{ ...ctx, organizationId }, recordsOf(ctx)];
-    await expect(records.list(tenant, query, { page: 1, pageSize: count })).rejects.toMatchObject({
+    await expect(records.list(tenant, query, { page: 1, pageSize: count }, fullAccess)).rejects.toMatchObject({
       status: 400,
       details: [{ path: 'pageSize', code: 'page_too_large' }],
     });
     for (const id of [7, hugeId]) {
-      const listed = await records.list(tenant, query, { page: id, pageSize: 1 });
+      const listed = await records.list(tenant, query, { page: id, pageSize: 1 }, fullAccess);
       const entity = rows[id - 1]?.entity;
       expect((JSON.parse(listed.records) as { entity: string }[]).map((record) => record.entity === entity)).toEqual([true]);
-      const single = (await records.get(tenant, 'invoice', String(id), ['entity'])) ?? '';
+      const single = (await records.get(tenant, 'invoice', String(id), ['entity'], fullAccess)) ?? '';
       expect((JSON.parse(single) as { entity: string }).entity === entity).toBe(true);
     }
   });

@@ -32,6 +32,7 @@ const otherwise: Readonly<Record<string, string>> = {
   createOrganization: 'by the organizations of a person: see below',
   addTeamMember: 'members times teams, once each',
   createErpCertificate: 'there are two slots',
+  mintApiKeyTokens: 'not stored, and ends within an hour',
   rotateApiKey: 'takes the place of another one',
   createMessage: 'by credits',
 };

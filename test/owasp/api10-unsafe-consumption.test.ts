@@ -9,6 +9,7 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { fullAccess } from '../../src/core/record-access.ts';
 import { createVersionTools, recordToolsOf } from '../../src/public/index.ts';
 import { loadInvoices, publishVersion, withReads } from '../public/fixture.ts';
 import { type Api, apiOf } from '../setup/api.ts';
@@ -159,7 +160,7 @@ describe('a filter from a model', () => {
     const tools = createVersionTools(
       recordToolsOf(withReads(database.ctx)),
       { ...database.ctx, organizationId: organization.id },
-      { version: 'v1', resources: [], maxCharacters: 60_000 },
+      { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
     );
     const query = tools.find(({ name }) => name === 'query');
     const ask = async (text: string): Promise<string> => {

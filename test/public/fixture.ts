@@ -13,6 +13,7 @@ import {
   bindDocument,
   createReadEngine,
   describeVersion,
+  ensureMaskSecret,
   publicHandler,
   readAvailable,
   SchemaDocument,
@@ -208,6 +209,7 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
   const described = { version, name: 'Test', notes: '', endpoints: document.endpoints, bindings, draft: false, previous: null };
   const openapi = (options.describe ?? ((text) => text))(describeVersion(described));
   await inTransaction(tenant, async (tx) => {
+    await ensureMaskSecret(tx, tenant, document.endpoints);
     await tx('api_schemas').insert({
       id,
       organization_id: organizationId,

@@ -199,6 +199,26 @@ describe('the control database is cut off from one process', () => {
     expect(await statusOf(service, list, key.secret)).toBe(401);
   });
 
+  it('trusts a known token until its expiry, and no token that was not used before', async () => {
+    const service = await startTrusting(60);
+    const { id, secret } = await newKey();
+    const minted = await fetch(`${service.localUrl}/api/platform/v1/api-keys/${id}/tokens`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ tokens: [15, 600, 600].map((expiresInSeconds) => ({ expiresInSeconds, scopes: {} })) }),
+    });
+    const { tokens } = (await minted.json()) as { tokens: { token: string }[] };
+    const [ending, lasting, unused] = tokens.map(({ token }) => token);
+    for (const token of [ending, lasting]) expect(await statusOf(service, list, token)).toBe(200);
+    control.moveTo(null);
+    await untilNoticed(service, true);
+    await pause(1_500);
+    for (const token of [ending, lasting]) expect(await statusOf(service, list, token)).toBe(200);
+    expect(await statusOf(service, list, unused)).toBe(503);
+    await until(async () => ((await statusOf(service, list, ending)) === 401 ? true : undefined));
+    expect(await statusOf(service, list, lasting)).toBe(200);
+  });
+
   it('503 for a key that was revoked before: only the database can say that it is invalid', async () => {
     const service = await startTrusting(60);
     const key = await newKey();

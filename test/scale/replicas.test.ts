@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fullAccess } from '../../src/core/record-access.ts';
 import { newestRecordsOf, type RecordReader } from '../../src/public/index.ts';
 import { longReadKey } from '../../src/warehouse/table.ts';
 import { publishVersion } from '../public/fixture.ts';
@@ -104,7 +105,7 @@ it('payments read invoices as the last sync published them, while no replica sho
   const { ctx } = site.service;
   const query = { recordType: 'thing', columns: [{ name: 'total', source: 'total' }], filters: [], sort: [] };
   const stateShown = async (records: RecordReader) => {
-    const { records: text } = await records.list(site.world.tenant, query, { page: 1, pageSize: 1 });
+    const { records: text } = await records.list(site.world.tenant, query, { page: 1, pageSize: 1 }, fullAccess);
     return Number((JSON.parse(text) as { total: number }[])[0]?.total);
   };
   for (const standby of site.servers.standbys) await site.servers.pauseReplay(standby);

@@ -1,6 +1,7 @@
 // Creates organizations, API keys and sessions for tests, as far as possible with the code of the service.
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
+import type { RowScopes } from '../../src/core/record-access.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';
 import { insertSession, inUserTransaction } from '../../src/identity/sessions.store.ts';
@@ -18,7 +19,15 @@ export async function makeOrganization(
   return { id: organization.id, slug: organization.slug, ownerId: organization.ownerId };
 }
 
-type Scopes = { versions?: string[]; resources?: string[]; permissions?: string[]; createdBy?: string };
+type Scopes = {
+  versions?: string[];
+  resources?: string[];
+  permissions?: string[];
+  rows?: RowScopes;
+  fields?: Record<string, string[]>;
+  unmasked?: boolean;
+  createdBy?: string;
+};
 
 /** Creates an API key, by default in the name of the organization's first member. */
 export async function makeKey(ctx: Ctx, organizationId: string, scopes: Scopes = {}): Promise<{ id: string; secret: string }> {
@@ -35,6 +44,9 @@ export async function makeKey(ctx: Ctx, organizationId: string, scopes: Scopes =
       scope_versions: scopes.versions ?? [],
       scope_resources: scopes.resources ?? [],
       scope_permissions: scopes.permissions ?? [],
+      scope_rows: scopes.rows === undefined ? null : JSON.stringify(scopes.rows),
+      scope_fields: scopes.fields === undefined ? null : JSON.stringify(scopes.fields),
+      scope_unmasked: scopes.unmasked ?? false,
       created_by: scopes.createdBy ?? owner?.user_id,
     });
   });

@@ -12,6 +12,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { demoEndpoints } from '../../demo/schema.ts';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
+import { fullAccess } from '../../src/core/record-access.ts';
 import { createVersionTools, recordToolsOf } from '../../src/public/index.ts';
 import { ask, createReference } from '../gateways/model/ask.ts';
 import { answered, declined } from '../gateways/model/questions.ts';
@@ -199,7 +200,7 @@ describe('the built-in model, asked about all four record types', () => {
     createVersionTools(
       recordToolsOf(withReads(database.ctx)),
       { ...database.ctx, organizationId: company.id },
-      { version: 'v2', resources: [], maxCharacters: 60_000 },
+      { version: 'v2', reads: fullAccess, maxCharacters: 60_000 },
     );
 
   it('the expected answers match the data', async () => {

@@ -94,7 +94,7 @@ describe('an organization', () => {
   });
 
   it('gets a custom role, and a colleague who accepts an invitation with it', async () => {
-    const permissions = ['api-key:create', 'api-key:read', 'api-key:update', 'member:read', 'team:read', 'view:read'];
+    const permissions = ['api-key:create', 'api-key:read', 'api-key:update', 'member:read', 'team:read', 'record:read', 'view:read'];
     const role = await good(founder, 'post', `${at}/roles`, { name: 'Integrator', description: 'Looks after keys', permissions });
     await good(founder, 'post', `${at}/invitations`, { email: 'colleague@acme.example', roleId: role.id });
     const token = await invitedToken('colleague@acme.example');

@@ -10,6 +10,7 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 import { startCertificateWatch } from '../../src/sync/certificate-watch.ts';
 import { recordSyncHealth } from '../../src/sync/health.ts';
+import { publishVersion } from '../public/fixture.ts';
 import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -161,6 +162,21 @@ describe('an alert', () => {
     const [sent] = await mails();
     expect(sent?.mail.text).toContain('Records, by number or id: INV-0001, 2, 3, 4, 5, 6, 7, 8.');
     expect(sent?.mail.text).not.toContain('Smith');
+  });
+
+  it('shows the ids of held records where a version masks their numbers', async () => {
+    world.erp.put('1', { name: 'INV-0001' });
+    world.erp.shownAs = { number: 'name', name: 'name', date: null, amount: 'total' };
+    await world.sync();
+    const fields = [{ name: 'name', source: 'name', mask: 'last4' }];
+    await publishVersion(ctx, world.organizationId, {
+      endpoints: [{ name: 'things', recordType: 'thing', fields, filters: [], sorts: [] }],
+    });
+    for (let id = 1; id <= 8; id += 1) world.erp.records.delete(String(id));
+    await world.sync();
+    const [sent] = await mails();
+    expect(sent?.mail.text).toContain('Records, by number or id: 1, 2, 3, 4, 5, 6, 7, 8.');
+    expect(sent?.mail.text).not.toContain('0001');
   });
 
   it('of a pause is sent once, instead of the failure; the recovery is reported with the next run, not with the fix', async () => {

@@ -237,7 +237,7 @@ function readHeader({ definition, modifiedField }: ReadPlan, row: SuiteqlRow, pa
   if (typeof row['id'] !== 'string' || !isIdText(id))
     return { id: '', record: { id, code: 'ID_NOT_INTEGER', message: keyProblem(definition.key, row) } };
   const read = parse(row);
-  if ('problem' in read) return { id, record: { id, code: 'VALUE_UNREADABLE', message: read.problem } };
+  if ('problem' in read) return { id, record: { id, code: 'VALUE_UNREADABLE', message: read.problem, values: read.values } };
   return {
     id,
     record: {
@@ -276,7 +276,7 @@ async function addLines(
     for (const header of remaining) {
       const set = read.sets.get(header.id);
       if (isEdited(header, set, current.get(header.id))) edited.push(header);
-      else if (set?.problem != null) rejected.push({ id: header.id, code: 'LINE_UNREADABLE', message: set.problem });
+      else if (set?.problem != null) rejected.push({ id: header.id, code: 'LINE_UNREADABLE', message: set.problem, values: header.values });
       else records.set(header.id, { ...header, lines: set?.lines ?? [] });
     }
     if (edited.length === 0) break;

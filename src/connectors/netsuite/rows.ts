@@ -27,19 +27,22 @@ export function assertIdOrder(rows: readonly SuiteqlRow[], { afterId = null, ids
 
 type ParsedColumns = { readonly values: Record<string, SourceValue>; readonly labels: Record<string, SourceValue> };
 
-/** Creates a function from a row to its values and labels by column, or to the first problem with them. */
-export function createHeaderParser(columns: readonly ReadColumn[]): (row: SuiteqlRow) => ParsedColumns | { readonly problem: string } {
+/** Creates a function from a row to its values and labels by column, or to the first problem with them and the values that can be read. */
+export function createHeaderParser(
+  columns: readonly ReadColumn[],
+): (row: SuiteqlRow) => ParsedColumns | (Pick<ParsedColumns, 'values'> & { readonly problem: string }) {
   const cells = columns.flatMap((column) => cellsOf(column).map((cell) => ({ ...cell, column: column.name })));
   return (row) => {
     const values: Record<string, SourceValue> = {};
     const labels: Record<string, SourceValue> = {};
+    let problem: string | undefined;
     for (const cell of cells) {
       const value = parseCell(row[cell.from], cell);
-      if (value === undefined) return { problem: describeCellProblem(row[cell.from], cell) };
-      if (cell.isLabel) labels[cell.column] = value;
+      if (value === undefined) problem ??= describeCellProblem(row[cell.from], cell);
+      else if (cell.isLabel) labels[cell.column] = value;
       else values[cell.column] = value;
     }
-    return { values, labels };
+    return problem === undefined ? { values, labels } : { problem, values };
   };
 }
 

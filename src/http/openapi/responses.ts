@@ -209,9 +209,11 @@ export function errorResponses(route: AnyRoute): Record<string, ResponseObject |
 function permissionSentence(route: AnyRoute): string {
   if (route.access === 'public') return 'Requires no authentication.';
   if (route.permission === 'any') return 'Accepts any valid credential.';
-  if (route.permission === 'authenticated') return 'Accepts any valid credential except an API key restricted to versions or resources.';
+  if (route.permission === 'authenticated') return 'Accepts any valid credential except an API key that is restricted in what it reads.';
   if (route.permission === 'signed-in') return 'Requires a signed-in person: an access token or a session, not an API key.';
-  return `Requires the permission \`${route.permission}\`.`;
+  const needed =
+    route.readsRecords === true ? `permissions \`${route.permission}\` and \`record:read\`` : `permission \`${route.permission}\``;
+  return `Requires the ${needed}.${route.openToOwnKey === true ? ' An API key needs no permission to call it for itself.' : ''}`;
 }
 
 /** The route's own description, followed by what is derived from the route. */

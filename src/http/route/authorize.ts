@@ -3,10 +3,19 @@ import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, notFound } from '../../core/errors.ts';
 import { isReadPermission, type Permission, signUpPermission } from '../../core/permissions.ts';
 import { warehouseOf } from '../../db/former-warehouse.ts';
+import { unauthorized } from '../../identity/principal.ts';
 import type { Route } from './route.ts';
 
 export const missingPermission = (permission: Permission, details: readonly ErrorDetail[] = []): AppError =>
   new AppError('FORBIDDEN', `Missing required permission: ${permission}`, { details });
+
+/** Throws 403 `record_read_needed` for a caller who may not read records. */
+export function assertReadsRecords({ principal }: Pick<RequestCtx, 'principal'>): void {
+  if (principal.permissions.has('record:read')) return;
+  throw missingPermission('record:read', [
+    { path: '', code: 'record_read_needed', message: 'Reading synced records needs this permission in addition to that of the operation' },
+  ]);
+}
 
 /** What to do for a caller whose credential can only read. */
 function adviceFor({ caller: { readOnly, credential } }: CallerCtx, permission: Permission): ErrorDetail[] {
@@ -20,17 +29,20 @@ function adviceFor({ caller: { readOnly, credential } }: CallerCtx, permission: 
 /** Messages of 403 responses, which the OpenAPI document quotes as examples. */
 export const forbiddenText = {
   noOrganization: 'You belong to no organization',
-  restrictedKey: 'A key restricted to versions or resources may only call GET /whoami on the management interface',
+  restrictedKey: 'A key restricted in what it reads may only call GET /whoami and mint tokens on the management interface',
   apiKey: 'Only a signed-in person may call this operation, not an API key',
 } as const;
 const forbidden = (message: string, code: string, reason: string): AppError =>
   new AppError('FORBIDDEN', message, { details: [{ path: '', code, message: reason }] });
 
-/** Throws 403 for a key restricted to versions or resources: such keys are for the public interface. */
+/** Throws 403 for a key restricted in what it reads: such keys are for the public interface. */
 function assertUnrestrictedKey({ caller }: CallerCtx): void {
   if (caller.principal?.isRestrictedKey !== true) return;
   throw forbidden(forbiddenText.restrictedKey, 'restricted_key', 'Use this key with the public interface, or use an unrestricted key');
 }
+
+const isOwnKey = ({ caller: { credential } }: CallerCtx, params: unknown): boolean =>
+  credential.kind === 'api-key' && typeof params === 'object' && params !== null && 'id' in params && params.id === credential.id;
 
 function authorizePerson(route: Route, ctx: CallerCtx): void {
   assertUnrestrictedKey(ctx);
@@ -45,8 +57,12 @@ function authorizePerson(route: Route, ctx: CallerCtx): void {
   }
 }
 
-/** Throws 403 when the caller may not call the route, or the reason why no organization could be chosen for the caller. */
-export function authorize(route: Route, ctx: CallerCtx): void {
+/**
+ * Throws 403 when the caller may not call the route, or the reason why no organization could be chosen for the caller. `params`: the path
+ * parameters as given, for routes that an API key may call for itself.
+ */
+export function authorize(route: Route, ctx: CallerCtx, params?: unknown): void {
+  if (ctx.caller.credential.tokenSubject !== undefined) throw unauthorized();
   if (route.permission === 'any') return;
   if (route.access === 'person') {
     authorizePerson(route, ctx);
@@ -55,9 +71,11 @@ export function authorize(route: Route, ctx: CallerCtx): void {
   const { principal, refusal, writeRefusal } = ctx.caller;
   if (refusal !== undefined) throw refusal;
   if (writeRefusal !== undefined && route.method !== 'GET') throw writeRefusal;
+  if (route.openToOwnKey === true && isOwnKey(ctx, params)) return;
   assertUnrestrictedKey(ctx);
   const permission = route.permission as Permission;
   if (principal === undefined || !principal.permissions.has(permission)) throw missingPermission(permission, adviceFor(ctx, permission));
+  if (route.readsRecords === true) assertReadsRecords({ principal });
 }
 
 /**

@@ -8,7 +8,7 @@ export type RouteResponse = { readonly status: number; readonly body: unknown };
 
 /** authorize → parse. Returns the parsed input. Throws 403 when the caller lacks the permission, 400 or 422 for invalid input. */
 export function authorizeAndParse(route: Route, ctx: CallerCtx, raw: RawInput): unknown {
-  authorize(route, ctx);
+  authorize(route, ctx, raw.params);
   return route.parse(raw);
 }
 

@@ -32,6 +32,10 @@ export type Operation = {
   readonly example?: Readonly<Record<string, unknown>>;
   /** A success response for the OpenAPI document; generated from the response schema unless given. */
   readonly responseExample?: unknown;
+  /** It reads synced records for the caller, who therefore also needs `record:read`. */
+  readonly readsRecords?: true;
+  /** An API key may call it for itself, as the path's `id`, whatever its scopes. */
+  readonly openToOwnKey?: true;
   /** Documented error statuses that can't be derived from the route: 404 where its single object may be absent, 422 of a GET. */
   readonly additionalErrors?: readonly (404 | 422)[];
   /** Response fields that are shown only once (secrets): null when a stored response is replayed. */

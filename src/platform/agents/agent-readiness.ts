@@ -1,8 +1,10 @@
 // Checks whether an agent can work: its model is configured and responds, its version is served, and each of its resources can be
 // read. A problem is a sentence for the people who manage the agent.
+
 import { z } from 'zod';
 import type { Ctx, ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
+import { fullAccess } from '../../core/record-access.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { createModel, modelNames } from '../../gateways/model/create-model.ts';
 import { ModelError } from '../../gateways/model/model.ts';
@@ -37,7 +39,7 @@ const Resources = z.looseObject({ resources: z.array(z.looseObject({ resource: z
 const maxCharacters = 10_000_000;
 
 async function findVersionProblem(ctx: ReadingCtx & TenantCtx, version: string, signal: AbortSignal): Promise<string | null> {
-  const tools = createVersionTools(recordToolsOf(ctx), ctx, { version, resources: [], maxCharacters });
+  const tools = createVersionTools(recordToolsOf(ctx), ctx, { version, reads: fullAccess, maxCharacters });
   const call = async (name: string, input: object): Promise<string> => (await tools.find((tool) => tool.name === name)?.run(input)) ?? '';
   let at = `The version ${version}`;
   try {

@@ -9,8 +9,8 @@ import { getApiKeyUsage } from './usage.ts';
 
 const group = 'API Keys';
 const ceiling =
-  'Callers can grant only what they may do themselves: reading records requires `view:read`, and a key never outlives the API key that makes ' +
-  'or widens it.';
+  'Callers can grant only what they may do themselves: reading records requires `record:read`, masked fields as they are `unmasked:read`, ' +
+  'and a key never outlives the API key that makes or widens it.';
 
 export const apiKeyRoutes = [
   defineRoute({
@@ -39,9 +39,21 @@ export const apiKeyRoutes = [
     summary: 'Create an API key',
     description:
       'The secret is returned only in this response. A key without `scopes.permissions` only reads; `["write"]` makes one that can do what ' +
-      `its creator may. Versions and resources in its scopes must exist. ${ceiling}`,
+      'its creator may. With `versions`, `resources`, `rows` or `fields` in its scopes a key reads the public interface only. All that they ' +
+      'name must exist. `rows` names `id` or fields that are `scopable` in every named version, otherwise in one. A condition keeps the ' +
+      `meaning that its field has now: in a version where that differs, the resource is not readable through the key. ${ceiling}`,
     body: NewApiKey,
-    example: { name: 'Reporting', scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] }, expiresAt: null },
+    example: {
+      name: 'Reporting',
+      scopes: {
+        versions: ['v1'],
+        resources: ['invoices'],
+        permissions: ['read'],
+        rows: { invoices: [{ field: 'customerId', in: ['1042'] }] },
+        fields: { invoices: ['number', 'total'] },
+      },
+      expiresAt: null,
+    },
     response: ApiKeyWithSecret,
     status: 201,
     shownOnce: ['secret'],
@@ -67,7 +79,8 @@ export const apiKeyRoutes = [
     permission: 'api-key:update',
     summary: 'Update an API key',
     description:
-      `Changes name, scopes or expiry. Takes effect everywhere within one second. ${ceiling} Scopes can't be widened while a former ` +
+      'Changes name, scopes or expiry. Takes effect everywhere within one second. Absent `rows`, `fields` and `unmasked` of the scopes stay ' +
+      `as they are. ${ceiling} Scopes can't be widened while a former ` +
       "holder's secret works: during the grace period of a rotation, and before the secret of a transferred key ends.",
     params: IdParams,
     body: ApiKeyPatch,
@@ -94,8 +107,9 @@ export const apiKeyRoutes = [
     permission: 'api-key:read',
     summary: 'Retrieve the usage of an API key',
     description:
-      'Requests to the public interface by day, version and resource, newest day and most requests first. Updated every ten seconds, kept for ' +
-      '13 months.',
+      'Requests to the public interface by day, version and resource, newest day and most requests first; with `groupBy=subject` also by the ' +
+      "subject of the key's tokens, of which the first 1,000 of a day are counted by name and the rest as `other`. Updated every ten seconds, " +
+      'kept for 13 months.',
     params: IdParams,
     query: z
       .strictObject({
@@ -105,6 +119,7 @@ export const apiKeyRoutes = [
         groupBy: usageGrouping,
         version: z.string().min(1).max(100).optional(),
         resource: z.string().min(1).max(100).optional(),
+        subject: z.string().min(1).max(200).optional(),
       })
       .refine(({ from, to }) => from === undefined || to === undefined || from <= to, {
         path: ['to'],

@@ -3,6 +3,7 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import type { Permission } from '../../core/permissions.ts';
+import { type AccessLayer, isRestricted } from '../../core/record-access.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
@@ -16,8 +17,6 @@ import {
   type ApiKeyFilter,
   type ApiKeyRow,
   findApiKeyRow,
-  findUnknownResources,
-  findUnknownVersions,
   insertApiKey,
   keepMembership,
   listApiKeyRows,
@@ -28,13 +27,22 @@ import {
   updateApiKeyRow,
 } from './api-keys.store.ts';
 import { assertWithinCeiling, coversReads, type KeyPower } from './ceiling.ts';
+import { assertResolved, resolveScopes, scopesView } from './resolve-scopes.ts';
+
+/** What the key reads on the public interface. */
+export const layerOf = (row: ApiKeyRow): AccessLayer => ({
+  versions: row.scope_versions,
+  resources: row.scope_resources,
+  rows: row.scope_rows,
+  fields: row.scope_fields,
+});
 
 const view = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
   name: row.name,
   prefix: row.prefix,
   status: row.status,
-  scopes: { versions: row.scope_versions, resources: row.scope_resources, permissions: row.scope_permissions },
+  scopes: { ...scopesView(layerOf(row)), permissions: row.scope_permissions, unmasked: row.scope_unmasked },
   expiresAt: instantOrNull(row.expires_at),
   lastUsedAt: instantOrNull(row.last_used_at),
   createdAt: instant(row.created_at),
@@ -56,16 +64,16 @@ async function assertCallerIsMember(tx: Tx, ctx: RequestCtx): Promise<void> {
   throw new AppError('FORBIDDEN', 'You no longer belong to the organization');
 }
 
-/** Permissions on the management interface of this creator's key. Keys restricted to versions or resources have none. */
+/** Permissions on the management interface of this creator's key. Keys restricted in what they read have none. */
 export function managementPermissionsOf(row: ApiKeyRow, ceiling = row.ceiling): ReadonlySet<Permission> {
-  if (row.role_name === null || row.scope_versions.length > 0 || row.scope_resources.length > 0) return new Set();
+  if (row.role_name === null || isRestricted(layerOf(row))) return new Set();
   const role = { id: '', name: row.role_name, builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] };
   return keyPermissions({ role, scopes: { versions: [], resources: [], permissions: row.scope_permissions }, ceiling });
 }
 
 const powerOf = (row: ApiKeyRow): KeyPower => ({
-  versions: row.scope_versions,
-  resources: row.scope_resources,
+  reads: layerOf(row),
+  unmasked: row.scope_unmasked,
   manages: managementPermissionsOf(row),
   expiresAt: row.expires_at,
 });
@@ -77,7 +85,8 @@ const powerOf = (row: ApiKeyRow): KeyPower => ({
 function assertNotWidened(after: ApiKeyRow, before: ApiKeyRow): void {
   const { former_secret_until: until } = before;
   const gainsWrite = after.scope_permissions.includes('write') && !before.scope_permissions.includes('write');
-  if (until === null || (!gainsWrite && coversReads(powerOf(before), powerOf(after)))) return;
+  const gainsUnmasked = after.scope_unmasked && !before.scope_unmasked;
+  if (until === null || (!gainsWrite && !gainsUnmasked && coversReads(layerOf(before), layerOf(after)))) return;
   throw invalid('An old secret of the key is still valid', [
     {
       path: 'scopes',
@@ -93,33 +102,20 @@ function assertFutureExpiry(ctx: Pick<RequestCtx, 'clock'>, expiresAt: string | 
   }
 }
 
-type ReadScopes = Pick<NewApiKey['scopes'], 'versions' | 'resources'>;
-const noScopes: ReadScopes = { versions: [], resources: [] };
-
-/**
- * Throws 422 for versions and resources that don't exist, except those in `before`: such a key would later read whatever gets that name.
- * Drafts count.
- */
-async function assertScopesExist(tx: Tx, { organizationId }: Pick<RequestCtx, 'organizationId'>, scopes: ReadScopes, before = noScopes) {
-  const { versions } = scopes;
-  const added = (name: 'versions' | 'resources') => scopes[name].filter((one) => !before[name].includes(one));
-  const unknownVersions = await findUnknownVersions(tx, organizationId, added('versions'));
-  const unknownResources = await findUnknownResources(tx, organizationId, added('resources'), versions);
-  const where = versions.length === 0 ? 'No version has' : `Version ${versions.join(', ')} does not have`;
-  const problems = [
-    ...unknownVersions.map((label) => ({
-      path: 'scopes.versions',
-      code: 'unknown_version',
-      message: `There is no version ${label}. GET /api-schema lists all versions.`,
-    })),
-    ...unknownResources.map((name) => ({
-      path: 'scopes.resources',
-      code: 'unknown_resource',
-      message: `${where} a resource ${name}. GET /api-schema lists the endpoints of all versions.`,
-    })),
-  ];
-  const kind = unknownVersions.length > 0 ? 'versions' : 'resources';
-  if (problems.length > 0) throw invalid(`The key names ${kind} that do not exist`, problems);
+/** The columns of scopes that a caller gives, and what is wrong with them. */
+async function resolveKeyScopes(tx: Tx, organizationId: string, scopes: NewApiKey['scopes'], before?: AccessLayer) {
+  const [resolved] = await resolveScopes(tx, organizationId, [{ scopes, path: 'scopes', before }]);
+  if (resolved === undefined) throw new Error('the scopes were not resolved');
+  const { layer, problems } = resolved;
+  const columns = {
+    scope_versions: layer.versions,
+    scope_resources: layer.resources,
+    scope_permissions: scopes.permissions,
+    scope_rows: layer.rows,
+    scope_fields: layer.fields,
+    scope_unmasked: scopes.unmasked,
+  };
+  return { columns, problems };
 }
 
 function assertNotRevoked(row: ApiKeyRow): void {
@@ -140,7 +136,7 @@ type Issuer = Pick<RequestCtx, 'organizationId' | 'clock'> & { readonly userId: 
 /**
  * Creates a key that acts for this member; the caller must have locked the membership in `tx`. `admit` refuses the new key or writes the
  * audit entry, before a refusal says which versions and resources exist. The returned secret is not stored. Throws 422 for a past expiry,
- * and for unknown versions or resources.
+ * and for scopes that name what does not exist or is not scopable.
  */
 export async function issueApiKey(
   tx: Tx,
@@ -151,24 +147,23 @@ export async function issueApiKey(
   assertFutureExpiry(by, input.expiresAt);
   const key = generateApiKey();
   const id = createId();
+  const { columns, problems } = await resolveKeyScopes(tx, by.organizationId, input.scopes);
   await insertApiKey(tx, by.organizationId, {
     id,
     name: input.name,
     prefix: key.prefix,
     secret_hash: key.hash,
-    scope_versions: input.scopes.versions,
-    scope_resources: input.scopes.resources,
-    scope_permissions: input.scopes.permissions,
+    ...columns,
     expires_at: input.expiresAt ?? null,
     created_by: by.userId,
   });
   const changes = { name: input.name, prefix: key.prefix, scopes: input.scopes, expiresAt: input.expiresAt ?? null };
   await admit({ action: 'api-key.create', target: { type: 'api-key', id }, changes }, id);
-  await assertScopesExist(tx, by, input.scopes);
+  assertResolved(problems);
   return { id, prefix: key.prefix, secret: key.secret };
 }
 
-/** Throws 403 `escalation` or `handed_over`, 422 for a past expiry, unknown versions or resources, or at the quota. */
+/** Throws 403 `escalation` or `handed_over`, 422 for a past expiry, scopes that don't fit, or at the quota. */
 export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
   assertNotTransferredKey(ctx);
   return inTransaction(ctx, async (tx) => {
@@ -183,6 +178,17 @@ export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
   });
 }
 
+/** The scopes after a change, of which absent rows, fields and `unmasked` stay as they are. */
+function withKept(given: NonNullable<ApiKeyPatch['scopes']>, row: ApiKeyRow): NewApiKey['scopes'] {
+  const { rows, fields } = scopesView(layerOf(row));
+  return {
+    ...given,
+    rows: given.rows === undefined ? rows : given.rows,
+    fields: given.fields === undefined ? fields : given.fields,
+    unmasked: given.unmasked ?? row.scope_unmasked,
+  };
+}
+
 /** Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked key, a past expiry, unknown scopes, or a running grace period. */
 export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPatch) {
   if (change.scopes !== undefined || change.expiresAt !== undefined) assertNotTransferredKey(ctx);
@@ -191,22 +197,18 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
     await lockApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
     assertNotRevoked(row);
+    const scopes = change.scopes && (await resolveKeyScopes(tx, ctx.organizationId, withKept(change.scopes, row), layerOf(row)));
     const columns = {
       ...(change.name !== undefined && { name: change.name }),
       ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
-      ...(change.scopes !== undefined && {
-        scope_versions: change.scopes.versions,
-        scope_resources: change.scopes.resources,
-        scope_permissions: change.scopes.permissions,
-      }),
+      ...scopes?.columns,
     };
     if (Object.keys(columns).length > 0) await updateApiKeyRow(tx, ctx.organizationId, id, columns);
     const changed = await getRow(tx, ctx, id);
     assertNotWidened(changed, row);
     // What has expired could do nothing; extending it grants everything again.
     assertWithinCeiling(ctx, powerOf(changed), row.status === 'active' || changed.status !== 'active' ? powerOf(row) : undefined);
-    if (change.scopes !== undefined)
-      await assertScopesExist(tx, ctx, change.scopes, { versions: row.scope_versions, resources: row.scope_resources });
+    assertResolved(scopes?.problems ?? []);
     await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
     return view(changed);
   });

@@ -1,4 +1,5 @@
 // Rows of api_keys. Only this file writes that table, except for the time of last use.
+import type { AccessLayer, RowScopes } from '../../core/record-access.ts';
 import { readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -10,6 +11,9 @@ export type ApiKeyRow = {
   scope_versions: string[];
   scope_resources: string[];
   scope_permissions: string[];
+  scope_rows: RowScopes | null;
+  scope_fields: AccessLayer['fields'];
+  scope_unmasked: boolean;
   expires_at: Date | null;
   last_used_at: Date | null;
   created_at: Date;
@@ -68,6 +72,9 @@ const select = (tx: Tx, organizationId: string) =>
       'k.scope_versions',
       'k.scope_resources',
       'k.scope_permissions',
+      'k.scope_rows',
+      'k.scope_fields',
+      'k.scope_unmasked',
       'k.expires_at',
       'k.last_used_at',
       'k.created_at',
@@ -155,21 +162,27 @@ export async function keepMembership(tx: Tx, organizationId: string, userId: str
   return locked.length === 1;
 }
 
-type NewRow = {
+/** Scopes as they are stored; absent ones limit nothing and don't unmask. */
+type ScopeColumns = {
+  scope_versions: readonly string[];
+  scope_resources: readonly string[];
+  scope_permissions: readonly string[];
+  scope_rows?: RowScopes | null;
+  scope_fields?: AccessLayer['fields'];
+  scope_unmasked?: boolean;
+};
+type NewRow = ScopeColumns & {
   id: string;
   name: string;
   prefix: string;
   secret_hash: Buffer;
-  scope_versions: readonly string[];
-  scope_resources: readonly string[];
-  scope_permissions: readonly string[];
   expires_at: string | null;
   created_by: string;
 };
 export const insertApiKey = (tx: Tx, organizationId: string, row: NewRow) =>
   tx('api_keys').insert({ ...row, organization_id: organizationId });
 
-type ChangedRow = Partial<Pick<NewRow, 'name' | 'scope_versions' | 'scope_resources' | 'scope_permissions' | 'expires_at'>>;
+type ChangedRow = Partial<Pick<NewRow, 'name' | 'expires_at' | keyof ScopeColumns>>;
 export const updateApiKeyRow = (tx: Tx, organizationId: string, id: string, change: ChangedRow) =>
   tx('api_keys').where({ organization_id: organizationId, id }).update(change);
 
@@ -251,27 +264,3 @@ export const replaceSecret = (
       previous_secret_hash: graceSeconds === 0 ? null : tx.ref('secret_hash'),
       previous_expires_at: graceSeconds === 0 ? null : tx.raw('now() + make_interval(secs => ?)', [graceSeconds]),
     });
-
-/** Names that no endpoint has in these versions; in any version when none are given. Drafts count. */
-export async function findUnknownResources(
-  tx: Tx,
-  organizationId: string,
-  names: readonly string[],
-  versions: readonly string[],
-): Promise<string[]> {
-  if (names.length === 0) return [];
-  const { rows } = await tx.raw<{ rows: { name: string }[] }>(
-    `select distinct e ->> 'name' as name from api_schemas s, jsonb_array_elements(s.endpoints) e
-     where s.organization_id = :organizationId and e ->> 'name' = any(:names) and (cardinality(:versions::text[]) = 0 or s.version = any(:versions))`,
-    { organizationId, names, versions },
-  );
-  const known = new Set(rows.map(({ name }) => name));
-  return names.filter((name) => !known.has(name));
-}
-
-/** Labels that no version of the organization has. */
-export async function findUnknownVersions(tx: Tx, organizationId: string, labels: readonly string[]): Promise<string[]> {
-  if (labels.length === 0) return [];
-  const known = await tx('api_schemas').where({ organization_id: organizationId }).whereIn('version', labels).pluck<string[]>('version');
-  return labels.filter((label) => !known.includes(label));
-}

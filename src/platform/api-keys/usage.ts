@@ -14,6 +14,7 @@ type UsageFilter = {
   readonly groupBy: readonly UsageGroup[];
   readonly version?: string | undefined;
   readonly resource?: string | undefined;
+  readonly subject?: string | undefined;
 };
 
 const kinds = ['succeeded', 'not_modified', 'refused', 'failed'] as const;
@@ -31,10 +32,17 @@ const view = (row: UsageRow) => {
     failed: Number(row.failed),
   };
   const requests = counts.succeeded + counts.notModified + counts.refused + counts.failed;
-  return { day: row.day ?? null, version: row.version || null, resource: row.resource || null, requests, ...counts };
+  return {
+    day: row.day ?? null,
+    version: row.version || null,
+    resource: row.resource || null,
+    subject: row.subject || null,
+    requests,
+    ...counts,
+  };
 };
 
-function usageQuery(tx: Tx, organizationId: string, keyId: string, { from, to, groupBy, version, resource }: UsageFilter) {
+function usageQuery(tx: Tx, organizationId: string, keyId: string, { from, to, groupBy, version, resource, subject }: UsageFilter) {
   const counted = tx('api_key_usage')
     .where({ organization_id: organizationId, api_key_id: keyId })
     .whereRaw(`day >= coalesce(:from::date, coalesce(:to::date, ${today}) - ${defaultDays - 1}) and day <= coalesce(:to::date, ${today})`, {
@@ -45,6 +53,7 @@ function usageQuery(tx: Tx, organizationId: string, keyId: string, { from, to, g
     .select(...groupBy, ...kinds.map((kind) => tx.raw('sum(??)::bigint as ??', [kind, kind])));
   if (version !== undefined) counted.where({ version });
   if (resource !== undefined) counted.where({ resource });
+  if (subject !== undefined) counted.where({ subject });
   const query = tx.from(counted.as('u')).select('*');
   if (groupBy.includes('day')) query.orderBy('day', 'desc');
   return query.orderByRaw(`${allKinds} desc`).orderBy(groupBy.filter((group) => group !== 'day'));

@@ -28,7 +28,11 @@ export type ApiSchemaPatch = z.output<typeof ApiSchemaPatch>;
 const DraftProblem = Problem.extend({ blocks: z.enum(['save', 'publish']) });
 const ProofSummary = z
   .object({
-    pairs: z.int().describe('Number of combinations: each filter and no filter, with each sort in both directions'),
+    pairs: z
+      .int()
+      .describe(
+        'Number of combinations: each filter and no filter, with each sort in both directions; and each field that row scopes may name',
+      ),
     tried: z
       .int()
       .describe(
@@ -40,11 +44,16 @@ const ProofSummary = z
   .meta({ id: 'ProofSummary' });
 export type ProofSummary = z.output<typeof ProofSummary>;
 
+const warnings = z
+  .array(Problem)
+  .describe('Fields with tags and without a mask that active API keys without a list of fields can read, at most 100');
+
 export const Publication = z.object({
   status: z.enum(['running', 'succeeded', 'failed']),
   progress: z.object({ step: z.string(), done: z.int(), total: z.int() }),
   problems: z.array(DraftProblem),
   proof: ProofSummary.nullable().describe('Measured reads on the real data; null before they were measured'),
+  warnings,
 });
 export type Publication = z.output<typeof Publication>;
 
@@ -93,6 +102,7 @@ const TriedPair = z
   .object({
     resource: z.string(),
     filter: z.string().nullable().describe('The filter parameter; null for the unfiltered list'),
+    scope: z.string().optional().describe('The field of a row scope; absent for reads without one'),
     sort: z.string().nullable().describe('Null when sorted by id'),
     order: z.enum(['asc', 'desc']),
     trials: z.array(Trial),
@@ -112,6 +122,7 @@ export const ApiSchemaValidation = z
   .object({
     ready: z.boolean(),
     problems: z.array(DraftProblem),
+    warnings,
     indexes: z
       .array(z.object({ recordType: z.string(), method: z.string(), expression: z.string() }))
       .describe('Indexes that publishing would build'),

@@ -19,6 +19,7 @@ import {
 import { assertQuota } from '../quotas.ts';
 import type { ApiSchemaPatch, NewApiSchema } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
+import { warnOfTaggedFields } from './tagged-fields.ts';
 
 /** The response form of a version. */
 export const apiSchemaView = (row: store.ApiSchemaRow) => ({
@@ -29,8 +30,8 @@ export const apiSchemaView = (row: store.ApiSchemaRow) => ({
   notes: row.notes,
   endpoints: row.endpoints,
   revision: row.revision,
-  // Older publications have no `proof`.
-  publication: row.publication === null ? null : { ...row.publication, proof: row.publication.proof ?? null },
+  // Older publications have no `proof` and no `warnings`.
+  publication: row.publication === null ? null : { proof: null, warnings: [], ...row.publication },
   publishedAt: instantOrNull(row.published_at),
   deprecatedAt: instantOrNull(row.deprecated_at),
   sunsetAt: instantOrNull(row.sunset_at),
@@ -188,10 +189,12 @@ export async function validateApiSchema(
 ) {
   const available = await readAvailable(ctx);
   const { row, other } = await readComparable(ctx, id, undefined);
+  const warnings = row.status === 'draft' ? await inTransaction(ctx, (tx) => warnOfTaggedFields(tx, ctx.organizationId, row)) : [];
   const problems: DefinitionProblem[] = row.status === 'draft' ? validateDocument(row, available) : [];
   return {
     ready: problems.length === 0,
     problems,
+    warnings,
     changes: changesBetween(row, other, available),
     indexes: row.status === 'draft' ? await indexesToBuild(row, available) : [],
   };

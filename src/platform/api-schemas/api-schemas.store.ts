@@ -1,9 +1,11 @@
 // Rows of api_schemas and publication_reports. Only this file writes these tables. A database trigger keeps published rows immutable.
 import type { Ctx } from '../../core/ctx.ts';
+import type { AccessLayer } from '../../core/record-access.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { Bindings, EndpointDefinition, Proof, VersionChange } from '../../public/index.ts';
+import { keyStatus } from '../api-keys/api-keys.store.ts';
 import type { ProofSummary, Publication } from './api-schemas.schemas.ts';
 
 export type ApiSchemaRow = {
@@ -14,8 +16,8 @@ export type ApiSchemaRow = {
   notes: string;
   endpoints: EndpointDefinition[];
   revision: number;
-  /** Older publications have no `proof`. */
-  publication: (Omit<Publication, 'proof'> & Partial<Pick<Publication, 'proof'>>) | null;
+  /** Older publications have no `proof` and no `warnings`. */
+  publication: (Omit<Publication, 'proof' | 'warnings'> & Partial<Publication>) | null;
   bindings: Bindings | null;
   published_at: Date | null;
   sunset_at: Date | null;
@@ -160,6 +162,13 @@ export const listBoundVersions = (
     .whereNot('status', 'draft')
     .whereNotNull('bindings')
     .select<(Pick<ApiSchemaRow, 'version' | 'endpoints'> & { bindings: Bindings })[]>('version', 'endpoints', 'bindings');
+
+/** What each active API key reads. */
+export const listActiveKeyLayers = (tx: Tx, organizationId: string): Promise<AccessLayer[]> =>
+  tx('api_keys as k')
+    .where('k.organization_id', organizationId)
+    .whereRaw(`${keyStatus} = 'active'`)
+    .select<AccessLayer[]>({ versions: 'scope_versions', resources: 'scope_resources', rows: 'scope_rows', fields: 'scope_fields' });
 
 /** Endpoints over this record type in draft, published and deprecated versions, newest version first. */
 export async function listEndpointsOfRecordType(

@@ -3,20 +3,22 @@ import type { DefinitionProblem, EndpointDefinition, Proof } from '../../public/
 import type { ProofSummary } from './api-schemas.schemas.ts';
 
 type Pair = Proof['pairs'][number];
-type Read = Pick<Pair, 'resource' | 'filter' | 'sort' | 'order'> & { readonly value: Pair['trials'][number]['value'] };
+type Read = Pick<Pair, 'resource' | 'filter' | 'scope' | 'sort' | 'order'> & { readonly value: Pair['trials'][number]['value'] };
 
 const maxWarnings = 20;
 
 /** The request as a caller would write it, without the value. */
-const formatRead = ({ resource, filter, sort, order, value }: Read): string => {
+const formatRead = ({ resource, filter, scope, sort, order, value }: Read): string => {
   const parameters = [...(filter === null ? [] : [`${filter}=…`]), ...(sort === null ? [] : [`sort=${sort}`]), `order=${order}`];
-  return `${resource}?${parameters.join('&')}${value === 'all' ? '' : ` (${value} value)`}`;
+  const under = scope === undefined ? '' : ` under a row scope by ${scope}`;
+  return `${resource}?${parameters.join('&')}${under}${value === 'all' ? '' : ` (${value} value)`}`;
 };
 
-/** Path in the definition: the operator of the filter, or else the sort. */
-function pathOf(endpoints: readonly EndpointDefinition[], { resource, filter, sort }: Read): string {
+/** Path in the definition: the field of the row scope, the operator of the filter, or else the sort. */
+function pathOf(endpoints: readonly EndpointDefinition[], { resource, filter, scope, sort }: Read): string {
   const index = endpoints.findIndex(({ name }) => name === resource);
   const endpoint = endpoints[index];
+  if (scope !== undefined) return `endpoints[${index}].fields[${endpoint?.fields.findIndex(({ name }) => name === scope)}].scopable`;
   for (const [position, { field, operators }] of (endpoint?.filters ?? []).entries()) {
     const operator = operators.findIndex((name) => filter === (name === 'eq' ? field : `${field}_${name}`));
     if (operator !== -1) return `endpoints[${index}].filters[${position}].operators[${operator}]`;
@@ -56,7 +58,8 @@ export const findTooSlowReads = ({ timedOut }: Proof, endpoints: readonly Endpoi
     blocks: 'publish',
   }));
 
-const advice = ({ filter, sort, counting }: Proof['timedOut'][number]): string => {
+const advice = ({ filter, scope, sort, counting }: Proof['timedOut'][number]): string => {
+  if (scope !== undefined) return `"scopable" of the field ${scope}`;
   if (filter === null) return sort === null ? 'the resource' : `the sort ${sort}`;
   return counting || sort === null ? `the filter ${filter}` : `the filter ${filter} or the sort ${sort}`;
 };

@@ -15,6 +15,7 @@ import {
   compareVersions,
   type DefinitionProblem,
   describeVersion,
+  ensureMaskSecret,
   findPredecessor,
   indexesOf,
   type Proof,
@@ -31,6 +32,7 @@ import * as store from './api-schemas.store.ts';
 import { maintainIndexes } from './maintain-indexes.ts';
 import { findTooSlowReads, sortSlowestFirst, summarizeProof } from './proof-report.ts';
 import { enterVersions } from './shown-columns.ts';
+import { warnOfTaggedFields } from './tagged-fields.ts';
 
 const leaseMs = 15_000;
 const pollIntervalMs = 5_000;
@@ -54,12 +56,14 @@ const running = (step: string, done: number, total: number): Publication => ({
   progress: { step, done, total },
   problems: [],
   proof: null,
+  warnings: [],
 });
 const failed = (step: string, problems: DefinitionProblem[], proof: Publication['proof']): Publication => ({
   status: 'failed',
   progress: { step, done: 0, total: 1 },
   problems,
   proof,
+  warnings: [],
 });
 
 /**
@@ -134,7 +138,10 @@ async function publishDraft(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy
     }
     const { version, name, notes } = row;
     const openapi = describeVersion({ version, name, notes, draft: false, endpoints: document.endpoints, bindings, previous });
-    const publication: Publication = { status: 'succeeded', progress: { step: 'live', done: 1, total: 1 }, problems: [], proof: summary };
+    await ensureMaskSecret(tx, ctx, document.endpoints);
+    const warnings = await warnOfTaggedFields(tx, ctx.organizationId, row);
+    const progress = { step: 'live', done: 1, total: 1 };
+    const publication: Publication = { status: 'succeeded', progress, problems: [], proof: summary, warnings };
     await store.markPublished(tx, ctx.organizationId, id, { bindings, openapi, publication, published_by: publishedBy });
   });
 }

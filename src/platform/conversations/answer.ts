@@ -1,13 +1,16 @@
 // Answers one accepted message: calls the model, reports its events as they come, and saves the outcome. Every outcome is saved in the
 // message's row, in the transaction that charges the spent credits and releases the rest; if the process dies, the lease expires.
-import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
+import type { RequestCtx } from '../../core/ctx.ts';
+import { AppError } from '../../core/errors.ts';
 import { startLeaseRenewal } from '../../core/lease.ts';
+import type { RecordAccess } from '../../core/record-access.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { createModel, offlineModelName } from '../../gateways/model/create-model.ts';
 import { type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from '../../gateways/model/model.ts';
-import { createVersionTools, recordToolsOf } from '../../public/index.ts';
+import { createVersionTools, findLivingMasks, recordToolsOf } from '../../public/index.ts';
 import type { ToolCall } from './conversations.schemas.ts';
 import { chargeCredits, renewAnswerLease } from './credits.store.ts';
+import { findCurrentAccess } from './current-access.ts';
 import { findMessage, finishMessage, type MessageRow } from './messages.store.ts';
 import { creditsToCharge, limitsForCredits, maxCredits } from './price.ts';
 import { buildInstructions } from './prompt.ts';
@@ -42,6 +45,17 @@ function truncateForDisplay(event: AnswerEvent): AnswerEvent {
 }
 
 type Outcome = { readonly status: 'complete' | 'failed' | 'canceled'; readonly error: MessageRow['error']; readonly usage: ModelUsage };
+/** What ends an answer early. */
+type Ends = {
+  readonly gone: AbortSignal;
+  readonly stopping: AbortSignal;
+  /** Another process took the answer over. */
+  readonly lost: AbortController;
+  /** The asker may no longer read records. */
+  readonly denied: AbortController;
+  /** Any of them. */
+  readonly signal: AbortSignal;
+};
 type Draft = { content: string; readonly calls: ToolCall[] };
 
 function applyEvent(draft: Draft, event: AnswerEvent): void {
@@ -54,7 +68,25 @@ function applyEvent(draft: Draft, event: AnswerEvent): void {
   }
 }
 
-function requestOf(ctx: RequestCtx, { agent, running, question, history }: StartedAnswer, signal: AbortSignal): ModelRequest {
+/**
+ * The tools of the agent's version, each call of which reads what the asker may read at that time. Aborts `denied` when that is nothing any
+ * more.
+ */
+function currentTools(ctx: RequestCtx, version: string, maxCharacters: number, denied: AbortController): ModelRequest['tools'] {
+  const toolsFor = (reads: RecordAccess) => createVersionTools(recordToolsOf(ctx), ctx, { version, reads, maxCharacters });
+  return toolsFor(ctx.principal.reads).map((tool, index) => ({
+    ...tool,
+    run: async (input) => {
+      const reads = await findCurrentAccess(ctx);
+      const current = reads && toolsFor(reads)[index];
+      if (current !== undefined) return current.run(input);
+      denied.abort();
+      throw new AppError('FORBIDDEN', accessLost.message);
+    },
+  }));
+}
+
+function requestOf(ctx: RequestCtx, { agent, running, question, history }: StartedAnswer, { signal, denied }: Ends): ModelRequest {
   const { steps, toolOutputBytes, timeMs } = ctx.settings.agents;
   const maxCharacters = agent.model === offlineModelName ? maxOfflineCharacters : toolOutputBytes;
   return {
@@ -64,18 +96,20 @@ function requestOf(ctx: RequestCtx, { agent, running, question, history }: Start
       today: ctx.clock.now().toISOString().slice(0, 10),
     }),
     messages: [...history, { role: 'user', content: question.content }],
-    tools: createVersionTools(recordToolsOf(ctx), ctx, { version: agent.api_version, resources: [], maxCharacters }),
+    tools: currentTools(ctx, agent.api_version, maxCharacters, denied),
     limits: { steps, toolOutputBytes, timeMs, ...limitsForCredits(ctx.settings.agents, running.credits) },
     signal,
   };
 }
 
+const accessLost = { code: 'access_lost', message: 'You may no longer read records with agents, so the answer was stopped' };
 const refused = { code: 'refused', message: 'The model declined to answer this message' };
 const noUsage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
 
-async function runModel(model: Model, request: ModelRequest, draft: Draft, onEvent: OnEvent): Promise<Outcome> {
+async function runModel(model: Model, request: ModelRequest, draft: Draft, { denied }: Ends, onEvent: OnEvent): Promise<Outcome> {
   for await (const event of model.answer(request)) {
     if (event.type === 'finished') {
+      if (denied.signal.aborted) return { status: 'failed', error: accessLost, usage: event.usage };
       const isEmpty = draft.content.trim() === '';
       return { status: isEmpty ? 'failed' : 'complete', error: isEmpty ? refused : null, usage: event.usage };
     }
@@ -89,9 +123,8 @@ async function runModel(model: Model, request: ModelRequest, draft: Draft, onEve
   throw new ModelError('cut-off', "The model's answer was cut off");
 }
 
-type Signals = { readonly gone: AbortSignal; readonly stopping: AbortSignal };
-
-const explainFailure = (error: ModelError, { gone, stopping }: Signals): Pick<Outcome, 'status' | 'error'> => {
+const explainFailure = (error: ModelError, { gone, stopping, denied }: Ends): Pick<Outcome, 'status' | 'error'> => {
+  if (denied.signal.aborted) return { status: 'failed', error: accessLost };
   if (stopping.aborted)
     return {
       status: 'failed',
@@ -102,18 +135,11 @@ const explainFailure = (error: ModelError, { gone, stopping }: Signals): Pick<Ou
   return { status: 'failed', error: { code: error.kind, message: error.message } };
 };
 
-async function runToOutcome(
-  ctx: RequestCtx,
-  started: StartedAnswer,
-  draft: Draft,
-  signals: Signals,
-  lost: AbortSignal,
-  onEvent: OnEvent,
-): Promise<Outcome> {
+async function runToOutcome(ctx: RequestCtx, started: StartedAnswer, draft: Draft, ends: Ends, onEvent: OnEvent): Promise<Outcome> {
   const { agent, running } = started;
-  const request = requestOf(ctx, started, AbortSignal.any([signals.gone, signals.stopping, lost]));
+  const request = requestOf(ctx, started, ends);
   try {
-    return await runModel(await createModel(ctx, agent.model), request, draft, onEvent);
+    return await runModel(await createModel(ctx, agent.model), request, draft, ends, onEvent);
   } catch (error) {
     if (!(error instanceof ModelError)) {
       ctx.log.error({ err: error, messageId: running.messageId }, 'answering a message failed unexpectedly');
@@ -124,7 +150,7 @@ async function runToOutcome(
       };
     }
     ctx.log.warn({ err: error, kind: error.kind, messageId: running.messageId }, 'a message was not answered');
-    const { status, error: reason } = explainFailure(error, signals);
+    const { status, error: reason } = explainFailure(error, ends);
     const isShort = error.kind === 'limit-reached' && running.credits < maxCredits(agent.model, ctx.settings.agents);
     const message = `${reason?.message ?? ''}${isShort ? `; only ${running.credits} credits were left this month` : ''}`;
     return { status, error: { code: reason?.code ?? '', message }, usage: error.usage };
@@ -132,13 +158,14 @@ async function runToOutcome(
 }
 
 /** Undefined when the conversation was deleted. Changes nothing when the message was already failed because its lease had expired. */
-function saveOutcome(
-  ctx: TenantCtx,
+async function saveOutcome(
+  ctx: RequestCtx,
   { running }: StartedAnswer,
   draft: Draft,
   { status, error, usage }: Outcome,
 ): Promise<MessageRow | undefined> {
   const credits = creditsToCharge(usage, running.credits);
+  const unmasked = ctx.principal.reads.unmasked && (await findLivingMasks(ctx)).size > 0;
   return inTransaction(ctx, async (tx) => {
     if (await chargeCredits(tx, ctx.organizationId, running, { credits, ...usage })) {
       await finishMessage(tx, ctx.organizationId, running.messageId, {
@@ -149,26 +176,28 @@ function saveOutcome(
         input_tokens: usage.inputTokens,
         output_tokens: usage.outputTokens,
         credits,
+        unmasked,
       });
     }
     return findMessage(tx, ctx.organizationId, running.messageId);
   });
 }
 
-/** Renews the lease of the answer; aborts `lost` when this process no longer owns it. */
-const keepAnswerLease = (ctx: TenantCtx, messageId: string, lost: AbortController): (() => void) =>
+/** Renews the lease of the answer. Aborts `lost` when this process no longer owns it, `denied` when the asker may no longer read. */
+const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: Ends): (() => void) =>
   startLeaseRenewal(
     ctx.settings.agents.leaseMs,
     async () => {
       const isHeld = await inTransaction(ctx, (tx) => renewAnswerLease(tx, ctx.organizationId, messageId, ctx.settings.agents.leaseMs));
       if (!isHeld) lost.abort();
+      if ((await findCurrentAccess(ctx)) === undefined) denied.abort();
     },
     (error) => ctx.log.warn({ err: error }, 'the lease of an answer could not be renewed'),
   );
 
 /**
  * `gone` is aborted when the client disconnects; `onEvent` receives events as they come. When the service stops, the message is saved as
- * failed (`interrupted`) with the text generated until then. Resolves with the message as it was saved,
+ * failed (`interrupted`) with the text generated until then; so it is (`access_lost`) when the asker may no longer read records. Resolves with the message as it was saved,
  * undefined when the conversation was deleted meanwhile.
  */
 export const answerMessage = (
@@ -179,10 +208,11 @@ export const answerMessage = (
 ): Promise<MessageRow | undefined> =>
   ctx.work.track('answers', async (stopping) => {
     const draft: Draft = { content: '', calls: [] };
-    const lost = new AbortController();
-    const release = keepAnswerLease(ctx, started.running.messageId, lost);
+    const [lost, denied] = [new AbortController(), new AbortController()];
+    const ends = { gone, stopping, lost, denied, signal: AbortSignal.any([gone, stopping, lost.signal, denied.signal]) };
+    const release = keepAnswerLease(ctx, started.running.messageId, ends);
     try {
-      return await saveOutcome(ctx, started, draft, await runToOutcome(ctx, started, draft, { gone, stopping }, lost.signal, onEvent));
+      return await saveOutcome(ctx, started, draft, await runToOutcome(ctx, started, draft, ends, onEvent));
     } finally {
       release();
     }

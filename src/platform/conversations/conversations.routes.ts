@@ -100,8 +100,11 @@ export const conversationRoutes = [
     method: 'GET',
     path: '/conversations/{id}/messages',
     permission: 'conversation:read',
+    readsRecords: true,
     summary: 'List messages of a conversation',
-    description: 'Questions and answers, oldest first. An answer in progress has the status `running` and no content yet.',
+    description:
+      'Questions and answers, oldest first. An answer in progress has the status `running` and no content yet, and one that may show values ' +
+      'that are masked for the caller has the error `field_masked` instead of content.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(Message),
@@ -113,10 +116,11 @@ export const conversationRoutes = [
     method: 'POST',
     path: '/conversations/{id}/messages',
     permission: 'conversation:create',
+    readsRecords: true,
     summary: 'Send a message',
     description:
       'Stores the question, then answers it; the answer is the `message`. When answering fails, its status is `failed` and `error` gives ' +
-      'the reason; disconnecting before the end cancels the answer. A conversation answers one message at a time. The maximum cost of ' +
+      'the reason; disconnecting before the end cancels the answer, and so does losing access to the records. A conversation answers one message at a time. The maximum cost of ' +
       'the answer is reserved while it runs; without credits the response is 403 `Agent credits exhausted`.',
     params: IdParams,
     body: NewMessage,

@@ -13,7 +13,7 @@ import { assertQuota } from '../quotas.ts';
 import { answerMessage } from './answer.ts';
 import type { Conversation, Message } from './conversations.schemas.ts';
 import * as store from './conversations.store.ts';
-import { listMessageRows as listRows, type MessageRow } from './messages.store.ts';
+import { listMessageRows as listRows, type MessageRow, maskAnswer } from './messages.store.ts';
 import { startAnswer } from './start-answer.ts';
 
 const ownerOf = ({ organizationId, principal }: RequestCtx): store.ConversationOwner => ({ organizationId, ownerId: principal.user.id });
@@ -96,7 +96,11 @@ export const listMessages = (ctx: RequestCtx, id: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     await getOwnConversation(tx, ctx, id);
     const { rows, total } = await listRows(tx, ctx.organizationId, id, page);
-    return toPage(rows.map(messageView), total, page);
+    return toPage(
+      rows.map((row) => messageView(maskAnswer(row, ctx.principal.reads))),
+      total,
+      page,
+    );
   });
 
 /** Throws 404 when the conversation was deleted while it was being answered. */

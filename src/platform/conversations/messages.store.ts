@@ -1,5 +1,6 @@
 // Rows of messages, ordered by creation.
 import type { Knex } from 'knex';
+import type { RecordAccess } from '../../core/record-access.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -15,6 +16,8 @@ export type MessageRow = {
   input_tokens: number;
   output_tokens: number;
   credits: number;
+  /** Answered for a reader of unmasked values, while a version masked fields. */
+  unmasked: boolean;
   created_at: Date;
   finished_at: Date | null;
 };
@@ -32,9 +35,16 @@ const select = (tx: Tx, organizationId: string): Knex.QueryBuilder =>
       'input_tokens',
       'output_tokens',
       'credits',
+      'unmasked',
       'created_at',
       'finished_at',
     );
+
+const maskedAnswer = { code: 'field_masked', message: 'This answer may show values that are masked for you' };
+
+/** The message as the reader may see it: an answer with unmasked values has no content for readers who see fields masked. */
+export const maskAnswer = (row: MessageRow, { unmasked }: Pick<RecordAccess, 'unmasked'>): MessageRow =>
+  unmasked || !row.unmasked ? row : { ...row, content: '', tool_calls: [], error: maskedAnswer };
 
 export const listMessageRows = (tx: Tx, organizationId: string, conversationId: string, page: PageQuery) =>
   readPage<MessageRow>(select(tx, organizationId).where({ conversation_id: conversationId }).orderBy(['created_at', 'id']), page);
@@ -62,7 +72,7 @@ export const insertMessage = (tx: Tx, organizationId: string, row: NewMessage) =
 
 export type FinishedMessage = Pick<
   MessageRow,
-  'content' | 'tool_calls' | 'status' | 'error' | 'input_tokens' | 'output_tokens' | 'credits'
+  'content' | 'tool_calls' | 'status' | 'error' | 'input_tokens' | 'output_tokens' | 'credits' | 'unmasked'
 >;
 export const finishMessage = (
   tx: Tx,

@@ -13,7 +13,7 @@ import { nextState } from '../agents/agent-state.ts';
 import { type AgentRow, findAgent, updateAgentState } from '../agents/agents.store.ts';
 import { type ConversationOwner, type ConversationRow, findConversation, recordMessageTime } from './conversations.store.ts';
 import { failLostAnswers, lockCredits, type RunningAnswer, readBalance, reserveCredits } from './credits.store.ts';
-import { findLatestMessages, findMessage, insertMessage, type MessageRow } from './messages.store.ts';
+import { findLatestMessages, findMessage, insertMessage, type MessageRow, maskAnswer } from './messages.store.ts';
 import { maxCredits } from './price.ts';
 import { buildHistory, deriveTitle } from './prompt.ts';
 
@@ -80,7 +80,8 @@ async function storeQuestion(
   content: string,
 ): Promise<StartedAnswer> {
   const { id: conversationId } = conversation;
-  const before = await findLatestMessages(tx, ctx.organizationId, conversationId, maxHistoryMessages);
+  const latest = await findLatestMessages(tx, ctx.organizationId, conversationId, maxHistoryMessages);
+  const before = latest.map((row) => maskAnswer(row, ctx.principal.reads));
   const turn = await insertTurn(tx, ctx, conversationId, content);
   const reserved = await readCreditsToReserve(tx, ctx, agent);
   const running = { messageId: turn.message.id, conversationId, agentId: agent.id, ...reserved };

@@ -103,7 +103,13 @@ export const Payment = z
     refundedAmount: Amount.describe('Sum of the refunds that succeeded'),
     currency: Currency,
     customerId: z.string(),
-    invoices: z.array(z.object({ recordId: z.string(), number: z.string(), amount: Amount })),
+    invoices: z.array(
+      z.object({
+        recordId: z.string(),
+        number: z.string().describe('The id of the record when the invoice has no number, or a published or deprecated version masks it'),
+        amount: Amount,
+      }),
+    ),
     method: z.object({ type: z.string(), last4: z.string().nullable() }).nullable(),
     provider: z.enum(providerNames),
     providerPaymentId: z.string().nullable(),

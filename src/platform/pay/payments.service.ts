@@ -10,6 +10,7 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { type ErpState, listErpStates } from './ledger/erp-states.store.ts';
 import * as store from './ledger/payments.store.ts';
+import { listShownInvoices } from './ledger/shown-invoices.ts';
 import type { Payment, RefundInput } from './pay.schemas.ts';
 import { assertChecked } from './provider/accounts.store.ts';
 import { getProvider, isProviderRefusal, providerErrorToAppError, providerSignal } from './provider/accounts.ts';
@@ -66,9 +67,9 @@ function toPayment(row: store.PaymentRow, { invoices, refunds, erp, provider, ch
 }
 
 /** Adds everything that belongs to the payments, with one query per table. */
-async function toPayments(tx: Tx, { organizationId }: RequestCtx, rows: readonly store.PaymentRow[]): Promise<Payment[]> {
+async function toPayments(tx: Tx, { organizationId, principal }: RequestCtx, rows: readonly store.PaymentRow[]): Promise<Payment[]> {
   const ids = rows.map(({ id }) => id);
-  const invoices = Map.groupBy(await store.listInvoices(tx, organizationId, ids), ({ payment_id: id }) => id);
+  const invoices = Map.groupBy(await listShownInvoices(tx, organizationId, ids, principal.reads), ({ payment_id: id }) => id);
   const refunds = Map.groupBy(await store.listRefunds(tx, organizationId, ids), ({ payment_id: id }) => id);
   const origins = await store.listOrigins(tx, organizationId, ids);
   const erp = await listErpStates(tx, organizationId, ids);

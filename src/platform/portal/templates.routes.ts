@@ -82,7 +82,6 @@ export const templateRoutes = [
     group,
     method: 'POST',
     path: '/portal/templates/{id}/preview',
-    // People who may edit templates can see the records that the templates will show.
     permission: 'portal:update',
     summary: 'Preview a template',
     description:
@@ -90,7 +89,8 @@ export const templateRoutes = [
       'ERP, by the same fields), `organization`, `now`, and the variables in `data`; with `viewId` also those of a subscription mail for ' +
       'that view: `view`, `columns`, `rows`, `total`, `syncedAt`, `problems`. A mail needs no record; without one, `record` and `labels` are ' +
       'missing. Send `subject` or `body` to preview unsaved texts. Errors and ' +
-      'missing variables are reported in `problems`, with line and column.',
+      'missing variables are reported in `problems`, with line and column. A record or a view also needs `record:read`. Fields that any ' +
+      'published or deprecated version masks are masked: of a record for callers without `unmasked:read`, of a view as in every mail.',
     params: IdParams,
     body: PreviewInput,
     example: { recordType: 'invoice', recordId: '4711', data: { greeting: 'Dear' } },

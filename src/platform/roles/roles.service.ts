@@ -120,7 +120,9 @@ export const deleteRole = (ctx: RequestCtx, id: string): Promise<void> =>
 /** Every permission, what it allows, and which operations need it. */
 export function listPermissions(ctx: RequestCtx, query: NamedPageQuery, routes: readonly AnyRoute[]) {
   const entries = allPermissions.map((name): PermissionEntry => {
-    const operations = routes.filter((route) => route.access !== 'public' && route.permission === name).map(({ id }) => id);
+    const needsIt = (route: AnyRoute): boolean =>
+      route.access !== 'public' && (route.permission === name || (name === 'record:read' && route.readsRecords === true));
+    const operations = routes.filter(needsIt).map(({ id }) => id);
     return {
       name,
       description: describePermission(name),

@@ -31,10 +31,10 @@ export async function lockEditableSubscription(tx: Tx, ctx: RequestCtx, id: stri
   return row;
 }
 
-/** The view, if the owner of a subscription still sees it; their role must still have `view:read`. */
+/** The view, if the owner of a subscription still sees it; their role must still have `view:read` and `record:read`. */
 export async function findViewForOwner(tx: Tx, organizationId: string, viewId: string, ownerId: string): Promise<ViewRow | undefined> {
   const role = await findRoleOfMember(tx, organizationId, ownerId);
   const permissions = role === undefined ? [] : permissionsOfRow(role);
-  if (!permissions.includes('view:read')) return undefined;
+  if (!permissions.includes('view:read') || !permissions.includes('record:read')) return undefined;
   return findVisibleView(tx, organizationId, { userId: ownerId, managesOrphans: permissions.includes('member:update') }, viewId);
 }

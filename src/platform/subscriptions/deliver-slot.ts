@@ -85,7 +85,7 @@ async function prepareWork(tx: Tx, ctx: TenantCtx, slot: store.SlotRow): Promise
     organizationName: organization.name,
     ownerName: subscription.owner_name ?? '',
     timezone: subscription.timezone,
-    recordsUrl: `${ctx.settings.publicUrl}/api/platform/v1/views/${view.id}/records`,
+    recordsUrl: `${ctx.settings.publicUrl}/api/platform/v1/views/${view.id}/records?masked=true`,
   };
   return { slot, subscription, view, context };
 }

@@ -39,7 +39,7 @@ async function readCsv(
   const maxBytes = tenant.settings.mail.maxAttachmentBytes;
   const aborter = new AbortController();
   try {
-    const found = await records.csv(tenant, recordQueryOf(view), AbortSignal.any([aborter.signal, stop]));
+    const found = await records.csv(tenant, recordQueryOf(view), AbortSignal.any([aborter.signal, stop]), { unmasked: false });
     const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of found.bytes) {

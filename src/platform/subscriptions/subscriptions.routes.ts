@@ -27,9 +27,10 @@ export const subscriptionRoutes = [
     method: 'POST',
     path: '/subscriptions',
     permission: 'subscription:create',
+    readsRecords: true,
     summary: 'Create a subscription',
     description:
-      'Sends a view by mail, on a schedule. Each recipient gets their own mail with an unsubscribe link. The view is read with your access: when you can no longer see it, the subscription is disabled, and `disabledReason` says why.',
+      'Sends a view by mail, on a schedule. Each recipient gets their own mail with an unsubscribe link. The view is read with your access: when you can no longer see it or read records, the subscription is disabled, and `disabledReason` says why. Fields that any published or deprecated version masks are masked in every mail.',
     body: NewSubscription,
     example: {
       viewId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21',

@@ -7,7 +7,7 @@ import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, type PageResult, toPage } from '../../http/page.ts';
-import { missingPermission } from '../../http/route/authorize.ts';
+import { assertReadsRecords, missingPermission } from '../../http/route/authorize.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { findNextSlot, findScheduleProblem } from '../../sync/index.ts';
 import { findTemplate } from '../portal/templates.store.ts';
@@ -21,7 +21,8 @@ import * as store from './subscriptions.store.ts';
 
 const disabledMessages = {
   view_deleted: 'Its view was deleted: set another view, or delete the subscription',
-  view_hidden: 'Its owner no longer sees the view: share it again, or set another view',
+  view_hidden:
+    'Its owner no longer sees the view, or may no longer read records: share the view again, set another one, or ask for `record:read`',
   owner_left: 'Its owner left the organization: the person who enables it becomes its owner',
 } as const;
 
@@ -186,14 +187,17 @@ async function toUpdatedColumns(tx: Tx, ctx: RequestCtx, row: store.Subscription
 
 /**
  * Throws 404 when the caller can't see the subscription, 403 when they may not change it or, for the subscription of someone else, lack
- * `view:read`, and 422 like `createSubscription`.
+ * `view:read` or `record:read`, and 422 like `createSubscription`.
  */
 export async function updateSubscription(ctx: RequestCtx, id: string, change: SubscriptionPatch): Promise<Subscription> {
   if (change.recipients !== undefined) assertUniqueRecipients(change.recipients);
   return inTransaction(ctx, async (tx) => {
     const row = await lockEditableSubscription(tx, ctx, id);
     // Its mails are read with the owner's permission: redirecting them to oneself would be reading without one's own.
-    if (row.owner_id !== ctx.principal.user.id && !ctx.principal.permissions.has('view:read')) throw missingPermission('view:read');
+    if (row.owner_id !== ctx.principal.user.id) {
+      if (!ctx.principal.permissions.has('view:read')) throw missingPermission('view:read');
+      assertReadsRecords(ctx);
+    }
     const columns = await toUpdatedColumns(tx, ctx, row, change);
     assertSchedule(columns.schedule, columns.timezone);
     await store.updateSubscription(tx, ctx.organizationId, id, columns);

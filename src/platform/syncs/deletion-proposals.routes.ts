@@ -41,7 +41,8 @@ export const deletionProposalRoutes = [
     summary: 'Retrieve a deletion proposal',
     description:
       'Includes its records, 100 unless `limit` says otherwise, each with what identifies it, when the ERP last had it, and which stored ' +
-      'records name it. Of records that were deleted since, only the id is left.',
+      'records name it. Of records that were deleted since, only the id is left. Callers without `record:read` see only ids and ' +
+      '`lastSeenAt`; fields that any published or deprecated version masks are masked for callers without `unmasked:read`.',
     params: ProposalParams,
     query: RecordsQuery,
     response: SyncDeletionProposalDetail,

@@ -65,7 +65,7 @@ export const SyncAbsentRecord = z
     number: z.string().nullable(),
     name: z.string().nullable(),
     date: z.string().nullable(),
-    amount: z.string().nullable().describe('Decimal digits'),
+    amount: z.string().nullable().describe('Decimal digits, unless it is masked'),
     lastSeenAt: Instant.nullable().describe('The latest time at which the ERP is known to have had the record; null when unknown'),
     referencedBy: z
       .array(
@@ -75,7 +75,7 @@ export const SyncAbsentRecord = z
           count: z.int().describe('Number of stored records that name this record there'),
         }),
       )
-      .describe('A record that others name is deleted only after approval'),
+      .describe('A record that others name is deleted only after approval. Empty for callers without `record:read`'),
   })
   .meta({ id: 'SyncAbsentRecord' });
 

@@ -19,6 +19,7 @@ import {
 } from '../../sync/index.ts';
 import type { DeletionApproval, DeletionRejection, RecordsQuery } from './deletion-proposals.schemas.ts';
 import { runView } from './run-view.ts';
+import { findShowValue, mayReadRecords } from './shown-values.ts';
 import { getConfigRow } from './syncs.service.ts';
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
@@ -68,7 +69,8 @@ async function getProposal(ctx: RequestCtx, configId: string, proposalId: string
 /** Throws 404 for an unknown sync or proposal, 400 when `after` is no id of the record type. */
 export async function getDeletionProposal(ctx: RequestCtx, configId: string, proposalId: string, { after, limit }: RecordsQuery) {
   const { config, proposal } = await getProposal(ctx, configId, proposalId);
-  const found = await listProposalRecords(ctx, config.record_type, proposalId, { after: after ?? null, limit: limit + 1 });
+  const show = await findShowValue(ctx, config.record_type);
+  const found = await listProposalRecords(ctx, config.record_type, proposalId, { after: after ?? null, limit: limit + 1 }, show);
   if (found === undefined)
     throw new AppError('BAD_REQUEST', 'The query parameter after is not valid', {
       details: [
@@ -78,7 +80,7 @@ export async function getDeletionProposal(ctx: RequestCtx, configId: string, pro
   const records = found.slice(0, limit);
   return {
     ...proposalView(proposal, config.record_type),
-    records: records.map(({ referencedBy, ...record }) => ({ ...record, referencedBy: [...referencedBy] })),
+    records: records.map(({ referencedBy, ...record }) => ({ ...record, referencedBy: mayReadRecords(ctx) ? [...referencedBy] : [] })),
     nextAfter: found.length > limit ? (records.at(-1)?.id ?? null) : null,
   };
 }

@@ -8,13 +8,14 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { filterRejectedIds, findOpenRun, insertRun, listRunRejections, listTypeRejections } from '../../sync/index.ts';
 import { runView } from './run-view.ts';
 import { getSyncRun } from './runs.service.ts';
+import { hideRejectedValues } from './shown-values.ts';
 import { getConfigRow } from './syncs.service.ts';
 
 /** Throws 404 for an unknown run. */
 export async function listSyncRunRejections(ctx: RequestCtx, runId: string, page: PageQuery) {
   const run = await getSyncRun(ctx, runId);
   const { rows, total } = await listRunRejections(ctx, run.recordType, runId, page);
-  return toPage(rows, total, page);
+  return toPage(await hideRejectedValues(ctx, run.recordType, rows), total, page);
 }
 
 const recordTypeOf = async (ctx: RequestCtx, configId: string): Promise<string> =>
@@ -22,8 +23,9 @@ const recordTypeOf = async (ctx: RequestCtx, configId: string): Promise<string> 
 
 /** Throws 404 for an unknown sync. */
 export async function listRejectedRecords(ctx: RequestCtx, configId: string, page: PageQuery) {
-  const { rows, total } = await listTypeRejections(ctx, await recordTypeOf(ctx, configId), page);
-  return toPage(rows, total, page);
+  const recordType = await recordTypeOf(ctx, configId);
+  const { rows, total } = await listTypeRejections(ctx, recordType, page);
+  return toPage(await hideRejectedValues(ctx, recordType, rows), total, page);
 }
 
 /**

@@ -187,7 +187,8 @@ export const syncRoutes = [
     summary: 'List rejected records of a sync',
     description:
       'Records that could not be stored, oldest rejection first. Every run reads them again; a record without a usable id waits for a ' +
-      'full run. A record that is then stored, or that the ERP no longer returns, is no longer listed.',
+      'full run. A record that is then stored, or that the ERP no longer returns, is no longer listed. `message` says no more than that for ' +
+      'callers without `record:read`, and where it may show a value that is masked for the caller.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(SyncRejectedRecord),
@@ -267,7 +268,7 @@ export const syncRoutes = [
     summary: 'List rejected records of a sync run',
     description:
       'Lists records whose latest rejection was in this run, each with the reason; a record that a later run stored or rejected again is ' +
-      'no longer listed.',
+      'no longer listed. `message` as in `GET /sync-configs/{id}/rejections`.',
     params: IdParams,
     query: PageQuery,
     response: pageOf(SyncRejection),

@@ -37,19 +37,19 @@ function labelOf(fields: Fields, { columns }: ViewRow): (source: string) => stri
   };
 }
 
-/** The first records of the view. Throws 503 while the records can't be read. */
+/** The first records of the view, masked: everyone who gets the mail sees the same. Throws 503 while the records can't be read. */
 export async function readViewTable(records: RecordReader, tenant: TenantCtx, view: ViewRow): Promise<ViewTable> {
   const fields = (await findDescription(tenant, view.record_type))?.fields ?? [];
   const amounts = new Map(fields.flatMap(({ name, currency }) => (currency === undefined ? [] : [[name, currency && `${currency}.name`]])));
   const currencies = new Set(view.columns.flatMap((source) => amounts.get(source) ?? []));
   const added = [...currencies].filter((source) => !view.columns.includes(source));
   const query = recordQueryOf({ ...view, columns: [...view.columns, ...added] });
-  const found = await records.list(tenant, query, { page: 1, pageSize: maxRecordsInMail });
+  const found = await records.list(tenant, query, { page: 1, pageSize: maxRecordsInMail }, { unmasked: false });
   const label = labelOf(fields, view);
   const isAdded = (path: string): boolean => Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
   return {
     columns: found.columns.slice(0, view.columns.length).map(({ name, source, type }) => {
-      const currency = amounts.get(source);
+      const currency = type === 'text' ? undefined : amounts.get(source); // masked amounts are texts
       const amount = currency === undefined ? null : { currency, isNamed: currency !== null && view.columns.includes(currency) };
       return { name, label: label(source), type, amount };
     }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { IdParams } from '../../http/fields.ts';
-import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { IdParams, queryBoolean } from '../../http/fields.ts';
+import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { NewView, View, ViewPatch, ViewRecords, visibilities } from './views.schemas.ts';
 import * as service from './views.service.ts';
@@ -92,12 +92,17 @@ export const viewRoutes = [
     method: 'GET',
     path: '/views/{id}/records',
     permission: 'view:read',
+    readsRecords: true,
     summary: 'List the records of a view',
     description:
       'Reads with the engine of the public interface, so values and limits are the same. `problems` reports fields that no longer exist: such ' +
-      'a column is null, such a sort is ignored, and such a filter matches nothing.',
+      'a column is null, such a sort is ignored, and such a filter matches nothing. A field that any published or deprecated version masks ' +
+      'is masked for callers without `unmasked:read`: such a sort is ignored, and such a filter matches nothing.',
     params: IdParams,
-    query: PageQuery,
+    query: z.strictObject({
+      ...pageFields,
+      masked: queryBoolean.default(false).describe('Masks fields also for callers with `unmasked:read`. Links in mails do so'),
+    }),
     response: ViewRecords,
     additionalErrors: [422],
     download: {
@@ -108,7 +113,7 @@ export const viewRoutes = [
         'the columns and sorts that do not work at the moment. Returns 422 when a filter does not work. A browser that opens the address ' +
         'saves this file.',
       example: 'id,tranid,foreigntotal\r\n7,INV-1007,-15.30\r\n',
-      open: (ctx, { params }, left) => service.openViewCsv(ctx, params.id, left),
+      open: (ctx, { params, query }, left) => service.openViewCsv(ctx, params.id, query, left),
     },
     handler: (ctx, { params, query }) => service.listViewRecords(ctx, params.id, query),
   }),

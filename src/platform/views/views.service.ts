@@ -89,7 +89,7 @@ async function assertQueryIsValid(ctx: RequestCtx, query: ViewQuery, parts: read
       query.sort.map(({ field }) => field),
       (index) => `sort[${index}].field`,
     ),
-    ...(await recordsOf(ctx).check(ctx, recordQueryOf(query))).filter(({ passing }) => !passing).map(toViewProblem),
+    ...(await recordsOf(ctx).check(ctx, recordQueryOf(query), ctx.principal.reads)).filter(({ passing }) => !passing).map(toViewProblem),
   ];
   const details = found
     .filter(({ path }) => parts.some((part) => path === part || path.startsWith(`${part}[`)))
@@ -196,13 +196,21 @@ export const deleteView = (ctx: RequestCtx, id: string): Promise<void> =>
     await writeAudit(tx, ctx, { action: 'view.delete', target: { type: 'view', id }, changes: forAudit(row, { name: row.name }) });
   });
 
+type ViewRead = { readonly masked: boolean };
+const rightsOf = ({ principal }: RequestCtx, { masked }: ViewRead) => ({ unmasked: principal.reads.unmasked && !masked });
+
 /**
  * A CSV file has no place for problems: throws 422 when a filter does not work; columns and sorts that do not work are named in the
  * header `X-View-Problems`. Throws 404 for a view that the caller may not see. `left` is aborted when the client disconnects.
  */
-export async function openViewCsv(ctx: RequestCtx, id: string, left: AbortSignal): Promise<DownloadFile> {
+export async function openViewCsv(ctx: RequestCtx, id: string, read: ViewRead, left: AbortSignal): Promise<DownloadFile> {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const { bytes, aborted, total, problems, heldBack, syncedAt } = await recordsOf(ctx).csv(ctx, recordQueryOf(view), left);
+  const { bytes, aborted, total, problems, heldBack, syncedAt } = await recordsOf(ctx).csv(
+    ctx,
+    recordQueryOf(view),
+    left,
+    rightsOf(ctx, read),
+  );
   if (heldBack) throw invalid('A filter of the view does not work at the moment', problems.map(toViewProblem));
   const missing = problems.map((problem) => `${toViewProblem(problem).path} ${problem.code}`).join(', ');
   return {
@@ -218,9 +226,10 @@ export async function openViewCsv(ctx: RequestCtx, id: string, left: AbortSignal
 }
 
 /** Throws 404 for a view that the caller may not see. */
-export async function listViewRecords(ctx: RequestCtx, id: string, page: PageQuery) {
+export async function listViewRecords(ctx: RequestCtx, id: string, { masked, ...page }: PageQuery & ViewRead) {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const { records, total, columns, problems, syncedAt } = await recordsOf(ctx).list(ctx, recordQueryOf(view), page);
+  const rights = rightsOf(ctx, { masked });
+  const { records, total, columns, problems, syncedAt } = await recordsOf(ctx).list(ctx, recordQueryOf(view), page, rights);
   return {
     ...toPage(parseExact(records) as Record<string, unknown>[], total, page),
     columns: columns.map(({ source, type }) => ({ source, type })),

@@ -1,6 +1,7 @@
 // Response schemas of the caller, their sessions and their organizations.
 import { z } from 'zod';
 import { Id, Instant } from '../../http/fields.ts';
+import { ShownScopes } from '../api-keys/api-keys.schemas.ts';
 
 const OrganizationName = z.object({ id: Id, slug: z.string(), name: z.string() });
 const RoleName = z.object({ id: z.string(), name: z.string() });
@@ -9,7 +10,7 @@ export const WhoAmI = z
   .object({
     user: z.object({
       id: Id,
-      email: z.string().nullable().describe('Null for an API key that is restricted to versions or resources'),
+      email: z.string().nullable().describe('Null for an API key that is restricted in what it reads'),
       name: z.string(),
     }),
     organization: OrganizationName.nullable().describe(
@@ -18,6 +19,9 @@ export const WhoAmI = z
     membership: z.object({ role: RoleName }).nullable(),
     permissions: z.array(z.string()),
     credential: z.object({ kind: z.enum(['api-key', 'oauth', 'session']), id: z.string() }),
+    scopes: ShownScopes.omit({ permissions: true })
+      .nullable()
+      .describe('What an API key reads on the public interface. Null for other credentials'),
     metrics: z
       .object({
         monthlyActiveUsers: z.int().describe('Distinct people with a session or token request in the current UTC month'),
@@ -27,7 +31,8 @@ export const WhoAmI = z
           .describe('For the current UTC month. `remaining` excludes credits reserved by running answers'),
         activeApiKeys: z.int(),
       })
-      .nullable(),
+      .nullable()
+      .describe('Null for an API key that is restricted in what it reads'),
     nextStep: z
       .object({
         code: z.string().describe('`no_organization`, `organization_needed`, `not_a_member` or `organization_mismatch`'),

@@ -9,6 +9,7 @@ import { unauthorized } from '../../identity/principal.ts';
 import { bindOrganization, inUserTransaction, listSessions, setActiveOrganization } from '../../identity/sessions.store.ts';
 import { endSessions } from '../../identity/sign-in.ts';
 import { findMemberships } from '../../identity/users.store.ts';
+import { scopesView } from '../api-keys/resolve-scopes.ts';
 import { readMetrics } from './whoami.store.ts';
 
 /** A restricted key is often given to another company, which needs no address of the person who created it. */
@@ -37,6 +38,7 @@ function describeUnselected({ settings, caller }: CallerCtx, refusal: AppError |
     membership: null,
     permissions: maySignUp ? [signUpPermission] : [],
     credential,
+    scopes: null,
     metrics: null,
     nextStep: reason === undefined ? null : { code: reason.code, message: reason.message },
   };
@@ -63,7 +65,8 @@ const selectOrganization = (ctx: CallerCtx, sessionId: string, organizationId: S
 export async function describeCaller(ctx: CallerCtx) {
   const { principal, refusal, writeRefusal } = ctx.caller;
   if (principal === undefined || refusal !== undefined) return describeUnselected(ctx, refusal);
-  const { organization, role, permissions, credential } = principal;
+  const { organization, role, permissions, credential, isRestrictedKey, reads } = principal;
+  const [layer] = reads.layers;
   const session = currentSession(ctx);
   if (writeRefusal !== undefined && session !== undefined) await selectOrganization(ctx, session, { from: null, to: organization.id });
   return {
@@ -72,7 +75,8 @@ export async function describeCaller(ctx: CallerCtx) {
     membership: { role },
     permissions: allPermissions.filter((permission) => permissions.has(permission)),
     credential,
-    metrics: await metricsOf({ ...ctx, organizationId: organization.id }),
+    scopes: layer === undefined ? null : { ...scopesView(layer), unmasked: reads.unmasked },
+    metrics: isRestrictedKey ? null : await metricsOf({ ...ctx, organizationId: organization.id }),
     nextStep: null,
   };
 }

@@ -7,8 +7,9 @@ import { isTooLarge } from '../read/failures.ts';
 import type { Freshness, Reader, StateRow } from '../read/reader.ts';
 import { parameterError, parameterProblem, parseQuery, type QueryParameters, queryTextOf } from '../read/request.ts';
 import { type RecordsText, readPieces, readRow } from '../read/rows.ts';
+import { assertScopeFresh } from '../read/stale-fields.ts';
 import { withinTimeLimit } from '../read/time-limit.ts';
-import type { CompiledEndpoint } from '../version/compile.ts';
+import type { ReadableEndpoint } from '../version/compile.ts';
 import { type ChangePlan, type ChangeRow, changesStatement, largeChangesStatement } from './change-sql.ts';
 import { type ChangeCursor, decodeChangeToken, encodeChangeToken, markOf } from './change-token.ts';
 
@@ -66,23 +67,32 @@ function lastGenerationOf(epochMark: string, { epoch, generation }: Freshness, f
 
 /**
  * Why the changes since the cursor can't be reported: the data was reloaded, a failover lost what the client has seen, or tombstones were
- * pruned. Undefined when they can.
+ * pruned, or the values that a row scope names weren't recorded yet. Undefined when they can.
  */
-function findExpiry({ epochMark, floor, seen }: ChangeCursor, freshness: Freshness, row: ChangeRow): string | undefined {
+function findExpiry({ epochMark, floor, seen }: ChangeCursor, freshness: Freshness, { recorded, ...row }: ChangeRow): string | undefined {
   const last = lastGenerationOf(epochMark, freshness, row.former_epochs);
   if (last === undefined) return 'The records have been reloaded since this token was issued';
   if (BigInt(seen) > BigInt(last)) return 'The database was replaced by an earlier state since this token was issued';
+  if (recorded.some((since) => since === null || BigInt(floor) < BigInt(since)))
+    return 'This token is older than the record of the values that the row scope names';
   return BigInt(floor) < BigInt(row.pruned) ? 'This token is older than 30 days, the time for which deletions are kept' : undefined;
 }
 
-/** Throws 410 when the version was published with other content since the token was issued, which only the loss of a publication allows. */
-function assertSameContent({ contentMark }: ChangeCursor, { endpoint }: ReadContext): void {
-  if (contentMark !== undefined && contentMark !== markOf(endpoint.key))
+const reachMarkOf = ({ reach }: ReadableEndpoint): string | undefined => (reach === '' ? undefined : markOf(reach));
+
+/**
+ * Throws 410 when the version was published with other content since the token was issued, which only the loss of a publication allows, and
+ * when the reader reads other records, fields or masks than the one to whom it was issued.
+ */
+function assertSameContent({ contentMark, reachMark }: ChangeCursor, { endpoint }: ReadContext): void {
+  if (contentMark !== undefined && contentMark !== markOf(endpoint.contentKey))
     throw tokenExpired('The version has been published again since this token was issued');
+  if (reachMark !== reachMarkOf(endpoint))
+    throw tokenExpired('This token was issued to a reader of other records, fields or masked values');
 }
 
 /** The cursor after this page. A page without changes keeps the position. */
-function nextCursor(from: ChangeCursor | null, row: ChangeRow, { epoch, generation }: Freshness, { key }: CompiledEndpoint): ChangeCursor {
+function nextCursor(from: ChangeCursor | null, row: ChangeRow, { epoch, generation }: Freshness, endpoint: ReadableEndpoint): ChangeCursor {
   const { last_generation: last, last_kind: kind, last_id: id } = row;
   const start = { generation: '0', kind: 'upsert', id: '0' } as const;
   const position =
@@ -92,7 +102,8 @@ function nextCursor(from: ChangeCursor | null, row: ChangeRow, { epoch, generati
     floor: row.more ? (from?.floor ?? generation) : generation,
     seen: generation,
     epochMark: markOf(epoch),
-    contentMark: markOf(key),
+    contentMark: markOf(endpoint.contentKey),
+    reachMark: reachMarkOf(endpoint),
   };
 }
 
@@ -126,7 +137,7 @@ const readChanges = (reader: Reader, plan: ChangePlan, from: ChangeCursor | null
 
 /**
  * Sends one page of changes, or 304. Rejects with 406 for another media type, 400 for bad parameters, 410 when `since` is too old, and 503
- * when nothing is synced or the database is unavailable.
+ * when nothing is synced, a field of the row scope is stale, or the database is unavailable.
  */
 export async function serveChanges(read: ReadContext): Promise<void> {
   const { tenant, version, endpoint, exchange } = read;
@@ -135,8 +146,9 @@ export async function serveChanges(read: ReadContext): Promise<void> {
   const from = since === null ? null : decodeSince(read, since);
   if (from !== null) assertSameContent(from, read);
   await sendPageOrNotModified(read, 'changes', JSON.stringify([since, limit]), async () => {
-    const plan: ChangePlan = { endpoint, after: from?.position ?? null, limit };
+    const plan: ChangePlan = { endpoint, after: from?.position ?? null, floor: from?.floor ?? null, limit };
     const { row, changes, freshness } = await readChanges(readerFor(read), plan, from);
+    assertScopeFresh(endpoint, freshness);
     const expiry = from === null ? undefined : findExpiry(from, freshness, row);
     if (expiry !== undefined) throw tokenExpired(expiry);
     const next = encodeChangeToken(tenant, { version, resource: endpoint.name }, nextCursor(from, row, freshness, endpoint));

@@ -1,18 +1,22 @@
-// Writes one page of the changes of a resource as one statement: records and tombstones by generation, which is commit order.
+// Writes one page of the changes of a resource as one statement: records and deletions by generation, which is commit order. The deletions are
+// the tombstones; under a row scope, they are the records that left it, by the values they had before, so that no tombstone of a record
+// outside the scope is read.
 
 import { type FormerEpoch, rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { type Bind, parameterTypes } from '../read/conditions.ts';
+import { type Bind, parameterTypes, planConditions, type SqlPart } from '../read/conditions.ts';
 import { boundedCount, pieceColumns, pieceExpressions, piecesFrom } from '../read/large-sql.ts';
-import { recordColumns } from '../read/render-sql.ts';
+import { literal, recordColumns } from '../read/render-sql.ts';
 import { type Statement, stateColumns, type TableRef } from '../read/sql.ts';
-import type { CompiledEndpoint } from '../version/compile.ts';
+import type { ReadableEndpoint } from '../version/compile.ts';
 import type { ChangePosition } from './change-token.ts';
 
 export type ChangePlan = {
-  readonly endpoint: CompiledEndpoint;
+  readonly endpoint: ReadableEndpoint;
   /** Null: from the beginning. */
   readonly after: ChangePosition | null;
+  /** The client has nothing that left its scope up to this generation. Null: it has nothing at all. Without a row scope it is ignored. */
+  readonly floor: string | null;
   readonly limit: number;
 };
 
@@ -22,12 +26,15 @@ export type ChangeRow = {
   last_generation: string | null;
   last_kind: number | null;
   last_id: string | null;
+  /** Deletions up to this generation are no longer kept. */
   pruned: string;
+  /** For each column of the row scope: changes after this generation were recorded; null when none are. */
+  recorded: readonly (string | null)[];
   /** The epochs before the current one, with the last generation of each that was not lost. */
   former_epochs: readonly FormerEpoch[];
 };
 
-type ChangeSource = { readonly alias: 't' | 'd'; readonly kind: ChangePosition['kind']; readonly idType: string };
+type ChangeSource = { readonly alias: 't' | 'd' | 'c'; readonly kind: ChangePosition['kind']; readonly idType: string };
 
 /** Condition for rows of one kind that come after the position. Within a generation, records come before deletions. */
 function afterSql({ alias, kind, idType }: ChangeSource, after: ChangePosition | null, bind: Bind): string {
@@ -51,34 +58,89 @@ type PageSql = {
 /** The text of a change of `page as p` before its record. */
 const headSql = `case p.kind when 0 then '{"op":"upsert","id":' else '{"op":"delete","id":' end || to_json(p.id) || ',"at":"' || ${rfc3339Sql('p.at')} || '","record":'`;
 
+/** Where the changes come from: a condition for records `t`, deletions as `d`, and what decides whether the deletions are complete. */
+type Sources = {
+  readonly shown: string;
+  /** With `generation`, `id` and `deleted_at`. */
+  readonly deletions: string;
+  readonly columns: string;
+};
+type Written = {
+  readonly ref: TableRef;
+  readonly plan: ChangePlan;
+  readonly recordType: string;
+  readonly idType: string;
+  /** The conditions of the row scope, and that a record isn't withheld. */
+  readonly scope: readonly SqlPart[];
+  readonly bind: Bind;
+};
+
+function wholeSources({ ref: { schema }, plan, recordType, bind }: Written): Sources {
+  const after = afterSql({ alias: 'd', kind: 'delete', idType: 'text' }, plan.after, bind);
+  return {
+    shown: 'true',
+    deletions: `(select * from ${schema}.tombstones as d where d.record_type = ${recordType} and ${after}) as d`,
+    columns: `coalesce((select p.generation from ${schema}.pruned_tombstones as p where p.record_type = ${recordType}), 0)::text as pruned,
+  '{}'::text[] as recorded`,
+  };
+}
+
+/** A record that isn't shown now left the scope with the last of its changes before which it was in the scope. */
+function scopedSources({ ref: { schema, table }, plan, recordType, idType, scope, bind }: Written): Sources {
+  const columns = plan.endpoint.scope.map(({ column }) => column);
+  const conditions = scope.map((part) => part.text(bind));
+  const shown = conditions.join(' and ');
+  const before = columns.map(({ column, type }) => {
+    const value = column === 'id' ? 'c.id' : `c.before ->> ${literal(column)}`;
+    // In other record types a column of this name may have another type, and conditions are evaluated in any order.
+    return `(case c.record_type when ${recordType} then ${value} end)::${parameterTypes[type]} as ${quoteIdentifier(column)}`;
+  });
+  const after = afterSql({ alias: 'c', kind: 'delete', idType: 'text' }, plan.after, bind);
+  const since = plan.floor === null ? 'false' : `c.generation > ${bind(plan.floor, 'bigint')} and ${after}`;
+  return {
+    shown,
+    deletions: `(select distinct on (c.id) c.generation, c.id, c.at as deleted_at from ${schema}.scope_changes as c
+    cross join lateral (select ${before.join(', ')}) as t
+    where c.record_type = ${recordType} and ${since} and ${conditions.slice(0, columns.length).join(' and ')}
+      and not exists (select from ${schema}.${quoteIdentifier(table)} as t where t.id = c.id::${idType} and ${shown})
+    order by c.id, c.generation desc) as d`,
+    columns: `s.scope_pruned::text as pruned, array[${columns.map(({ column }) => `s.scope_columns ->> ${literal(column)}`).join(', ')}] as recorded`,
+  };
+}
+
 /** `write` gets the function that binds further values. */
-function pageStatement(
-  kind: string,
-  { schema, table }: TableRef,
-  { endpoint, after, limit }: ChangePlan,
-  write: (page: PageSql, bind: Bind) => string,
-): Statement {
+function pageStatement(kind: string, ref: TableRef, plan: ChangePlan, write: (page: PageSql, bind: Bind) => string): Statement {
+  const { endpoint, after, limit } = plan;
   const values: unknown[] = [];
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`;
   const recordType = bind(endpoint.recordType, 'text');
   const idType = parameterTypes[endpoint.idType];
-  const tableName = `${schema}.${quoteIdentifier(table)}`;
+  const table = `${ref.schema}.${quoteIdentifier(ref.table)} as t`;
   const records = afterSql({ alias: 't', kind: 'upsert', idType }, after, bind);
-  const deletions = afterSql({ alias: 'd', kind: 'delete', idType: 'text' }, after, bind);
+  const scope = planConditions({ endpoint, conditions: endpoint.scope }, ref.schema);
+  const written = { ref, plan, recordType, idType, scope, bind };
+  const { shown, deletions, columns } = scope.length === 0 ? wholeSources(written) : scopedSources(written);
   const max = bind(limit, 'bigint');
   const expressions = `found as (
   (select t.generation, 0 as kind, row_number() over (order by t.generation, t.id) as rank, t.id::text as id, t.changed_at as at
-   from ${tableName} as t where ${records} order by t.generation, t.id limit ${max} + 1)
+   from ${table} where ${records} and ${shown} order by t.generation, t.id limit ${max} + 1)
   union all
   (select d.generation, 1, row_number() over (order by d.generation, d.id), d.id, d.deleted_at
-   from ${schema}.tombstones as d where d.record_type = ${recordType} and ${deletions} order by d.generation, d.id limit ${max} + 1)
+   from ${deletions} order by d.generation, d.id limit ${max} + 1)
 ), numbered as (select *, row_number() over (order by generation, kind, rank) as n from found),
 page as (select * from numbered where n <= ${max})`;
-  const columns = `l.generation::text as last_generation, l.kind as last_kind, l.id as last_id,
-  coalesce((select p.generation from ${schema}.pruned_tombstones as p where p.record_type = ${recordType}), 0)::text as pruned, s.former_epochs`;
-  const state = `${schema}.record_state as s`;
-  const text = write({ expressions, columns, state, max, table: `${tableName} as t`, idType, recordType }, bind);
-  return { key: [kind, schema, table, endpoint.key, after?.kind ?? 'start'].join('\n'), values, write: () => text };
+  const page: PageSql = {
+    expressions,
+    columns: `l.generation::text as last_generation, l.kind as last_kind, l.id as last_id, s.former_epochs, ${columns}`,
+    state: `${ref.schema}.record_state as s`,
+    max,
+    table,
+    idType,
+    recordType,
+  };
+  const text = write(page, bind);
+  const shape = [endpoint.key, ...scope.map(({ key }) => key), after?.kind ?? 'start'];
+  return { key: [kind, ref.schema, ref.table, ...shape].join('\n'), values, write: () => text };
 }
 
 /** One page of changes. Fails when the changes have more than `maxTextBytes`. */

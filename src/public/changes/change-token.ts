@@ -2,7 +2,7 @@
 // issued for.
 import { createHash } from 'node:crypto';
 import type { TenantCtx } from '../../core/ctx.ts';
-import { isRecordId } from '../read/values.ts';
+import { isRecordId } from '../version/values.ts';
 
 /** The last change that was delivered. Within a generation records come first, then deletions, each by id. */
 export type ChangePosition = { readonly generation: string; readonly kind: 'upsert' | 'delete'; readonly id: string };
@@ -17,6 +17,8 @@ export type ChangeCursor = {
   readonly epochMark: string;
   /** Identifies the content of the version. Undefined in tokens of earlier versions of this service. */
   readonly contentMark: string | undefined;
+  /** Identifies the rows, fields and masks of the reader (`ReadableEndpoint.reach`). Undefined for readers without limits. */
+  readonly reachMark: string | undefined;
 };
 
 /** A short digest that identifies an epoch, or the content of a version, without revealing it. */
@@ -28,13 +30,24 @@ const bindingOf = ({ organizationId }: Pick<TenantCtx, 'organizationId'>, { vers
 
 /** The token for `next`: the signed cursor, bound to organization, version and resource. */
 export function encodeChangeToken(tenant: Pick<TenantCtx, 'organizationId' | 'keyring'>, feed: FeedAddress, cursor: ChangeCursor): string {
-  const { position, floor, seen, epochMark, contentMark } = cursor;
-  const text = JSON.stringify([epochMark, floor, position.generation, position.kind === 'delete' ? 1 : 0, position.id, seen, contentMark]);
+  const { position, floor, seen, epochMark, contentMark, reachMark } = cursor;
+  const kind = position.kind === 'delete' ? 1 : 0;
+  const reach = reachMark === undefined ? [] : [reachMark];
+  const text = JSON.stringify([epochMark, floor, position.generation, kind, position.id, seen, contentMark, ...reach]);
   return tenant.keyring.sign(text, bindingOf(tenant, feed));
 }
 
 /** Tokens of earlier versions of this service have no `seen` and no `contentMark`. */
-type TokenContent = [epochMark: string, floor: string, generation: string, kind: 0 | 1, id: string, seen?: string, contentMark?: string];
+type TokenContent = [
+  epochMark: string,
+  floor: string,
+  generation: string,
+  kind: 0 | 1,
+  id: string,
+  seen?: string,
+  contentMark?: string,
+  reachMark?: string,
+];
 
 const newer = (a: string, b: string): string => (BigInt(a) > BigInt(b) ? a : b);
 
@@ -47,8 +60,10 @@ export function decodeChangeToken(
 ): ChangeCursor | undefined {
   const text = tenant.keyring.verify(token, bindingOf(tenant, feed));
   if (text === undefined) return undefined;
-  const [epochMark, floor, generation, kind, id, seen = newer(floor, generation), contentMark] = JSON.parse(text) as TokenContent;
+  const [epochMark, floor, generation, kind, id, seen = newer(floor, generation), contentMark, reachMark] = JSON.parse(
+    text,
+  ) as TokenContent;
   // A position among deletions may be any text; one among records is compared with their ids.
   if (kind === 0 && id !== '' && idType === 'integer' && !isRecordId(idType, id)) return undefined;
-  return { epochMark, contentMark, floor, seen, position: { generation, kind: kind === 1 ? 'delete' : 'upsert', id } };
+  return { epochMark, contentMark, reachMark, floor, seen, position: { generation, kind: kind === 1 ? 'delete' : 'upsert', id } };
 }

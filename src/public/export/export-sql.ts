@@ -3,10 +3,10 @@
 // their type: as everywhere, no text of a request becomes part of a statement. Settings of the transaction would not do: on Citus the rows
 // are read in a session of another node.
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { columnReference, conditionPart, whereSql } from '../read/conditions.ts';
+import { columnReference, planConditions, whereSql } from '../read/conditions.ts';
 import type { ListPlan } from '../read/plan.ts';
 import { mayLackKey } from '../read/ranges.ts';
-import { linesJson } from '../read/render-sql.ts';
+import { linesJson, maskedColumn } from '../read/render-sql.ts';
 import { orderSql, rangeOrderSql, type TableRef } from '../read/sql.ts';
 import type { OutputField } from '../version/compile.ts';
 import type { CellColumn, CellKind } from './copy-rows.ts';
@@ -38,7 +38,7 @@ const valueSql = (value: unknown, type: string): string =>
   `${Array.isArray(value) ? `array[${value.map(encoded).join(', ')}]` : encoded(value)}::${type}`;
 
 export function copyStatement({ schema, table }: TableRef, plan: ListPlan): CopyStatement {
-  const texts = plan.conditions.map((condition) => conditionPart(condition).text(valueSql));
+  const texts = planConditions(plan, schema).map((part) => part.text(valueSql));
   const { sql, columns } = cellColumns(plan.fields, plan.endpoint.idType);
   const rangeSql = (bounds: readonly string[], order: string): string => {
     const sorted = `from ${schema}.${quoteIdentifier(table)} as t${whereSql([...texts, ...bounds])} order by ${order}`;
@@ -62,9 +62,7 @@ export function countStatement(
   plan: ListPlan,
 ): { readonly text: string; readonly values: readonly unknown[] } {
   const values: unknown[] = [];
-  const where = whereSql(
-    plan.conditions.map((condition) => conditionPart(condition).text((value, type) => `$${values.push(value)}::${type}`)),
-  );
+  const where = whereSql(planConditions(plan, schema).map((part) => part.text((value, type) => `$${values.push(value)}::${type}`)));
   return { text: `select count(*)::text as total from ${schema}.${quoteIdentifier(table)} as t${where}`, values };
 }
 
@@ -73,7 +71,7 @@ const kindOf = ({ column, asString }: OutputField & { kind: 'value' }): CellKind
   return column.type;
 };
 
-/** The stored values of the same record (lines as JSON), and what each cell holds, for writers of other forms. */
+/** The stored values of the same record (lines as JSON, masked values as text), and what each cell holds, for writers of other forms. */
 function cellColumns(
   fields: readonly OutputField[],
   idType: 'integer' | 'text',
@@ -82,6 +80,8 @@ function cellColumns(
     const { name } = field;
     if (field.kind === 'absent') return { name, kind: 'text' as const, sql: 'null::text' };
     if (field.kind === 'lines') return { name, kind: 'json' as const, sql: linesJson(`t.${quoteIdentifier(field.column)}`, field.lines) };
+    const masked = maskedColumn(field);
+    if (masked !== undefined) return { name, kind: 'text' as const, sql: masked };
     return { name, kind: kindOf(field), sql: `t.${quoteIdentifier(field.column.column)}` };
   });
   const id = { name: 'id', kind: idType === 'integer' ? ('digits' as const) : ('text' as const), sql: 't.id' };

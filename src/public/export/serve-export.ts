@@ -11,6 +11,7 @@ import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import { type ListPlan, planList } from '../read/plan.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 import { parseQuery, queryTextOf } from '../read/request.ts';
+import { assertScopeFresh } from '../read/stale-fields.ts';
 import { type CopiedRows, startCopy, watchCopy } from './copy-lines.ts';
 import type { CellColumn, RowWriter } from './copy-rows.ts';
 import { createCsvWriter } from './csv.ts';
@@ -86,6 +87,7 @@ async function exportWhole(job: ExportJob, source: SnapshotSource): Promise<void
 async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   const { read, type, plan } = job;
   const { req, res, headers } = read.exchange;
+  assertScopeFresh(read.endpoint, snapshot.freshness);
   const identity = identityOf(read, type, plan.normalized, snapshot.freshness);
   const isGzip = acceptsGzip(req.headers);
   const tag = tagOf(identity, isGzip ? 'gzip' : 'identity');

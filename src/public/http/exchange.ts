@@ -5,7 +5,8 @@ import { AppError } from '../../core/errors.ts';
 import type { RecordServedRoute } from '../../core/served-route.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { cachedFreshness, currentFreshness, type Freshness, type Reader } from '../read/reader.ts';
-import type { CompiledEndpoint } from '../version/compile.ts';
+import { assertScopeFresh } from '../read/stale-fields.ts';
+import type { ReadableEndpoint } from '../version/compile.ts';
 import { chooseMediaType } from './negotiate.ts';
 import type { PageBody, PageBodyCache } from './page-bodies.ts';
 import {
@@ -39,7 +40,7 @@ export type ReadContext = {
   /** Equal for keys that may read the same; part of entity tags. */
   readonly scopeKey: string;
   readonly version: string;
-  readonly endpoint: CompiledEndpoint;
+  readonly endpoint: ReadableEndpoint;
   readonly reader: Reader;
   readonly bodies: PageBodyCache;
 };
@@ -60,11 +61,26 @@ export const identityOf = (
   kind: Representation,
   normalized: string,
   { epoch, generation }: Freshness,
-): Identity => [reader.organizationId, scopeKey, endpoint.key, kind, normalized, epoch, generation];
+): Identity => [
+  reader.organizationId,
+  scopeKey,
+  endpoint.key,
+  ...(endpoint.reach === '' ? [] : [endpoint.reach]),
+  kind,
+  normalized,
+  epoch,
+  generation,
+];
 
-/** The state of the resource, synchronously when it is cached. Rejects with 503 when nothing is synced. */
-export const freshnessFor = ({ reader, endpoint }: ReadContext): Freshness | Promise<Freshness> =>
-  cachedFreshness(reader, endpoint.recordType) ?? currentFreshness(reader, endpoint.recordType);
+/**
+ * The state of the resource, synchronously when it is cached. Rejects with 503 when nothing is synced, and throws it or rejects with it
+ * when a field of the row scope is stale.
+ */
+export function freshnessFor({ reader, endpoint }: ReadContext): Freshness | Promise<Freshness> {
+  const cached = cachedFreshness(reader, endpoint.recordType);
+  if (cached !== undefined) return assertScopeFresh(endpoint, cached);
+  return currentFreshness(reader, endpoint.recordType).then((current) => assertScopeFresh(endpoint, current));
+}
 
 /** Sends 304 when the cached freshness shows that the client is up to date. Rejects with 503 when nothing is synced. */
 export async function sendNotModifiedIfFresh(read: ReadContext, kind: Representation, normalized: string): Promise<boolean> {

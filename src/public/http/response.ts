@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
+import { allowsVersion, type RecordAccess } from '../../core/record-access.ts';
 import type { ListPlan } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
 import type { RecordsText } from '../read/rows.ts';
@@ -131,12 +132,20 @@ export function addFreshness({ headers }: PendingResponse, freshness: Freshness,
   if (shown !== undefined && shown.header !== '') headers.push('X-Data-Stale-Fields', shown.header);
 }
 
-/** Adds Deprecation (RFC 9745), Sunset (RFC 8594) and the link to the successor; nothing when the version is not deprecated. */
-export function addDeprecation({ headers }: PendingResponse, state: VersionState, baseUrl: string, resource: string | null): void {
+/**
+ * Adds Deprecation (RFC 9745), Sunset (RFC 8594) and the link to the successor, if the caller may read it; nothing when the version is not
+ * deprecated.
+ */
+export function addDeprecation(
+  { headers, baseUrl }: PendingResponse & { readonly baseUrl: string },
+  state: VersionState,
+  access: RecordAccess,
+  resource: string | null,
+): void {
   if (state.status !== 'deprecated' || state.deprecatedAt === null) return;
   headers.push('Deprecation', `@${Math.floor(state.deprecatedAt.getTime() / 1000)}`);
   if (state.sunsetAt !== null) headers.push('Sunset', state.sunsetAt.toUTCString());
-  if (state.successor === null) return;
+  if (state.successor === null || !allowsVersion(access, state.successor.version)) return;
   const { version, resources } = state.successor;
   const target = resource !== null && resources.includes(resource) ? `${version}/${resource}` : `openapi/${version}`;
   headers.push('Link', `<${baseUrl}/${target}>; rel="successor-version"`);

@@ -3,6 +3,7 @@
 import { oas31 } from 'openapi3-ts';
 import { defaultPageSize } from '../../db/page.ts';
 import { type Comparable, compareVersions } from '../version/compare.ts';
+import { masksOf } from '../version/masks.ts';
 import type { EndpointDefinition } from '../version/schema-document.ts';
 import { addChanges } from './changes.ts';
 import { exampleRecord, filterParameters, recordSchema } from './fields.ts';
@@ -36,7 +37,9 @@ export function describeVersion(described: Described): string {
     info: {
       title: name === '' ? `Public interface ${version}` : name,
       version: described.draft ? `${version}-draft` : version,
-      description: introduction(notes, previous?.version ?? null, previous === null ? [] : compareVersions(previous, described)),
+      description: introduction(notes, previous?.version ?? null, previous === null ? [] : compareVersions(previous, described), {
+        hasMasks: masksOf(endpoints).size > 0,
+      }),
       license: { name: 'Proprietary; for customers of this service', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/api/public', description: 'This service' }],

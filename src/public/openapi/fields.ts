@@ -7,6 +7,7 @@ import type {
   EndpointDefinition,
   FieldDefinition,
   LineFieldDefinition,
+  Mask,
   Operator,
 } from '../version/schema-document.ts';
 
@@ -36,16 +37,38 @@ const described = (...sentences: (string | undefined)[]): { description?: string
   return description === '' ? {} : { description };
 };
 
-function valueSchema(type: ValueType, field: LineFieldDefinition): Schema {
+const scopableNote = 'Row scopes of keys and tokens may name this field.';
+const maskNotes: Readonly<Record<Mask, string>> = {
+  hash: 'Readers without unmasked access see the HMAC-SHA-256 of the value instead, as 64 hexadecimal digits: equal for equal values.',
+  last4:
+    'Readers without unmasked access see `****` and the last four characters instead, or only `****` when the value has fewer than eight.',
+  year: 'Readers without unmasked access see the year alone, as text.',
+};
+
+/** What the definition says about access to the field. */
+const accessNotes = ({ mask, scopable }: Pick<FieldDefinition, 'mask' | 'scopable'>): (string | undefined)[] => [
+  mask && maskNotes[mask],
+  scopable ? scopableNote : undefined,
+];
+
+const accessExtensions = ({ mask, tags, scopable }: Pick<FieldDefinition, 'mask' | 'tags' | 'scopable'>): Schema => ({
+  ...(scopable && { 'x-scopable': true }),
+  ...(mask !== undefined && { 'x-mask': mask }),
+  ...(tags !== undefined && tags.length > 0 && { 'x-tags': tags }),
+});
+
+/** A masked value is text, whatever the type of the value behind it. */
+function valueSchema(type: ValueType, field: LineFieldDefinition & Pick<FieldDefinition, 'scopable'>): Schema {
   const shape = shapes[type];
-  if (field.as === 'string' && (type === 'number' || type === 'integer')) {
-    return { type: ['string', 'null'], ...described(field.description, 'Exact digits, as text.'), examples: [String(shape.example)] };
-  }
+  const isText = field.as === 'string' && (type === 'number' || type === 'integer');
+  const types = isText ? ['string' as const] : shape.types;
+  const isMasked = field.mask !== undefined;
   return {
-    type: [...shape.types, 'null'],
-    ...(shape.format !== undefined && { format: shape.format }),
-    ...described(field.description, shape.note),
-    examples: [shape.example],
+    type: [...new Set([...types, ...(isMasked ? ['string' as const] : [])]), 'null'],
+    ...(shape.format !== undefined && !isMasked && { format: shape.format }),
+    ...described(field.description, isText ? 'Exact digits, as text.' : shape.note, ...accessNotes(field)),
+    examples: [isText ? String(shape.example) : shape.example],
+    ...accessExtensions(field),
   };
 }
 
@@ -54,7 +77,10 @@ export const boundColumn = (bindings: Bindings, recordType: string, source: stri
   return columns !== undefined && Object.hasOwn(columns, source) ? columns[source] : undefined;
 };
 
-const notSynced = (field: LineFieldDefinition): Schema => ({ ...described(field.description, 'Not synced yet; its type is unknown.') });
+const notSynced = (field: LineFieldDefinition & Pick<FieldDefinition, 'scopable'>): Schema => ({
+  ...described(field.description, 'Not synced yet; its type is unknown.', ...accessNotes(field)),
+  ...accessExtensions(field),
+});
 
 function fieldSchema(field: FieldDefinition, bound: BoundColumn | undefined): Schema {
   if (bound === undefined) return notSynced(field);
@@ -67,6 +93,7 @@ function fieldSchema(field: FieldDefinition, bound: BoundColumn | undefined): Sc
     type: ['array', 'null'],
     ...described(field.description, 'In line order.'),
     items: { type: 'object', properties: Object.fromEntries(properties), required: properties.map(([name]) => name) },
+    ...accessExtensions(field),
   };
 }
 

@@ -175,8 +175,16 @@ export const securitySchemes: Readonly<Record<string, oas31.SecuritySchemeObject
   },
 };
 
+const maskedFields =
+  '## Masked fields\nFields with `x-mask` are masked for keys and tokens without unmasked access. Their filters, sorts and groups are then refused with 403 `field_masked`, and a default sort by such a field is by `id` instead.';
+
 /** The Markdown introduction. The changes from the previous version come last. */
-export function introduction(notes: string, previousVersion: string | null, changes: readonly VersionChange[]): string {
+export function introduction(
+  notes: string,
+  previousVersion: string | null,
+  changes: readonly VersionChange[],
+  { hasMasks }: { readonly hasMasks: boolean },
+): string {
   const listed = changes.map(({ breaking, message }) => `- ${breaking ? '**Breaking:** ' : ''}${message}.`);
   return [
     ...(notes === '' ? [] : [notes]),
@@ -187,6 +195,7 @@ export function introduction(notes: string, previousVersion: string | null, chan
     '## Exports\nA list requested with `Accept: application/x-ndjson` or `text/csv` is returned as a whole, from one state of the data: `fields`, filters, `sort` and `order` apply, `page` and `pageSize` do not. `X-Total-Count` is sent before the first record. A response that ends without a connection error is complete. In CSV (RFC 4180, with a header row) an empty field is `null`, `""` is empty text, and lines are JSON text.',
     '## Following changes\n`/changes` of a resource lists what changed, in the order of the syncs, each record once at its latest change. Start without `since`, and pass the `next` of each response as `since` in the next request; while `hasMore` is true, request it at once. A response may have fewer changes than `limit`, because it ends before it has too many bytes. Deletions are kept for 30 days: a client that returns later gets 410, discards its copy and starts over.',
     `## Values\nDates are \`YYYY-MM-DD\`, timestamps RFC 3339 in UTC. Numbers keep their exact digits. Every field but \`id\` may be \`null\`. ${dateSentence} Multiple filters are combined with AND; nulls sort last in both directions.`,
+    ...(hasMasks ? [maskedFields] : []),
     ...(previousVersion === null
       ? []
       : [`## Changes from ${previousVersion}\n${listed.length === 0 ? 'No changes visible to clients.' : listed.join('\n')}`]),

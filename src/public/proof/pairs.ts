@@ -1,33 +1,46 @@
-// Enumerates the reads that a version offers: each filter, and none, with each sort in both directions. Pure.
+// Enumerates the reads that a version offers: each filter, and none, with each sort in both directions, and the list under a row scope by
+// each scopable field in the default order. Pure.
 import type { CompiledEndpoint } from '../version/compile.ts';
 
-/** `filter` is a parameter name, null for the list without filter; `sort` is null for the default order by id. */
+/**
+ * `filter` is a parameter name, null for the list without filter; `scope` is the field of a row scope; `sort` is null for the default order
+ * by id.
+ */
 export type Pair = {
   readonly resource: string;
   readonly filter: string | null;
+  readonly scope?: string;
   readonly sort: string | null;
   readonly order: 'asc' | 'desc';
 };
 
-type Endpoint = Pick<CompiledEndpoint, 'name' | 'filters' | 'sorts' | 'defaultSort'>;
+type Endpoint = Pick<CompiledEndpoint, 'name' | 'fields' | 'filters' | 'sorts' | 'defaultSort' | 'scopable'>;
 
 export const countPairs = (endpoints: readonly Endpoint[]): number =>
-  endpoints.reduce((sum, endpoint) => sum + (endpoint.filters.size + 1) * ordersOf(endpoint).length, 0);
+  endpoints.reduce((sum, endpoint) => sum + (endpoint.filters.size + 1) * ordersOf(endpoint).length + scopesOf(endpoint).length, 0);
+
+/** The names of the fields that row scopes may name; `id` is a filter of every endpoint. */
+const scopesOf = ({ fields, scopable }: Endpoint): string[] =>
+  [...scopable.keys()].flatMap((source) => fields.find((field) => field.kind !== 'absent' && field.source === source)?.name ?? []);
 
 /**
- * Every pair of every endpoint. The most common reads come first: each order without a filter, and each filter in the default order;
- * together these use every index. `smallResources` get nothing beyond that. For the others filters and sorts then alternate, so that
+ * Every pair of every endpoint. The most common reads come first: each order without a filter, and each filter and row scope in the default
+ * order; together these use every index. `smallResources` get nothing beyond that. For the others filters and sorts then alternate, so that
  * wherever the list is cut off, each was combined with about equally many others. A generator, because there may be millions of pairs.
  */
 export function* pairsOf(endpoints: readonly Endpoint[], smallResources: ReadonlySet<string> = new Set()): Generator<Pair> {
   const tables = endpoints.map((endpoint) => ({
     resource: endpoint.name,
     filters: [null, ...endpoint.filters.keys()],
+    scopes: scopesOf(endpoint),
     orders: ordersOf(endpoint),
   }));
-  for (const { resource, filters, orders } of tables) {
+  for (const { resource, filters, scopes, orders } of tables) {
     for (const order of orders) yield { resource, filter: null, ...order };
-    for (const filter of filters.slice(1)) for (const order of orders.slice(0, 1)) yield { resource, filter, ...order };
+    for (const order of orders.slice(0, 1)) {
+      for (const filter of filters.slice(1)) yield { resource, filter, ...order };
+      for (const scope of scopes) yield { resource, filter: null, scope, ...order };
+    }
   }
   const many = tables.filter(({ resource }) => !smallResources.has(resource));
   const rounds = Math.max(0, ...many.map(({ orders }) => orders.length));

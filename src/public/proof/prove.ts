@@ -1,5 +1,5 @@
-// Measures on the real data what a version will cost before it goes live: each filter with each sort is read as a client would, with a
-// common, a rare and an absent value. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
+// Measures on the real data what a version will cost before it goes live: each filter with each sort, and each row scope, is read as a client
+// would, with a common, a rare and an absent value. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
@@ -10,11 +10,13 @@ import { isUndefinedObject, queryCanceled } from '../read/failures.ts';
 import { planList } from '../read/plan.ts';
 import { boundedRanges, scanLimitWithoutTotal } from '../read/ranges.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
-import { type CompiledEndpoint, compileSchema, type FilterParameter } from '../version/compile.ts';
+import { type CompiledEndpoint, compileSchema, type ReadableEndpoint } from '../version/compile.ts';
+import { readWhole } from '../version/narrow.ts';
 import type { Bindings, SchemaDocument } from '../version/schema-document.ts';
+import { parseFilterValue } from '../version/values.ts';
 import { fallbackStatement, measure, provedPage, rounded, runFirst } from './measure.ts';
 import { countPairs, type Pair, pairsOf } from './pairs.ts';
-import { type ColumnSample, sampleColumn, trialValues, type ValueKind } from './trial-values.ts';
+import { type ColumnSample, sampleColumn, type TrialFilter, trialValues, type ValueKind } from './trial-values.ts';
 
 export type Trial = {
   /** `all` when there is no filter. */
@@ -64,7 +66,7 @@ type ProofRun = {
   readonly tables: Map<string, Promise<{ table: string; rowCount: number }>>;
   /** By record type and column. */
   readonly samples: Map<string, Promise<ColumnSample | undefined>>;
-  /** By resource, filter and value: counted once, whatever the sort. */
+  /** By resource, filter or row scope, and value: counted once, whatever the sort. */
   readonly firstReads: Map<string, Promise<{ rows: number; firstMs: number }>>;
   readonly timedOut: TimedOut[];
 };
@@ -131,7 +133,7 @@ async function tryPair(run: ProofRun, pair: Pair): Promise<Trial[]> {
 }
 
 async function tryValues(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair): Promise<Trial[]> {
-  const filter = pair.filter === null ? undefined : endpoint.filters.get(pair.filter);
+  const filter = filterOf(endpoint, pair);
   const values = filter === undefined ? [{ kind: 'all' as const, text: '' }] : await valuesOf(run, endpoint, filter);
   const trials: Trial[] = [];
   for (const { kind, text } of values) {
@@ -141,7 +143,14 @@ async function tryValues(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair):
   return trials;
 }
 
-async function valuesOf(run: ProofRun, endpoint: CompiledEndpoint, filter: FilterParameter) {
+/** A row scope filters by equality. */
+function filterOf({ fields, filters }: CompiledEndpoint, { filter, scope }: Pair): TrialFilter | undefined {
+  const scoped = fields.find(({ name }) => name === scope);
+  if (scoped?.kind === 'value') return { operator: 'eq', column: scoped.column };
+  return filter === null ? undefined : filters.get(filter);
+}
+
+async function valuesOf(run: ProofRun, endpoint: CompiledEndpoint, filter: TrialFilter) {
   const { ctx, samples } = run;
   const { table, rowCount } = await readTable(run, endpoint.recordType);
   const tableRef = { schema: tenantSchema(ctx.organizationId), table };
@@ -152,16 +161,25 @@ async function valuesOf(run: ProofRun, endpoint: CompiledEndpoint, filter: Filte
 }
 
 /** The plan of the request as a client would send it; undefined for a value that the interface would reject. */
-function planOf(endpoint: CompiledEndpoint, { filter, sort, order }: Omit<Pair, 'resource'>, text: string) {
+function planOf(endpoint: CompiledEndpoint, pair: Pair, text: string) {
+  const { filter, scope, sort, order } = pair;
   const query = new Map<string, string[]>([['order', [order]]]);
   if (sort !== null) query.set('sort', [sort]);
   if (filter !== null) query.set(filter, [text]);
   try {
-    return planList(endpoint, query);
+    const readable = scope === undefined ? readWhole(endpoint) : underScope(endpoint, filterOf(endpoint, pair), text);
+    return readable && planList(readable, query);
   } catch (error) {
     if (error instanceof AppError) return undefined;
     throw error;
   }
+}
+
+function underScope(endpoint: CompiledEndpoint, filter: TrialFilter | undefined, text: string): ReadableEndpoint | undefined {
+  if (filter === undefined) return undefined;
+  const parsed = parseFilterValue(filter.column.type, text);
+  if (!('value' in parsed)) return undefined;
+  return { ...readWhole(endpoint), scope: [{ column: filter.column, operator: 'eq', values: [parsed.value] }] };
 }
 
 /** Undefined when it timed out, which is recorded, or when the value is invalid for clients. */
@@ -179,11 +197,12 @@ async function tryValue(
   const plan = planOf(endpoint, pair, text);
   const inDefaultOrder = planOf(endpoint, { ...pair, sort: null, order: endpoint.defaultSort.order }, text);
   if (plan === undefined || inDefaultOrder === undefined) return undefined;
-  const hasFilter = pair.filter !== null;
+  const { resource, filter, scope } = pair;
+  const hasFilter = filter !== null || scope !== undefined;
   let counting = hasFilter;
   try {
     const first = hasFilter
-      ? await once(run.firstReads, `${pair.resource} ${pair.filter} ${value}`, () =>
+      ? await once(run.firstReads, `${resource} ${filter} ${scope} ${value}`, () =>
           runFirst(ctx, provedPage(tableRef, inDefaultOrder, boundedRanges(inDefaultOrder, undefined, rowCount, scanLimit), true)),
         )
       : undefined;
@@ -199,7 +218,7 @@ async function tryValue(
   } catch (error) {
     if (sqlState(error) !== queryCanceled) throw error;
     const isRecorded = run.timedOut.some(
-      (other) => counting && other.counting && other.resource === pair.resource && other.filter === pair.filter,
+      (other) => counting && other.counting && other.resource === resource && other.filter === filter && other.scope === scope,
     );
     if (!isRecorded) run.timedOut.push({ ...pair, value, counting });
     return undefined;

@@ -113,8 +113,10 @@ function textsFor(operator: Operator, type: ValueType, sample: ColumnSample): Te
   }
 }
 
+export type TrialFilter = Pick<FilterParameter, 'operator' | 'column'>;
+
 /** The values to test, without duplicates; none when the column is empty. Pure. */
-export function trialValues({ operator, column }: Pick<FilterParameter, 'operator' | 'column'>, sample: ColumnSample): TrialValue[] {
+export function trialValues({ operator, column }: TrialFilter, sample: ColumnSample): TrialValue[] {
   const texts = textsFor(operator, column.type, sample);
   const found = new Map<string, TrialValue>();
   for (const kind of ['common', 'rare', 'absent'] as const) {

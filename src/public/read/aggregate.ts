@@ -3,15 +3,16 @@
 import type { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { responseTooLong } from '../../core/truncate-list.ts';
-import type { CompiledEndpoint, OutputField } from '../version/compile.ts';
-import { columnReference, conditionPart, whereSql } from './conditions.ts';
+import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
+import { columnReference, planConditions, whereSql } from './conditions.ts';
 import { maxTextBytes } from './large-sql.ts';
-import { type ListPlan, planList } from './plan.ts';
+import { fieldMasked, type ListPlan, planList } from './plan.ts';
 import type { Freshness, Reader, StateRow } from './reader.ts';
 import { valueJson } from './render-sql.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
 import { readRow } from './rows.ts';
 import { createParameters, type Statement, stateColumns, stateOf, type TableRef, tableSql } from './sql.ts';
+import { assertScopeFresh } from './stale-fields.ts';
 import { withinTimeLimit } from './time-limit.ts';
 
 export const aggregateOrders = ['count', 'sum', 'min', 'max', 'average', 'value'] as const;
@@ -38,10 +39,11 @@ type AggregatePlan = {
 
 const fieldError = (path: string, code: string, message: string): AppError => parameterError([parameterProblem(path, code, message)]);
 
-function findField({ fields, name: resource }: CompiledEndpoint, path: string, name: string): ValueField {
+function findField({ fields, masked, name: resource }: ReadableEndpoint, path: string, name: string): ValueField {
+  if (masked.has(name)) throw fieldMasked([path]);
   const found = fields.find((field) => field.name === name);
   if (found?.kind === 'value') return found;
-  const known = fields.filter(({ kind }) => kind === 'value').map((field) => field.name);
+  const known = fields.filter((field) => field.kind === 'value' && !masked.has(field.name)).map((field) => field.name);
   throw fieldError(
     path,
     'unknown_field',
@@ -54,10 +56,10 @@ const isOrdered = (field: ValueField): boolean => isNumber(field) || field.colum
 
 /**
  * Pure. `query` holds filters only. Throws 400 for filters and fields that the endpoint does not have, and for fields that cannot be
- * aggregated.
+ * aggregated, and 403 for filters and fields that the reader sees masked.
  */
 export function planAggregate(
-  endpoint: CompiledEndpoint,
+  endpoint: ReadableEndpoint,
   query: QueryParameters,
   { field: name, groupBy, orderBy, limit }: AggregateOptions,
 ): AggregatePlan {
@@ -99,7 +101,7 @@ const objectSql = (entries: readonly (readonly [string, string])[]): string =>
 export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statement {
   const { list, field, groupBy, orderBy, limit } = plan;
   const { endpoint } = list;
-  const conditions = list.conditions.map(conditionPart);
+  const conditions = planConditions(list, table.schema);
   const aggregates = Object.entries(aggregateExpressions(field));
   const write = (): string => {
     const { recordType, bind } = createParameters();
@@ -130,12 +132,13 @@ export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statem
 /**
  * Returns the aggregates as JSON text with the data state they were computed from: `count` (records); for a field also `values` (records
  * that have a value), `min` and `max`; for a number also `sum` and `average` (6 decimals). Values are text with exact digits, null when
- * there is no value. With `groupBy`: `{totalGroups, groups: [{value, …aggregates}]}`. Throws 400 for bad parameters and for a result of
- * more than `maxTextBytes`, and 503 when nothing is synced or the read takes too long.
+ * there is no value. With `groupBy`: `{totalGroups, groups: [{value, …aggregates}]}`. Throws 400 and 403 for parameters as
+ * `planAggregate` does, 400 for a result of more than `maxTextBytes`, and 503 when nothing is synced, a field of the row scope is stale, or
+ * the read takes too long.
  */
 export async function aggregate(
   reader: Reader,
-  endpoint: CompiledEndpoint,
+  endpoint: ReadableEndpoint,
   query: QueryParameters,
   options: AggregateOptions,
 ): Promise<{ readonly result: string; readonly freshness: Freshness }> {
@@ -143,6 +146,7 @@ export async function aggregate(
   const { row, freshness } = await withinTimeLimit(reader, (limited) =>
     readRow<StateRow & { result: string | null }>(limited, endpoint.recordType, (table) => aggregateStatement(table, plan)),
   );
+  assertScopeFresh(endpoint, freshness);
   if (row.result === null) throw responseTooLong('limit', 'request fewer groups, or omit `groupBy`');
   return { result: row.result.trim(), freshness };
 }

@@ -3,8 +3,9 @@
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { CompiledColumn } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
-import type { FilterCondition } from './plan.ts';
-import type { Span } from './values.ts';
+import type { Span } from '../version/values.ts';
+import type { FilterCondition, ListPlan } from './plan.ts';
+import { literal } from './render-sql.ts';
 
 /** Returns the placeholder of one of a part's values, such as `$3::text`. */
 export type Bind = (value: unknown, type: string) => string;
@@ -38,6 +39,17 @@ const written = (variant: string, values: readonly unknown[], text: (bind: Bind)
 export function conditionPart(condition: FilterCondition): SqlPart {
   const { variant, values, text } = writeCondition(condition);
   return { key: `${condition.column.column} ${condition.operator} ${variant}`, values, text };
+}
+
+/**
+ * The conditions of a plan in their order, and after those of a row scope that the record isn't withheld: its newest version may be outside
+ * the scope. `schema` is that of the table.
+ */
+export function planConditions({ endpoint, conditions }: Pick<ListPlan, 'endpoint' | 'conditions'>, schema: string): readonly SqlPart[] {
+  const parts = conditions.map(conditionPart);
+  if (endpoint.scope.length === 0) return parts;
+  const withheld = `select from ${schema}.withheld_records as w where w.record_type = ${literal(endpoint.recordType)} and w.id = t.id::text`;
+  return [...parts, { key: 'not withheld', values: [], text: () => `not exists (${withheld})` }];
 }
 
 /** Empty without conditions, otherwise starts with ` where `. */

@@ -1,6 +1,6 @@
 // Which failures of PostgreSQL a read meets, and what the caller gets for them.
 import { DatabaseError } from 'pg';
-import { type AppError, unavailable } from '../../core/errors.ts';
+import { AppError, unavailable } from '../../core/errors.ts';
 import { isConnectionLost as saysConnectionLost } from '../../db/driver/error-messages.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 
@@ -30,6 +30,16 @@ export const beingUpgraded = (cause: unknown): AppError => unavailable('The data
 
 /** 503 with Retry-After: no sync of the resource has been published. */
 export const notSynced = (): AppError => unavailable('No sync of this resource has been published yet; try again later', 30);
+
+/** 503 with Retry-After: the ERP doesn't deliver a field that the caller's row scope names. */
+export function scopeFieldStale(): AppError {
+  const message = 'The ERP does not deliver a field that your row scope names at the moment, so it is unknown which records are within it';
+  return new AppError('INTERNAL_ERROR', message, {
+    status: 503,
+    headers: { 'Retry-After': '60' },
+    details: [{ path: '', code: 'scope_field_stale', message }],
+  });
+}
 
 /** 503 with Retry-After: every attempt found that the table had been replaced meanwhile. */
 export const beingReplaced = (cause?: unknown): AppError => unavailable('The data is being replaced; try again', 30, cause);

@@ -1,4 +1,4 @@
-// Derives the indexes for the filters and sorts of a version, using exactly the expressions that sql.ts compares and orders by.
+// Derives the indexes for the filters, sorts and row scopes of a version, using exactly the expressions that sql.ts compares and orders by.
 import type { IndexSpec } from '../../warehouse/indexes.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { type CompiledColumn, type CompiledEndpoint, compileSchema } from '../version/compile.ts';
@@ -27,12 +27,18 @@ const over = (...columns: readonly CompiledColumn[]): IndexSpec => ({
   expression: [...columns.map(({ column }) => quoteIdentifier(column)), 'id'].join(', '),
 });
 
-/** Serves the change feed, in commit order. */
-const byChange: IndexSpec = { method: 'btree', expression: 'generation, id' };
+/** Serves the change feed, in commit order; under a row scope, that of one value of its column. */
+const byChange = (column?: CompiledColumn): IndexSpec => ({
+  method: 'btree',
+  expression: [...(column === undefined ? [] : [quoteIdentifier(column.column)]), 'generation', 'id'].join(', '),
+});
 
 function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
   const { column: defaultColumn } = endpoint.defaultSort;
-  const filters = [...endpoint.filters.values()].filter(({ column }) => column.column !== 'id');
+  const scopable = [...endpoint.scopable.values()].filter(({ column }) => column !== 'id');
+  // A row scope is an equality filter of every read.
+  const scopes = scopable.map((column) => ({ column, operator: 'eq' as const }));
+  const filters = [...endpoint.filters.values(), ...scopes].filter(({ column }) => column.column !== 'id');
   const equalled = new Set(filters.filter(({ operator }) => operator === 'eq').map(({ column }) => column.column));
   const sorted = new Set([defaultColumn, ...endpoint.sorts.values()].map(({ column }) => column));
   const specs = filters.flatMap(({ column, operator }): IndexSpec[] => {
@@ -47,5 +53,5 @@ function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
     return sorted.has(column.column) ? [] : [over(column)];
   });
   const sorts = [defaultColumn, ...endpoint.sorts.values()].filter(({ column }) => column !== 'id');
-  return [byChange, ...specs, ...sorts.map((column) => over(column))];
+  return [byChange(), ...scopable.map(byChange), ...specs, ...sorts.map((column) => over(column))];
 }

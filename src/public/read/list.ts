@@ -12,6 +12,7 @@ import { repeatWhileReplaced } from './repeat-while-replaced.ts';
 import { parameterError, parameterProblem } from './request.ts';
 import { type RecordsText, readPieces, readRow } from './rows.ts';
 import { anchorsStatement, largeListStatement, listStatement } from './sql.ts';
+import { assertScopeFresh } from './stale-fields.ts';
 import { withinTimeLimit } from './time-limit.ts';
 import { totalKey } from './totals.ts';
 
@@ -53,11 +54,12 @@ type Found = Page & { readonly total: number };
 
 /**
  * A page with its exact total, of the newest generation. Rejects with 400 `page_too_large` when its records have more than
- * `maxAnswerBytes`, one record excepted, and with 503 as `readRow` does or when it takes too long.
+ * `maxAnswerBytes`, one record excepted, and with 503 as `readRow` and `assertScopeFresh` do or when it takes too long.
  */
 export const readListPage = (reader: Reader, plan: ListPlan): Promise<ListRead> =>
   withinTimeLimit(reader, async (limited) => {
     const page = await readNewest(limited, plan);
+    assertScopeFresh(plan.endpoint, page.freshness);
     if (page.fitting < page.found) throw pageTooLarge(plan, page.fitting, reader.maxAnswerBytes);
     return page;
   });

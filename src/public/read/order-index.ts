@@ -23,11 +23,14 @@ function isWalkable({ sort, endpoint }: ListPlan): boolean {
 }
 
 /**
- * An equality after which an index continues in the default order: declared, and with one value. A timestamp that equals a day is a range.
+ * An equality after which an index continues in the default order: declared or of a row scope, and with one value. A timestamp that equals a
+ * day is a range.
  */
-function isEquality({ column, operator, values }: FilterCondition, { filters }: ListPlan['endpoint']): boolean {
+function isEquality(condition: FilterCondition, { filters, scope }: ListPlan['endpoint']): boolean {
+  const { column, operator, values } = condition;
   if (operator !== 'eq' || values.length !== 1 || column.type === 'time' || column.column === 'id') return false;
-  return [...filters.values()].some((declared) => declared.operator === 'eq' && declared.column.column === column.column);
+  const declared = [...scope, ...filters.values()];
+  return declared.some((other) => other.operator === 'eq' && other.column.column === column.column);
 }
 
 /** Positions of the conditions that this index also serves: those on the sort column, and in the default order one equality. */
@@ -43,7 +46,7 @@ const known = new WeakMap<ListPlan, ReadonlySet<number>>();
 
 function findServed({ sort, conditions, endpoint }: ListPlan): ReadonlySet<number> {
   const served = new Set<number>();
-  let equalled = sort.column.column !== endpoint.defaultSort.column.column;
+  let equalled = endpoint.lacksDefaultSort || sort.column.column !== endpoint.defaultSort.column.column;
   for (const [index, condition] of conditions.entries()) {
     if (condition.column.column === sort.column.column) {
       if (rangeOperators.has(condition.operator)) served.add(index);

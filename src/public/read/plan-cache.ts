@@ -1,24 +1,25 @@
-// Caches the plans of list queries. A query text always means the same to one endpoint of a version, so a repeated text need not be parsed
-// again.
+// Caches the plans of list queries. A query text always means the same to readers of the same records and fields of an endpoint, so a repeated
+// text need not be parsed again.
 import { createCache } from '../../core/cache.ts';
 import { createHitCounter, type HitCounter } from '../../core/hit-counter.ts';
-import type { CompiledEndpoint } from '../version/compile.ts';
+import type { ReadableEndpoint } from '../version/compile.ts';
 import { type ListPlan, planList } from './plan.ts';
 import { parseQuery } from './request.ts';
 
-/** Returns the cached plan or creates it. Throws 400 for an invalid query. */
-export type PlanCache = (endpoint: CompiledEndpoint, queryText: string) => ListPlan;
+/** Returns the cached plan or creates it. Throws 400 and 403 as `planList` does. */
+export type PlanCache = (endpoint: ReadableEndpoint, queryText: string) => ListPlan;
 
 /** Size of the values and objects of a plan in addition to its texts, which it holds four times. */
 const planBytes = 1_500;
 
-/** The returned function throws 400 for an invalid query; such queries are not cached. */
+/** The returned function throws as `planList` does; such queries are not cached. */
 export function createPlanCache(maxBytes: number, counter: HitCounter = createHitCounter()): PlanCache {
   const plans = createCache<ListPlan>({ maxBytes, bytesOf: ({ normalized }) => planBytes + 4 * normalized.length });
   return (endpoint, queryText) => {
-    const key = `${endpoint.key}?${queryText}`;
+    const key = `${endpoint.key} ${endpoint.reach}?${queryText}`;
     const cached = plans.findAny(key);
-    if (cached !== undefined && cached.endpoint === endpoint) {
+    // A version is compiled again when it was evicted meanwhile.
+    if (cached !== undefined && cached.endpoint.filters === endpoint.filters) {
       counter.hits += 1;
       return cached;
     }

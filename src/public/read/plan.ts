@@ -1,13 +1,13 @@
 // Plans a read: parameter names become column objects of the compiled version, texts become typed values, and missing parameters get their
 // defaults. Pure. Throws 400 with all problems at once.
-import type { ErrorDetail } from '../../core/errors.ts';
+import { AppError, type ErrorDetail } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { defaultPageSize, notPagedMessage } from '../../db/page.ts';
-import type { CompiledColumn, CompiledEndpoint, FilterParameter, OutputField } from '../version/compile.ts';
+import type { CompiledColumn, FilterParameter, OutputField, ReadableEndpoint } from '../version/compile.ts';
 import { takesSeveral } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
+import { parseFilterValue, type Value } from '../version/values.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
-import { parseFilterValue, type Value } from './values.ts';
 
 export type FilterCondition = { readonly column: CompiledColumn; readonly operator: Operator; readonly values: readonly Value[] };
 
@@ -21,7 +21,8 @@ export const sortKey = ({ column, order, further }: Sort): string =>
   [{ column, order }, ...further].map((key) => `${key.column.column} ${key.order}`).join();
 
 export type ListPlan = {
-  readonly endpoint: CompiledEndpoint;
+  readonly endpoint: ReadableEndpoint;
+  /** Those of the reader's row scope first. */
   readonly conditions: readonly FilterCondition[];
   readonly sort: Sort;
   readonly fields: readonly OutputField[];
@@ -36,7 +37,7 @@ export type ListPlan = {
 };
 
 export type RecordPlan = {
-  readonly endpoint: CompiledEndpoint;
+  readonly endpoint: ReadableEndpoint;
   readonly id: string;
   readonly fields: readonly OutputField[];
   readonly normalized: string;
@@ -52,10 +53,30 @@ const maxProblems = 20;
 const maxSuggestions = 5;
 export const listParameters: ReadonlySet<string> = new Set(['page', 'pageSize', 'sort', 'order', 'fields']);
 const recordParameters: ReadonlySet<string> = new Set(['fields']);
-const noFilters: CompiledEndpoint['filters'] = new Map();
+const noFilters: ReadableEndpoint['filters'] = new Map();
 
-/** Throws 400 with every problem. `paged` is false for exports of the whole list, which accept no paging parameters. */
-export function planList(endpoint: CompiledEndpoint, query: QueryParameters, { paged } = { paged: true }): ListPlan {
+/** 403: a field that the reader sees masked would reveal its values. `path` is the parameter that names it. */
+export function fieldMasked(paths: readonly string[]): AppError {
+  const details = paths.map((path) => {
+    const message = `"${path}" uses a field whose values are masked for you: it cannot be filtered, sorted, grouped or aggregated by`;
+    return parameterProblem(path, 'field_masked', message);
+  });
+  return new AppError('FORBIDDEN', details[0]?.message ?? '', { details });
+}
+
+function assertUnmasked({ masked, maskedFilters }: ReadableEndpoint, query: QueryParameters): void {
+  const refused = [...query].filter(
+    ([name, values]) => maskedFilters.has(name) || (name === 'sort' && values.some((field) => masked.has(field))),
+  );
+  if (refused.length > 0) throw fieldMasked(refused.map(([name]) => name));
+}
+
+/**
+ * Throws 403 for filters and sorts by masked fields, and 400 with every problem. `paged` is false for exports of the whole list, which
+ * accept no paging parameters.
+ */
+export function planList(endpoint: ReadableEndpoint, query: QueryParameters, { paged } = { paged: true }): ListPlan {
+  assertUnmasked(endpoint, query);
   const { report, assertNone } = collectProblems();
   reportUnknown(query, listParameters, endpoint.filters, report);
   for (const name of ['page', 'pageSize']) if (!paged && query.has(name)) report(name, 'not_paged', notPagedMessage(name));
@@ -71,13 +92,15 @@ export function planList(endpoint: CompiledEndpoint, query: QueryParameters, { p
   return completePlan({ endpoint, conditions, sort, fields, page, pageSize, linkQuery: linkQueryOf(query) });
 }
 
-/** Adds the fields that are derived from the others. */
+/** Adds the conditions of the reader's row scope to those of the request, and the fields that are derived from the others. */
 export function completePlan(plan: Omit<ListPlan, 'filterKey' | 'normalized'>): ListPlan {
-  const { endpoint, conditions, sort, fields, page, pageSize } = plan;
-  const filterKey =
-    conditions.length === 0 ? '' : JSON.stringify(conditions.map(({ column, operator, values }) => [column.column, operator, values]));
+  const { endpoint, sort, fields, page, pageSize } = plan;
+  const conditions = [...endpoint.scope, ...plan.conditions];
+  const selected = conditions.map(({ column, operator, values }) => [column.column, operator, values]);
+  // The same conditions select other records under a row scope, which excludes the withheld ones.
+  const filterKey = conditions.length === 0 ? '' : JSON.stringify(endpoint.scope.length === 0 ? selected : ['scope', ...selected]);
   const normalized = JSON.stringify([filterKey, sortKey(sort), page, pageSize, namesOf(endpoint, fields)]);
-  return { ...plan, filterKey, normalized };
+  return { ...plan, conditions, filterKey, normalized };
 }
 
 const linkQueryOf = (query: QueryParameters): string =>
@@ -87,7 +110,7 @@ const linkQueryOf = (query: QueryParameters): string =>
     .join('');
 
 /** `id` must already be valid for the endpoint. Throws 400 with every problem. */
-export function planRecord(endpoint: CompiledEndpoint, id: string, query: QueryParameters): RecordPlan {
+export function planRecord(endpoint: ReadableEndpoint, id: string, query: QueryParameters): RecordPlan {
   const { report, assertNone } = collectProblems();
   reportUnknown(query, recordParameters, noFilters, report);
   const fields = parseFields(endpoint, query, report);
@@ -96,7 +119,7 @@ export function planRecord(endpoint: CompiledEndpoint, id: string, query: QueryP
 }
 
 /** Selected fields keep the order of the endpoint, so equal counts mean equal fields. */
-const namesOf = (endpoint: CompiledEndpoint, fields: readonly OutputField[]): string | string[] =>
+const namesOf = (endpoint: ReadableEndpoint, fields: readonly OutputField[]): string | string[] =>
   fields.length === endpoint.fields.length ? '*' : fields.map(({ name }) => name);
 
 function collectProblems(): { report: ReportProblem; assertNone: () => void } {
@@ -114,7 +137,7 @@ function collectProblems(): { report: ReportProblem; assertNone: () => void } {
 function reportUnknown(
   query: QueryParameters,
   own: ReadonlySet<string>,
-  filters: CompiledEndpoint['filters'],
+  filters: ReadableEndpoint['filters'],
   report: ReportProblem,
 ): void {
   const unknown = [...query.keys()].filter((name) => !own.has(name) && !filters.has(name)).slice(0, maxProblems);
@@ -145,7 +168,7 @@ function parseCount(query: QueryParameters, name: string, fallback: number, max:
   return fallback;
 }
 
-function parseSort(endpoint: CompiledEndpoint, query: QueryParameters, report: ReportProblem): ListPlan['sort'] {
+function parseSort(endpoint: ReadableEndpoint, query: QueryParameters, report: ReportProblem): ListPlan['sort'] {
   const name = single(query, 'sort', report);
   const order = single(query, 'order', report);
   const chosen = name === undefined ? undefined : endpoint.sorts.get(name);
@@ -160,7 +183,7 @@ function parseSort(endpoint: CompiledEndpoint, query: QueryParameters, report: R
   return { column: endpoint.defaultSort.column, order: direction ?? endpoint.defaultSort.order, further: [] };
 }
 
-function parseFields(endpoint: CompiledEndpoint, query: QueryParameters, report: ReportProblem): readonly OutputField[] {
+function parseFields(endpoint: ReadableEndpoint, query: QueryParameters, report: ReportProblem): readonly OutputField[] {
   const text = single(query, 'fields', report);
   if (text === undefined) return endpoint.fields;
   const wanted = new Set(text.split(','));

@@ -75,11 +75,12 @@ const scanFactor = 8;
 /**
  * Ranges for a page whose filters are not served by the index of the order. PostgreSQL assumes that matches are evenly spread, and scans
  * far beyond when they are not: the invoices of the last days all have high numbers. The exact total tells what sorting would cost instead.
- * So whatever the data is like, at most a few times the cost of the better way is spent.
+ * So whatever the data is like, at most a few times the cost of the better way is spent. Ids select few records, which are always sorted.
  */
 export function boundedRanges(plan: ListPlan, total: number | undefined, rowCount: number, scanLimit: number): readonly Range[] {
   const plain = plainRanges(plan);
   if (!skipsRecords(plan)) return plain;
+  if (plan.conditions.some(({ column, operator }) => column.column === 'id' && operator === 'eq')) return sortedRanges(plan);
   const needed = firstRow(plan) + plan.pageSize;
   const expected = total === undefined ? scanLimit / scanFactor : Math.ceil((needed * rowCount) / Math.max(1, total));
   if (total !== undefined && total <= expected) return sortedRanges(plan);

@@ -25,6 +25,8 @@ export type Freshness = {
   /** Of the last published run, RFC 3339; null when it is unknown. Callers are shown `freshnessOfFields` instead. */
   readonly syncedAt: string | null;
   readonly stale: Stale | null;
+  /** Fields that were accepted as missing, by name, as JSON; null for none. */
+  readonly accepted: string | null;
 };
 
 /** Whether both name the same content. */
@@ -95,6 +97,7 @@ export type StateRow = {
   row_count: string;
   synced_at: string | null;
   stale_fields: string | null;
+  accepted_fields: string | null;
 };
 
 /** The state of a row; undefined before the first publish. Throws ForeignRole when the statement ran with another role. */
@@ -108,6 +111,7 @@ export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
     rowCount: Number(row.row_count),
     syncedAt: row.synced_at,
     stale: row.stale_fields === null ? null : { text: row.stale_fields, byFields: new WeakMap() },
+    accepted: row.accepted_fields,
   };
 }
 
@@ -128,7 +132,8 @@ export async function currentFreshness(reader: Reader, recordType: string): Prom
 async function readFreshness(reader: Reader, recordType: string): Promise<Freshness | undefined> {
   const { queue, organizationId } = reader;
   const releasePermit = queue.tryAcquire(organizationId) ?? (await queue.acquire(organizationId));
-  const text = `select ${stateColumns} ${stateOf({ schema: tenantSchema(organizationId) })} where s.record_type = $1`;
+  // The column that was added last: where it is missing, so are tables that reads under a row scope need.
+  const text = `select ${stateColumns}, s.scope_pruned ${stateOf({ schema: tenantSchema(organizationId) })} where s.record_type = $1`;
   const read = () => withOneRetry(() => reader.db.data.query<StateRow>(text, [recordType]));
   try {
     const { rows } = await read().catch(async (error: unknown) => {

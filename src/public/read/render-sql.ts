@@ -2,6 +2,7 @@
 // bytes that leave the service, so no value passes through a binary float.
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { LineOutput, OutputField } from '../version/compile.ts';
+import { maskedSql } from '../version/masks.ts';
 import type { ValueType } from '../version/operators.ts';
 
 /** Larger whole numbers lose digits in clients that use binary floats, so they are written as strings. */
@@ -11,20 +12,26 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 
 const tooLarge = (number: string): string => `abs(${number}) > ${largestExact} and trunc(${number}) = ${number}`;
 
+/** SQL of one value as the text that JSON has of it. Connections use DateStyle ISO, which differs from RFC 3339 only in the missing T. */
+export const valueText = (value: string, type: ValueType): string => {
+  if (type === 'time') return `replace((${value} at time zone 'UTC')::text, ' ', 'T') || 'Z'`;
+  return type === 'text' ? value : `(${value})::text`;
+};
+
 /** SQL of one value for JSON: times as RFC 3339, numbers beyond 2^53 or `asString` as text. */
 export function valueJson(value: string, type: ValueType, asString: boolean): string {
-  // Connections use DateStyle ISO, which differs from RFC 3339 only in the missing T.
-  if (type === 'time') return `replace((${value} at time zone 'UTC')::text, ' ', 'T') || 'Z'`;
+  if (type === 'time') return valueText(value, type);
   if (type !== 'integer' && type !== 'number') return value;
   if (asString) return `${value}::text`;
   const large = type === 'integer' ? `${value} not between -${largestExact} and ${largestExact}` : tooLarge(value);
   return `case when ${large} then to_json(${value}::text) else to_json(${value}) end`;
 }
 
-function lineJson({ key, type, asString }: LineOutput): string {
+function lineJson({ key, type, asString, mask }: LineOutput): string {
   const value = `(e.line -> ${literal(key)})`;
-  if (type !== 'integer' && type !== 'number') return value;
   const text = `(e.line ->> ${literal(key)})`;
+  if (mask !== null) return maskedSql(text, mask);
+  if (type !== 'integer' && type !== 'number') return value;
   if (asString) return text;
   // The inner CASE restricts the cast to numbers: PostgreSQL may evaluate the conditions of an AND in any order.
   const number = `(case when jsonb_typeof(${value}) = 'number' then ${value}::numeric end)`;
@@ -38,6 +45,10 @@ export function linesJson(column: string, lines: readonly LineOutput[]): string 
     from jsonb_array_elements(${column}) with ordinality as e(line, position) cross join lateral (select ${outputs}) as o), '[]'::json) end`;
 }
 
+/** SQL of the text that a reader sees in place of a masked value of table `t`; undefined when it isn't masked. */
+export const maskedColumn = ({ column: { column, type }, mask }: OutputField & { readonly kind: 'value' }): string | undefined =>
+  mask === null ? undefined : maskedSql(`(${valueText(`t.${quoteIdentifier(column)}`, type)})`, mask);
+
 /** The select list of one record of table `t`: id first, then the fields by public name. */
 export function recordColumns(fields: readonly OutputField[]): string {
   const outputs = fields.map((field) => {
@@ -45,7 +56,7 @@ export function recordColumns(fields: readonly OutputField[]): string {
     const json =
       field.kind === 'lines'
         ? linesJson(`t.${quoteIdentifier(field.column)}`, field.lines)
-        : valueJson(`t.${quoteIdentifier(field.column.column)}`, field.column.type, field.asString);
+        : (maskedColumn(field) ?? valueJson(`t.${quoteIdentifier(field.column.column)}`, field.column.type, field.asString));
     return `${json} as ${quoteIdentifier(field.name)}`;
   });
   return ['t.id::text as "id"', ...outputs].join(', ');

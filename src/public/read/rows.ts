@@ -9,6 +9,7 @@ import { cachedFreshness, currentFreshness, type Freshness, freshnessOf, type Re
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
 import { askReplica } from './replicas.ts';
 import { largeRecordStatement, recordStatement, type Statement, type TableRef } from './sql.ts';
+import { assertScopeFresh } from './stale-fields.ts';
 import { withinTimeLimit } from './time-limit.ts';
 
 /** JSON text that PostgreSQL wrote; as bytes in pieces when it is longer than `maxTextBytes`. */
@@ -35,6 +36,7 @@ const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
   a.table === b.table &&
   a.syncedAt === b.syncedAt &&
   a.stale?.text === b.stale?.text &&
+  a.accepted === b.accepted &&
   a.rowCount === b.rowCount;
 
 /** Undefined when the table is not the active one. */
@@ -117,12 +119,15 @@ export async function readPieces<Row>(
 
 type RecordRow = StateRow & { bytes: number | null; record: string | null };
 
-/** A record of any size. Rejects with 503 as `readRow` does, and when it takes too long. */
+/** A record of any size. Rejects with 503 as `readRow` and `assertScopeFresh` do, and when it takes too long. */
 export const readSingleRecord = (reader: Reader, plan: RecordPlan): Promise<RecordRead> =>
   withinTimeLimit(reader, async (limited) => {
-    const { recordType } = plan.endpoint;
+    const { endpoint } = plan;
+    const { recordType } = endpoint;
     const { row, freshness } = await readRow<RecordRow>(limited, recordType, (table) => recordStatement(table, plan));
+    assertScopeFresh(endpoint, freshness);
     if (row.record !== null || row.bytes === null) return { freshness, record: row.record };
     const large = await readPieces(limited, recordType, (table) => largeRecordStatement(table, plan));
+    assertScopeFresh(endpoint, large.freshness);
     return { freshness: large.freshness, record: large.pieces.length === 0 ? null : large.pieces };
   });

@@ -8,7 +8,7 @@ import { serviceRole } from '../../db/session.ts';
 import { rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { OutputField } from '../version/compile.ts';
-import { type Bind, columnReference, conditionPart, parameterTypes, type SqlPart, whereSql } from './conditions.ts';
+import { type Bind, columnReference, parameterTypes, planConditions, type SqlPart, whereSql } from './conditions.ts';
 import { boundedCount, maxTextBytes, pieceColumns, pieceExpressions, piecesFrom } from './large-sql.ts';
 import { hasOnePlan, rowCapFor, servedConditions } from './order-index.ts';
 import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';
@@ -22,7 +22,7 @@ export type TableRef = { readonly schema: string; readonly table: string };
 
 /** The epoch is null in a session with another role than the service's: see `freshnessOf`. */
 export const stateColumns = `s.active_table, case current_user when '${serviceRole}' then s.epoch end as epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339Sql('s.synced_at')} as synced_at,
-  nullif(s.stale_fields, '{}')::text as stale_fields`;
+  nullif(s.stale_fields, '{}')::text as stale_fields, nullif(s.accepted_fields, '{}')::text as accepted_fields`;
 export const stateOf = ({ schema }: Pick<TableRef, 'schema'>): string => `from ${schema}.record_state as s`;
 export const tableSql = ({ schema, table }: TableRef): string => `${schema}.${quoteIdentifier(table)} as t`;
 
@@ -94,15 +94,17 @@ function rangePart(ref: TableRef, plan: ListPlan, { strategy, nulls, from, limit
   };
 }
 
-/** For plans in the plan cache; the conditions of a plan never change. */
+/** For plans in the plan cache; the conditions of a plan never change, nor does the schema of their organization. */
 const written = new WeakMap<ListPlan['conditions'], readonly SqlPart[]>();
-function conditionParts({ conditions }: ListPlan): readonly SqlPart[] {
-  const cached = written.get(conditions);
+function conditionParts(plan: Pick<ListPlan, 'endpoint' | 'conditions'>, { schema }: TableRef): readonly SqlPart[] {
+  const cached = written.get(plan.conditions);
   if (cached !== undefined) return cached;
-  const parts = conditions.map(conditionPart);
-  written.set(conditions, parts);
+  const parts = planConditions(plan, schema);
+  written.set(plan.conditions, parts);
   return parts;
 }
+/** Of a record that this reader may read. */
+const scopeParts = ({ endpoint }: RecordPlan, ref: TableRef) => conditionParts({ endpoint, conditions: endpoint.scope }, ref);
 const keysOf = (parts: readonly { key: string }[]): string => parts.map(({ key }) => key).join();
 const valuesOf = (parts: readonly { values: readonly unknown[] }[]): unknown[] => parts.flatMap(({ values }) => values);
 
@@ -137,7 +139,7 @@ function pageStatement(
   writePage: (page: PageSql) => string,
 ): Statement {
   const { endpoint, fields, sort } = plan;
-  const conditions = conditionParts(plan);
+  const conditions = conditionParts(plan, ref);
   // A counting statement may need another plan for a common value than for a rare one.
   const isCapped = !withTotal && hasOnePlan(plan);
   const parts = ranges.map((range) => rangePart(ref, plan, range, isCapped));
@@ -195,7 +197,7 @@ export function largeListStatement(
  */
 export function anchorsStatement(ref: TableRef, plan: ListPlan, every: number): Statement {
   const { endpoint, sort } = plan;
-  const conditions = conditionParts(plan);
+  const conditions = conditionParts(plan, ref);
   const write = (): string => {
     const { recordType, bind } = createParameters();
     const texts = conditions.map((part) => part.text(bind));
@@ -215,29 +217,41 @@ export function anchorsStatement(ref: TableRef, plan: ListPlan, every: number): 
 }
 
 /**
- * One record as JSON text, null when it does not exist, and its state. The record is also null when it has more than `maxTextBytes`;
- * `bytes` tells the two apart.
+ * One record as JSON text, null when it does not exist or is outside the row scope, and its state. The record is also null when it has
+ * more than `maxTextBytes`; `bytes` tells the two apart.
  */
-export function recordStatement(ref: TableRef, { endpoint, fields, id }: RecordPlan): Statement {
+export function recordStatement(ref: TableRef, plan: RecordPlan): Statement {
+  const { fields } = plan;
   const write = (): string => {
     const { recordType, bind } = createParameters();
     const record = `select row_to_json(o)::text as text from ${tableSql(ref)} cross join lateral (select ${recordColumns(fields)}) as o
-      where t.id = ${bind(id, parameterTypes[endpoint.idType])} offset 0`;
+      ${recordWhere(ref, plan, bind)} offset 0`;
     return `select ${stateColumns}, octet_length(r.text) as bytes, case when octet_length(r.text) <= ${maxTextBytes} then r.text end as record
       ${stateOf(ref)} left join lateral (${record}) as r on true where s.record_type = ${recordType}`;
   };
-  const key = ['record', ref.schema, ref.table, endpoint.key, fieldsKey(fields, endpoint.fields)].join('\n');
-  return { key, values: [endpoint.recordType, id], write };
+  return { ...keyAndValues('record', ref, plan), write };
 }
 
-/** One record of any size in pieces (`PieceRow`), and its state. */
-export function largeRecordStatement(ref: TableRef, { endpoint, fields, id }: RecordPlan): Statement {
+const recordWhere = (ref: TableRef, plan: RecordPlan, bind: Bind): string =>
+  whereSql([`t.id = ${bind(plan.id, parameterTypes[plan.endpoint.idType])}`, ...scopeParts(plan, ref).map((part) => part.text(bind))]);
+
+function keyAndValues(kind: string, ref: TableRef, plan: RecordPlan): Pick<Statement, 'key' | 'values'> {
+  const { endpoint, fields, id } = plan;
+  const scope = scopeParts(plan, ref);
+  return {
+    key: [kind, ref.schema, ref.table, endpoint.key, fieldsKey(fields, endpoint.fields), keysOf(scope)].join('\n'),
+    values: [endpoint.recordType, id, ...valuesOf(scope)],
+  };
+}
+
+/** One record of any size in pieces (`PieceRow`), none when it does not exist or is outside the row scope, and its state. */
+export function largeRecordStatement(ref: TableRef, plan: RecordPlan): Statement {
+  const { fields } = plan;
   const write = (): string => {
     const { recordType, bind } = createParameters();
-    const entries = `select array[${bind(id, parameterTypes[endpoint.idType])}] as ids`;
+    const entries = `select array(select t.id from ${tableSql(ref)}${recordWhere(ref, plan, bind)}) as ids`;
     return `with recursive ${pieceExpressions({ table: tableSql(ref), fields, entries, maxBytes: '0', mayEndEarly: false })}
       select ${stateColumns}, ${pieceColumns} ${stateOf(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
   };
-  const key = ['large record', ref.schema, ref.table, endpoint.key, fieldsKey(fields, endpoint.fields)].join('\n');
-  return { key, values: [endpoint.recordType, id], write };
+  return { ...keyAndValues('large record', ref, plan), write };
 }

@@ -1,7 +1,8 @@
 // What callers learn about fields that the ERP doesn't deliver at the moment: their names and since when, and the time of the last sync that
 // could read all of the fields that are shown. Readers of other fields see no difference.
-import type { StaleFields } from '../../warehouse/record-state.ts';
-import type { OutputField } from '../version/compile.ts';
+import type { AcceptedField, StaleFields } from '../../warehouse/record-state.ts';
+import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
+import { scopeFieldStale } from './failures.ts';
 import type { Freshness, ShownFreshness, ShownStaleField } from './reader.ts';
 
 type NamedSource = { readonly name: string; readonly source: string };
@@ -20,6 +21,22 @@ function headerOf(stale: readonly ShownStaleField[]): string {
   if (text.length <= maxHeaderLength) return text;
   const [first] = stale.map(({ since }) => since).sort(byTime);
   return `*; since="${first}"`;
+}
+
+/**
+ * Returns the freshness. Throws 503 when the row scope names a field that is stale or accepted as missing: its stored values may no longer
+ * be those of the ERP.
+ */
+export function assertScopeFresh({ scope, scopable }: ReadableEndpoint, freshness: Freshness): Freshness {
+  const { stale, accepted } = freshness;
+  if (scope.length === 0 || (stale === null && accepted === null)) return freshness;
+  const missing: Readonly<Record<string, AcceptedField>>[] = [JSON.parse(stale?.text ?? '{}'), JSON.parse(accepted ?? '{}')];
+  const columns = new Set(scope.map(({ column }) => column.column));
+  const named = [...scopable].filter(([, { column }]) => columns.has(column)).map(([source]) => source);
+  // A label can't be scopable.
+  const isMissing = (source: string) => missing.some((fields) => Object.hasOwn(fields, source) && fields[source]?.labelOnly !== true);
+  if (named.some(isMissing)) throw scopeFieldStale();
+  return freshness;
 }
 
 /** The freshness of these sources, with stale ones under their names. */

@@ -8,7 +8,9 @@ import { completePlan, type FilterCondition, type ListPlan, parseCondition, type
 import type { Freshness } from '../read/reader.ts';
 import { freshnessOfSources } from '../read/stale-fields.ts';
 import { type AvailableRecordType, columnOf, sourceOf } from '../version/bind.ts';
-import { type CompiledColumn, type CompiledEndpoint, idColumn, type OutputField } from '../version/compile.ts';
+import { type CompiledColumn, idColumn, type LineOutput, type OutputField } from '../version/compile.ts';
+import type { FieldMask } from '../version/masks.ts';
+import { readWhole } from '../version/narrow.ts';
 import { operatorFits, operatorsOf, takesSeveral, type ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
 
@@ -25,7 +27,7 @@ export type Scalar = string | number | boolean;
 /** `path` points into the query, such as `filters[0].values`. `passing`: the problem may resolve itself without a change to the query. */
 export type QueryProblem = { readonly path: string; readonly code: string; readonly message: string; readonly passing: boolean };
 
-/** `type` is null while the source has no column. */
+/** `type` is null while the source has no column, and `text` of a masked one. */
 export type QueryColumn = { readonly name: string; readonly source: string; readonly type: ColumnType | null };
 
 export type BoundQuery = {
@@ -62,6 +64,10 @@ export function freshnessOfQuery(
 }
 
 type Report = (path: string, code: string, message: string, passing?: boolean) => void;
+/** By source, `lines.<field>` for a field of lines: how the caller sees its values. */
+export type QueryMasks = ReadonlyMap<string, FieldMask>;
+/** What a query is bound to: the record type, and the masks of its fields for this caller. */
+export type QueryTarget = { readonly type: AvailableRecordType; readonly masks: QueryMasks };
 type Page = { readonly page: number; readonly pageSize: number };
 
 export const unknownRecordTypeProblem: QueryProblem = {
@@ -84,9 +90,13 @@ function findColumn({ columns, label }: AvailableRecordType, source: string, pat
   return undefined;
 }
 
-/** Like findColumn, for filters and sorts, which cannot use lines. */
-function findValue(type: AvailableRecordType, source: string, path: string, report: Report): CompiledColumn | undefined {
+/** Like findColumn, for filters and sorts, which cannot use lines, nor what the caller sees masked: both would reveal the values. */
+function findValue({ type, masks }: QueryTarget, source: string, path: string, report: Report): CompiledColumn | undefined {
   if (source === 'id') return idColumn(type.idType);
+  if (masks.has(source)) {
+    report(path, 'masked_field', `The values of "${source}" are masked for you: it cannot be filtered or sorted by`);
+    return undefined;
+  }
   const found = findColumn(type, source, path, report);
   if (found === undefined) return undefined;
   if (found.type !== 'lines') return { column: found.column, type: found.type };
@@ -94,11 +104,17 @@ function findValue(type: AvailableRecordType, source: string, path: string, repo
   return undefined;
 }
 
-function outputOf({ name, source }: RecordQuery['columns'][number], found: RecordColumn | undefined): OutputField {
+function outputOf({ name, source }: RecordQuery['columns'][number], found: RecordColumn | undefined, masks: QueryMasks): OutputField {
   if (found === undefined) return { kind: 'absent', name };
   const { column, type, lineFields } = found;
-  if (type !== 'lines') return { kind: 'value', name, source, column: { column, type }, asString: false };
-  const lines = (lineFields ?? []).map((line) => ({ name: line.name, key: line.name, type: line.type, asString: false }));
+  const shownAs = (of: string) => {
+    const mask = masks.get(of) ?? null;
+    return { asString: false, declared: mask, mask };
+  };
+  if (type !== 'lines') return { kind: 'value', name, source, column: { column, type }, ...shownAs(source) };
+  const lines = (lineFields ?? []).map(
+    (line): LineOutput => ({ name: line.name, key: line.name, type: line.type, ...shownAs(`${source}.${line.name}`) }),
+  );
   return { kind: 'lines', name, source, column, lines };
 }
 
@@ -157,10 +173,10 @@ const keyOf = (fields: readonly OutputField[]): string =>
   `query/${createHash('sha256').update(JSON.stringify(fields)).digest('base64url')}`;
 
 /** Represents the columns as an endpoint that belongs to no version. */
-export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, type: AvailableRecordType, report: Report) {
+export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, { type, masks }: QueryTarget, report: Report) {
   const found = query.columns.map(({ source }, index) => findColumn(type, source, `columns[${index}]`, report));
-  const fields = query.columns.map((column, index) => outputOf(column, found[index]));
-  const endpoint: CompiledEndpoint = {
+  const fields = query.columns.map((column, index) => outputOf(column, found[index], masks));
+  const endpoint = readWhole({
     name: query.recordType,
     key: keyOf(fields),
     recordType: query.recordType,
@@ -169,22 +185,24 @@ export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, t
     filters: new Map(),
     sorts: new Map(),
     defaultSort: { column: idColumn(type.idType), order: 'asc' },
+    scopable: new Map(),
     maxPageSize: Number.POSITIVE_INFINITY,
-  };
+  });
   return { endpoint, found };
 }
 
 /** Binds a query to the columns that exist now; problems are returned, never thrown. Without a sort, records are ordered by id. */
-export function bindQuery(query: RecordQuery, type: AvailableRecordType, { page, pageSize }: Page): BoundQuery {
+export function bindQuery(query: RecordQuery, target: QueryTarget, { page, pageSize }: Page): BoundQuery {
+  const { type, masks } = target;
   const problems: QueryProblem[] = [];
   const report: Report = (path, code, message, passing = false) => problems.push({ path, code, message, passing });
-  const { endpoint, found } = endpointOf(query, type, report);
+  const { endpoint, found } = endpointOf(query, target, report);
   const conditions = query.filters.map((filter, index) => {
-    const column = findValue(type, filter.source, `filters[${index}].source`, report);
+    const column = findValue(target, filter.source, `filters[${index}].source`, report);
     return column === undefined ? undefined : conditionOf(filter, column, `filters[${index}]`, report);
   });
   const keys = query.sort.flatMap(({ source, direction }, index): SortKey[] => {
-    const column = findValue(type, source, `sort[${index}].source`, report);
+    const column = findValue(target, source, `sort[${index}].source`, report);
     return column === undefined ? [] : [{ column, order: direction }];
   });
   const [first = { column: idColumn(type.idType), order: 'asc' as const }, ...further] = keys;
@@ -199,7 +217,10 @@ export function bindQuery(query: RecordQuery, type: AvailableRecordType, { page,
   });
   return {
     plan,
-    columns: query.columns.map((column, index) => ({ ...column, type: found[index]?.type ?? null })),
+    columns: query.columns.map((column, index) => {
+      const type = found[index]?.type ?? null;
+      return { ...column, type: type !== null && masks.has(column.source) ? 'text' : type };
+    }),
     problems,
     matchesNothing: conditions.includes(undefined),
   };

@@ -10,12 +10,15 @@ import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import type { ReaderOf } from '../read/reader.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 import { readAvailableType } from '../version/available.ts';
+import type { FindLivingMasks } from '../version/living-masks.ts';
 import {
   type BoundQuery,
   bindQuery,
   freshnessOfQuery,
   type QueryColumn,
+  type QueryMasks,
   type QueryProblem,
+  type QueryTarget,
   type RecordQuery,
   unknownRecordTypeProblem,
 } from './record-query.ts';
@@ -53,18 +56,41 @@ const headerOnly = (query: RecordQuery, bound: Pick<BoundQuery, 'columns' | 'pro
   aborted: new AbortController().signal,
 });
 
-export type CsvSources = { readonly exports: ExportState; readonly readerOf: ReaderOf };
-type CsvRequest = { readonly sources: CsvSources; readonly ctx: TenantCtx; readonly query: RecordQuery; readonly signal: AbortSignal };
+export type CsvSources = { readonly exports: ExportState; readonly readerOf: ReaderOf; readonly findLivingMasks: FindLivingMasks };
+/** Whether the caller reads masked fields as they are. */
+export type CallerRights = { readonly unmasked: boolean };
+type CsvRequest = {
+  readonly sources: CsvSources;
+  readonly ctx: TenantCtx;
+  readonly query: RecordQuery;
+  readonly signal: AbortSignal;
+  readonly rights: CallerRights;
+};
+
+const noMasks: QueryMasks = new Map();
+
+/** What queries of the record type are bound to; undefined when it was never set up. */
+export async function findQueryTarget(
+  { findLivingMasks }: CsvSources,
+  ctx: TenantCtx,
+  recordType: string,
+  { unmasked }: CallerRights,
+): Promise<QueryTarget | undefined> {
+  const type = await readAvailableType(ctx, recordType);
+  const masks = unmasked ? undefined : (await findLivingMasks(ctx)).get(recordType);
+  return type && { type, masks: masks ?? noMasks };
+}
 
 /** One attempt. `onDone` is called once, when the connection is no longer needed. */
-async function startOnce({ sources, ctx, query, signal }: CsvRequest, source: SnapshotSource, onDone: () => void): Promise<RecordsCsv> {
-  const type = await readAvailableType(ctx, query.recordType);
-  if (type === undefined) {
+async function startOnce(request: CsvRequest, source: SnapshotSource, onDone: () => void): Promise<RecordsCsv> {
+  const { sources, ctx, query, signal, rights } = request;
+  const target = await findQueryTarget(sources, ctx, query.recordType, rights);
+  if (target === undefined) {
     onDone();
     const columns = query.columns.map((column) => ({ ...column, type: null }));
     return headerOnly(query, { columns, problems: [unknownRecordTypeProblem] }, null);
   }
-  const { plan, ...bound } = bindQuery(query, type, wholeResult);
+  const { plan, ...bound } = bindQuery(query, target, wholeResult);
   const { reader } = source;
   const snapshot = await openSnapshot(source, query.recordType, ctx.settings.exports.maxDurationMs, signal);
   try {
@@ -83,7 +109,7 @@ async function startOnce({ sources, ctx, query, signal }: CsvRequest, source: Sn
       heldBack: false,
       total,
       syncedAt,
-      ...watchedBytes({ sources, ctx, query, signal }, snapshot, rows, onDone),
+      ...watchedBytes(request, snapshot, rows, onDone),
     };
   } catch (error) {
     snapshot.destroy();
@@ -148,7 +174,8 @@ function watchedBytes(
  * exports run, no sync of the record type has been published, or the database is unavailable; with the reason of the signal when it aborts
  * first.
  */
-export async function startRecordsCsv(sources: CsvSources, ctx: TenantCtx, query: RecordQuery, signal: AbortSignal): Promise<RecordsCsv> {
+export async function startRecordsCsv(request: CsvRequest): Promise<RecordsCsv> {
+  const { sources, ctx, query, signal } = request;
   const releasePermit = await sources.exports.queue.acquireUnlessAborted(ctx.organizationId, signal);
   if (releasePermit === undefined) throw signal.reason;
   let isDone = false;
@@ -162,7 +189,7 @@ export async function startRecordsCsv(sources: CsvSources, ctx: TenantCtx, query
     return await repeatWhileReplaced(
       reader,
       query.recordType,
-      () => startOnce({ sources, ctx, query, signal }, source, onDone),
+      () => startOnce(request, source, onDone),
       (error) => mayOpenAgain(source, error),
     );
   } catch (error) {

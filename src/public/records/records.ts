@@ -5,8 +5,8 @@ import type { Semaphore } from '../../core/semaphore.ts';
 import { readListPage } from '../read/list.ts';
 import { currentFreshness } from '../read/reader.ts';
 import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';
-import { isRecordId } from '../read/values.ts';
-import { readAvailableType } from '../version/available.ts';
+import type { FindLivingMasks } from '../version/living-masks.ts';
+import { isRecordId } from '../version/values.ts';
 import {
   bindQuery,
   endpointOf,
@@ -16,12 +16,13 @@ import {
   type RecordQuery,
   unknownRecordTypeProblem,
 } from './record-query.ts';
-import { type CsvSources, type RecordsCsv, startRecordsCsv } from './records-csv.ts';
+import { type CallerRights, type CsvSources, findQueryTarget, type RecordsCsv, startRecordsCsv } from './records-csv.ts';
 
 /** What reads of records share with those of the public interface. */
 export type RecordSources = CsvSources & {
   /** Queue for reads of saved queries, which no version declares and no index may serve. */
   readonly savedQueries: Semaphore;
+  readonly findLivingMasks: FindLivingMasks;
 };
 
 type Page = { readonly page: number; readonly pageSize: number };
@@ -40,20 +41,22 @@ export type FoundRecords = {
 
 export type RecordReader = {
   /**
-   * One page; `page` starts at 1. Columns that the warehouse no longer has are reported in `problems`, not thrown. Rejects with 400
-   * `page_too_large` when its records have too many bytes, and with 503 when no sync of the record type has been published, too many reads wait, the read times out, or the database is unavailable.
+   * One page; `page` starts at 1. Columns that the warehouse no longer has are reported in `problems`, not thrown; so are sorts by masked
+   * fields, which are skipped, and filters by them, which hold the records back. Rejects with 400 `page_too_large` when its records have
+   * too many bytes, and with 503 when no sync of the record type has been published, too many reads wait, the read times out, or the
+   * database is unavailable.
    */
-  list(tenant: TenantCtx, query: RecordQuery, page: Page): Promise<FoundRecords>;
+  list(tenant: TenantCtx, query: RecordQuery, page: Page, rights: CallerRights): Promise<FoundRecords>;
   /** One record as JSON text, its values under their sources; undefined when it does not exist. Rejects with 503 as `list` does. */
-  get(tenant: TenantCtx, recordType: string, id: string, sources: readonly string[]): Promise<string | undefined>;
+  get(tenant: TenantCtx, recordType: string, id: string, sources: readonly string[], rights: CallerRights): Promise<string | undefined>;
   /**
    * All records of one snapshot as CSV, in constant memory, queued with the exports of the public interface. Resolves when the first rows
    * are available; a caller that does not read to the end must abort the signal. Rejects with 503 as `list` does, and when too many exports
    * run.
    */
-  csv(tenant: TenantCtx, query: RecordQuery, signal: AbortSignal): Promise<RecordsCsv>;
+  csv(tenant: TenantCtx, query: RecordQuery, signal: AbortSignal, rights: CallerRights): Promise<RecordsCsv>;
   /** The problems that `list` would report now, apart from fields that the ERP can't read at the moment, without reading records. */
-  check(tenant: TenantCtx, query: RecordQuery): Promise<readonly QueryProblem[]>;
+  check(tenant: TenantCtx, query: RecordQuery, rights: CallerRights): Promise<readonly QueryProblem[]>;
 };
 
 const nothing = (query: RecordQuery): FoundRecords => ({
@@ -65,11 +68,11 @@ const nothing = (query: RecordQuery): FoundRecords => ({
   heldBack: true,
 });
 
-async function list(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, page: Page): Promise<FoundRecords> {
-  const type = await readAvailableType(ctx, query.recordType);
-  if (type === undefined) return nothing(query);
+async function list(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, page: Page, rights: CallerRights): Promise<FoundRecords> {
+  const target = await findQueryTarget(sources, ctx, query.recordType, rights);
+  if (target === undefined) return nothing(query);
   const reader = textReader(sources.readerOf(ctx.organizationId));
-  const { plan, columns, problems, matchesNothing } = bindQuery(query, type, page);
+  const { plan, columns, problems, matchesNothing } = bindQuery(query, target, page);
   if (matchesNothing) {
     const { syncedAt, problems: stale } = freshnessOfQuery(query, await currentFreshness(reader, query.recordType));
     return { columns, problems: [...problems, ...stale], heldBack: true, records: '[]', total: 0, syncedAt };
@@ -80,24 +83,25 @@ async function list(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, 
 }
 
 async function get(
-  { readerOf }: RecordSources,
+  sources: RecordSources,
   ctx: TenantCtx,
   recordType: string,
   id: string,
-  sources: readonly string[],
+  names: readonly string[],
+  rights: CallerRights,
 ): Promise<string | undefined> {
-  const type = await readAvailableType(ctx, recordType);
-  if (type === undefined || !isRecordId(type.idType, id)) return undefined;
-  const columns = sources.filter((source) => source !== 'id').map((source) => ({ name: source, source }));
-  const { endpoint } = endpointOf({ recordType, columns }, type, () => undefined);
+  const target = await findQueryTarget(sources, ctx, recordType, rights);
+  if (target === undefined || !isRecordId(target.type.idType, id)) return undefined;
+  const columns = names.filter((source) => source !== 'id').map((source) => ({ name: source, source }));
+  const { endpoint } = endpointOf({ recordType, columns }, target, () => undefined);
   const plan = { endpoint, id, fields: endpoint.fields, normalized: '' };
-  const { record } = await readSingleRecord(readerOf(ctx.organizationId), plan);
+  const { record } = await readSingleRecord(sources.readerOf(ctx.organizationId), plan);
   return record === null ? undefined : wholeText(record);
 }
 
-async function check(ctx: TenantCtx, query: RecordQuery): Promise<readonly QueryProblem[]> {
-  const type = await readAvailableType(ctx, query.recordType);
-  return type === undefined ? [unknownRecordTypeProblem] : bindQuery(query, type, { page: 1, pageSize: 1 }).problems;
+async function check(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, rights: CallerRights): Promise<readonly QueryProblem[]> {
+  const target = await findQueryTarget(sources, ctx, query.recordType, rights);
+  return target === undefined ? [unknownRecordTypeProblem] : bindQuery(query, target, { page: 1, pageSize: 1 }).problems;
 }
 
 /** Queued with all other reads of saved queries. Rejects with 503 when too many wait. */
@@ -113,9 +117,9 @@ async function withPermit<T>({ savedQueries }: RecordSources, { organizationId }
 /** The caches are those of the public interface; a `tenant` must use the same connections. */
 export function createRecordReader(sources: RecordSources): RecordReader {
   return {
-    list: (tenant, query, page) => withPermit(sources, tenant, () => list(sources, tenant, query, page)),
-    get: (tenant, recordType, id, names) => withPermit(sources, tenant, () => get(sources, tenant, recordType, id, names)),
-    csv: (tenant, query, signal) => startRecordsCsv(sources, tenant, query, signal),
-    check,
+    list: (tenant, query, page, rights) => withPermit(sources, tenant, () => list(sources, tenant, query, page, rights)),
+    get: (tenant, recordType, id, names, rights) => withPermit(sources, tenant, () => get(sources, tenant, recordType, id, names, rights)),
+    csv: (tenant, query, signal, rights) => startRecordsCsv({ sources, ctx: tenant, query, signal, rights }),
+    check: (tenant, query, rights) => check(sources, tenant, query, rights),
   };
 }

@@ -8,60 +8,155 @@ import { AppError } from '../../core/errors.ts';
 import type { HitCounter } from '../../core/hit-counter.ts';
 import { isId } from '../../core/id.ts';
 import type { Permission } from '../../core/permissions.ts';
-import { type FoundApiKey, findApiKey, recordApiKeyUse } from '../../identity/api-key.store.ts';
+import { isRestricted } from '../../core/record-access.ts';
+import {
+  type FoundApiKey,
+  findApiKey,
+  findTokenKey,
+  recordApiKeyUse,
+  type TokenKey,
+  type TokenKeyReference,
+} from '../../identity/api-key.store.ts';
 import { hasApiKeyFormat } from '../../identity/api-key.ts';
 import { callerFromSession, keyPermissions, unauthorized } from '../../identity/principal.ts';
+import {
+  findKeyOfToken,
+  findTokenVerifier,
+  keyReferenceOf,
+  mayBeRevoked,
+  narrowToToken,
+  proveToken,
+  type TokenVerifier,
+} from '../../identity/record-token.store.ts';
+import { hasTokenPrefix, type TokenClaims } from '../../identity/record-token.ts';
 import { type RunLookup, unauthenticated } from '../load/admission.ts';
 import type { OutageTrust } from '../version/outage-trust.ts';
 import { accessError } from '../version/scopes.ts';
 
-/** Finds the valid API key of a request, synchronously on a fresh cache hit. Throws 401, or rejects with it. */
+/** Finds the valid API key of a request, or that of its token, synchronously on a fresh cache hit. Throws 401, or rejects with it. */
 export type Authenticate = (headers: IncomingHttpHeaders) => FoundApiKey | Promise<FoundApiKey>;
 
-/** Called once per cache load, however many requests wait for it. */
-async function findAndRecordUse(ctx: Pick<Ctx, 'db' | 'log'>, secret: string): Promise<FoundApiKey | undefined> {
-  const key = await findApiKey(ctx, secret);
-  if (key !== undefined) recordApiKeyUse(ctx, key);
-  return key;
+type LookupCtx = Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>;
+
+type KnownToken = { readonly kid: string; readonly claims: TokenClaims };
+type KeyLookup = {
+  /** The valid key of the credential with this hash, while what is known of it is fresh. */
+  find(hashed: string): FoundApiKey | undefined;
+  /** Rejects with 401 when there is none. */
+  load(credential: string, hashed: string): Promise<FoundApiKey>;
+};
+
+/** About the memory of a public key. */
+const verifierBytes = 2_000;
+const stateKey = ({ apiKeyId, mark, mintedBy, subject }: TokenKeyReference): string =>
+  JSON.stringify([apiKeyId, mark.toString('base64url'), mintedBy, subject]);
+
+/**
+ * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state, so that many tokens cost little more than
+ * one. A refusal isn't cached, since anyone can make up any number of tokens.
+ */
+function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
+  const { lookups: maxBytes } = ctx.settings.cacheBytes;
+  const ttl = { clock: ctx.clock, ms };
+  const verifiers = createCache<TokenVerifier | undefined>({ maxBytes, bytesOf: () => verifierBytes, ttl });
+  const proven = createCache<KnownToken>({ maxBytes });
+  const states = createCache<TokenKey | undefined>({ maxBytes, ttl });
+  /** By hash; they last as long as the state that they are derived from. */
+  const derived = new WeakMap<TokenKey, Map<string, FoundApiKey | undefined>>();
+  const findVerifier = (kid: string): Promise<TokenVerifier | undefined> => {
+    const owner = verifiers.findAny(kid)?.organizationId ?? unauthenticated;
+    return verifiers.load(kid, () => runLookup(owner, () => findTokenVerifier(ctx, kid)));
+  };
+  const find = (hashed: string): FoundApiKey | undefined => {
+    const token = proven.findAny(hashed);
+    if (token === undefined || verifiers.findFresh(token.kid) === undefined) return undefined;
+    const { claims } = token;
+    const shared = states.findFresh(stateKey(keyReferenceOf(claims)));
+    const state = shared && mayBeRevoked(shared, claims) ? states.findFresh(stateKey(keyReferenceOf(claims, claims.sub))) : shared;
+    if (state === undefined) return undefined;
+    const keys = derived.get(state) ?? new Map<string, FoundApiKey | undefined>();
+    derived.set(state, keys);
+    if (!keys.has(hashed)) keys.set(hashed, narrowToToken(state, claims));
+    return keys.get(hashed);
+  };
+  return {
+    find,
+    async load(credential, hashed) {
+      const known = proven.findAny(hashed);
+      const token =
+        known !== undefined && (await findVerifier(known.kid)) !== undefined ? known : await proveToken(ctx, credential, findVerifier);
+      if (token === undefined) throw unauthorized();
+      proven.put(hashed, token);
+      const { organization } = token.claims;
+      const key = await findKeyOfToken(ctx, token.claims, (reference) =>
+        states.load(stateKey(reference), () => runLookup(organization, () => findTokenKey(ctx, reference))),
+      );
+      if (key === undefined) throw unauthorized();
+      recordApiKeyUse(ctx, key);
+      return find(hashed) ?? key;
+    },
+  };
+}
+
+/** Keys, by their secret. */
+function createSecretLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number, counter?: HitCounter): KeyLookup {
+  const keys = createCache<FoundApiKey | undefined>({
+    maxBytes: ctx.settings.cacheBytes.lookups,
+    ttl: { clock: ctx.clock, ms },
+    counter,
+  });
+  /** Called once per cache load, however many requests wait for it. */
+  const findAndRecordUse = async (secret: string): Promise<FoundApiKey | undefined> => {
+    const key = await findApiKey(ctx, secret);
+    if (key !== undefined) recordApiKeyUse(ctx, key);
+    return key;
+  };
+  return {
+    find: keys.findFresh,
+    async load(secret, hashed) {
+      // Recently known callers must not queue behind lookups of unknown keys.
+      const owner = keys.findAny(hashed)?.organization.id ?? unauthenticated;
+      const key = await keys.load(hashed, () => runLookup(owner, () => findAndRecordUse(secret)));
+      if (key === undefined) throw unauthorized();
+      return key;
+    },
+  };
 }
 
 /**
- * The returned function throws 401, or rejects with it, for a missing, malformed, unknown, expired or revoked key, and rejects with 503
- * when too many lookups wait.
+ * The returned function throws 401, or rejects with it, for a missing, malformed, unknown, expired or revoked key or token, and rejects with
+ * 503 when too many lookups wait.
  */
-export function createAuthenticator(
-  ctx: Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>,
-  runLookup: RunLookup,
-  outageTrust: OutageTrust,
-  counter?: HitCounter,
-): Authenticate {
-  const { lookups: maxBytes } = ctx.settings.cacheBytes;
-  const keys = createCache<FoundApiKey | undefined>({ maxBytes, ttl: { clock: ctx.clock, ms: outageTrust.freshMs }, counter });
-  const loadKey = async (secret: string, hashed: string): Promise<FoundApiKey> => {
-    // Recently known callers must not queue behind lookups of unknown keys.
-    const owner = keys.findAny(hashed)?.organization.id ?? unauthenticated;
-    const lookup = async (): Promise<FoundApiKey> => {
-      const key = await keys.load(hashed, () => runLookup(owner, () => findAndRecordUse(ctx, secret)));
-      if (key === undefined) throw unauthorized();
-      return key;
-    };
-    const key = await outageTrust.lookUp(lookup, () => keys.findFresh(hashed));
+export function createAuthenticator(ctx: LookupCtx, runLookup: RunLookup, outageTrust: OutageTrust, counter?: HitCounter): Authenticate {
+  const secrets = createSecretLookup(ctx, runLookup, outageTrust.freshMs, counter);
+  const tokens = createTokenLookup(ctx, runLookup, outageTrust.freshMs);
+  const assertNotExpired = (key: FoundApiKey): void => {
+    // The database doesn't know when a token expires.
+    if (key.tokenSubject !== undefined && key.expiresAt !== null && key.expiresAt <= ctx.clock.now()) throw unauthorized();
     outageTrust.assertNotExpired(key);
+  };
+  const load = async (lookup: KeyLookup, credential: string, hashed: string): Promise<FoundApiKey> => {
+    const key = await outageTrust.lookUp(
+      () => lookup.load(credential, hashed),
+      () => lookup.find(hashed),
+    );
+    assertNotExpired(key);
     return key;
   };
   return (headers) => {
-    const secret = bearer.exec(headers.authorization ?? '')?.[1];
-    if (secret === undefined || !hasApiKeyFormat(secret)) throw unauthorized();
-    const hashed = hash('sha256', secret, 'base64');
-    const known = keys.findFresh(hashed);
-    if (known === undefined) return loadKey(secret, hashed);
-    outageTrust.assertNotExpired(known);
+    const credential = bearer.exec(headers.authorization ?? '')?.[1];
+    if (credential === undefined || !(hasApiKeyFormat(credential) || hasTokenPrefix(credential))) throw unauthorized();
+    const lookup = hasTokenPrefix(credential) ? tokens : secrets;
+    const hashed = hash('sha256', credential, 'base64');
+    const known = lookup.find(hashed);
+    if (known === undefined) return load(lookup, credential, hashed);
+    assertNotExpired(known);
     return known;
   };
 }
 
 const readDrafts: Permission = 'api-schema:read';
-const bearer = /^Bearer ([0-9A-Za-z_]{1,100})$/i;
+const bearer = /^Bearer ([\w.-]{1,10000})$/i;
 
 /** Throws 400 when `x-tenant-id` is missing or malformed, and 403 when it names another organization than the credential's. */
 export function assertTenant(
@@ -97,19 +192,20 @@ export async function authenticateMember(ctx: Ctx, sessions: readonly string[], 
   return principal;
 }
 
-/** Equal for keys that may read the same; part of entity tags. */
-export const scopeKeyOf = ({ scopes: { versions, resources, permissions } }: FoundApiKey): string =>
-  versions.length + resources.length + permissions.length === 0
-    ? ''
-    : JSON.stringify([versions, resources, permissions].map((names) => [...new Set(names)].sort()));
+/** Equal for credentials that may read the same; part of entity tags. */
+export function scopeKeyOf({ scopes: { permissions }, access: { layers, unmasked } }: FoundApiKey): string {
+  const lists = [...layers.flatMap(({ versions, resources }) => [versions, resources]), permissions];
+  const names = lists.every(({ length }) => length === 0) ? '' : JSON.stringify(lists.map((list) => [...new Set(list)].sort()));
+  if (!unmasked && layers.every(({ rows, fields }) => rows === null && fields === null)) return names;
+  return hash('sha256', JSON.stringify([names, layers.map(({ rows, fields }) => [rows, fields]), unmasked]), 'base64url');
+}
 
 /**
- * A draft contains every resource, so a key restricted to some resources may not read it. Throws 403 for such a key, and for one without
+ * A draft contains every resource and field, and what changed since another version. Throws 403 for a restricted key, and for one without
  * `api-schema:read`.
  */
 export function assertMayReadDraft(key: FoundApiKey): void {
-  if (key.scopes.resources.length > 0) {
-    throw accessError('FORBIDDEN', 'draft', 'restricted_key', 'A key restricted to certain resources cannot read drafts');
-  }
+  if (key.access.layers.some(isRestricted))
+    throw accessError('FORBIDDEN', 'draft', 'restricted_key', 'A restricted key cannot read drafts');
   if (!keyPermissions(key).has(readDrafts)) throw new AppError('FORBIDDEN', `Missing required permission: ${readDrafts}`);
 }

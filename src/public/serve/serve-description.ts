@@ -1,7 +1,8 @@
 // Serves the OpenAPI description of a version: the stored text of a published one, or that of a draft, generated at each request.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { TenantCtx } from '../../core/ctx.ts';
+import type { Principal, TenantCtx } from '../../core/ctx.ts';
+import { isRestricted, type RecordAccess } from '../../core/record-access.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
@@ -12,6 +13,9 @@ import { restrictDescription } from '../openapi/restrict-description.ts';
 import { parameterError, parameterProblem, parseQuery, queryTextOf } from '../read/request.ts';
 import { readAvailable } from '../version/available.ts';
 import { bindDocument } from '../version/bind.ts';
+import type { CompiledSchema } from '../version/compile.ts';
+import type { DescriptionPart } from '../version/content-cache.ts';
+import { readableEndpoints } from '../version/narrow.ts';
 import { assertNotRetired, getPublishedVersion, notFoundError } from '../version/published.ts';
 import { findDraft, findPredecessor, isVersionLabel } from '../version/versions.store.ts';
 import { assertMayReadDraft, authenticateMember, scopeKeyOf } from './authorize.ts';
@@ -33,21 +37,22 @@ export async function serveDescriptionToMember(
   if (version === '') throw notFoundError();
   addCacheHeaders(exchange);
   const organizationId = member.organization.id;
-  await runLookup(organizationId, () => serveDescription(service, exchange, { ...ctx, organizationId }, null, version));
+  await runLookup(organizationId, () => serveDescription(service, exchange, { ...ctx, organizationId }, member, version));
 }
 
 /**
- * `key` is null for a member, whose permission was already checked. Rejects with 403 for a draft that the key may not read, 404, 410 for a
- * retired version, 406, and 400 for bad parameters.
+ * What the key or member may read of a version is described. The permission of a member was already checked. Rejects with 403 for a draft
+ * that the key may not read, 404, 410 for a retired version, 406, and 400 for bad parameters.
  */
 export async function serveDescription(
   service: PublicService,
   exchange: PublicExchange,
   tenant: TenantCtx,
-  key: FoundApiKey | null,
+  reader: FoundApiKey | Principal,
   version: string,
 ): Promise<void> {
-  const { req, headers, baseUrl } = exchange;
+  const { req, headers } = exchange;
+  const key = 'access' in reader ? reader : null;
   const scopeKey = key === null ? '' : scopeKeyOf(key);
   headers.push('Vary', 'Cookie');
   if (asksForDraft(queryTextOf(req.url ?? ''))) {
@@ -63,15 +68,25 @@ export async function serveDescription(
   const state = await getPublishedVersion(service.engine, tenant, version);
   exchange.onTarget(state.version, '');
   assertNotRetired(state);
-  addDeprecation(exchange, state, baseUrl, null);
+  const access = 'access' in reader ? reader.access : reader.reads;
+  addDeprecation(exchange, state, access, null);
   assertDescriptionParameters(req);
-  const resources = key?.scopes.resources ?? [];
-  const part = resources.length === 0 ? null : { name: scopeKey, of: (text: string) => restrictDescription(text, resources) };
+  const { content } = service.engine;
+  const part = partFor(await content.loadCompiled(tenant, state), access);
   await sendJsonText(
     exchange,
-    [tenant.organizationId, scopeKey, 'description', state.contentId],
-    textBody(await service.engine.content.loadDescription(tenant, state, part)),
+    [tenant.organizationId, part?.name ?? scopeKey, 'description', state.contentId],
+    textBody(await content.loadDescription(tenant, state, part)),
   );
+}
+
+/** Null for a caller who may read the whole version as it is. */
+function partFor(schema: CompiledSchema, access: RecordAccess): DescriptionPart | null {
+  const readable = readableEndpoints(schema, access);
+  const isWhole = !access.layers.some(isRestricted);
+  if (isWhole && readable.every(({ key, contentKey }) => key === contentKey)) return null;
+  const name = createHash('sha256').update(JSON.stringify([isWhole, readable.map(({ key }) => key)]));
+  return { name: name.digest('base64url'), of: (text) => restrictDescription(text, readable, isWhole) };
 }
 
 /** In whatever encoding; an invalid value is rejected later. */

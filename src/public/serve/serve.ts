@@ -17,8 +17,8 @@ import { readListPage } from '../read/list.ts';
 import { planRecord, type RecordPlan } from '../read/plan.ts';
 import { parseQuery, parseTarget, queryTextOf, type RequestTarget } from '../read/request.ts';
 import { readSingleRecord } from '../read/rows.ts';
-import { isRecordId } from '../read/values.ts';
 import type { CompiledEndpoint, CompiledSchema } from '../version/compile.ts';
+import { narrowEndpoint } from '../version/narrow.ts';
 import {
   assertNotRetired,
   assertPublished,
@@ -28,6 +28,7 @@ import {
   versionKey,
 } from '../version/published.ts';
 import { assertScopes } from '../version/scopes.ts';
+import { isRecordId } from '../version/values.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { assertTenant } from './authorize.ts';
 import { serveDescription, serveDescriptionToMember } from './serve-description.ts';
@@ -66,7 +67,7 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   try {
     assertTenant(key, req.headers);
     if (target.version === '') throw notFoundError();
-    assertScopes(key, target.version, target.resource === '' ? null : target.resource);
+    assertScopes(caller.access, target.version, target.resource === '' ? null : target.resource);
   } catch (refusal) {
     const report = () => reportNamedTarget(service.engine, caller.tenant, target, exchange.onTarget);
     await runLookup(organizationId, report).catch(() => undefined);
@@ -83,8 +84,8 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   assertPublished(state);
   exchange.onTarget(state.version, '');
   const schema = content.findCompiled(state) ?? (await runLookup(organizationId, () => content.loadCompiled(tenant, state)));
-  const endpoint = findEndpoint(exchange, state, schema, target);
-  addDeprecation(exchange, state, exchange.baseUrl, endpoint.name);
+  const endpoint = narrowEndpoint(findEndpoint(exchange, state, schema, target), caller.access);
+  addDeprecation(exchange, state, caller.access, endpoint.name);
   const { scopeKey, reader } = caller;
   const read: ReadContext = { exchange, tenant, scopeKey, reader, version: state.version, endpoint, bodies: service.bodies };
   if (target.kind === 'list') await serveList(service, read);

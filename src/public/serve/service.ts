@@ -1,5 +1,6 @@
 // What the requests of one process share, besides the read engine: who is admitted, who calls, and the responses that are kept.
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
+import type { RecordAccess } from '../../core/record-access.ts';
 import { isReaderCurrent } from '../../db/former-warehouse.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { type Engine, engineOf } from '../engine.ts';
@@ -23,7 +24,7 @@ export type PublicService = {
 };
 
 /** Derived from the key alone. */
-type Caller = Pick<ReadContext, 'tenant' | 'scopeKey' | 'reader'>;
+type Caller = Pick<ReadContext, 'tenant' | 'scopeKey' | 'reader'> & { readonly access: RecordAccess };
 
 export function createPublicService(shared: ReadingCtx): PublicService {
   const { cacheBytes, publicLoad } = shared.settings;
@@ -45,7 +46,12 @@ export function createPublicService(shared: ReadingCtx): PublicService {
       const cached = callers.get(key);
       // An organization that was moved since is read on another server.
       if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;
-      const caller = { tenant: { ...ctx, organizationId }, scopeKey: scopeKeyOf(key), reader: engine.readerOf(organizationId) };
+      const caller = {
+        access: key.access,
+        tenant: { ...ctx, organizationId },
+        scopeKey: scopeKeyOf(key),
+        reader: engine.readerOf(organizationId),
+      };
       callers.set(key, caller);
       return caller;
     },

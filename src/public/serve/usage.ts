@@ -1,4 +1,4 @@
-// Counts calls by key, day, version and resource. A request only increments a number in memory; the counts are written to the database
+// Counts calls by key, day, version, resource and subject of the token. A request only increments a number in memory; the counts are written to the database
 // every ten seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
 import type { Ctx } from '../../core/ctx.ts';
 import { startRecurring } from '../../core/recurring.ts';
@@ -10,6 +10,8 @@ export type ApiCall = {
   readonly version: string;
   /** Empty for the description of a version, and for an unknown resource. */
   readonly resource: string;
+  /** Of the token; empty or absent for the key itself and for a token without one. */
+  readonly subject?: string;
 };
 
 export type UsageCounter = {
@@ -69,7 +71,7 @@ export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, option
   return {
     record(call, status) {
       const day = Math.floor(ctx.clock.now().getTime() / dayMs);
-      const key = `${day} ${call.apiKeyId} ${call.version} ${call.resource}`;
+      const key = `${day} ${call.apiKeyId} ${call.version} ${call.resource} ${call.subject ?? ''}`;
       let entry = counts.get(key);
       if (entry === undefined) {
         if (counts.size >= maxRows) {
@@ -99,11 +101,12 @@ function mergeInto(batch: ReadonlyMap<string, Entry>, counts: Map<string, Entry>
   }
 }
 
-const rowOf = ({ apiKeyId, day, version, resource, succeeded, notModified, refused, failed }: Entry) => ({
+const rowOf = ({ apiKeyId, day, version, resource, subject, succeeded, notModified, refused, failed }: Entry) => ({
   api_key_id: apiKeyId,
   day,
   version,
   resource,
+  subject: subject ?? '',
   succeeded,
   not_modified: notModified,
   refused,

@@ -2,34 +2,42 @@
 // filters and sorts of a resource, with the descriptions of its definition. A whole OpenAPI description would be too long.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
+import { allowsResource, allowsVersion, type RecordAccess } from '../../core/record-access.ts';
 import { truncatedList } from '../../core/truncate-list.ts';
-import { currentFreshness, type Freshness, type ReaderOf } from '../read/reader.ts';
+import { readListPage } from '../read/list.ts';
+import { planList } from '../read/plan.ts';
+import { currentFreshness, type Freshness, type Reader, type ReaderOf } from '../read/reader.ts';
 import { parameterError, parameterProblem } from '../read/request.ts';
 import { freshnessOfFields } from '../read/stale-fields.ts';
-import type { CompiledEndpoint, OutputField } from '../version/compile.ts';
-import { notFoundError } from '../version/published.ts';
+import type { CompiledEndpoint, CompiledSchema, OutputField, ReadableEndpoint } from '../version/compile.ts';
+import type { FieldMask } from '../version/masks.ts';
+import { readableEndpoints } from '../version/narrow.ts';
+import { getPublishedVersion, type KnownVersions, notFoundError } from '../version/published.ts';
 import type { EndpointDefinition } from '../version/schema-document.ts';
-import type { AccessScope } from '../version/scopes.ts';
 import { findDefinition, findLive, type VersionState } from '../version/versions.store.ts';
 
-type Access = AccessScope & { readonly maxCharacters: number };
+type Access = { readonly reads: RecordAccess; readonly maxCharacters: number };
 
 const itemsOf = (items: readonly unknown[]): string => items.map((item) => JSON.stringify(item)).join();
-const within =
-  (allowed: readonly string[]) =>
-  (name: string): boolean =>
-    allowed.length === 0 || allowed.includes(name);
+
+/** The names of the resources that row scopes of the caller apply to, which depends on the fields of the version. */
+async function findScoped(sources: KnownVersions, tenant: TenantCtx, reads: RecordAccess, version: string): Promise<string[]> {
+  const state = await getPublishedVersion(sources, tenant, version);
+  return readableEndpoints(await sources.content.loadCompiled(tenant, state), reads).map(({ name }) => name);
+}
 
 /** JSON text of the versions within the scope. Throws 400 when not even one fits into `maxCharacters`. */
-export async function listVersions(tenant: TenantCtx, { versions, resources, maxCharacters }: Access): Promise<string> {
-  const found = (await findLive(tenant)).filter(({ version }) => within(versions)(version));
-  const items = found.map(({ version, status, name, sunset_at: sunsetAt, resources: all }) => ({
-    version,
-    status,
-    name,
-    ...(sunsetAt !== null && { sunsetAt: sunsetAt.toISOString() }),
-    resources: all.filter(within(resources)),
-  }));
+export async function listVersions(sources: KnownVersions, tenant: TenantCtx, { reads, maxCharacters }: Access): Promise<string> {
+  const found = (await findLive(tenant)).filter(({ version }) => allowsVersion(reads, version));
+  const isScoped = reads.layers.some(({ rows }) => rows !== null);
+  const items: object[] = [];
+  for (const { version, status, name, sunset_at: sunsetAt, resources: all } of found) {
+    const resources = isScoped
+      ? await findScoped(sources, tenant, reads, version)
+      : all.filter((resource) => allowsResource(reads, resource));
+    if (isScoped && resources.length === 0) continue;
+    items.push({ version, status, name, ...(sunsetAt !== null && { sunsetAt: sunsetAt.toISOString() }), resources });
+  }
   const advice = 'pass a `version`';
   return truncatedList({
     name: 'versions',
@@ -54,10 +62,16 @@ const shortened = (text: string): string =>
   text.length > maxListedDescription ? `${text.slice(0, maxListedDescription).toWellFormed()}…` : text;
 
 /** JSON text of the resources of a version within the scope. Throws 400 when not even one fits, and 404 when the version is gone. */
-export async function listResources(tenant: TenantCtx, { resources, maxCharacters }: Access, state: VersionState): Promise<string> {
+export async function listResources(
+  tenant: TenantCtx,
+  { reads, maxCharacters }: Access,
+  state: VersionState,
+  schema: CompiledSchema,
+): Promise<string> {
   const { name, notes, endpoints } = await definitionOf(tenant, state);
+  const readable = new Set(readableEndpoints(schema, reads).map((endpoint) => endpoint.name));
   const items = endpoints
-    .filter((endpoint) => within(resources)(endpoint.name))
+    .filter((endpoint) => readable.has(endpoint.name))
     .map(({ name: resource, description }) => ({ resource, description: shortened(description) }));
   const rest = { version: state.version, status: state.status, name, notes: notes.slice(0, 2_000) };
   const advice = 'pass a `resource`; without a `version` all resource names are listed';
@@ -72,14 +86,18 @@ export async function listResources(tenant: TenantCtx, { resources, maxCharacter
   });
 }
 
+/** What the caller sees in place of the values; nothing when it sees them as they are. */
+const shownMask = (mask: FieldMask | null) => (mask === null ? {} : { type: 'text', mask: mask.kind });
+
 /** A field as clients see it, with the names of its filters. */
 function describeField(field: OutputField, endpoint: CompiledEndpoint, definition: EndpointDefinition | undefined) {
   const defined = definition?.fields.find(({ name }) => name === field.name);
   const about = (text: string | undefined) => (text === undefined || text === '' ? {} : { description: text });
   if (field.kind === 'lines') {
-    const lines = field.lines.map(({ name, type, asString }) => ({
+    const lines = field.lines.map(({ name, type, asString, mask }) => ({
       name,
       type: asString ? 'text' : type,
+      ...shownMask(mask),
       ...about(defined?.fields?.find((line) => line.name === name)?.description),
     }));
     return { name: field.name, type: 'lines', ...about(defined?.description), fields: lines };
@@ -90,6 +108,7 @@ function describeField(field: OutputField, endpoint: CompiledEndpoint, definitio
     name: field.name,
     type,
     ...(field.kind === 'value' && field.asString && { writtenAs: 'text' }),
+    ...(field.kind === 'value' && shownMask(field.mask)),
     ...about(defined?.description),
     ...(filters.length > 0 && { filters }),
     ...(endpoint.sorts.has(field.name) && { sortable: true }),
@@ -114,6 +133,21 @@ function pick<F extends { readonly name: string }>(all: readonly F[], wanted: re
   return all.filter(({ name }) => wanted === undefined || wanted.includes(name));
 }
 
+/** Of the version, or of ids when the caller can't sort by the field. */
+const shownSort = ({ lacksDefaultSort, sorts }: ReadableEndpoint, defined: EndpointDefinition['defaultSort'] | undefined) =>
+  defined && !lacksDefaultSort && sorts.has(defined.field) ? defined : { field: 'id', order: 'asc' };
+
+/** The number of records that the caller can read, and the state of the data. */
+async function countRecords(reader: Reader, endpoint: ReadableEndpoint): Promise<{ total: number; freshness: Freshness }> {
+  if (endpoint.scope.length > 0) return readListPage(reader, planList(endpoint, oneRecord));
+  const freshness = await currentFreshness(reader, endpoint.recordType);
+  return { total: freshness.rowCount, freshness };
+}
+const oneRecord = new Map([
+  ['pageSize', ['1']],
+  ['fields', ['id']],
+]);
+
 /** `staleFields` only when the ERP can't read some of the endpoint's fields at the moment. */
 export function describeFreshness(freshness: Freshness, { fields }: Pick<CompiledEndpoint, 'fields'>) {
   const { syncedAt, stale } = freshnessOfFields(freshness, fields);
@@ -130,22 +164,22 @@ export async function describeResource(
   tenant: TenantCtx,
   { maxCharacters }: Access,
   state: VersionState,
-  endpoint: CompiledEndpoint,
+  endpoint: ReadableEndpoint,
   wanted: readonly string[] | undefined,
 ): Promise<string> {
   const { endpoints } = await definitionOf(tenant, state);
   const definition = endpoints.find(({ name }) => name === endpoint.name);
   const all = [idField(endpoint), ...endpoint.fields.map((field) => describeField(field, endpoint, definition))];
   const shown = pick(all, wanted);
-  const freshness = await currentFreshness(readerOf(tenant.organizationId), endpoint.recordType);
+  const { total: records, freshness } = await countRecords(readerOf(tenant.organizationId), endpoint);
   const rest = {
     version: state.version,
     status: state.status,
     resource: endpoint.name,
     description: definition?.description ?? '',
-    defaultSort: definition?.defaultSort ?? { field: 'id', order: 'asc' },
+    defaultSort: shownSort(endpoint, definition?.defaultSort),
     maxPageSize: endpoint.maxPageSize,
-    records: freshness.rowCount,
+    records,
     freshness: describeFreshness(freshness, endpoint),
   };
   const advice = 'pass only the `fields` to describe';

@@ -3,6 +3,7 @@
 // scope, 404, 410 for a retired version, 400 for parameters, 503.
 import { z } from 'zod';
 import type { TenantCtx } from '../../core/ctx.ts';
+import type { RecordAccess } from '../../core/record-access.ts';
 import { responseTooLong, truncatedList } from '../../core/truncate-list.ts';
 import { defaultPageSize } from '../../db/page.ts';
 import { aggregate, aggregateOrders } from '../read/aggregate.ts';
@@ -11,10 +12,11 @@ import { listParameters, planList, planRecord } from '../read/plan.ts';
 import type { Freshness, ReaderOf } from '../read/reader.ts';
 import { parameterError, parameterProblem, type QueryParameters } from '../read/request.ts';
 import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';
-import { isRecordId } from '../read/values.ts';
-import type { CompiledEndpoint } from '../version/compile.ts';
+import type { ReadableEndpoint } from '../version/compile.ts';
+import { narrowEndpoint } from '../version/narrow.ts';
 import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError, reportNamedTarget } from '../version/published.ts';
-import { type AccessScope, assertScopes } from '../version/scopes.ts';
+import { assertScopes } from '../version/scopes.ts';
+import { isRecordId } from '../version/values.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { describeFreshness, describeResource, listResources, listVersions } from './describe.ts';
 
@@ -69,7 +71,8 @@ export type AggregateInput = z.output<typeof AggregateInput>;
 export type ToolSources = KnownVersions & { readonly readerOf: ReaderOf };
 
 /** What the caller may read, and how much of it per response. */
-export type ToolAccess = AccessScope & {
+export type ToolAccess = {
+  readonly reads: RecordAccess;
   /** Maximum length of a response. */
   readonly maxCharacters: number;
   /** Called once it is known which version and resource are read. */
@@ -90,7 +93,7 @@ export type RecordTools = {
   aggregate(tenant: TenantCtx, access: ToolAccess, input: AggregateInput): Promise<string>;
 };
 
-type Target = { readonly state: VersionState; readonly endpoint: CompiledEndpoint };
+type Target = { readonly state: VersionState; readonly endpoint: ReadableEndpoint };
 
 /** Throws 403 for a version or resource outside the caller's scopes. The usage counts show what was refused. */
 async function assertInScope(
@@ -101,7 +104,7 @@ async function assertInScope(
   resource: string | null,
 ): Promise<void> {
   try {
-    assertScopes({ scopes: access }, version, resource);
+    assertScopes(access.reads, version, resource);
   } catch (refusal) {
     const { onTarget } = access;
     if (onTarget !== undefined)
@@ -123,7 +126,7 @@ async function findTarget(
   if (endpoint === undefined) throw notFoundError();
   access.onTarget?.(state.version, endpoint.name);
   assertNotRetired(state);
-  return { state, endpoint };
+  return { state, endpoint: narrowEndpoint(endpoint, access.reads) };
 }
 
 /** The query parameters that a URL would have. Throws 400 for filters that are list parameters, and for NUL or malformed characters. */
@@ -192,7 +195,7 @@ async function aggregateRecords(sources: ToolSources, tenant: TenantCtx, access:
 async function describe(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: DescribeInput): Promise<string> {
   const missing = input.resource === undefined ? input.fields && 'resource' : input.version === undefined ? 'version' : undefined;
   if (missing !== undefined) throw parameterError([parameterProblem(missing, 'missing', `"${missing}" is required here`)]);
-  if (input.version === undefined) return listVersions(tenant, access);
+  if (input.version === undefined) return listVersions(sources, tenant, access);
   if (input.resource !== undefined) {
     const { state, endpoint } = await findTarget(sources, tenant, access, { version: input.version, resource: input.resource });
     return describeResource(sources.readerOf, tenant, access, state, endpoint, input.fields);
@@ -201,7 +204,7 @@ async function describe(sources: ToolSources, tenant: TenantCtx, access: ToolAcc
   const state = await getPublishedVersion(sources, tenant, input.version);
   access.onTarget?.(state.version, '');
   assertNotRetired(state);
-  return listResources(tenant, access, state);
+  return listResources(tenant, access, state, await sources.content.loadCompiled(tenant, state));
 }
 
 /** The caches are those of the public interface; a `tenant` must use the same connections. */

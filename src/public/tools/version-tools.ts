@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
+import { type RecordAccess, unlimitedLayer } from '../../core/record-access.ts';
 import { parameterError } from '../read/request.ts';
 import { AggregateInput, DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess } from './record-tools.ts';
 
@@ -58,16 +59,17 @@ function parse(schema: z.ZodObject, input: unknown): Record<string, unknown> {
   );
 }
 
-/** Empty `resources` means all of the version; `maxCharacters` bounds each response. */
-export type VersionAccess = { readonly version: string; readonly resources: readonly string[]; readonly maxCharacters: number };
+/** `reads`: what the caller may read, of which only this version is readable here; `maxCharacters` bounds each response. */
+export type VersionAccess = { readonly version: string; readonly reads: RecordAccess; readonly maxCharacters: number };
 
 /** The tools for one organization and version. */
 export function createVersionTools(
   tools: RecordTools,
   tenant: TenantCtx,
-  { version, resources, maxCharacters }: VersionAccess,
+  { version, reads, maxCharacters }: VersionAccess,
 ): readonly VersionTool[] {
-  const access: ToolAccess = { versions: [version], resources, maxCharacters };
+  const layers = [...reads.layers, { ...unlimitedLayer, versions: [version] }];
+  const access: ToolAccess = { reads: { ...reads, layers }, maxCharacters };
   const run: Readonly<Record<keyof RecordTools, (input: Record<string, unknown>) => Promise<string>>> = {
     describe: (input) => tools.describe(tenant, access, DescribeInput.parse({ ...input, version })),
     query: (input) => tools.query(tenant, access, QueryInput.parse({ ...input, version })),

@@ -12,16 +12,16 @@ type StateRow = { record_type: string; id_type: 'integer' | 'text'; has_data: bo
 /** By record type; empty until the first sync is set up. */
 export async function readAvailable(ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise<Available> {
   const schema = tenantSchema(ctx.organizationId);
-  const labels = await readLabels(ctx);
+  const states = await readStates(ctx, schema);
+  const described = await readDescribed(
+    ctx,
+    states.map(({ record_type: name }) => name),
+  );
   const available: Record<string, AvailableRecordType> = {};
-  for (const row of await readStates(ctx, schema)) {
+  for (const row of states) {
     const columns = await readRecordColumns(warehouseOf(ctx.db, ctx.organizationId).data, schema, row.record_type);
-    available[row.record_type] = {
-      label: labels.get(row.record_type) ?? row.record_type,
-      idType: row.id_type,
-      columns,
-      hasData: row.has_data,
-    };
+    const { label = row.record_type, volatileFields = [] } = described.get(row.record_type) ?? {};
+    available[row.record_type] = { label, idType: row.id_type, columns, hasData: row.has_data, volatileFields };
   }
   return available;
 }
@@ -50,13 +50,16 @@ export async function readAvailableType(
   return { label: recordType, idType: row.id_type, columns, hasData: row.has_data };
 }
 
-/** Display labels of the record types in the ERP. */
-async function readLabels(ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise<Map<string, string>> {
+type Described = Required<Pick<AvailableRecordType, 'label' | 'volatileFields'>>;
+
+/** What the ERP says about the record types, by name. */
+async function readDescribed(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, names: readonly string[]): Promise<Map<string, Described>> {
   const { rows } = await inTransaction(ctx, (tx) =>
-    tx.raw<{ rows: { name: string; label: string }[] }>(
-      `select name, head ->> 'label' as label from erp_record_types where organization_id = ?`,
-      [ctx.organizationId],
+    tx.raw<{ rows: (Described & { name: string })[] }>(
+      `select name, head ->> 'label' as label, jsonb_path_query_array(description, cast(? as jsonpath)) as "volatileFields"
+       from erp_record_types where organization_id = ? and name = any(?)`,
+      ['$.fields[*] ? (@.volatile == true).name', ctx.organizationId, [...names]],
     ),
   );
-  return new Map(rows.map(({ name, label }) => [name, label]));
+  return new Map(rows.map(({ name, label, volatileFields }) => [name, { label, volatileFields: volatileFields ?? [] }]));
 }

@@ -9,6 +9,8 @@ export type AvailableRecordType = {
   readonly columns: readonly RecordColumn[];
   /** Whether a complete run has ever been published. */
   readonly hasData: boolean;
+  /** Fields whose values change without the record's modification time. */
+  readonly volatileFields?: readonly string[];
 };
 
 /** By record type. */

@@ -73,20 +73,29 @@ function compareEndpoints(
     if (old === undefined) continue;
     const differing = shapeParts.filter((part) => old[part] !== shape[part]).map((part) => `${part} (${old[part]} → ${shape[part]})`);
     if (differing.length > 0) change(`${name}.fields.${field}`, true, `The field ${field} of ${name} changed: ${differing.join(', ')}`);
+    if (old.scopable !== shape.scopable) {
+      const now = shape.scopable ? 'can be named by row scopes' : 'can no longer be named by row scopes';
+      change(`${name}.fields.${field}.scopable`, !shape.scopable, `The field ${field} of ${name} ${now}`);
+    }
   }
   changes.push(...compareNames(`${name}.filters.`, (filter) => `The filter ${filter} of ${name}`, filterNames(before), filterNames(after)));
   changes.push(...compareNames(`${name}.sorts.`, (sort) => `The sort ${sort} of ${name}`, before.sorts, after.sorts));
   return changes;
 }
 
-const shapeParts = ['source', 'type', 'form'] as const;
+const shapeParts = ['source', 'type', 'form', 'mask'] as const;
 /** Everything about the values of a field that a client can observe; every field is nullable from the start. */
-type Shape = Readonly<Record<(typeof shapeParts)[number], string>>;
+type Shape = Readonly<Record<(typeof shapeParts)[number], string>> & { readonly scopable: boolean };
 
-const shapeOf = ({ source, as }: Pick<FieldDefinition, 'source' | 'as'>, type: ColumnType | undefined): Shape => ({
+const shapeOf = (
+  { source, as, mask, scopable = false }: Pick<FieldDefinition, 'source' | 'as' | 'mask' | 'scopable'>,
+  type: ColumnType | undefined,
+): Shape => ({
   source,
   type: type ?? 'unknown',
   form: as === 'string' ? 'string' : 'number',
+  mask: mask ?? 'none',
+  scopable,
 });
 
 const bindingOf = ({ recordType }: EndpointDefinition, bindings: Bindings) =>

@@ -1,6 +1,7 @@
 // Compiles a definition and its bindings into the structure that requests are planned against. Each parameter name maps to a column object,
 // so no text of a request ever becomes part of a statement. Done once per version.
 
+import { type FieldMask, fieldMask } from './masks.ts';
 import { suffixOf, type ValueType } from './operators.ts';
 import type {
   Bindings,
@@ -11,13 +12,22 @@ import type {
   SchemaDocument,
   SortDefinition,
 } from './schema-document.ts';
+import type { Value } from './values.ts';
 
 export type CompiledColumn = { readonly column: string; readonly type: ValueType };
 
-export type LineOutput = { readonly name: string; readonly key: string; readonly type: ValueType; readonly asString: boolean };
+/** `declared`: what the version declares; `mask`: what is written for this reader. */
+type Maskable = { readonly declared: FieldMask | null; readonly mask: FieldMask | null };
+
+export type LineOutput = Maskable & {
+  readonly name: string;
+  readonly key: string;
+  readonly type: ValueType;
+  readonly asString: boolean;
+};
 
 export type OutputField =
-  | (Sourced & { readonly kind: 'value'; readonly column: CompiledColumn; readonly asString: boolean })
+  | (Sourced & Maskable & { readonly kind: 'value'; readonly column: CompiledColumn; readonly asString: boolean })
   | (Sourced & { readonly kind: 'lines'; readonly column: string; readonly lines: readonly LineOutput[] })
   /** Always null: the source has no column. Only saved queries have this, never a version. */
   | { readonly kind: 'absent'; readonly name: string };
@@ -44,12 +54,39 @@ export type CompiledEndpoint = {
   readonly filters: ReadonlyMap<string, FilterParameter>;
   readonly sorts: ReadonlyMap<string, CompiledColumn>;
   readonly defaultSort: { readonly column: CompiledColumn; readonly order: SortDefinition['order'] };
+  /** Columns that row scopes may name, by source; `id` is always one of them. */
+  readonly scopable: ReadonlyMap<string, CompiledColumn>;
   readonly maxPageSize: number;
+};
+
+/** A condition of a row scope; without values it matches no record. */
+export type ScopeCondition = { readonly column: CompiledColumn; readonly operator: 'eq'; readonly values: readonly Value[] };
+
+/** An endpoint as one reader may read it: `narrowEndpoint` makes it, and every read needs it. */
+export type ReadableEndpoint = CompiledEndpoint & {
+  /** Conditions of every read, in addition to those of the request; empty: every record. In the order of the columns, one for each. */
+  readonly scope: readonly ScopeCondition[];
+  /** Names of fields that this reader sees masked. */
+  readonly masked: ReadonlySet<string>;
+  /** Filter parameters of those fields, which this reader may not use. */
+  readonly maskedFilters: ReadonlySet<string>;
+  /** Whether this reader can't sort by the default of the version, and gets the order of ids: `defaultSort` has no index after a filter. */
+  readonly lacksDefaultSort: boolean;
+  /** `key` of the endpoint before it was narrowed. */
+  readonly contentKey: string;
+  /** Identifies the conditions, fields and masks; empty for a reader without limits of an endpoint without masks. */
+  readonly reach: string;
 };
 
 export type CompiledSchema = { readonly id: string; readonly version: string; readonly endpoints: ReadonlyMap<string, CompiledEndpoint> };
 
-export type SchemaContent = SchemaDocument & { readonly id: string; readonly version: string; readonly bindings: Bindings };
+export type SchemaContent = SchemaDocument & {
+  readonly id: string;
+  readonly version: string;
+  readonly bindings: Bindings;
+  /** The organization's secret for masks of the kind `hash`; without it they can be declared, not written. */
+  readonly maskSecret?: Buffer | undefined;
+};
 
 /** Throws an Error when the definition is not completely bound; a published one always is. */
 export function compileSchema(content: SchemaContent): CompiledSchema {
@@ -63,7 +100,7 @@ export function compileSchema(content: SchemaContent): CompiledSchema {
 
 export const idColumn = (idType: 'integer' | 'text'): CompiledColumn => ({ column: 'id', type: idType });
 
-function compileEndpoint(endpoint: EndpointDefinition, { id: version, bindings }: SchemaContent): CompiledEndpoint {
+function compileEndpoint(endpoint: EndpointDefinition, { id: version, bindings, maskSecret }: SchemaContent): CompiledEndpoint {
   const binding = getOwn(bindings, endpoint.recordType);
   const columns = new Map(endpoint.fields.map((field) => [field.name, getOwn(binding.columns, field.source)]));
   const columnOf = (name: string): CompiledColumn => valueColumn(columns.get(name), name);
@@ -78,10 +115,18 @@ function compileEndpoint(endpoint: EndpointDefinition, { id: version, bindings }
     key: `${version}/${endpoint.name}`,
     recordType: endpoint.recordType,
     idType: binding.idType,
-    fields: Object.freeze(endpoint.fields.map((field) => outputOf(field, columns.get(field.name)))),
+    fields: Object.freeze(
+      endpoint.fields.map((field) =>
+        outputOf(field, columns.get(field.name), ({ mask, source }) => fieldMask(mask, maskSecret, endpoint.recordType, source)),
+      ),
+    ),
     filters: new Map(filters.map((filter) => [filter.name, Object.freeze(filter)])),
     sorts: new Map(endpoint.sorts.map((name) => [name, columnOf(name)])),
     defaultSort: defaultSort === null ? { column: id, order: 'asc' } : { column: columnOf(defaultSort.field), order: defaultSort.order },
+    scopable: new Map([
+      ['id', id],
+      ...endpoint.fields.flatMap(({ name, source, scopable }) => (scopable === true ? [[source, columnOf(name)] as const] : [])),
+    ]),
     maxPageSize: endpoint.maxPageSize,
   });
 }
@@ -98,7 +143,9 @@ function valueColumn(bound: BoundColumn | undefined, name: string): CompiledColu
   return Object.freeze({ column: bound.column, type: bound.type });
 }
 
-function outputOf(field: FieldDefinition, bound: BoundColumn | undefined): OutputField {
+type MaskOf = (field: Pick<FieldDefinition, 'mask' | 'source'>) => FieldMask | null;
+
+function outputOf(field: FieldDefinition, bound: BoundColumn | undefined, maskOf: MaskOf): OutputField {
   if (bound?.type !== 'lines')
     return Object.freeze({
       kind: 'value',
@@ -106,11 +153,14 @@ function outputOf(field: FieldDefinition, bound: BoundColumn | undefined): Outpu
       source: field.source,
       column: valueColumn(bound, field.name),
       asString: field.as === 'string',
+      declared: maskOf(field),
+      mask: null,
     });
   const lines = (field.fields ?? []).map((line): LineOutput => {
     const type = bound.lineFields?.find(({ name }) => name === line.source)?.type;
     if (type === undefined) throw new Error(`a published schema lacks the line field "${line.source}"`);
-    return Object.freeze({ name: line.name, key: line.source, type, asString: line.as === 'string' });
+    const declared = maskOf({ ...line, source: `${field.source}.${line.source}` });
+    return Object.freeze({ name: line.name, key: line.source, type, asString: line.as === 'string', declared, mask: null });
   });
   return Object.freeze({ kind: 'lines', name: field.name, source: field.source, column: bound.column, lines: Object.freeze(lines) });
 }

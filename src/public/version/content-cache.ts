@@ -14,7 +14,7 @@ export type ContentCache = {
   /** The compiled version if it is loaded. */
   findCompiled(ref: ContentRef): CompiledSchema | undefined;
   /** Rejects with 503 when the database no longer has this content. */
-  loadCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, ref: ContentRef): Promise<CompiledSchema>;
+  loadCompiled(ctx: Pick<TenantCtx, 'db' | 'keyring' | 'organizationId'>, ref: ContentRef): Promise<CompiledSchema>;
   /** The stored OpenAPI text, or a part of it. Rejects with 503 when the database no longer has this content. */
   loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, ref: ContentRef, part?: DescriptionPart | null): Promise<string>;
 };
@@ -23,7 +23,9 @@ export type ContentCache = {
 const textToMemory = 3;
 
 const bytesOf = ({ endpoints }: CompiledSchema): number =>
-  textToMemory * JSON.stringify([...endpoints.values()].map((endpoint) => [endpoint, [...endpoint.filters], [...endpoint.sorts]])).length;
+  textToMemory *
+  JSON.stringify([...endpoints.values()].map((endpoint) => [endpoint, [...endpoint.filters], [...endpoint.sorts], [...endpoint.scopable]]))
+    .length;
 
 /** Caches compiled versions and descriptions. */
 export function createContentCache(

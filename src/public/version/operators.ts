@@ -1,6 +1,6 @@
-// Filter operators: the parameter suffix of each, and the types it applies to.
+// Filter operators: the parameter suffix of each, and the types it applies to; also the types that masks apply to.
 import type { ColumnType } from '../../warehouse/columns.ts';
-import { type Operator, operators } from './schema-document.ts';
+import { type Mask, type Operator, operators } from './schema-document.ts';
 
 export type ValueType = Exclude<ColumnType, 'lines'>;
 
@@ -23,6 +23,10 @@ const allowedTypes: Readonly<Record<Operator, readonly ValueType[]>> = {
 };
 
 export const operatorFits = (operator: Operator, type: ColumnType): boolean => type !== 'lines' && allowedTypes[operator].includes(type);
+
+const maskedTypes: Readonly<Record<Mask, readonly ValueType[]>> = { hash: every, last4: ['text', ...numbers], year: dates };
+
+export const maskFits = (mask: Mask, type: ColumnType): boolean => type !== 'lines' && maskedTypes[mask].includes(type);
 
 /** The operators for fields of this type, in a fixed order. */
 export const operatorsOf = (type: ColumnType): Operator[] => operators.filter((operator) => operatorFits(operator, type));

@@ -1,13 +1,13 @@
-// Public requests look up API keys and published versions at DATABASE_URL. While that database is unreachable, these stay trusted for
-// TRUST_DURING_OUTAGE_SECONDS after they were last looked up, so that reads from another server (WAREHOUSE_URL) go on. A key that is revoked
-// meanwhile works until then. Keys that the database rejects, or that this process has never looked up, are not trusted.
+// Public requests look up API keys, their tokens and published versions at DATABASE_URL. While that database is unreachable, these stay
+// trusted for TRUST_DURING_OUTAGE_SECONDS after they were last looked up, so that reads from another server (WAREHOUSE_URL) go on. A key that
+// is revoked meanwhile works until then. Keys that the database rejects, or that this process has never looked up, are not trusted.
 import type { Ctx } from '../../core/ctx.ts';
 import { type AppError, unavailable } from '../../core/errors.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import type { VersionState } from './versions.store.ts';
 
-/** The values that stay trusted. Never add tokens that the service mints: only their expiry limits the use of a stolen one. */
+/** The values that stay trusted. Those of tokens of API keys end with the expiry of the token all the same. */
 type Trusted = FoundApiKey | VersionState;
 
 export type OutageTrust = {

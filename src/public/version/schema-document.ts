@@ -12,7 +12,24 @@ const description = z.string().max(2_000).default('');
 /** How numbers are written: as JSON numbers (default) or as strings. */
 const writtenAs = z.enum(['number', 'string']).optional();
 
-export const LineFieldDefinition = z.strictObject({ name, source, description, as: writtenAs });
+/** From the strictest: see masks.ts. */
+export const masks = ['hash', 'year', 'last4'] as const;
+export type Mask = (typeof masks)[number];
+const mask = z
+  .enum(masks)
+  .optional()
+  .meta({
+    description:
+      'How readers without unmasked access see the values. `hash`: HMAC-SHA-256, equal for equal values · `last4`: the last four characters · ' +
+      '`year`: of a date or time',
+  });
+const tags = z
+  .array(z.enum(['personal', 'confidential']))
+  .max(2)
+  .optional()
+  .meta({ description: 'What the values are. Publishing warns when a tagged, unmasked field is readable by keys without `fields`' });
+
+export const LineFieldDefinition = z.strictObject({ name, source, description, as: writtenAs, mask, tags });
 export type LineFieldDefinition = z.infer<typeof LineFieldDefinition>;
 
 export const FieldDefinition = z.strictObject({
@@ -20,6 +37,9 @@ export const FieldDefinition = z.strictObject({
   source,
   description,
   as: writtenAs,
+  scopable: z.boolean().optional().meta({ description: 'Whether row scopes of keys and tokens may name the field' }),
+  mask,
+  tags,
   fields: z
     .array(LineFieldDefinition)
     .min(1)

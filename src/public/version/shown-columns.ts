@@ -2,27 +2,36 @@
 import type { ShownColumn } from '../../warehouse/record-state.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
 
-type Shown = { readonly recordType: string; readonly column: string; readonly lineFields: readonly string[] | null };
+type Shown = {
+  readonly recordType: string;
+  readonly column: string;
+  readonly lineFields: readonly string[] | null;
+  readonly scopable: boolean;
+};
 
 function shownBy({ recordType, fields }: EndpointDefinition, bindings: Bindings): Shown[] {
   const columns = Object.hasOwn(bindings, recordType) ? bindings[recordType]?.columns : undefined;
-  return fields.flatMap(({ source, fields: lines }) => {
+  return fields.flatMap(({ source, fields: lines, scopable = false }) => {
     const bound = columns !== undefined && Object.hasOwn(columns, source) ? columns[source] : undefined;
     if (bound === undefined) return [];
-    return [{ recordType, column: bound.column, lineFields: bound.type === 'lines' ? (lines ?? []).map((line) => line.source) : null }];
+    const lineFields = bound.type === 'lines' ? (lines ?? []).map((line) => line.source) : null;
+    return [{ recordType, column: bound.column, lineFields, scopable }];
   });
 }
 
 /** By record type. Columns are in the order of their names. */
 export function shownColumnsOf(endpoints: readonly EndpointDefinition[], bindings: Bindings): ReadonlyMap<string, readonly ShownColumn[]> {
-  const found = new Map<string, Map<string, Set<string> | null>>();
-  for (const { recordType, column, lineFields } of endpoints.flatMap((endpoint) => shownBy(endpoint, bindings))) {
-    const ofType = found.get(recordType) ?? new Map<string, Set<string> | null>();
+  const found = new Map<string, Map<string, ShownColumn>>();
+  for (const { recordType, column, lineFields, scopable } of endpoints.flatMap((endpoint) => shownBy(endpoint, bindings))) {
+    const ofType = found.get(recordType) ?? new Map<string, ShownColumn>();
     found.set(recordType, ofType);
-    ofType.set(column, lineFields === null ? null : new Set([...(ofType.get(column) ?? []), ...lineFields]));
+    const known = ofType.get(column);
+    ofType.set(column, {
+      column,
+      ...(lineFields !== null && { lineFields: [...new Set([...(known?.lineFields ?? []), ...lineFields])].sort() }),
+      ...((scopable || known?.scopable) && { scopable: true }),
+    });
   }
-  const entryOf = ([column, lineFields]: readonly [string, Set<string> | null]): ShownColumn =>
-    lineFields === null ? { column } : { column, lineFields: [...lineFields].sort() };
   const byName = (a: ShownColumn, b: ShownColumn): number => (a.column < b.column ? -1 : 1);
-  return new Map([...found].map(([recordType, columns]) => [recordType, [...columns].map(entryOf).sort(byName)]));
+  return new Map([...found].map(([recordType, columns]) => [recordType, [...columns.values()].sort(byName)]));
 }

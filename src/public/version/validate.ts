@@ -4,8 +4,14 @@
 import { didYouMean } from '../../core/nearest-name.ts';
 import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
 import { type Available, type AvailableRecordType, availableType, columnOf, sourceOf } from './bind.ts';
-import { operatorFits, operatorsOf, suffixOf } from './operators.ts';
-import { type EndpointDefinition, type FieldDefinition, operators, type SchemaDocument } from './schema-document.ts';
+import { maskFits, operatorFits, operatorsOf, suffixOf } from './operators.ts';
+import {
+  type EndpointDefinition,
+  type FieldDefinition,
+  type LineFieldDefinition,
+  operators,
+  type SchemaDocument,
+} from './schema-document.ts';
 
 export type DefinitionProblem = {
   /** JSON path, such as `endpoints[0].fields[2].source`. */
@@ -49,6 +55,7 @@ function checkEndpoint(endpoint: EndpointDefinition, path: string, available: Av
   const recordType = checkRecordType(endpoint.recordType, `${path}.recordType`, available, report);
   checkFieldNames(endpoint, path, report);
   for (const [index, field] of endpoint.fields.entries()) checkField(field, `${path}.fields[${index}]`, recordType, report);
+  checkMasks(endpoint, path, report);
   checkFilters(endpoint, path, recordType, report);
   checkSorts(endpoint, path, report);
 }
@@ -97,8 +104,15 @@ function checkField(field: FieldDefinition, path: string, recordType: AvailableR
   if (!isLines && field.fields !== undefined)
     report('save', `${path}.fields`, 'fields_without_lines', 'Only the source "lines" may have "fields"');
   if (isLines && field.as !== undefined) report('save', `${path}.as`, 'not_a_number', '"as" applies only to number fields');
+  if (isLines && field.mask !== undefined)
+    report('save', `${path}.mask`, 'mask_misfits', 'Lines as a whole cannot be masked; mask their fields instead');
+  if (isLines && field.scopable) report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lines');
+  checkTags(field, path, report);
   const names = (field.fields ?? []).map(({ name }) => name);
-  for (const [index, name] of names.entries()) checkFieldName(name, `${path}.fields[${index}].name`, report);
+  for (const [index, line] of (field.fields ?? []).entries()) {
+    checkFieldName(line.name, `${path}.fields[${index}].name`, report);
+    checkTags(line, `${path}.fields[${index}]`, report);
+  }
   reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
   if (recordType === undefined) return;
   const column = columnOf(recordType.columns, field.source);
@@ -117,7 +131,11 @@ function checkField(field: FieldDefinition, path: string, recordType: AvailableR
   if (column.state === 'vanished') report('publish', `${path}.source`, 'vanished', 'This field no longer exists in the ERP');
   if (column.state === 'stale')
     report('publish', `${path}.source`, 'stale', "This field can't be read in the ERP at the moment. See the stale fields of its sync.");
-  if (!isLines) checkWrittenAs(field.as, column.type, `${path}.as`, report);
+  if (!isLines) {
+    checkWrittenAs(field.as, column.type, `${path}.as`, report);
+    checkMask(field.mask, column.type, `${path}.mask`, report);
+    if (field.scopable) checkScopable(column, recordType, `${path}.scopable`, report);
+  }
   checkLineSources(field, path, column, report);
 }
 
@@ -127,23 +145,65 @@ function checkLineSources(field: FieldDefinition, path: string, column: RecordCo
   for (const [index, line] of (field.fields ?? []).entries()) {
     const at = `${path}.fields[${index}]`;
     const found = known.find(({ name }) => name === line.source);
-    if (found !== undefined) checkWrittenAs(line.as, found.type, `${at}.as`, report);
-    else
-      report(
-        'publish',
-        `${at}.source`,
-        'unknown_source',
-        `The lines have no synced field of this name.${didYouMean(
-          line.source,
-          known.map(({ name }) => name),
-        )}`,
-      );
+    if (found !== undefined) {
+      checkWrittenAs(line.as, found.type, `${at}.as`, report);
+      checkMask(line.mask, found.type, `${at}.mask`, report);
+      continue;
+    }
+    report(
+      'publish',
+      `${at}.source`,
+      'unknown_source',
+      `The lines have no synced field of this name.${didYouMean(
+        line.source,
+        known.map(({ name }) => name),
+      )}`,
+    );
   }
 }
 
 function checkWrittenAs(as: FieldDefinition['as'], type: ColumnType, path: string, report: Report): void {
   if (as !== undefined && type !== 'number' && type !== 'integer')
     report('publish', path, 'not_a_number', `"as" applies only to number fields; this is a ${type} field`);
+}
+
+function checkMask(mask: FieldDefinition['mask'], type: ColumnType, path: string, report: Report): void {
+  if (mask !== undefined && !maskFits(mask, type))
+    report('publish', path, 'mask_misfits', `The mask "${mask}" cannot be used with a ${type} field`);
+}
+
+function checkScopable({ field, part }: RecordColumn, { volatileFields = [] }: AvailableRecordType, path: string, report: Report): void {
+  if (part === 'label') report('publish', path, 'not_scopable', 'Row scopes cannot name labels; publish the field itself');
+  if (volatileFields.includes(field))
+    report('publish', path, 'not_scopable', "Row scopes cannot name a field that changes without the record's modification time");
+}
+
+const checkTags = ({ tags = [] }: LineFieldDefinition, path: string, report: Report): void =>
+  reportDuplicates(tags, (index) => `${path}.tags[${index}]`, 'tag', report);
+
+/** A source that is masked is masked under every name of the endpoint, and row scopes can't name it. */
+function checkMasks({ fields }: EndpointDefinition, path: string, report: Report): void {
+  const placed = fields.flatMap((field, index) => {
+    const at = `${path}.fields[${index}]`;
+    const lines = (field.fields ?? []).map((line, position) => ({
+      ...{ ...line, scopable: undefined },
+      source: `${field.source}.${line.source}`,
+      at: `${at}.fields[${position}]`,
+    }));
+    return [{ ...field, at }, ...lines];
+  });
+  const masked = new Set(placed.flatMap(({ source, mask }) => (mask === undefined ? [] : [source])));
+  for (const { source, mask, scopable, at } of placed) {
+    if (!masked.has(source)) continue;
+    if (scopable) report('save', `${at}.scopable`, 'not_scopable', 'Row scopes cannot name a masked field');
+    if (mask === undefined)
+      report(
+        'save',
+        `${at}.mask`,
+        'unmasked_source',
+        `The source "${source}" is masked in another field of this endpoint; mask it here too`,
+      );
+  }
 }
 
 function checkFilters(endpoint: EndpointDefinition, path: string, recordType: AvailableRecordType | undefined, report: Report): void {

@@ -3,6 +3,8 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { type AppError, unavailable } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
+import { findMaskSecret } from './mask-secret.ts';
+import { masksOf } from './masks.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
 
 export type VersionState = {
@@ -76,12 +78,13 @@ const contentGone = (): AppError => unavailable('The version is being replaced; 
 type ContentRow = { version: string; endpoints: EndpointDefinition[]; bindings: Bindings };
 
 /** Rejects with 503 when the database no longer has this content. */
-export async function readCompiled(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, ref: ContentRef): Promise<CompiledSchema> {
-  const row = await inTransaction(ctx, (tx) =>
-    selectContent(tx, ctx.organizationId, ref).first<ContentRow | undefined>('version', 'endpoints', 'bindings'),
-  );
-  if (row === undefined) throw contentGone();
-  return compileSchema({ ...row, id: ref.contentId });
+export async function readCompiled(ctx: Pick<TenantCtx, 'db' | 'keyring' | 'organizationId'>, ref: ContentRef): Promise<CompiledSchema> {
+  return inTransaction(ctx, async (tx) => {
+    const row = await selectContent(tx, ctx.organizationId, ref).first<ContentRow | undefined>('version', 'endpoints', 'bindings');
+    if (row === undefined) throw contentGone();
+    const maskSecret = masksOf(row.endpoints).has('hash') ? await findMaskSecret(tx, ctx) : undefined;
+    return compileSchema({ ...row, id: ref.contentId, maskSecret });
+  });
 }
 
 /** The stored OpenAPI text. Rejects with 503 when the database no longer has this content, and with an Error when it was never published. */

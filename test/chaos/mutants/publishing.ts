@@ -17,8 +17,8 @@ export const publishingMutants: readonly Mutant[] = [
     name: 'generation-rises',
     without: 'a publication that updates rows keeps the generation',
     file: 'src/warehouse/publish.ts',
-    find: 'const hasChanges = fresh || inserted + updated + deleted > 0;',
-    replace: 'const hasChanges = fresh || inserted + deleted > 0;',
+    find: 'const hasChanges = fresh || inserted + updated + deleted + withheld > 0;',
+    replace: 'const hasChanges = fresh || inserted + deleted + withheld > 0;',
     concerns: ['reader', 'edit-customer'],
   },
   {

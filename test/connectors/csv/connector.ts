@@ -94,7 +94,7 @@ function readCsv(text: string, limit: number): RecordPage {
   const rows = parse<Record<string, string>>(text, { columns: true }).map(readRow);
   const page = rows.slice(0, limit); // one more row was requested, to see whether there are more
   return {
-    records: page.filter((row) => 'values' in row),
+    records: page.filter((row) => 'labels' in row),
     rejected: page.filter((row) => 'code' in row),
     lastId: page.at(-1)?.id ?? null,
     hasMore: rows.length > limit,

@@ -137,7 +137,14 @@ describe('lines', () => {
         ? rowsResponse([{ parent_id: '1', parent_modified: at, id: '1', quantity: 'many' }])
         : rowsResponse([{ id: '1', lastmodifieddate: at }]);
     const page = await createConnectorAt(wire.url).readByIds({ recordType: typeOf('invoice'), fields: ['lines'], ids: ['1'], signal });
-    expect(page.rejected).toEqual([{ id: '1', code: 'LINE_UNREADABLE', message: 'line 1: quantity is not a number' }]);
+    expect(page.rejected).toEqual([
+      {
+        id: '1',
+        code: 'LINE_UNREADABLE',
+        message: 'line 1: quantity is not a number',
+        values: { id: '1', lastmodifieddate: '2026-01-02T03:04:05Z' },
+      },
+    ]);
   });
 });
 

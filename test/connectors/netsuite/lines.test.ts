@@ -204,7 +204,14 @@ describe('the lines of a document', () => {
       isLines(query) ? rowsResponse([line('1', '4', { quantity: 'two' }), line('2', '1')]) : rowsResponse([header('1'), header('2')]);
     const page = await read();
     expect(page.records.map(({ id }) => id)).toEqual(['2']);
-    expect(page.rejected).toEqual([{ id: '1', code: 'LINE_UNREADABLE', message: 'line 4: quantity is not a number' }]);
+    expect(page.rejected).toEqual([
+      {
+        id: '1',
+        code: 'LINE_UNREADABLE',
+        message: 'line 4: quantity is not a number',
+        values: { id: '1', lastmodifieddate: '2026-01-02T03:04:05Z' },
+      },
+    ]);
   });
 
   it('fail the whole page when their second page fails', async () => {

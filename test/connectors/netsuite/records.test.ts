@@ -190,8 +190,11 @@ describe('the values of a record', () => {
     const page = await readPage({ fields });
     expect(page.records.map(({ id }) => id)).toEqual(['11', '13']);
     expect(page.rejected).toMatchObject([
-      { id: '12', code: 'VALUE_UNREADABLE', message: expect.stringContaining(name.replace('df_', '')) },
+      { id: '12', code: 'VALUE_UNREADABLE', message: expect.stringContaining(name.replace('df_', '')), values: { id: '12' } },
     ]);
+    const readable = fields.filter((field) => field !== name);
+    expect(Object.keys(page.rejected[0]?.values ?? {})).toEqual(expect.arrayContaining(readable));
+    expect(page.rejected[0]?.values).not.toHaveProperty(name);
     expect(page.lastId).toBe('13');
   });
 

@@ -98,10 +98,11 @@ const mayImport: Record<string, Record<string, Access>> = {
     db: 'all',
     gateways: ['payments/sandbox/sandbox.ts'],
     http: ['fields.ts', 'idempotency.store.ts', 'route/validation-messages.ts'],
-    identity: ['api-key.ts', 'audit.store.ts', 'sessions.store.ts'],
+    identity: ['api-key.ts', 'audit.store.ts', 'record-token.store.ts', 'sessions.store.ts'],
     mail: 'door',
     move: 'all',
     platform: 'all',
+    public: ['version/mask-secret.ts'],
     sync: 'door',
     // Whether an earlier version made an organization's tables; whether a node responds.
     warehouse: ['tenant-schema.ts', 'tables-pending.ts'],

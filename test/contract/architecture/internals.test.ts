@@ -38,6 +38,7 @@ describe('modules', () => {
       'src/public/read/order-index.ts',
       'src/public/read/ranges.ts',
       'src/public/read/sql.ts',
+      'src/public/version/narrow.ts',
       'src/warehouse/encode.ts',
     ]);
   });

@@ -16,7 +16,22 @@ const dayOf = (instant: string): string => instant.slice(0, 10);
 const mayRefuse = ['escalation'];
 /** A key's versions and resources must exist; the fixture has none. */
 const none = fc.constant([]);
-const fields = { 'body.expiresAt': fc.option(laterInstants), 'body.scopes.versions': none, 'body.scopes.resources': none };
+const fields = {
+  'body.expiresAt': fc.option(laterInstants),
+  'body.scopes.versions': none,
+  'body.scopes.resources': none,
+  'body.scopes.rows': fc.constantFrom(null, {}, { '*': [] }),
+  'body.scopes.fields': fc.constantFrom(null, {}),
+  // The walk's own key reads masked fields as masked.
+  'body.scopes.unmasked': fc.constant(false),
+};
+const tokenFields = {
+  'body.tokens[].scopes.versions': none,
+  'body.tokens[].scopes.resources': none,
+  'body.tokens[].scopes.rows': fc.constantFrom(null, {}, { '*': [] }),
+  'body.tokens[].scopes.fields': fc.constantFrom(null, {}),
+  'body.tokens[].scopes.unmasked': fc.constant(false),
+};
 
 export const apiKeyBuilders: BuilderGroup = {
   builders: {
@@ -35,5 +50,12 @@ export const apiKeyBuilders: BuilderGroup = {
       mayRefuse,
     },
     keepApiKeySecret: { build: transferredKey, mayRefuse },
+    mintApiKeyTokens: {
+      build: async (fixture) => ({ ...(await ownKey(fixture)), body: { tokens: [{ subject: 'customer:1042', scopes: {} }] } }),
+      fields: tokenFields,
+      repeatable: true,
+      mayRefuse,
+    },
+    revokeApiKeyTokens: { build: async (fixture) => ({ ...(await ownKey(fixture)), query: { subject: 'customer:1042' } }) },
   },
 };

@@ -121,6 +121,8 @@ export const portalBuilders: BuilderGroup = {
         body: { recordType: 'thing', recordId: '7', viewId: (await makeView(fixture)).id },
       }),
       fields: { 'body.recordType': asBuilt, 'body.recordId': asBuilt, 'body.viewId': asBuilt, ...texts },
+      // Its record and view need another permission.
+      mayRefuse: ['record_read_needed'],
       // Nothing is stored.
       auditRows: 0,
       repeatable: true,

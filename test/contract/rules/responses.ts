@@ -39,7 +39,11 @@ function noteSentSecrets(walk: Walk, sent: Sent): void {
 }
 /** A value that is shown once is a secret from then on. */
 function noteShownSecrets(walk: Walk, route: Route, answer: Answer): void {
-  for (const name of route.shownOnce ?? []) if (typeof answer.body?.[name] === 'string') walk.secrets.add(answer.body[name]);
+  for (const name of route.shownOnce ?? []) {
+    const shown: unknown = answer.body?.[name];
+    for (const value of Array.isArray(shown) ? shown.map(({ token }: { token: unknown }) => token) : [shown])
+      if (typeof value === 'string') walk.secrets.add(value);
+  }
 }
 
 /** The success response: its status, its type, one audit log row for a write and none for a read. */

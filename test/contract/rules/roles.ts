@@ -53,8 +53,8 @@ async function standardCallers(site: Site): Promise<Caller[]> {
 
 const held = new WeakMap<Site, Promise<Caller[]>>();
 
-/** Members whose own role has just the permission, or everything else. */
-async function customCallers(site: Site, permission: Permission): Promise<Caller[]> {
+/** Members whose own role has just the permission, everything else, or just what an operation that reads records needs. */
+async function customCallers(site: Site, permission: Permission, readsRecords: boolean): Promise<Caller[]> {
   const { ctx, organization } = site;
   const make = async (name: string, holds: readonly Permission[]): Promise<Caller> => {
     const member = await makeMember(ctx, organization.id, holds);
@@ -62,17 +62,24 @@ async function customCallers(site: Site, permission: Permission): Promise<Caller
     return { name, credential: keyCredential(secret), kind: 'key', holds: new Set(holds) };
   };
   const others = assignablePermissions.filter((other) => other !== permission);
-  return [await make('a role with just its permission', [permission]), await make('a role with all others', others)];
+  return [
+    await make('a role with just its permission', [permission]),
+    await make('a role with all others', others),
+    ...(readsRecords ? [await make('a role with its permission and record:read', [permission, 'record:read'])] : []),
+  ];
 }
 
 /** The exact message of the 403; undefined if the caller is admitted. */
 function refusalOf(route: Route, { kind, holds }: Caller): string | undefined {
   if (route.permission === 'any') return undefined;
-  if (kind === 'restricted key') return 'A key restricted to versions or resources may only call GET /whoami on the management interface';
+  if (kind === 'restricted key')
+    return 'A key restricted in what it reads may only call GET /whoami and mint tokens on the management interface';
   if (route.permission === 'authenticated') return undefined;
   if (route.permission === 'signed-in')
     return kind === 'key' ? 'Only a signed-in person may call this operation, not an API key' : undefined;
-  return holds.has(route.permission) ? undefined : `Missing required permission: ${route.permission}`;
+  const needed = [route.permission, ...(route.readsRecords === true ? ['record:read'] : [])];
+  const missing = needed.find((permission) => !holds.has(permission));
+  return missing === undefined ? undefined : `Missing required permission: ${missing}`;
 }
 
 function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: readonly string[]): string[] {
@@ -90,8 +97,8 @@ function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: r
 async function callersOf(route: Route, site: Site): Promise<Caller[]> {
   const standard = held.get(site) ?? standardCallers(site);
   held.set(site, standard);
-  const { permission } = route;
-  return [...(await standard), ...(isRolePermission(permission) ? await customCallers(site, permission) : [])];
+  const { permission, readsRecords = false } = route;
+  return [...(await standard), ...(isRolePermission(permission) ? await customCallers(site, permission, readsRecords) : [])];
 }
 
 export async function rolesMatrix(walk: Walk, route: Route): Promise<string[]> {

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { unavailable } from '../../../src/core/errors.ts';
+import { fullAccess } from '../../../src/core/record-access.ts';
 import { ModelError, type ModelRequest, type ModelTool } from '../../../src/gateways/model/model.ts';
 import { markDates } from '../../../src/gateways/model/offline/dates.ts';
 import { createOfflineModel } from '../../../src/gateways/model/offline/offline-model.ts';
@@ -53,7 +54,7 @@ beforeAll(async () => {
   tools = createVersionTools(
     recordToolsOf(withReads(database.ctx)),
     { ...database.ctx, organizationId: id },
-    { version: 'v1', resources: [], maxCharacters: 60_000 },
+    { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
   );
 });
 afterAll(() => database.close());

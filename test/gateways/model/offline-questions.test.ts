@@ -1,6 +1,7 @@
 // Questions to the built-in model, generated from a fixed seed, and what a plain loop over the rows says to them. The model may decline;
 // what it answers has to be right. Questions with a word that changes their meaning in a way that it doesn't know must be declined.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fullAccess } from '../../../src/core/record-access.ts';
 import type { ModelTool } from '../../../src/gateways/model/model.ts';
 import { createVersionTools, recordToolsOf } from '../../../src/public/index.ts';
 import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion, withReads } from '../../public/fixture.ts';
@@ -281,7 +282,7 @@ beforeAll(async () => {
   tools = createVersionTools(
     recordToolsOf(withReads(database.ctx)),
     { ...database.ctx, organizationId: id },
-    { version: 'v1', resources: [], maxCharacters: 60_000 },
+    { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
   );
 });
 afterAll(() => database.close());

@@ -99,7 +99,7 @@ describe('POST /api-keys', () => {
   );
 
   it('403 when a caller with read permissions only grants write', async () => {
-    const api = await memberKey(['api-key:create', 'api-key:read', 'view:read'], 'write');
+    const api = await memberKey(['api-key:create', 'api-key:read', 'record:read'], 'write');
     await create(api, { scopes: { permissions: ['read'] } });
     const reader = await memberKey('viewer');
     expect((await reader('post', '/api-keys', { name: 'x', scopes: { permissions: ['write'] } })).status).toBe(403);
@@ -246,7 +246,7 @@ describe('POST /api-keys/{id}/rotate', () => {
 
   it('422 when the caller who rotated widens the scopes while the old secret acts for its former holder', async () => {
     const old = await create(owner, { scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] } });
-    const holder = await memberKey(['api-key:read', 'api-key:update', 'view:read']);
+    const holder = await memberKey(['api-key:read', 'api-key:update', 'record:read']);
     const wide = { scopes: { permissions: ['write'] } };
     expect((await holder('patch', `/api-keys/${old.id}`, wide)).status).toBe(403);
     expect((await holder('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 })).status).toBe(201);
@@ -305,6 +305,34 @@ describe('GET /api-keys/{id}/usage', () => {
     return { day, version, resource, succeeded, not_modified: notModified, refused, failed };
   };
 
+  it('groups and filters by the subject of tokens', async () => {
+    const { id } = await create(owner, {});
+    await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+      tx('api_key_usage').insert(
+        [
+          { ...row('2021-01-31', 'v1', 'invoices', [10]), subject: 'customer:1' },
+          { ...row('2021-01-31', 'v1', 'customers', [5]), subject: 'customer:1' },
+          { ...row('2021-01-31', 'v1', 'invoices', [20]), subject: 'customer:2' },
+          { ...row('2021-02-01', 'v1', 'invoices', [1]), subject: 'other' },
+          { ...row('2021-02-01', 'v1', 'invoices', [2]), subject: '' },
+        ].map((counted) => ({ organization_id: organizationId, api_key_id: id, ...counted })),
+      ),
+    );
+    const brief = async (query: string) =>
+      (await owner('get', `/api-keys/${id}/usage?from=2021-01-01&to=2021-12-31${query}`)).body.data.map(
+        (one: Record<string, unknown>) => `${one['day']} ${one['resource']} ${one['subject']} ${one['requests']}`,
+      );
+    expect(await brief('&groupBy=subject')).toEqual([
+      'null null customer:2 20',
+      'null null customer:1 15',
+      'null null null 2',
+      'null null other 1',
+    ]);
+    expect(await brief('&groupBy=subject,day&subject=customer:1')).toEqual(['2021-01-31 null customer:1 15']);
+    expect(await brief('&groupBy=day')).toEqual(['2021-02-01 null null 3', '2021-01-31 null null 35']);
+    expect((await owner('get', `/api-keys/${id}/usage?groupBy=subjects`)).status).toBe(400);
+  });
+
   it('groups the requests by day, version and resource within the requested days', async () => {
     const { id } = await create(owner, {});
     const { id: other } = await create(owner, {});
@@ -323,10 +351,50 @@ describe('GET /api-keys/{id}/usage', () => {
     const usage = async (query: string) => (await owner('get', `/api-keys/${id}/usage?from=2021-01-01&to=2021-12-31${query}`)).body;
     expect(await usage('')).toEqual({
       data: [
-        { day: '2021-02-01', version: 'v2', resource: 'invoices', requests: 100, succeeded: 100, notModified: 0, refused: 0, failed: 0 },
-        { day: '2021-02-01', version: null, resource: null, requests: 7, succeeded: 0, notModified: 0, refused: 7, failed: 0 },
-        { day: '2021-01-31', version: 'v1', resource: 'invoices', requests: 18, succeeded: 10, notModified: 5, refused: 2, failed: 1 },
-        { day: '2021-01-31', version: 'v1', resource: null, requests: 1, succeeded: 1, notModified: 0, refused: 0, failed: 0 },
+        {
+          day: '2021-02-01',
+          version: 'v2',
+          resource: 'invoices',
+          subject: null,
+          requests: 100,
+          succeeded: 100,
+          notModified: 0,
+          refused: 0,
+          failed: 0,
+        },
+        {
+          day: '2021-02-01',
+          version: null,
+          resource: null,
+          subject: null,
+          requests: 7,
+          succeeded: 0,
+          notModified: 0,
+          refused: 7,
+          failed: 0,
+        },
+        {
+          day: '2021-01-31',
+          version: 'v1',
+          resource: 'invoices',
+          subject: null,
+          requests: 18,
+          succeeded: 10,
+          notModified: 5,
+          refused: 2,
+          failed: 1,
+        },
+        {
+          day: '2021-01-31',
+          version: 'v1',
+          resource: null,
+          subject: null,
+          requests: 1,
+          succeeded: 1,
+          notModified: 0,
+          refused: 0,
+          failed: 0,
+        },
       ],
       pagination: { total: 4, page: 1, pageSize: 25, totalPages: 1 },
     });

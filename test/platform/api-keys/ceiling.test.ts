@@ -3,6 +3,7 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
+import { unlimitedLayer } from '../../../src/core/record-access.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { assertWithinCeiling } from '../../../src/platform/api-keys/ceiling.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
@@ -38,16 +39,16 @@ const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 6
 const notReading = (answer: Answer) =>
   expect([answer.status, answer.body.error?.message, codesOf(answer)]).toEqual([
     403,
-    'Missing required permission: view:read',
+    'Missing required permission: record:read',
     ['escalation'],
   ]);
 
-describe('a role without view:read', () => {
+describe('a role without record:read', () => {
   let member: Person;
   let reader: Person;
   beforeAll(async () => {
     member = await w.join(keyRights);
-    reader = await w.join([...keyRights, 'view:read']);
+    reader = await w.join([...keyRights, 'record:read']);
   });
   const byKeyAndSession = async () => [member.api, await w.session(member.id)];
 
@@ -77,7 +78,7 @@ describe('a role without view:read', () => {
     const narrow = { versions: ['v1'], resources: ['invoices'], permissions: [] };
     const { id } = await create({ scopes: narrow });
     for (const api of await byKeyAndSession()) notReading(await api('patch', `/api-keys/${id}`, { scopes }));
-    expect((await w.owner.api('get', `/api-keys/${id}`)).body.scopes).toEqual(narrow);
+    expect((await w.owner.api('get', `/api-keys/${id}`)).body.scopes).toEqual({ ...narrow, rows: null, fields: null, unmasked: false });
     expect((await reader.api('patch', `/api-keys/${id}`, { scopes })).status).toBe(200);
   });
 
@@ -156,10 +157,16 @@ describe("while a former holder's secret works", () => {
 // Keys with scopes can't call these operations today, so this part of the rule has no request that shows it.
 describe('the scopes of the calling credential', () => {
   const caller = (versions: string[], resources: string[]) => {
-    const principal = { permissions: new Set(['view:read']), reads: { versions, resources }, expiresAt: null };
+    const reads = { layers: [{ ...unlimitedLayer, versions, resources }], unmasked: false };
+    const principal = { permissions: new Set(['record:read']), reads, expiresAt: null };
     return { principal } as unknown as Parameters<typeof assertWithinCeiling>[0];
   };
-  const power = (versions: string[], resources: string[]) => ({ versions, resources, manages: new Set<never>(), expiresAt: null });
+  const power = (versions: string[], resources: string[]) => ({
+    reads: { ...unlimitedLayer, versions, resources },
+    unmasked: false,
+    manages: new Set<never>(),
+    expiresAt: null,
+  });
 
   it.each([
     [['v1'], [], ['v1'], ['invoices'], true],

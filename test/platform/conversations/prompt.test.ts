@@ -13,6 +13,7 @@ const row = (role: MessageRow['role'], content: string, status: MessageRow['stat
   input_tokens: 0,
   output_tokens: 0,
   credits: 0,
+  unmasked: false,
   created_at: new Date(0),
   finished_at: null,
 });

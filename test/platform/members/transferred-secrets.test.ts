@@ -213,7 +213,7 @@ describe('POST /api-keys/{id}/keep-secret', () => {
     expect(codesOf(await member.api('post', '/api-keys', { name: 'x' }))).toEqual(['handed_over']);
   });
 
-  it('403 without api-key:update, without view:read, and for any secret of a former member', async () => {
+  it('403 without api-key:update, without record:read, and for any secret of a former member', async () => {
     const [member, other] = [await w.join('admin'), await w.join('admin')];
     await transfer(member);
     await transfer(other);
@@ -221,7 +221,7 @@ describe('POST /api-keys/{id}/keep-secret', () => {
     const refused = await keep(member.keyId, viewer.api);
     expect([refused.status, refused.body.error.message]).toEqual([403, 'Missing required permission: api-key:update']);
     const blind = await w.join(['api-key:update']);
-    expect((await keep(member.keyId, blind.api)).body.error.message).toBe('Missing required permission: view:read');
+    expect((await keep(member.keyId, blind.api)).body.error.message).toBe('Missing required permission: record:read');
     for (const secret of [member.api, other.api]) expect(codesOf(await keep(member.keyId, secret))).toEqual(['handed_over']);
     expect((await shown(member.keyId)).secretEndsAt).not.toBeNull();
     expect(await auditOf('api-key.keep-secret', member.keyId)).toEqual([]);
@@ -230,7 +230,7 @@ describe('POST /api-keys/{id}/keep-secret', () => {
   it('403 for a caller who lacks a permission of the key', async () => {
     const member = await w.join('admin');
     await transfer(member);
-    const weak = await w.join(['api-key:update', 'view:read']);
+    const weak = await w.join(['api-key:update', 'record:read']);
     expect(codesOf(await keep(member.keyId, weak.api))).toEqual(['escalation']);
   });
 

@@ -116,7 +116,7 @@ Bolt &amp; nut: 5
       problems: [expect.objectContaining({ path: 'body', code: 'undefined_variable', message: 'undefined variable: gone' })],
     });
     const editor = await w.join('editor');
-    const blind = await w.join(['portal:read', 'portal:update']);
+    const blind = await w.join(['portal:read', 'portal:update', 'record:read']);
     const shared = (await w.owner.api('post', '/views', { ...ask, visibility: 'organization' })).body.id;
     for (const [api, unseen] of [
       [editor.api, viewId],

@@ -154,6 +154,10 @@ describe('GET /organizations/{id}/permissions', () => {
       operations: ['updateTeam', 'addTeamMember', 'removeTeamMember'],
     });
     expect(entry('role:read')).toMatchObject({ held: true });
+    const readingRecords = platformRoutes.flatMap((route) => (route.access !== 'public' && route.readsRecords === true ? [route.id] : []));
+    expect(entry('record:read')).toMatchObject({ description: 'read records', grantable: true, held: true, operations: readingRecords });
+    expect(readingRecords).toContain('mintApiKeyTokens');
+    expect(entry('unmasked:read')).toMatchObject({ description: 'read masked fields as they are', grantable: true, held: false });
     const named = new Set(body.data.flatMap((one: { operations: string[] }) => one.operations));
     const needing = platformRoutes.filter((route) => route.access !== 'public' && route.permission.includes(':'));
     expect(needing.filter(({ id }) => !named.has(id))).toEqual([]);

@@ -15,6 +15,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const rights = [
+  'record:read',
   'view:read',
   'view:create',
   'view:update',
@@ -107,7 +108,7 @@ describe('access to a subscription', () => {
     const maker = await world.member(rights);
     const { id } = await world.subscribe({ viewId, recipients: ['ada@example.test'] }, maker.api);
     const managing = ['member:update', 'subscription:read', 'subscription:update'];
-    const [blind, manager] = [await world.member(managing), await world.member([...managing, 'view:read'])];
+    const [blind, manager] = [await world.member(managing), await world.member([...managing, 'view:read', 'record:read'])];
     const change = { recipients: ['blind@example.test'] };
     const refused = await blind.api('patch', `/subscriptions/${id}`, change);
     expect([refused.status, refused.body.error?.message]).toEqual([403, 'Missing required permission: view:read']);

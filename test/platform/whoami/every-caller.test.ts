@@ -56,6 +56,7 @@ describe('a person without an organization', () => {
         membership: null,
         permissions: ['organization:create'],
         credential: { kind: 'session', id: expect.any(String) },
+        scopes: null,
         metrics: null,
         nextStep: { code: 'no_organization', message: expect.stringContaining('POST /organizations') },
       },

@@ -31,6 +31,7 @@ describe('GET /whoami', () => {
       membership: { role: { id: expect.any(String), name: 'owner' } },
       permissions: assignablePermissions,
       credential: { kind: 'api-key', id: key.id },
+      scopes: { versions: [], resources: [], rows: null, fields: null, unmasked: false },
       metrics: {
         monthlyActiveUsers: 0,
         storage: { bytes: expect.any(Number), records: 0 },
@@ -41,20 +42,27 @@ describe('GET /whoami', () => {
     });
   });
 
-  it('shows a key that is restricted to versions or resources no e-mail address', async () => {
+  it('shows a key that is restricted in what it reads no e-mail address and no metrics', async () => {
     const unnamed = await makeOrganization(database.ctx, { ownerEmail: 'grace@example.test' });
     const named = await makeOrganization(database.ctx, { ownerEmail: 'alan@example.test' });
     await database.ctx.db.control.transaction(async (tx) => {
       await tx.raw("select set_config('portal.user_id', ?, true)", [named.ownerId]);
       await tx('users').where({ id: named.ownerId }).update({ name: 'Alan' });
     });
-    for (const scopes of [{ versions: ['v1'] }, { resources: ['invoices'] }, { versions: ['v1'], permissions: ['write'] }])
+    const restricted = [
+      { versions: ['v1'] },
+      { resources: ['invoices'] },
+      { versions: ['v1'], permissions: ['write'] },
+      { rows: { resources: {}, others: true }, permissions: ['write'] },
+      { fields: { invoices: ['number'] } },
+    ];
+    for (const scopes of restricted)
       for (const [{ id, ownerId }, name] of [
         [unnamed, ''],
         [named, 'Alan'],
       ] as const) {
         const answer = await apiOf(app, (await makeKey(database.ctx, id, scopes)).secret)('get', '/whoami');
-        expect([answer.status, answer.body.user]).toEqual([200, { id: ownerId, email: null, name }]);
+        expect([answer.status, answer.body.user, answer.body.metrics]).toEqual([200, { id: ownerId, email: null, name }, null]);
         expect(answer.text).not.toContain('@');
       }
     const whole = await apiOf(app, (await makeKey(database.ctx, named.id)).secret)('get', '/whoami');

@@ -15,6 +15,7 @@ import { parseQuery } from '../../../src/public/read/request.ts';
 import type { TableRef } from '../../../src/public/read/sql.ts';
 import { bindDocument } from '../../../src/public/version/bind.ts';
 import { type CompiledEndpoint, compileSchema } from '../../../src/public/version/compile.ts';
+import { readWhole } from '../../../src/public/version/narrow.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -332,7 +333,7 @@ describe('a parameter whose name is off by one character', () => {
         const mutated = name.slice(0, place) + put + name.slice(place + 1);
         fc.pre(mutated !== name && !names.includes(mutated) && mutated !== '');
         const query = new Map([[mutated, ['1']]]);
-        expect(() => planList(endpoint, query, { paged })).toThrow(/Unknown parameter/);
+        expect(() => planList(readWhole(endpoint), query, { paged })).toThrow(/Unknown parameter/);
         expect(() => parseChangesQuery(query)).toThrow(/Unknown parameter/);
       }),
       { numRuns: 500 },
@@ -349,7 +350,7 @@ function written(writer: RowWriter, given: readonly Uint8Array[]): string {
 describe('a row writer', () => {
   it('writes the same wherever its input is cut', async () => {
     const ids = [1, 4, 9, 100, 103, 108, 117].map((id) => `id=${id}`).join('&');
-    const { text, columns } = copyStatement(place, planList(compiledEndpoint(), parseQuery(ids), { paged: false }));
+    const { text, columns } = copyStatement(place, planList(readWhole(compiledEndpoint()), parseQuery(ids), { paged: false }));
     const client = await database.ctx.db.exports.connect();
     await client.query('begin');
     const { pieces: given, rowCount } = copyOut(client, text);
@@ -475,7 +476,7 @@ describe('the statement of an export', () => {
         .filter(({ column }) => column.type === 'text')
         .map(({ name }) => [name, [name.endsWith('_null') ? 'true' : evil]] as const),
     );
-    const { text } = copyStatement({ schema: 'wh_x', table: 'invoice_1' }, planList(endpoint, query, { paged: false }));
+    const { text } = copyStatement({ schema: 'wh_x', table: 'invoice_1' }, planList(readWhole(endpoint), query, { paged: false }));
     expect(text).not.toContain('drop');
     expect(text.split(Buffer.from('drop table').toString('hex')).length - 1).toBeGreaterThan(4);
   });

@@ -220,10 +220,11 @@ describe('GET /openapi/{version}', () => {
     await former('/v1/invoices').expect(200);
   });
 
-  it('403 for labels outside the scope, 200 for its own', async () => {
-    const scoped = await keyOf({ versions: ['v2'] });
-    await scoped('/openapi/v1').expect(403);
-    await scoped('/openapi/v2?draft=true').expect(200);
+  it('403 for labels outside the scope and for drafts, 200 for published ones within', async () => {
+    const scoped = await keyOf({ versions: ['v1'] });
+    await scoped('/openapi/v1').expect(200);
+    await scoped('/openapi/v2').expect(403);
+    await (await keyOf({ versions: ['v2'] }))('/openapi/v2?draft=true').expect(403);
     const narrow = await keyOf({ resources: ['invoices'] });
     await narrow('/openapi/v2?draft=true').expect(403);
     await narrow('/openapi/v1').expect(200);

@@ -94,6 +94,34 @@ describe('proveVersion', () => {
     expect(reads.filter(({ ms, firstMs }) => !(ms > 0 && firstMs > 0))).toEqual([]);
   });
 
+  it('counts the list under a row scope of a common, a rare and an absent value, without a filter of the same field', async () => {
+    const scoped = SchemaDocument.parse({
+      endpoints: [
+        {
+          ...invoicesEndpoint,
+          fields: invoicesEndpoint.fields.map((field) => (field.name === 'status' ? { ...field, scopable: true } : field)),
+          filters: [],
+          sorts: ['date'],
+          defaultSort: { field: 'date', order: 'desc' },
+        },
+      ],
+    });
+    const bindings = bindDocument(scoped, await readAvailable(ctx));
+    for (const [recordType, specs] of indexesOf(scoped, bindings)) {
+      await saveWantedIndexes(ctx, recordType, specs);
+      await buildWantedIndexes(ctx, recordType, async () => undefined);
+    }
+    const proof = await proveVersion(ctx, scoped, bindings, usual);
+    // The list and the id, by date and id in two directions; and the scope in the default order.
+    expect([proof.total, proof.pairs.length]).toEqual([5, 5]);
+    const reads = readsOf(proof).filter(({ scope }) => scope === 'status');
+    expect(reads.map(({ value, rows, byIndex, sort, order }) => [value, rows, byIndex, sort, order])).toEqual([
+      ['common', count * 0.99, true, 'date', 'desc'],
+      ['rare', count / 100, true, 'date', 'desc'],
+      ['absent', 0, true, 'date', 'desc'],
+    ]);
+  });
+
   it('stays within its limits, and tries every filter and every sort before it combines the rest', async () => {
     expect((await prove({ maxPairs: 5 })).pairs).toHaveLength(5);
     expect(await prove({ budgetMs: 0 })).toMatchObject({ total: all, pairs: [] });

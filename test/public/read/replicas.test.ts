@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
+import { fullAccess } from '../../../src/core/record-access.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { openReplicas } from '../../../src/db/replicas.ts';
 import { recordsOf } from '../../../src/public/index.ts';
@@ -52,10 +53,10 @@ const lent = ({ totalCount, idleCount }: { totalCount: number; idleCount: number
 describe('an export', () => {
   it('returns the connection to the replica when the primary can not be asked which state is current', async () => {
     const site = await openSite(testClock());
-    expect((await site.reads.list(tenant, query, { page: 1, pageSize: 5 })).total).toBe(records.length);
+    expect((await site.reads.list(tenant, query, { page: 1, pageSize: 5 }, fullAccess)).total).toBe(records.length);
     await bumpGeneration(database.ctx, tenant.organizationId, records.length);
     site.cut();
-    await expect(site.reads.csv(tenant, query, never)).rejects.toMatchObject({ status: 503 });
+    await expect(site.reads.csv(tenant, query, never, fullAccess)).rejects.toMatchObject({ status: 503 });
     expect(lent(site.replica.exports)).toBe(0);
   });
 
@@ -71,7 +72,7 @@ describe('an export', () => {
       onPrimary += 1;
     });
     const filters = [{ source: 'status', operator: 'eq', values: ['open'] }] as const;
-    const asked = site.reads.csv(site.tenant, { ...query, filters }, never);
+    const asked = site.reads.csv(site.tenant, { ...query, filters }, never, fullAccess);
     await expect(asked).rejects.toMatchObject({ status: 503, message: expect.stringContaining('time limit') });
     // The one that holds the lock of its table.
     expect(onPrimary).toBe(1);

@@ -12,10 +12,11 @@ import { anchoredRanges, boundedRanges, plainRanges } from '../../../src/public/
 import { parseQuery, parseTarget } from '../../../src/public/read/request.ts';
 import { listStatement, recordStatement } from '../../../src/public/read/sql.ts';
 import { createTotalCache } from '../../../src/public/read/totals.ts';
-import { isDate, isRecordId, parseFilterValue } from '../../../src/public/read/values.ts';
 import { bindDocument } from '../../../src/public/version/bind.ts';
-import { type CompiledEndpoint, compileSchema } from '../../../src/public/version/compile.ts';
+import { compileSchema } from '../../../src/public/version/compile.ts';
+import { readWhole } from '../../../src/public/version/narrow.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
+import { isDate, isRecordId, parseFilterValue } from '../../../src/public/version/values.ts';
 import { testClock } from '../../setup/database.ts';
 import { invoiceColumns, invoicesEndpoint } from '../fixture.ts';
 
@@ -23,7 +24,7 @@ const document = SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, defau
 const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
 const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
 if (compiled === undefined) throw new Error('no endpoint');
-const endpoint: CompiledEndpoint = compiled;
+const endpoint = readWhole(compiled);
 const plan = (query: string) => planList(endpoint, parseQuery(query));
 const place = { schema: 'wh_x', table: 'invoice_1' };
 const write = (query: string, counted = false) => {
@@ -226,7 +227,7 @@ describe('the statement', () => {
           name: 'lines',
           source: 'lines',
           column: 'f"x',
-          lines: [{ name: 'a', key: "it's", type: 'text' as const, asString: false }],
+          lines: [{ name: 'a', key: "it's", type: 'text' as const, asString: false, declared: null, mask: null }],
         },
       ],
     };
@@ -384,7 +385,7 @@ describe('nearest names', () => {
 });
 
 describe('a plan for all values', () => {
-  const sorted = (query: string, changes: Partial<CompiledEndpoint> = {}) => {
+  const sorted = (query: string, changes: Partial<typeof endpoint> = {}) => {
     const planned = plan(query);
     return hasOnePlan({ ...planned, endpoint: { ...planned.endpoint, ...changes } });
   };

@@ -10,6 +10,7 @@ import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
 import { bindDocument } from '../../../src/public/version/bind.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
+import { readWhole } from '../../../src/public/version/narrow.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -165,7 +166,7 @@ describe('plans', () => {
     const onCitus = inject('nodes').length > 1;
     const neverGeneric = onCitus ? expect.any(Number) : 0;
     const statementOf = (query: string) => {
-      const plan = planList(endpoint, parseQuery(query));
+      const plan = planList(readWhole(endpoint), parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
       return { text: write(), values: [...values] };
     };
@@ -227,7 +228,7 @@ describe('the indexes of a version', () => {
     const schema = tenantSchema(organizationId);
     const client = await database.ctx.db.data.connect();
     const scanned = async (query: string): Promise<string> => {
-      const plan = planList(endpoint, parseQuery(query));
+      const plan = planList(readWhole(endpoint), parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), true);
       const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [...values]);
       // On Citus the names on the nodes end with a number.

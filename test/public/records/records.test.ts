@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
+import { fullAccess } from '../../../src/core/record-access.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { type RecordQuery, type RecordReader, recordsOf } from '../../../src/public/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
@@ -97,13 +98,13 @@ describe('a list', () => {
           const seen: number[] = [];
           const asked = query({ sort, filters: chosen.map(({ filter }) => filter) });
           for (let page = 1; ; page += 1) {
-            const found = await records.list(tenant, asked, { page, pageSize });
+            const found = await records.list(tenant, asked, { page, pageSize }, fullAccess);
             expect([found.total, found.problems]).toEqual([wanted.length, []]);
             seen.push(...idsOf(found.records));
             if (page * pageSize >= wanted.length) break;
           }
           expect(seen).toEqual(wanted.map(({ id }) => Number(id)));
-          const csv = await records.csv(tenant, { ...asked, columns: [] }, new AbortController().signal);
+          const csv = await records.csv(tenant, { ...asked, columns: [] }, new AbortController().signal, fullAccess);
           expect((await textOf(csv.bytes)).split('\r\n')).toEqual(['id', ...seen.map(String), '']);
         },
       ),
@@ -121,6 +122,7 @@ describe('a list', () => {
       tenant,
       query({ columns, filters: [{ source: 'id', operator: 'eq', values: [row?.id ?? ''] }] }),
       everything,
+      fullAccess,
     );
     expect(list.records).toMatch(
       /^\[\{"id":"\d+","total":12345678901234567890\.10,"seq":"9007199254740993","entity\.name":(null|"[^"]+"),"lines":\[\{"item":"1","item\.name":"Bolt","quantity":2\.50,"secretcost":1\}\],"made":("[\d-]{10}"|null)\}\]$/,
@@ -133,24 +135,24 @@ describe('a list', () => {
       ['made', 'date'],
     ]);
     expect(list.syncedAt).toBe('2026-03-01T08:00:00Z');
-    const record = await records.get(tenant, 'invoice', row?.id ?? '', ['total', 'entity.name', 'nothing', 'id']);
+    const record = await records.get(tenant, 'invoice', row?.id ?? '', ['total', 'entity.name', 'nothing', 'id'], fullAccess);
     expect(record).toMatch(/^\{"id":"\d+","total":12345678901234567890\.10,"entity\.name":(null|"[^"]+"),"nothing":null\}$/);
   });
 
   it('finds nothing for another organization, another record type or an illegal id', async () => {
     const stranger = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
-    expect(await records.list(stranger, query({}), everything)).toMatchObject({ records: '[]', total: 0, syncedAt: null });
+    expect(await records.list(stranger, query({}), everything, fullAccess)).toMatchObject({ records: '[]', total: 0, syncedAt: null });
     for (const recordType of ['customer', 'constructor', "x'"]) {
-      const found = await records.list(tenant, query({ recordType }), everything);
+      const found = await records.list(tenant, query({ recordType }), everything, fullAccess);
       expect([found.records, found.total, codes(found.problems)]).toEqual(['[]', 0, [['recordType', 'unknown_record_type']]]);
     }
     await loadInvoices(database.ctx, stranger.organizationId, [{ id: 1, tranid: 'theirs' }]);
     const asked = query({ filters: [{ source: 'id', operator: 'eq', values: [1] }] });
-    expect((await records.list(stranger, asked, everything)).records).toBe('[{"id":"1","tranid":"theirs"}]');
-    expect((await records.list(tenant, asked, everything)).records).not.toContain('theirs');
+    expect((await records.list(stranger, asked, everything, fullAccess)).records).toBe('[{"id":"1","tranid":"theirs"}]');
+    expect((await records.list(tenant, asked, everything, fullAccess)).records).not.toContain('theirs');
     for (const id of ['01', 'x', '', '99999999999999999999999'])
-      expect(await records.get(tenant, 'invoice', id, ['tranid'])).toBeUndefined();
-    expect(await records.get(tenant, 'customer', '1', ['tranid'])).toBeUndefined();
+      expect(await records.get(tenant, 'invoice', id, ['tranid'], fullAccess)).toBeUndefined();
+    expect(await records.get(tenant, 'customer', '1', ['tranid'], fullAccess)).toBeUndefined();
   });
 
   it('leaves connections to others, however many reads of an organization wait', async () => {
@@ -163,7 +165,7 @@ describe('a list', () => {
     };
     const lock = await admin.transaction();
     await lock.raw(`lock table ${tenantSchema(tenant.organizationId)}.${table} in access exclusive mode`);
-    const asked = Array.from({ length: 8 }, (_, index) => records.list(tenant, query({}), { page: index + 1, pageSize: 5 }));
+    const asked = Array.from({ length: 8 }, (_, index) => records.list(tenant, query({}), { page: index + 1, pageSize: 5 }, fullAccess));
     await until(() => waiting(2));
     expect((await sql<{ one: number }>('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await lock.rollback();
@@ -173,10 +175,10 @@ describe('a list', () => {
 
   it('shows a publish at once', async () => {
     const asked = query({ filters: [{ source: 'tranid', operator: 'eq', values: ['new'] }] });
-    expect((await records.list(tenant, asked, everything)).total).toBe(0);
+    expect((await records.list(tenant, asked, everything, fullAccess)).total).toBe(0);
     await sql(`update $wh.${table} set f_tranid = 'new' where id = 1`);
     await bumpGeneration(database.ctx, tenant.organizationId, rows.length);
-    expect((await records.list(tenant, asked, everything)).total).toBe(1);
+    expect((await records.list(tenant, asked, everything, fullAccess)).total).toBe(1);
     await sql(`update $wh.${table} set f_tranid = 'a' where id = 1`);
   });
 });
@@ -195,6 +197,7 @@ describe('missing sources', () => {
         tenant,
         query({ columns: named('status', 'tranid'), sort: [{ source: 'status', direction: 'asc' }] }),
         everything,
+        fullAccess,
       );
       expect(codes(found.problems)).toEqual([
         ['columns[0]', code],
@@ -204,7 +207,12 @@ describe('missing sources', () => {
       expect(found.columns[0]).toEqual({ name: 'status', source: 'status', type: null });
       expect(idsOf(found.records)).toEqual(rows.map(({ id }) => Number(id)).sort((a, b) => a - b));
       expect(new Set((JSON.parse(found.records) as { status: unknown }[]).map(({ status }) => status))).toEqual(new Set([null]));
-      const filtered = await records.list(tenant, query({ filters: [{ source: 'status', operator: 'not', values: ['x'] }] }), everything);
+      const filtered = await records.list(
+        tenant,
+        query({ filters: [{ source: 'status', operator: 'not', values: ['x'] }] }),
+        everything,
+        fullAccess,
+      );
       expect([filtered.records, filtered.total, codes(filtered.problems)]).toEqual(['[]', 0, [['filters[0].source', code]]]);
     } finally {
       await set('status', 'live');
@@ -220,7 +228,7 @@ describe('missing sources', () => {
     );
     try {
       const filters: RecordQuery['filters'] = [{ source: 'total', operator: 'gte', values: [1] }];
-      const found = await records.list(tenant, query({ columns: named('total'), filters }), everything);
+      const found = await records.list(tenant, query({ columns: named('total'), filters }), everything, fullAccess);
       expect([found.total, found.columns[0]?.type, codes(found.problems)]).toEqual([
         0,
         'text',
@@ -247,15 +255,17 @@ describe('missing sources', () => {
     [{ source: 'trandate', operator: 'after', values: ['2026-02-30'] }, 'filters[0].values', 'invalid_value'],
   ])('%j is one problem, with its path, and matches nothing', async (filter, path, code) => {
     const asked = query({ filters: [filter] });
-    expect(codes(await records.check(tenant, asked))).toEqual([[path, code]]);
-    expect((await records.list(tenant, asked, everything)).total).toBe(0);
+    expect(codes(await records.check(tenant, asked, fullAccess))).toEqual([[path, code]]);
+    expect((await records.list(tenant, asked, everything, fullAccess)).total).toBe(0);
   });
 
   it('503 for a record type that was never published', async () => {
     await sql('update $wh.record_state set generation = 0');
     try {
       const cold = recordsOf(withReads(database.ctx));
-      await expect(cold.list({ ...tenant, organizationId: tenant.organizationId }, query({}), everything)).rejects.toMatchObject({
+      await expect(
+        cold.list({ ...tenant, organizationId: tenant.organizationId }, query({}), everything, fullAccess),
+      ).rejects.toMatchObject({
         status: 503,
       });
     } finally {

@@ -2,6 +2,7 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
+import { fullAccess } from '../../../src/core/record-access.ts';
 import { recordToolsOf } from '../../../src/public/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type Api, apiOf } from '../../setup/api.ts';
@@ -115,7 +116,7 @@ describe('a tool for language models', () => {
     await setStale({ total: stale('2026-02-26T08:00:00Z') });
     const tools = recordToolsOf(withReads(database.ctx));
     const tenant = { ...database.ctx, organizationId };
-    const access = { versions: [], resources: [], maxCharacters: 100_000 };
+    const access = { reads: fullAccess, maxCharacters: 100_000 };
     const since = '2026-02-26T08:00:00Z';
     const expected = {
       generation: '1',

@@ -153,3 +153,37 @@ it('is kept for thirteen months', async () => {
   await database.ctx.db.control.raw('select prune_api_key_usage()');
   expect((await counted()).filter((row) => row.includes('v7/'))).toEqual([`${recent} v7/ 0 0 0 0`]);
 });
+
+it('counts by the subject of the token: the first 1,000 of a key and day by name, however many writes they come in', async () => {
+  const [busy, quiet] = [await makeKey(database.ctx, organizationId), await makeKey(database.ctx, organizationId)];
+  const counter = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
+  const record = (apiKeyId: string, subject?: string, resource = 'invoices') =>
+    counter.record({ apiKeyId, version: 'v1', resource, ...(subject !== undefined && { subject }) }, 200);
+  const subjects = async (apiKeyId: string) => {
+    const rows = await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+      tx('api_key_usage').where({ api_key_id: apiKeyId }).select<{ subject: string; succeeded: string }[]>('subject', 'succeeded'),
+    );
+    const sums = new Map<string, number>();
+    for (const { subject, succeeded } of rows) sums.set(subject, (sums.get(subject) ?? 0) + Number(succeeded));
+    return sums;
+  };
+  for (let index = 0; index < 600; index += 1) record(busy.id, `a${index}`);
+  record(busy.id);
+  record(quiet.id, 'b0');
+  await counter.flush();
+  for (let index = 0; index < 500; index += 1) record(busy.id, `b${String(index).padStart(3, '0')}`);
+  record(busy.id, 'a0');
+  record(busy.id, 'a0', 'customers');
+  await counter.flush();
+  for (const subject of ['a0', 'b000', 'b499', 'late', 'other']) record(busy.id, subject);
+  clock.advance(86_400_000);
+  record(busy.id, 'next day');
+  await counter.stop();
+  const counted = await subjects(busy.id);
+  // 1,000 by name, the rest as `other`, those without a subject, and the one of the next day.
+  expect(counted.size).toBe(1_003);
+  expect(['a0', 'b000', 'b399', 'b499', 'late', 'other', '', 'next day'].map((subject) => counted.get(subject))).toEqual([
+    ...[4, 2, 1, undefined, undefined, 103, 1, 1],
+  ]);
+  expect([...(await subjects(quiet.id))]).toEqual([['b0', 1]]);
+});

@@ -1,5 +1,6 @@
 // The tools that a language model gets for one published version: what they compute, compared with SQL of our own, and what they refuse.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fullAccess, unlimitedLayer } from '../../../src/core/record-access.ts';
 import { createVersionTools, recordToolsOf, type VersionTool } from '../../../src/public/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -39,11 +40,11 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const toolsOf = (reach: { version?: string; resources?: string[]; maxCharacters?: number } = {}) =>
+const toolsOf = ({ resources = [], ...rest }: { version?: string; resources?: string[]; maxCharacters?: number } = {}) =>
   createVersionTools(
     recordToolsOf(withReads(database.ctx)),
     { ...database.ctx, organizationId },
-    { version: 'v1', resources: [], maxCharacters: 60_000, ...reach },
+    { version: 'v1', reads: { layers: [{ ...unlimitedLayer, resources }], unmasked: true }, maxCharacters: 60_000, ...rest },
   );
 const textOf = async (name: string, input: unknown, from = tools): Promise<string> => {
   const found = from.find((tool) => tool.name === name);
@@ -135,7 +136,7 @@ describe('the tools of a version', () => {
     const theirs = createVersionTools(
       recordToolsOf(withReads(database.ctx)),
       { ...database.ctx, organizationId: stranger },
-      { version: 'v1', resources: [], maxCharacters: 60_000 },
+      { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
     );
     const narrow = toolsOf({ version: 'v2', resources: ['invoices'] });
     for (const name of ['describe', 'query', 'get', 'aggregate']) {

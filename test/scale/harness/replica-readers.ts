@@ -2,6 +2,7 @@
 // whole, none older than the client has seen before, and none that had been replaced for more than a second when the request was sent.
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { fullAccess } from '../../../src/core/record-access.ts';
 import { maxCharacters } from '../../../src/mcp/tool.ts';
 import { recordToolsOf } from '../../../src/public/index.ts';
 import { parts, type ReplicatedService } from './replicated-service.ts';
@@ -181,7 +182,7 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
     aggregate: {
       weight: 3,
       read: async () => {
-        const access = { versions: [], resources: [], maxCharacters };
+        const access = { reads: fullAccess, maxCharacters };
         const input = { version: 'v1', resource: 'things', field: 'total', orderBy: 'count', limit: 20 } as const;
         const { count, min, max } = JSON.parse(await tools.aggregate(world.tenant, access, input)) as Record<string, unknown>;
         return { states: [Number(min), Number(max)], found: Number(count) };

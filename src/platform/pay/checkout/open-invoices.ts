@@ -7,7 +7,7 @@ import { parseExact } from '../../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../../core/money.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { newestRecordsOf } from '../../../public/index.ts';
-import { createTenantConnector, filterRejectedIds, findDescription } from '../../../sync/index.ts';
+import { createTenantConnector, filterRejectedIds, findDescription, listMaskedSources } from '../../../sync/index.ts';
 import type { InvoiceMapping } from '../ledger/config.schemas.ts';
 import { databaseTime } from '../ledger/database-time.ts';
 
@@ -27,8 +27,11 @@ export type OpenInvoice = {
   /** Undefined when the ERP's number is not a valid amount in the currency. */
   readonly dueMinor: bigint | undefined;
 };
-/** `readAt` is the database's time before the ERP was queried. `byId` has the invoices that were found, by record id. */
-export type OpenInvoices = { readonly readAt: Date; readonly byId: ReadonlyMap<string, OpenInvoice> };
+/**
+ * `readAt` is the database's time before the ERP was queried. `byId` has the invoices that were found, by record id. `hidesDue`: the caller
+ * sees open amounts masked.
+ */
+export type OpenInvoices = { readonly readAt: Date; readonly byId: ReadonlyMap<string, OpenInvoice>; readonly hidesDue: boolean };
 
 const erpTimeoutMs = 30_000;
 const staleBatchSize = 100;
@@ -42,9 +45,10 @@ function matchesCurrency(currency: string, names: readonly string[]): boolean {
   return codes.length > 0 ? codes.includes(currency) : upperCased.includes((englishNames.of(currency) ?? currency).toUpperCase());
 }
 
-const toOpenInvoice = (raw: RawInvoice, currency: string): OpenInvoice => ({
+/** A masked number is the record's id instead: payers and mails see it. */
+const toOpenInvoice = (raw: RawInvoice, currency: string, isNumberMasked: boolean): OpenInvoice => ({
   recordId: raw.id,
-  number: raw.number ?? raw.id,
+  number: isNumberMasked ? raw.id : (raw.number ?? raw.id),
   customerId: raw.customer,
   isInCurrency: raw.currencyNames === null || matchesCurrency(currency, raw.currencyNames),
   dueMinor: readAmount(raw.amountDue ?? '0', currency),
@@ -99,6 +103,7 @@ async function readFromWarehouse(ctx: RequestCtx, mapping: InvoiceMapping, ids: 
       ctx,
       { recordType, columns, filters, sort: [] },
       { page: 1, pageSize: staleBatchSize },
+      { unmasked: true },
     );
     found.push(...(parseExact(records) as Record<string, unknown>[]));
   }
@@ -142,11 +147,15 @@ export async function readOpenInvoices(
   ids: readonly string[],
   allowStale: boolean,
 ): Promise<OpenInvoices> {
-  const toOpenInvoices = (readAt: Date, raw: readonly RawInvoice[]): OpenInvoices => ({
-    readAt,
-    byId: new Map(raw.map((invoice) => [invoice.id, toOpenInvoice(invoice, currency)])),
+  const { readAt, masked } = await inTransaction(ctx, async (tx) => ({
+    readAt: await databaseTime(tx),
+    masked: await listMaskedSources(tx, ctx.organizationId, mapping.recordType),
+  }));
+  const toOpenInvoices = (at: Date, raw: readonly RawInvoice[]): OpenInvoices => ({
+    readAt: at,
+    byId: new Map(raw.map((invoice) => [invoice.id, toOpenInvoice(invoice, currency, masked.has(mapping.number))])),
+    hidesDue: masked.has(mapping.amountDue) && !ctx.principal.reads.unmasked,
   });
-  const readAt = await inTransaction(ctx, databaseTime);
   try {
     return toOpenInvoices(readAt, await readFromErp(ctx, mapping, ids));
   } catch (error) {

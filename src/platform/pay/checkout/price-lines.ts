@@ -118,7 +118,12 @@ export async function priceLines(
     const left = formatAmount({ amountMinor: free, currency });
     if (free === 0n) return detailAt(index, 'recordId', 'in_flight', 'Other payments in progress already cover the open amount');
     if (line.requestedMinor !== undefined && line.requestedMinor > free)
-      return detailAt(index, 'amount', 'more_than_due', `At most ${left} ${currency} is left to pay`);
+      return detailAt(
+        index,
+        'amount',
+        'more_than_due',
+        read.hidesDue ? 'Less is left to pay' : `At most ${left} ${currency} is left to pay`,
+      );
     return { line, amountMinor: line.requestedMinor ?? free };
   });
   const details = priced.filter((one) => 'code' in one);

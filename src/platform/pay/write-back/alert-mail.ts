@@ -6,6 +6,7 @@ export type AlertedPayment = {
   readonly id: string;
   /** With its currency, such as `12.50 GBP`. */
   readonly amount: string;
+  /** Empty where a version masks it. */
   readonly customerId: string;
   readonly invoiceNumbers: readonly string[];
   readonly erp: Pick<ErpState, 'status' | 'problem'>;

@@ -7,7 +7,8 @@ import { type Recurring, startRecurring } from '../../../core/recurring.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import { enqueueAlertMails, listAlertRecipients } from '../../../sync/index.ts';
 import { listErpStates } from '../ledger/erp-states.store.ts';
-import { findPayments, listInvoices } from '../ledger/payments.store.ts';
+import { findPayments } from '../ledger/payments.store.ts';
+import { findMaskedParts, listShownInvoices } from '../ledger/shown-invoices.ts';
 import { type AlertedPayment, writeBackMail } from './alert-mail.ts';
 import { lockPendingAlerts, markAlerted } from './erp-documents.store.ts';
 
@@ -15,9 +16,11 @@ const defaults = { everyMs: 60_000, quietMs: 3_600_000 };
 
 async function readPayments(tx: Tx, organizationId: string, ids: readonly string[]): Promise<AlertedPayment[]> {
   const states = await listErpStates(tx, organizationId, ids);
-  const invoices = Map.groupBy(await listInvoices(tx, organizationId, ids), ({ payment_id: id }) => id);
+  const invoices = Map.groupBy(await listShownInvoices(tx, organizationId, ids, { unmasked: false }), ({ payment_id: id }) => id);
+  const masked = await findMaskedParts(tx, organizationId);
   return (await findPayments(tx, organizationId, ids)).flatMap((payment) => {
-    const { id, currency, customer_id: customerId } = payment;
+    const { id, currency } = payment;
+    const customerId = masked.customer ? '' : payment.customer_id;
     const erp = states.get(id);
     if (erp === undefined) return [];
     const amount = `${formatAmount({ amountMinor: BigInt(payment.received_minor), currency })} ${currency}`;

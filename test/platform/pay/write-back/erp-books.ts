@@ -101,7 +101,15 @@ async function setUpPay(tx: Tx, { organizationId, account }: Owner): Promise<voi
   const own = { organization_id: organizationId };
   await tx('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
   const writeBack = JSON.stringify({ account: null, refundAccount: '7' });
-  await tx('pay_configs').insert({ ...own, account_id: account, currency: 'GBP', enabled: true, invoices: '{}', write_back: writeBack });
+  const mapping = { recordType: 'invoice', number: 'tranid', amountDue: 'foreignamountunpaid', customer: 'entity' };
+  await tx('pay_configs').insert({
+    ...own,
+    account_id: account,
+    currency: 'GBP',
+    enabled: true,
+    invoices: JSON.stringify(mapping),
+    write_back: writeBack,
+  });
 }
 
 async function insertPayment(

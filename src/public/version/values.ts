@@ -1,5 +1,5 @@
 // Parses the text of a filter value by the type of its column. PostgreSQL accepts everything that passes here.
-import type { ValueType } from '../version/operators.ts';
+import type { ValueType } from './operators.ts';
 
 /**
  * Exact text for PostgreSQL. A timestamp is a span from its first to its last microsecond; a date given for a timestamp field spans the

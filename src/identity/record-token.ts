@@ -1,0 +1,94 @@
+// Tokens that API keys mint to give someone a part of what they read: `pst_` and a JWT (RFC 7519), signed with ES256 by a key of the
+// organization. The header must have exactly the form that this file writes, so that no token chooses its algorithm. Pure.
+import { type KeyObject, sign, verify } from 'node:crypto';
+import { z } from 'zod';
+import type { Ctx } from '../core/ctx.ts';
+import { isId } from '../core/id.ts';
+import type { AccessLayer } from '../core/record-access.ts';
+
+const prefix = 'pst_';
+/** Longest token, in characters: with the other headers it fits into those that servers and proxies accept. */
+export const maxTokenLength = 6_000;
+export const maxTokenSeconds = 3_600;
+
+/** An ES256 signature has 64 bytes. */
+const form = /^pst_([\w-]+)\.([\w-]+)\.([\w-]{86})$/;
+const header = /^\{"alg":"ES256","typ":"pst\+jwt","kid":"([0-9a-f-]{36})"\}$/;
+const audience = 'urn:portal-service:records';
+
+const Names = z.array(z.string());
+const Conditions = z.array(z.strictObject({ field: z.string(), source: z.string(), in: Names }));
+const Rows = z.strictObject({
+  resources: z.record(z.string(), z.strictObject({ recordType: z.string(), conditions: Conditions })),
+  others: z.boolean(),
+});
+/** Strict: a limit that a newer version of the service wrote must not be ignored. */
+const Claims = z.strictObject({
+  iss: z.string(),
+  aud: z.literal(audience),
+  jti: z.string(),
+  /** With milliseconds, by the clock of the database. */
+  iat: z.number(),
+  exp: z.number(),
+  /** Empty for a token without a subject. */
+  sub: z.string(),
+  organization: z.string().refine(isId),
+  key: z.string().refine(isId),
+  /** Names the secret that minted the token: `secretMark` in base64url. */
+  mark: z.string(),
+  /** The person who minted it; null for the key itself. */
+  mintedBy: z.string().refine(isId).nullable(),
+  scopes: z.strictObject({ versions: Names, resources: Names, rows: Rows.nullable(), fields: z.record(z.string(), Names).nullable() }),
+  unmasked: z.boolean(),
+});
+export type TokenClaims = Omit<z.output<typeof Claims>, 'scopes'> & { readonly scopes: AccessLayer };
+type IssuerCtx = { readonly settings: Pick<Ctx['settings'], 'publicUrl'> };
+
+const issuerOf = ({ settings }: IssuerCtx): string => `${settings.publicUrl}/api/platform/v1`;
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+const headerOf = (kid: string): string => encoded({ alg: 'ES256', typ: 'pst+jwt', kid });
+
+/** Whether a bearer credential is meant as such a token; it is then tried as nothing else. */
+export const hasTokenPrefix = (credential: string): boolean => credential.startsWith(prefix);
+
+/** The token. `signer` is a private P-256 key. */
+export function signToken(ctx: IssuerCtx, signer: { kid: string; key: KeyObject }, claims: Omit<TokenClaims, 'iss' | 'aud'>): string {
+  const signed = `${headerOf(signer.kid)}.${encoded({ iss: issuerOf(ctx), aud: audience, ...claims })}`;
+  return `${prefix}${signed}.${sign('sha256', Buffer.from(signed), { key: signer.key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+}
+
+export type UnverifiedToken = {
+  /** The id of the signing key. */
+  readonly kid: string;
+  readonly signed: string;
+  readonly payload: string;
+  readonly signature: string;
+};
+
+/** Undefined when the text doesn't have the form of a token. Nothing in the result is proven before `verifyToken`. */
+export function parseToken(text: string): UnverifiedToken | undefined {
+  if (text.length > maxTokenLength) return undefined;
+  const [, first = '', payload = '', signature = ''] = form.exec(text) ?? [];
+  const [, kid = ''] = header.exec(Buffer.from(first, 'base64url').toString()) ?? [];
+  // base64url decodes several spellings to the same bytes.
+  return isId(kid) && headerOf(kid) === first ? { kid, signed: `${first}.${payload}`, payload, signature } : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The claims; undefined for another signature, issuer or form, and once the token has expired by the clock of this process. */
+export function verifyToken(
+  ctx: IssuerCtx & Pick<Ctx, 'clock'>,
+  { signed, payload, signature }: UnverifiedToken,
+  key: KeyObject,
+): TokenClaims | undefined {
+  if (!verify('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))) return undefined;
+  const { data } = Claims.safeParse(parseJson(Buffer.from(payload, 'base64url').toString()));
+  return data !== undefined && data.iss === issuerOf(ctx) && data.exp * 1_000 > ctx.clock.now().getTime() ? data : undefined;
+}

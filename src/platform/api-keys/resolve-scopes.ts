@@ -1,0 +1,207 @@
+// Turns the scopes that a caller gives into those that are stored: names of fields become fields of record types, values become texts that
+// fit their type. Names mean what they mean in the versions that exist when the scopes are written.
+import { type ErrorDetail, invalid } from '../../core/errors.ts';
+import { didYouMean } from '../../core/nearest-name.ts';
+import type { AccessLayer, ResourceRows, RowCondition } from '../../core/record-access.ts';
+import type { Tx } from '../../db/transaction.ts';
+import { parseFilterValue } from '../../public/index.ts';
+import type { ReadScopes } from './api-keys.schemas.ts';
+import { ownOf } from './ceiling.ts';
+import { listScopeTargets, listVersionResources, type ScopeTarget } from './scopes.store.ts';
+
+/** `path`: where the scopes are in the request. `before`: the scopes that they replace. */
+export type GivenScopes = { readonly scopes: ReadScopes; readonly path: string; readonly before?: AccessLayer | undefined };
+
+export type ResolvedScopes = { readonly layer: AccessLayer; readonly problems: readonly ErrorDetail[] };
+
+type Condition = NonNullable<ReadScopes['rows']>[string][number];
+type Report = (path: string, code: string, message: string) => void;
+
+/** How responses show a layer. */
+export const scopesView = ({ versions, resources, rows, fields }: AccessLayer) => ({
+  versions: [...versions],
+  resources: [...resources],
+  rows: rows && {
+    ...Object.fromEntries(
+      Object.entries(rows.resources).map(([name, { conditions }]) => [
+        name,
+        conditions.map((condition) => ({ field: condition.field, in: [...condition.in] })),
+      ]),
+    ),
+    ...(rows.others && { '*': [] }),
+  },
+  fields: fields && Object.fromEntries(Object.entries(fields).map(([name, listed]) => [name, [...listed]])),
+});
+
+/**
+ * Resolves several scopes with two queries. A layer with problems isn't to be stored; its limits are those that were asked for, or tighter.
+ * Versions and resources must exist, drafts included, unless `before` has them: a credential would later read whatever gets that name.
+ */
+export async function resolveScopes(tx: Tx, organizationId: string, given: readonly GivenScopes[]): Promise<ResolvedScopes[]> {
+  const existing = given.some(({ scopes: { versions, resources } }) => versions.length + resources.length > 0)
+    ? await listVersionResources(tx, organizationId)
+    : [];
+  const names = new Set(given.flatMap(({ scopes: { rows, fields } }) => [...Object.keys(rows ?? {}), ...Object.keys(fields ?? {})]));
+  const targets = names.size === 0 ? [] : await listScopeTargets(tx, organizationId, [...names]);
+  return given.map((one) => resolve(one, existing, targets));
+}
+
+/** Throws 422 when there are problems. */
+export function assertResolved(problems: readonly ErrorDetail[]): void {
+  if (problems.length === 0) return;
+  const has = (code: string) => problems.some((problem) => problem.code === code);
+  const kind = has('unknown_version') ? 'versions' : has('unknown_resource') ? 'resources' : undefined;
+  throw invalid(kind === undefined ? 'The scopes are not valid' : `The scopes name ${kind} that do not exist`, problems);
+}
+
+type Existing = Awaited<ReturnType<typeof listVersionResources>>;
+
+function reportUnknown({ scopes, before }: GivenScopes, existing: Existing, report: Report): void {
+  const { versions } = scopes;
+  const added = (name: 'versions' | 'resources') => scopes[name].filter((one) => !before?.[name].includes(one));
+  for (const label of added('versions'))
+    if (!existing.some(({ version }) => version === label))
+      report('versions', 'unknown_version', `There is no version ${label}. GET /api-schema lists all versions.`);
+  const considered = existing.filter(({ version }) => versions.length === 0 || versions.includes(version));
+  const where = versions.length === 0 ? 'No version has' : `Version ${versions.join(', ')} does not have`;
+  for (const name of added('resources'))
+    if (!considered.some(({ resources }) => resources.includes(name)))
+      report('resources', 'unknown_resource', `${where} a resource ${name}. GET /api-schema lists the endpoints of all versions.`);
+}
+
+function resolve(given: GivenScopes, existing: Existing, all: readonly ScopeTarget[]): ResolvedScopes {
+  const { scopes, path, before } = given;
+  const { versions, resources, rows, fields } = scopes;
+  const problems: ErrorDetail[] = [];
+  const report: Report = (at, code, message) => problems.push({ path: `${path}.${at}`, code, message });
+  reportUnknown(given, existing, report);
+  const targetsOf = (name: string): readonly ScopeTarget[] => considered(all, name, versions);
+  const resolved: Record<string, ResourceRows> = {};
+  for (const [name, conditions] of Object.entries(rows ?? {})) {
+    if (name === '*') continue;
+    const kept = before && findKept(before, name, conditions, versions);
+    resolved[name] = kept ?? resolveRows(conditions, { name, targets: targetsOf(name), isNamed: versions.length > 0 }, report);
+  }
+  for (const [name, listed] of Object.entries(fields ?? {})) {
+    const kept = ownOf(before?.fields, name) ?? [];
+    checkFields(
+      name,
+      listed.filter((field) => !kept.includes(field)),
+      targetsOf(name),
+      report,
+    );
+  }
+  const layer = { versions, resources, rows: rows && { resources: resolved, others: Object.hasOwn(rows, '*') }, fields };
+  return { layer, problems };
+}
+
+/** The named versions, else the living ones, else drafts, as far as they have the resource. */
+function considered(all: readonly ScopeTarget[], name: string, versions: readonly string[]): readonly ScopeTarget[] {
+  const having = all.filter(({ endpoint }) => endpoint.name === name);
+  if (versions.length > 0) return having.filter(({ version }) => versions.includes(version));
+  const living = having.filter(({ status }) => status === 'published' || status === 'deprecated');
+  return living.length > 0 ? living : having.filter(({ status }) => status === 'draft');
+}
+
+const valuesOf = ({ in: values, eq }: Condition) => values ?? (eq === undefined ? [] : [eq]);
+
+/** Conditions that are given again for the same versions keep their meaning, also when no version has their fields any more. */
+function findKept(before: AccessLayer, name: string, conditions: readonly Condition[], versions: readonly string[]) {
+  const kept = ownOf(before.rows?.resources, name);
+  const given = conditions.map((condition) => [condition.field, valuesOf(condition)]);
+  const isSame =
+    kept !== undefined &&
+    JSON.stringify([given, versions]) === JSON.stringify([kept.conditions.map(({ field, in: texts }) => [field, texts]), before.versions]);
+  return isSame ? kept : undefined;
+}
+
+/** The field of the record type behind a name, and the type of its values; null type where a draft leaves it open. */
+type Source = { readonly source: string; readonly type: Parameters<typeof parseFilterValue>[0] | null };
+
+function scopableSource({ endpoint, binding }: ScopeTarget, name: string): Source | undefined {
+  if (name === 'id') return { source: 'id', type: binding?.idType ?? null };
+  const field = endpoint.fields.find((one) => one.name === name && one.scopable === true);
+  const type = field && ownOf(binding?.columns, field.source)?.type;
+  return field && { source: field.source, type: type === undefined || type === 'lines' ? null : type };
+}
+
+/** Whether a scope on this source applies in the version, under whatever name. */
+const hasSource = ({ endpoint }: ScopeTarget, source: string): boolean =>
+  source === 'id' || endpoint.fields.some((field) => field.source === source && field.scopable === true);
+
+type Wanted = { readonly name: string; readonly targets: readonly ScopeTarget[]; readonly isNamed: boolean };
+
+function resolveRows(conditions: readonly Condition[], { name, targets, isNamed }: Wanted, report: Report): ResourceRows {
+  const at = `rows.${name}`;
+  const [newest] = targets;
+  const none = { recordType: '', conditions: [] };
+  if (newest === undefined) {
+    report(at, 'unknown_resource', `${isNamed ? 'None of the versions has' : 'No version has'} a resource ${name}`);
+    return none;
+  }
+  const chosen = targets.find((target) => conditions.every(({ field }) => scopableSource(target, field) !== undefined));
+  if (chosen === undefined) {
+    reportUnscopable(conditions, { name, targets, isNamed }, report);
+    return none;
+  }
+  const { recordType } = chosen.endpoint;
+  const resolved = conditions.map((condition, index): RowCondition => {
+    const { source, type } = scopableSource(chosen, condition.field) ?? { source: '', type: null };
+    if (isNamed)
+      reportOthers(
+        targets.filter((target) => target.endpoint.recordType !== recordType || !hasSource(target, source)),
+        index,
+      );
+    return { field: condition.field, source, in: readValues(condition, type, `${at}[${index}]`, report) };
+  });
+  if (isNamed && conditions.length === 0) reportOthers(targets.filter(({ endpoint }) => endpoint.recordType !== recordType));
+  return { recordType, conditions: resolved };
+
+  /** Named versions to which the scope would not apply. */
+  function reportOthers(others: readonly ScopeTarget[], index?: number): void {
+    if (others.length === 0) return;
+    const versions = others.map(({ version }) => version).join(', ');
+    const reason = `${name} has another record type there, or the field is not scopable`;
+    report(index === undefined ? at : `${at}[${index}].field`, 'not_scopable', `The row scope would not apply to ${versions}: ${reason}`);
+  }
+}
+
+/** No version has all fields of the conditions as scopable ones. */
+function reportUnscopable(conditions: readonly Condition[], { name, targets }: Wanted, report: Report): void {
+  const names = ['id', ...(targets[0]?.endpoint.fields ?? []).flatMap((field) => (field.scopable === true ? [field.name] : []))];
+  let reported = false;
+  for (const [index, { field }] of conditions.entries()) {
+    if (targets.some((target) => scopableSource(target, field) !== undefined)) continue;
+    reported = true;
+    const at = `rows.${name}[${index}].field`;
+    const versions = [...new Set(targets.map(({ version }) => version))].join(', ');
+    if (targets.some(({ endpoint }) => endpoint.fields.some((one) => one.name === field)))
+      report(at, 'not_scopable', `${field} is not scopable in ${versions}. Scopable: ${names.join(', ')}`);
+    else report(at, 'unknown_field', `${name} has no field "${field}" in ${versions}.${didYouMean(field, names)}`);
+  }
+  if (!reported) report(`rows.${name}`, 'not_scopable', 'No version has all of these fields as scopable ones');
+}
+
+/** The texts of the values, as the column writes them. */
+function readValues(condition: Condition, type: Source['type'], at: string, report: Report): string[] {
+  return valuesOf(condition).map((value, index) => {
+    const place = condition.in === undefined ? `${at}.eq` : `${at}.in[${index}]`;
+    if (type === null) return String(value);
+    const isNumeric = type === 'number' || type === 'integer';
+    const isOtherType = (typeof value === 'number' && !isNumeric) || (typeof value === 'boolean' && type !== 'boolean');
+    const isInexact = Number.isInteger(value) && !Number.isSafeInteger(value);
+    const read = parseFilterValue(type, String(value));
+    if (isOtherType) report(place, 'invalid_value', `must be a string: ${condition.field} is of type ${type}`);
+    else if (isInexact) report(place, 'invalid_value', 'is not exact as a JSON number: write a string');
+    else if ('code' in read) report(place, read.code, read.message);
+    return 'value' in read && typeof read.value === 'string' ? read.value : String(value);
+  });
+}
+
+function checkFields(name: string, listed: readonly string[], targets: readonly ScopeTarget[], report: Report): void {
+  if (targets.length === 0 && listed.length > 0) report(`fields.${name}`, 'unknown_resource', `No version has a resource ${name}`);
+  if (targets.length === 0) return;
+  const known = new Set(['id', ...targets.flatMap(({ endpoint }) => endpoint.fields.map((field) => field.name))]);
+  for (const field of listed)
+    if (!known.has(field)) report(`fields.${name}`, 'unknown_field', `${name} has no field "${field}".${didYouMean(field, known)}`);
+}

@@ -1,0 +1,28 @@
+// The secret of an organization from which the keys of masked fields (`hash`) are derived. It never changes, so that equal values keep
+// equal hashes from one version to the next.
+import { randomBytes } from 'node:crypto';
+import type { TenantCtx } from '../../core/ctx.ts';
+import type { Tx } from '../../db/transaction.ts';
+import { masksOf } from './masks.ts';
+import type { EndpointDefinition } from './schema-document.ts';
+
+const secretBytes = 32;
+
+type SecretCtx = Pick<TenantCtx, 'keyring' | 'organizationId'>;
+
+/** The associated data of the stored secret. */
+export const maskSecretBinding = (organizationId: string): string => `${organizationId}/mask-secret`;
+
+/** Undefined until a version with such a mask is published. Throws DecryptionError without the key that encrypted it. */
+export async function findMaskSecret(tx: Tx, { keyring, organizationId }: SecretCtx): Promise<Buffer | undefined> {
+  const row = await tx('mask_secrets').where('organization_id', organizationId).first<{ secret: string } | undefined>('secret');
+  return row && Buffer.from(keyring.decrypt(row.secret, maskSecretBinding(organizationId)), 'base64');
+}
+
+/** Creates the organization's secret if it has none and the endpoints need one. */
+export async function ensureMaskSecret(tx: Tx, ctx: SecretCtx, endpoints: readonly EndpointDefinition[]): Promise<void> {
+  if (!masksOf(endpoints).has('hash')) return;
+  const { keyring, organizationId } = ctx;
+  const secret = keyring.encrypt(randomBytes(secretBytes).toString('base64'), maskSecretBinding(organizationId));
+  await tx('mask_secrets').insert({ organization_id: organizationId, secret }).onConflict('organization_id').ignore();
+}

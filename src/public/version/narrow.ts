@@ -1,0 +1,154 @@
+// Narrows a compiled endpoint to what one caller may read: rows, fields and masks. Every read is planned against the result, so that no
+// request can reach beyond it. Pure apart from a cache.
+import { createHash } from 'node:crypto';
+import { allowsField, allowsResource, type RecordAccess, type RowCondition } from '../../core/record-access.ts';
+import type { CompiledColumn, CompiledEndpoint, CompiledSchema, OutputField, ReadableEndpoint, ScopeCondition } from './compile.ts';
+import type { FieldMask } from './masks.ts';
+import { accessError } from './scopes.ts';
+import { parseFilterValue, type Value } from './values.ts';
+
+/** What a reader without limits reads. */
+export function readWhole(endpoint: CompiledEndpoint): ReadableEndpoint {
+  const known = whole.get(endpoint);
+  if (known !== undefined) return known;
+  const made: ReadableEndpoint = {
+    ...endpoint,
+    scope: [],
+    masked: new Set(),
+    maskedFilters: new Set(),
+    lacksDefaultSort: false,
+    contentKey: endpoint.key,
+    reach: '',
+  };
+  whole.set(endpoint, made);
+  return made;
+}
+const whole = new WeakMap<CompiledEndpoint, ReadableEndpoint>();
+
+const hasMasks = ({ fields }: Pick<CompiledEndpoint, 'fields'>): boolean =>
+  fields.some(
+    (field) =>
+      (field.kind === 'value' && field.declared !== null) ||
+      (field.kind === 'lines' && field.lines.some(({ declared }) => declared !== null)),
+  );
+
+/**
+ * The endpoint as this caller may read it. Throws 403 when a row scope of the caller doesn't apply to it: it has another record type, or a
+ * field of the scope isn't scopable in this version.
+ */
+export function narrowEndpoint(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint {
+  const readable = findReadable(endpoint, access);
+  if (readable !== undefined) return readable;
+  const message = 'The row scope of this credential does not apply to this version of the resource';
+  throw accessError('FORBIDDEN', 'resource', 'resource_out_of_scope', message);
+}
+
+/** The endpoints of a version that this caller may read, as it may read them. The version itself must be within its scopes. */
+export const readableEndpoints = ({ endpoints }: CompiledSchema, access: RecordAccess): readonly ReadableEndpoint[] =>
+  [...endpoints.values()].flatMap((endpoint) => findReadable(endpoint, access) ?? []);
+
+function findReadable(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint | undefined {
+  const known = narrowed.get(access) ?? new WeakMap<CompiledEndpoint, ReadableEndpoint | undefined>();
+  narrowed.set(access, known);
+  if (!known.has(endpoint)) known.set(endpoint, narrow(endpoint, access));
+  return known.get(endpoint);
+}
+/** The access of a credential is one object for as long as the credential is cached. */
+const narrowed = new WeakMap<RecordAccess, WeakMap<CompiledEndpoint, ReadableEndpoint | undefined>>();
+
+function narrow(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint | undefined {
+  if (!allowsResource(access, endpoint.name)) return undefined;
+  if (access.layers.every(({ rows, fields }) => rows === null && fields === null) && (access.unmasked || !hasMasks(endpoint)))
+    return readWhole(endpoint);
+  const scope = scopeOf(endpoint, access);
+  if (scope === undefined) return undefined;
+  const shape = shapeOf(endpoint, access);
+  const reach = shape.key === endpoint.key && scope.length === 0 ? '' : digest([shape.key, scope]);
+  return { ...shape, scope, reach };
+}
+
+const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
+
+/** Undefined when a row scope doesn't apply. Two layers that name the same field leave the values that both allow. */
+function scopeOf(endpoint: CompiledEndpoint, { layers }: RecordAccess): readonly ScopeCondition[] | undefined {
+  const byColumn = new Map<string, { column: CompiledColumn; texts: readonly string[] }>();
+  for (const { rows } of layers) {
+    if (rows === null || !Object.hasOwn(rows.resources, endpoint.name)) continue;
+    const named = rows.resources[endpoint.name];
+    if (named === undefined || named.recordType !== endpoint.recordType) return undefined;
+    for (const condition of named.conditions) {
+      const column = endpoint.scopable.get(condition.source);
+      if (column === undefined) return undefined;
+      const known = byColumn.get(column.column);
+      const texts = [...new Set(canonical(condition, column))].sort();
+      byColumn.set(column.column, { column, texts: known === undefined ? texts : known.texts.filter((text) => texts.includes(text)) });
+    }
+  }
+  return [...byColumn.values()]
+    .sort((a, b) => (a.column.column < b.column.column ? -1 : 1))
+    .map(({ column, texts }) => ({ column, operator: 'eq', values: texts.flatMap((text) => valuesOf(column, text)) }));
+}
+
+/** Numbers that are equal are written alike, so that two layers can be compared. */
+const canonical = ({ in: texts }: RowCondition, { type }: CompiledColumn): string[] =>
+  texts.map((text) => {
+    if (type !== 'number' && type !== 'integer') return text;
+    const [whole = '', decimals = ''] = text.split('.');
+    const digits = whole.replace(/^(-?)0+(?=\d)/, '$1');
+    const rest = decimals.replace(/0+$/, '');
+    const short = rest === '' ? digits : `${digits}.${rest}`;
+    return short === '-0' ? '0' : short;
+  });
+
+/** A value that doesn't fit the column, which its type prevented when it was stored, matches nothing. */
+function valuesOf({ type }: CompiledColumn, text: string): Value[] {
+  const read = parseFilterValue(type, text);
+  return 'value' in read ? [read.value] : [];
+}
+
+/** Fields and masks, without rows. Kept for the last callers of each endpoint: a service sees few different ones. */
+function shapeOf(endpoint: CompiledEndpoint, access: RecordAccess): Omit<ReadableEndpoint, 'scope' | 'reach'> {
+  const shown = endpoint.fields.filter(({ name }) => allowsField(access, endpoint.name, name));
+  const shapes = shapesOf.get(endpoint) ?? new Map<string, ReturnType<typeof shapeOf>>();
+  shapesOf.set(endpoint, shapes);
+  const unmasked = access.unmasked || !hasMasks({ fields: shown });
+  const key =
+    shown.length === endpoint.fields.length && unmasked
+      ? endpoint.key
+      : `${endpoint.key} ${digest([unmasked, shown.map(({ name }) => name)])}`;
+  const known = shapes.get(key);
+  if (known !== undefined) return known;
+  if (shapes.size >= maxShapes) shapes.clear();
+  const made = makeShape(endpoint, shown, access, key);
+  shapes.set(key, made);
+  return made;
+}
+const maxShapes = 32;
+const shapesOf = new WeakMap<CompiledEndpoint, Map<string, ReturnType<typeof shapeOf>>>();
+
+function makeShape(endpoint: CompiledEndpoint, shown: readonly OutputField[], { unmasked }: RecordAccess, key: string) {
+  const applied = <F extends { readonly declared: FieldMask | null }>(field: F): F =>
+    unmasked ? field : { ...field, mask: field.declared };
+  const fields = shown.map((field): OutputField => {
+    if (field.kind === 'value') return applied(field);
+    return field.kind === 'lines' ? { ...field, lines: field.lines.map(applied) } : field;
+  });
+  const masked = new Set(fields.flatMap((field) => (field.kind === 'value' && field.mask !== null ? [field.name] : [])));
+  const names = new Set(['id', ...fields.map(({ name }) => name)].filter((name) => !masked.has(name)));
+  const sorts = new Map([...endpoint.sorts].filter(([name]) => names.has(name)));
+  const { defaultSort } = endpoint;
+  const hasDefault = defaultSort.column.column === 'id' || [...sorts.values()].some(({ column }) => column === defaultSort.column.column);
+  const idOrder = { column: endpoint.scopable.get('id') ?? defaultSort.column, order: 'asc' } as const;
+  return {
+    ...endpoint,
+    key,
+    contentKey: endpoint.key,
+    fields: fields.length === endpoint.fields.length && unmasked ? endpoint.fields : Object.freeze(fields),
+    filters: new Map([...endpoint.filters].filter(([, { field }]) => names.has(field))),
+    sorts,
+    defaultSort: hasDefault ? defaultSort : idOrder,
+    masked,
+    maskedFilters: new Set([...endpoint.filters.values()].flatMap(({ name, field }) => (masked.has(field) ? [name] : []))),
+    lacksDefaultSort: !hasDefault,
+  };
+}

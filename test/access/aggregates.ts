@@ -1,0 +1,113 @@
+// The aggregates that agents compute, compared with sums over the filtered answer of an unlimited reader.
+import { expect } from 'vitest';
+import type { AppError } from '../../src/core/errors.ts';
+import type { Answer } from './call.ts';
+import type { Door } from './doors.ts';
+import { type FieldKind, type FieldModel, sumOf, visibleFields } from './model.ts';
+import { allowedNames, type Case, expectedOf, inspect, refusalOf } from './oracle.ts';
+import { toolInput } from './queries.ts';
+import { createRandom, parseExact } from './random.ts';
+
+const isNumeric = (kind: FieldKind): boolean => kind === 'integer' || kind === 'number';
+const textOf = (value: unknown): string => String(value).replace(/^#/, '');
+const scaled = (text: string): bigint => BigInt(sumOf([text, '0.0000000000']).replace('.', ''));
+const byValue = (kind: FieldKind) => (a: string, b: string) => {
+  const [left, right] = isNumeric(kind) ? [scaled(a), scaled(b)] : [a, b];
+  return left < right ? -1 : left > right ? 1 : 0;
+};
+
+/** Rounded half up to six decimals, without trailing zeros. */
+function averageOf(texts: readonly string[]): string {
+  const total = scaled(sumOf(texts));
+  const millionths = (total * 2n + 10_000n * BigInt(texts.length)) / (20_000n * BigInt(texts.length));
+  const digits = String(millionths).padStart(7, '0');
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '');
+}
+
+type Aggregates = Record<string, unknown>;
+
+function aggregatesOf(records: readonly Record<string, unknown>[], field: FieldModel | undefined): Aggregates {
+  const count = { count: `#${records.length}` };
+  if (field === undefined) return count;
+  const values = records.flatMap((record) => (record[field.name] === null ? [] : [textOf(record[field.name])])).sort(byValue(field.kind));
+  const range = { ...count, values: `#${values.length}`, min: values[0] ?? null, max: values.at(-1) ?? null };
+  if (!isNumeric(field.kind)) return range;
+  return { ...range, sum: values.length === 0 ? null : sumOf(values), average: values.length === 0 ? null : averageOf(values) };
+}
+
+/** Some numbers have several spellings, such as those of different scales. */
+const respelled = (value: unknown): unknown =>
+  typeof value === 'string' && /^-?\d+\.\d+$/.test(value) ? value.replace(/\.?0+$/, '') : value;
+const comparable = (aggregates: Aggregates): string =>
+  JSON.stringify(Object.entries(aggregates).map(([name, value]) => [name, respelled(value)]));
+
+/** The answer of the tool, or its refusal, as if it had been sent. */
+async function call(one: Case, input: object): Promise<Answer> {
+  const { service, world } = one.oracle;
+  const tenant = { ...service.ctx, organizationId: world.organizationId };
+  const answer = (status: number, text: string): Answer => ({ status, text, headers: {}, head: '', raw: Buffer.from(text) });
+  const complete = { orderBy: 'count' as const, limit: 100, version: one.version.version, resource: one.endpoint.name, ...input };
+  try {
+    return answer(200, await service.tools.aggregate(tenant, { reads: one.reader.access, maxCharacters: 100_000 }, complete));
+  } catch (error) {
+    const { status, code, message, details } = error as AppError;
+    if (status === undefined) throw error;
+    return answer(status, JSON.stringify({ error: { code, message, details } }));
+  }
+}
+
+async function checkAggregate(one: Case): Promise<void> {
+  const random = createRandom(one.seed);
+  const scalars = one.endpoint.fields.filter(({ kind }) => kind !== 'lines');
+  const ordered = scalars.filter(({ kind }) => isNumeric(kind) || kind === 'date' || kind === 'time');
+  const field = ordered.length > 0 && random.chance(0.7) ? random.pick(ordered) : undefined;
+  const groupBy = random.chance(0.5) ? random.pick(scalars) : undefined;
+  const { filters } = toolInput(one.query) as { filters?: Record<string, string[]> };
+  const input = {
+    ...(filters !== undefined && { filters }),
+    ...(field !== undefined && { field: field.name }),
+    ...(groupBy !== undefined && { groupBy: groupBy.name }),
+  };
+  const answer = await call(one, input);
+  const named = [...(field === undefined ? [] : [field.name]), ...(groupBy === undefined ? [] : [groupBy.name])];
+  const usable = visibleFields(one.reader.access, one.endpoint).filter(({ mask }) => mask === null || one.reader.access.unmasked);
+  const isRefused = named.some((name) => !usable.some((one) => one.name === name));
+  const expected = await expectedOf(one, ['filters']);
+  if (isRefused || expected.kind === 'refused') {
+    expect([400, 403], answer.text).toContain(answer.status);
+    inspect(one, answer, JSON.stringify(input), { names: refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set() });
+    return;
+  }
+  if (answer.status === 400 && answer.text.includes('answer_too_long')) return;
+  expect(answer.status, answer.text).toBe(200);
+  const found = parseExact(answer.text) as { totalGroups?: string; groups?: Aggregates[] } & Aggregates;
+  // Sums and averages are values of no record.
+  const computed = [
+    aggregatesOf(expected.whole, field),
+    ...(groupBy === undefined ? [] : [...groupsOf(expected.whole, groupBy, field).values()]),
+  ];
+  inspect(one, answer, JSON.stringify(input), { names: allowedNames(one, 'resource'), records: [...expected.records, ...computed] });
+  if (groupBy === undefined) {
+    const { freshness: _freshness, ...aggregates } = found;
+    expect(comparable(aggregates)).toBe(comparable(aggregatesOf(expected.whole, field)));
+    return;
+  }
+  const groups = groupsOf(expected.whole, groupBy, field);
+  expect(found.totalGroups).toBe(`#${groups.size}`);
+  expect(found.groups?.length).toBe(Math.min(groups.size, 100));
+  for (const { value, ...aggregates } of found.groups ?? []) {
+    const wanted = groups.get(value === null ? '' : textOf(value));
+    expect(comparable(aggregates)).toBe(wanted === undefined ? 'no such group' : comparable(wanted));
+  }
+}
+
+function groupsOf(
+  records: readonly Record<string, unknown>[],
+  groupBy: FieldModel,
+  field: FieldModel | undefined,
+): Map<string, Aggregates> {
+  const groups = Map.groupBy(records, (record) => (record[groupBy.name] === null ? '' : textOf(record[groupBy.name])));
+  return new Map([...groups].map(([value, list]) => [value, aggregatesOf(list, field)]));
+}
+
+export const aggregateDoor: Door = { name: 'aggregate', check: checkAggregate };

@@ -1,0 +1,213 @@
+// What a reader of some records tries in order to see others.
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import type { EndpointModel, FieldModel, Layer } from './model.ts';
+import { createOracle, type Oracle, type Reader } from './oracle.ts';
+import { createRandom, tokensIn } from './random.ts';
+import { putRandom } from './records.ts';
+import { unlimited } from './scopes.ts';
+import { type Service, startService } from './service.ts';
+import { createWorld, type World } from './world.ts';
+
+let database: TestDatabase;
+let service: Service;
+let world: World;
+let oracle: Oracle;
+let endpoint: EndpointModel;
+let owner: FieldModel;
+let list: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  service = await startService(database, { settings: { anchorEvery: 5 } });
+  world = await createWorld(service, createRandom(3), { records: 60 });
+  oracle = await createOracle(world);
+  const [first] = world.versions[0]?.endpoints ?? [];
+  if (first === undefined) throw new Error('no resource');
+  endpoint = first;
+  owner = ownerOf(first);
+  list = `v1/${first.name}`;
+});
+afterAll(async () => {
+  await service.stop();
+  await database.close();
+});
+
+function ownerOf({ fields }: EndpointModel): FieldModel {
+  const found = fields.find(({ source }) => source === 'owner');
+  if (found === undefined) throw new Error('no owner');
+  return found;
+}
+
+const customers = (): readonly string[] => world.pools.customers.map(({ key }) => key);
+const ofCustomers = (...keys: readonly string[]): Layer => ({
+  ...unlimited,
+  rows: {
+    resources: { [endpoint.name]: { recordType: endpoint.recordType, conditions: [{ field: owner.name, source: 'owner', in: keys }] } },
+    others: false,
+  },
+});
+const keyOf = async (layer: Layer): Promise<Reader> => ({
+  access: { layers: [layer], unmasked: true },
+  secret: (await world.key(layer, true)).secret,
+});
+
+type Page = { data: Record<string, string>[]; pagination: { total: number } };
+const pageOf = async (reader: Reader, query = ''): Promise<Page> => {
+  const { status, text } = await oracle.get(reader, `${list}?pageSize=20${query}`);
+  expect(status, text).toBe(200);
+  return JSON.parse(text) as Page;
+};
+/** The customers of all records of the list. */
+const ownersOf = async (reader: Reader, query = ''): Promise<Set<string>> => {
+  const { text } = await oracle.get(reader, `${list}?${query}`, { accept: 'application/x-ndjson' });
+  return new Set(
+    text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => String((JSON.parse(line) as Record<string, string>)[owner.name])),
+  );
+};
+
+describe('two scopes at one address', () => {
+  it('share no cached body, plan, total or anchor, also at the same moment', async () => {
+    const [a = '', b = ''] = customers();
+    const readers = [await keyOf(ofCustomers(a)), await keyOf(ofCustomers(b))];
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => pageOf(readers[n % 2] as Reader, n % 4 < 2 ? '' : '&page=2')));
+    for (const [n, { data, pagination }] of answers.entries()) {
+      expect(new Set(data.map((record) => record[owner.name]))).toEqual(data.length === 0 ? new Set() : new Set([n % 2 === 0 ? a : b]));
+      expect(pagination.total).toBe(answers[n % 2]?.pagination.total);
+    }
+  });
+
+  it('exchange no positions in the change feed, except for the same reach', async () => {
+    const [a = '', b = ''] = customers();
+    const nextOf = async (reader: Reader): Promise<string> =>
+      (JSON.parse((await oracle.get(reader, `${list}/changes?limit=1`)).text) as { next: string }).next;
+    const [ofA, ofB, sameAsA] = [await keyOf(ofCustomers(a)), await keyOf(ofCustomers(b)), await keyOf(ofCustomers(a, a))];
+    const tokens = { whole: await nextOf(oracle.whole), a: await nextOf(ofA), b: await nextOf(ofB) };
+    const statusOf = async (reader: Reader, since: string): Promise<number> =>
+      (await oracle.get(reader, `${list}/changes?since=${since}`)).status;
+    expect(await Promise.all([statusOf(ofA, tokens.b), statusOf(ofA, tokens.whole), statusOf(oracle.whole, tokens.a)])).toEqual([
+      410, 410, 410,
+    ]);
+    expect(await Promise.all([statusOf(ofA, tokens.a), statusOf(sameAsA, tokens.a)])).toEqual([200, 200]);
+  });
+});
+
+describe('parameters', () => {
+  it('add no records to the scope, however often they are repeated', async () => {
+    const [a = '', b = '', c = ''] = customers();
+    const reader = await keyOf(ofCustomers(a, b));
+    const filter = endpoint.filters.find(({ field, operator }) => field === owner.name && operator === 'eq')?.parameter;
+    const queries = ['', ...(filter === undefined ? [] : [`${filter}=${a}&${filter}=${c}`, `${filter}=${c}`])];
+    for (const query of queries) for (const seen of await ownersOf(reader, query)) expect([a, b]).toContain(seen);
+    const foreign = (
+      await oracle.wholeRecords({ version: 'v1', endpoints: [] }, endpoint, { filters: [], sort: null, order: null })
+    ).filter((record) => record[owner.name] === c);
+    const ids = foreign.slice(0, 5).map(({ id }) => `id=${id}`);
+    expect((await pageOf(reader, `&${ids.join('&')}`)).pagination.total).toBe(0);
+  });
+});
+
+describe('a record that a sync moves to another customer', () => {
+  it('is read with its values of one side of the border, and never by the wrong one', async () => {
+    const [a = '', b = ''] = customers();
+    const reader = await keyOf(ofCustomers(a));
+    const kind = world.kinds.find(({ name }) => name === endpoint.recordType);
+    let isOver = false;
+    const seen: string[] = [];
+    const watch = async (): Promise<void> => {
+      while (!isOver) for (const one of await ownersOf(reader)) seen.push(one);
+    };
+    const watching = [watch(), watch()];
+    for (let n = 0; n < 3; n += 1) {
+      for (const id of kind?.erp.records.keys() ?? [])
+        if (kind !== undefined) {
+          putRandom(world.random, world.pools, kind, id, 0);
+          kind.erp.shift(id, { owner: n % 2 === 0 ? a : b });
+        }
+      await world.change();
+    }
+    isOver = true;
+    await Promise.all(watching);
+    expect(new Set(seen)).toEqual(new Set([a]));
+    await oracle.refresh();
+  });
+});
+
+describe('a token', () => {
+  it('reads no more than its key does, within a second after the key was limited', async () => {
+    const [a = '', b = ''] = customers();
+    const key = await world.key(unlimited, false);
+    const token = { access: { layers: [], unmasked: false }, secret: await world.token(key, ofCustomers(a, b), false) };
+    const before = await ownersOf(token);
+    await world.narrow(key, ofCustomers(a), false);
+    expect(before.has(b)).toBe(true);
+    await until(async () => ((await ownersOf(token)).has(b) ? undefined : true), 2_000);
+    expect([...before].every((one) => [a, b].includes(one))).toBe(true);
+  });
+
+  it('is refused with the same answer when it is changed, signed with another key, or for another organization', async () => {
+    const key = await world.key(unlimited, false);
+    const token = await world.token(key, ofCustomers(customers()[0] ?? ''), false);
+    const [head = '', body = '', signature = ''] = token.slice('pst_'.length).split('.');
+    const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const decode = (text: string): Record<string, unknown> =>
+      JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, unknown>;
+    const wider = encode({ ...decode(body), scopes: unlimited, unmasked: true });
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const signed = (header: string, claims: string): string =>
+      `pst_${header}.${claims}.${sign('sha256', Buffer.from(`${header}.${claims}`), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+    const foreignKid = encode({ ...decode(head), kid: crypto.randomUUID() });
+    const forged = [
+      `pst_${head}.${wider}.${signature}`,
+      signed(head, wider),
+      signed(foreignKid, body),
+      `pst_${encode({ ...decode(head), alg: 'none' })}.${wider}.`,
+      `${head}.${body}.${signature}`,
+      `pst_pst_${head}.${body}.${signature}`,
+    ];
+    const answers = await Promise.all(forged.map((secret) => oracle.get({ access: { layers: [], unmasked: false }, secret }, list)));
+    expect(answers.map(({ status }) => status)).toEqual(forged.map(() => 401));
+    const texts = answers.map(({ text }) => (JSON.parse(text) as { error: { message: string } }).error.message);
+    expect(new Set(texts).size).toBe(1);
+    const other = await createWorld(service, createRandom(4), { records: 5 });
+    const elsewhere = await service.call({
+      path: `/api/public/${list}`,
+      headers: { authorization: `Bearer ${token}`, 'x-tenant-id': other.organizationId },
+    });
+    expect([elsewhere.status, tokensIn(elsewhere.text).size]).toEqual([403, 0]);
+  });
+
+  it('opens nothing of the management interface, as an API key or as an OAuth token', async () => {
+    const token = await world.token(await world.key(unlimited, false), unlimited, false);
+    for (const path of ['/whoami', '/api-keys', '/views', '/api-schema', '/syncs'])
+      for (const secret of [token, token.slice('pst_'.length)]) {
+        const { status } = await service.call({ path: `/api/platform/v1${path}`, headers: { authorization: `Bearer ${secret}` } });
+        expect([path, status]).toEqual([path, 401]);
+      }
+  });
+});
+
+describe('a limited key', () => {
+  it('reads records by the public interface and /mcp alone', async () => {
+    const { secret } = await keyOf(ofCustomers(customers()[0] ?? ''));
+    const headers = { authorization: `Bearer ${secret}` };
+    const statusOf = async (path: string): Promise<number> => (await service.call({ path: `/api/platform/v1${path}`, headers })).status;
+    const id = crypto.randomUUID();
+    const paths = [
+      '/views',
+      `/views/${id}/records`,
+      '/api-keys',
+      '/sync-configs',
+      `/sync-runs/${id}/rejections`,
+      '/api-schema',
+      '/subscriptions',
+    ];
+    for (const path of paths) expect([path, [403, 404].includes(await statusOf(path))]).toEqual([path, true]);
+    expect(await statusOf('/whoami')).toBe(200);
+  });
+});

@@ -1,0 +1,208 @@
+// One line of the service for each way by which records leave it, and the same line without the scope of the reader. Each patch must turn the
+// oracle red at its door. A patch that no longer applies fails, so a change of these lines is a change of this list.
+
+export type DoorPatch = {
+  /** What is switched off. */
+  readonly what: string;
+  /** The door of the oracle that must notice: a name in doors.ts, or the change feed. */
+  readonly door: string;
+  /** Under src. */
+  readonly file: string;
+  /** Occurs exactly once. */
+  readonly find: string;
+  readonly replace: string;
+  /** Notes so long that answers have to be read in pieces. */
+  readonly large?: true;
+};
+
+const withoutScope = (endpoint: string): string => `{ ...${endpoint}, scope: [] }`;
+const planWithoutScope = '{ ...plan, conditions: plan.conditions.slice(plan.endpoint.scope.length) }';
+
+export const doorPatches: readonly DoorPatch[] = [
+  {
+    what: 'the rows of a list',
+    door: 'list',
+    file: 'public/serve/serve.ts',
+    find: 'service.loadPlan(read.endpoint, ',
+    replace: `service.loadPlan(${withoutScope('read.endpoint')}, `,
+  },
+  {
+    what: 'the total of a list',
+    door: 'list',
+    file: 'public/read/sql.ts',
+    find: 'whereSql(texts)}) as total',
+    replace: 'whereSql(texts.slice(plan.endpoint.scope.length))}) as total',
+  },
+  {
+    what: 'the anchors of deep pages',
+    door: 'pages',
+    file: 'public/read/sql.ts',
+    find: 'whereSql([...texts, ...bounds])}) as a',
+    replace: 'whereSql([...texts.slice(endpoint.scope.length), ...bounds])}) as a',
+  },
+  {
+    what: 'the rows of a list of many bytes',
+    door: 'list',
+    file: 'public/read/sql.ts',
+    find: "pageStatement('large list', ref, plan,",
+    replace: `pageStatement('large list', ref, ${planWithoutScope},`,
+    large: true,
+  },
+  {
+    what: 'the cache of plans',
+    door: 'list',
+    file: 'public/read/plan-cache.ts',
+    find: '{endpoint.reach}?',
+    replace: "{''}?",
+  },
+  {
+    what: 'the cache of totals',
+    door: 'list',
+    file: 'public/read/plan.ts',
+    find: 'const selected = conditions.map(',
+    replace: 'const selected = plan.conditions.map(',
+  },
+  {
+    what: 'a record by its id',
+    door: 'record',
+    file: 'public/serve/serve.ts',
+    find: 'return planRecord(read.endpoint, ',
+    replace: `return planRecord(${withoutScope('read.endpoint')}, `,
+  },
+  {
+    what: 'the existence of a record with bad parameters',
+    door: 'record',
+    file: 'public/serve/serve.ts',
+    find: '{ endpoint: read.endpoint, id, fields: []',
+    replace: `{ endpoint: ${withoutScope('read.endpoint')}, id, fields: []`,
+  },
+  {
+    what: 'an export as JSON lines',
+    door: 'export as JSON lines',
+    file: 'public/export/export-sql.ts',
+    find: 'const texts = planConditions(plan, schema)',
+    replace: `const texts = planConditions(${planWithoutScope}, schema)`,
+  },
+  {
+    what: 'an export as CSV',
+    door: 'export as CSV',
+    file: 'public/export/export-sql.ts',
+    find: 'const texts = planConditions(plan, schema)',
+    replace: `const texts = planConditions(${planWithoutScope}, schema)`,
+  },
+  {
+    what: 'the total of an export',
+    door: 'export as JSON lines',
+    file: 'public/export/snapshot.ts',
+    find: 'if (plan.conditions.length === 0) return',
+    replace: 'if (plan.conditions.length === plan.endpoint.scope.length) return',
+  },
+  {
+    what: 'the records of the change feed',
+    door: 'change feed',
+    file: 'public/changes/change-sql.ts',
+    find: '{shown} order by t.generation',
+    replace: "{'true'} order by t.generation",
+  },
+  {
+    what: 'the deletions of the change feed',
+    door: 'change feed',
+    file: 'public/changes/change-sql.ts',
+    find: "conditions.slice(0, columns.length).join(' and ')",
+    replace: "'true'",
+  },
+  {
+    what: 'records that left the scope, in the change feed',
+    door: 'change feed',
+    file: 'public/changes/change-sql.ts',
+    find: 'scope.length === 0 ? wholeSources(written) : scopedSources(written)',
+    replace: '{ ...scopedSources(written), deletions: wholeSources(written).deletions }',
+  },
+  {
+    what: 'entity tags',
+    door: 'entity tags',
+    file: 'public/http/exchange.ts',
+    find: `  reader.organizationId,
+  scopeKey,
+  endpoint.key,
+  ...(endpoint.reach === '' ? [] : [endpoint.reach]),`,
+    replace: '  reader.organizationId, endpoint.contentKey,',
+  },
+  {
+    what: 'the description',
+    door: 'description',
+    file: 'public/serve/serve-description.ts',
+    find: 'if (isWhole && readable.every(',
+    replace: 'if (isWhole || !readable.every(',
+  },
+  {
+    what: 'the entity tag of the description',
+    door: 'description',
+    file: 'public/serve/serve-description.ts',
+    find: "part?.name ?? scopeKey, 'description'",
+    replace: "'description'",
+  },
+  {
+    what: 'the number of records of describe',
+    door: 'describe of /mcp',
+    file: 'public/tools/describe.ts',
+    find: 'if (endpoint.scope.length > 0) return readListPage',
+    replace: 'if (endpoint.scope.length > 99) return readListPage',
+  },
+  {
+    what: 'the tool query',
+    door: 'query of /mcp',
+    file: 'public/tools/record-tools.ts',
+    find: 'const plan = planList(endpoint, queryOf(input));',
+    replace: `const plan = planList(${withoutScope('endpoint')}, queryOf(input));`,
+  },
+  {
+    what: 'the tool get',
+    door: 'get of /mcp',
+    file: 'public/tools/record-tools.ts',
+    find: 'const plan = planRecord(endpoint, ',
+    replace: `const plan = planRecord(${withoutScope('endpoint')}, `,
+  },
+  {
+    what: 'aggregates',
+    door: 'aggregate',
+    file: 'public/read/aggregate.ts',
+    find: 'list: planList(endpoint, ',
+    replace: `list: planList(${withoutScope('endpoint')}, `,
+  },
+  {
+    what: 'allow-lists of fields',
+    door: 'list',
+    file: 'public/version/narrow.ts',
+    find: 'endpoint.fields.filter(({ name }) => allowsField(access, endpoint.name, name))',
+    replace: "endpoint.fields.filter(({ name }) => name !== '' || allowsField(access, endpoint.name, name))",
+  },
+  {
+    what: 'masks',
+    door: 'list',
+    file: 'public/version/narrow.ts',
+    find: 'unmasked ? field : { ...field, mask: field.declared }',
+    replace: 'unmasked || true ? field : { ...field, mask: field.declared }',
+  },
+  {
+    what: 'masks of exports',
+    door: 'export as CSV',
+    file: 'public/export/export-sql.ts',
+    find: 'if (masked !== undefined) return',
+    replace: "if (masked === 'never') return",
+  },
+  {
+    what: 'filters and sorts by masked fields',
+    door: 'list',
+    file: 'public/read/plan.ts',
+    find: '  assertUnmasked(endpoint, query);\n',
+    replace: '',
+  },
+  {
+    what: 'the default sort by a masked or hidden field',
+    door: 'list',
+    file: 'public/version/narrow.ts',
+    find: 'defaultSort: hasDefault ? defaultSort : idOrder',
+    replace: 'defaultSort: hasDefault || true ? defaultSort : idOrder',
+  },
+];

@@ -1,0 +1,72 @@
+// Follows change feeds: whatever was synced in between, the copy is the list that the reader may read, and nothing else was ever reported.
+import { expect } from 'vitest';
+import { allowedNames, type Case, expectedOf, inspect } from './oracle.ts';
+import { plainQuery } from './queries.ts';
+import { createRandom, parseExact } from './random.ts';
+
+type Change = { readonly op: 'upsert' | 'delete'; readonly id: string; readonly record: Record<string, unknown> | null };
+type Page = { readonly data: readonly Change[]; readonly next: string; readonly hasMore: boolean };
+
+export type Follower = {
+  /** Catches up page by page and compares the copy with the list. */
+  catchUp(): Promise<void>;
+};
+
+/** A client of the feed that the case names. */
+export function createFollower(one: Case): Follower {
+  const { oracle, reader, version, endpoint } = one;
+  const random = createRandom(one.seed);
+  const plain: Case = { ...one, query: plainQuery };
+  const copy = new Map<string, string>();
+  const everReadable = new Set<string>();
+  let since: string | null = null;
+
+  const readPage = async (token: string | null, limit: number, current: ReadonlyMap<string, string>): Promise<Page> => {
+    const path = `${version.version}/${endpoint.name}/changes?limit=${limit}${token === null ? '' : `&since=${token}`}`;
+    const answer = await oracle.get(reader, path);
+    expect(answer.status, answer.text).toBe(200);
+    const records = [...[...current.values()].map((text) => JSON.parse(text) as unknown)];
+    inspect(plain, answer, '', { names: new Set([...allowedNames(plain, 'resource'), ...everReadable]), records });
+    return parseExact(answer.text) as Page;
+  };
+
+  /** Applies what happened after the token to a copy; returns the next token. */
+  const follow = async (into: Map<string, string>, from: string | null, current: ReadonlyMap<string, string>): Promise<string> => {
+    const limit = 1 + random.int(40);
+    const reported: string[] = [];
+    for (let token = from; ; ) {
+      const page: Page = await readPage(token, limit, current);
+      for (const { op, id, record } of page.data) {
+        if (op === 'delete') {
+          expect([record, current.has(id), everReadable.has(id)]).toEqual([null, false, true]);
+          into.delete(id);
+        } else {
+          expect(JSON.stringify(record)).toBe(current.get(id));
+          into.set(id, JSON.stringify(record));
+        }
+      }
+      reported.push(...page.data.map(({ id }) => id));
+      token = page.next;
+      if (page.hasMore) continue;
+      expect(new Set(reported).size).toBe(reported.length);
+      return token;
+    }
+  };
+
+  return {
+    catchUp: async () => {
+      const expected = await expectedOf(plain, []);
+      if (expected.kind === 'refused') {
+        const { status } = await oracle.get(reader, `${version.version}/${endpoint.name}/changes`);
+        return void expect(expected.statuses).toContain(status);
+      }
+      const current = new Map(expected.records.map((record) => [String(record['id']), JSON.stringify(record)]));
+      for (const id of current.keys()) everReadable.add(id);
+      since = await follow(copy, since, current);
+      expect(new Map([...copy].sort())).toEqual(new Map([...current].sort()));
+      const fresh = new Map<string, string>();
+      await follow(fresh, null, current);
+      expect(new Map([...fresh].sort())).toEqual(new Map([...current].sort()));
+    },
+  };
+}

@@ -1,0 +1,224 @@
+// What a limited reader must be answered: what an unlimited one is answered, filtered in memory. And what no answer may contain.
+import { expect } from 'vitest';
+import type { Answer } from './call.ts';
+import {
+  type Access,
+  allows,
+  compareIds,
+  type EndpointModel,
+  type ExactRecord,
+  type Hashes,
+  readability,
+  seenBy,
+  type VersionModel,
+  visibleFields,
+} from './model.ts';
+import { filterText, orderText, type Query } from './queries.ts';
+import { parseExact, tokensIn } from './random.ts';
+import { unlimited } from './scopes.ts';
+import type { Service } from './service.ts';
+import type { World } from './world.ts';
+
+/** A credential and what it may read. */
+export type Reader = { readonly access: Access; readonly secret: string };
+
+export type Oracle = {
+  readonly world: World;
+  /** The service that answers. */
+  readonly service: Service;
+  readonly whole: Reader;
+  readonly hashes: Hashes;
+  /** The answer to GET `/api/public/<path>`. */
+  get(reader: Reader, path: string, headers?: Record<string, string>): Promise<Answer>;
+  /** Whole records of an unlimited reader in the order of the query, before any page. */
+  wholeRecords(
+    version: VersionModel,
+    endpoint: EndpointModel,
+    query: Pick<Query, 'filters' | 'sort' | 'order'>,
+  ): Promise<readonly ExactRecord[]>;
+  /** To be called after the data has changed. */
+  refresh(): Promise<void>;
+};
+
+const queryString = (parts: readonly string[]): string => (parts.length === 0 ? '' : `?${parts.join('&')}`);
+export const pathOf = ({ version }: VersionModel, { name }: EndpointModel, ...parts: readonly string[][]): string =>
+  `${version}/${name}${queryString(parts.flat())}`;
+
+export async function createOracle(world: World, service: Service = world.service): Promise<Oracle> {
+  const whole: Reader = { access: { layers: [unlimited], unmasked: true }, secret: (await world.key(unlimited, true)).secret };
+  const masked: Reader = { access: { layers: [unlimited], unmasked: false }, secret: (await world.key(unlimited, false)).secret };
+  const known = new Map<string, Promise<readonly ExactRecord[]>>();
+  const hashed = new Map<string, Map<string, string>>();
+  const getFrom =
+    (from: Service): Oracle['get'] =>
+    ({ secret }, path, headers = {}) =>
+      from.call({
+        path: `/api/public/${path}`,
+        headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId, ...headers },
+      });
+  const get = getFrom(service);
+  const exported = async (reader: Reader, path: string): Promise<readonly ExactRecord[]> => {
+    const answer = await getFrom(world.service)(reader, path, { accept: 'application/x-ndjson' });
+    expect(answer.status, answer.text).toBe(200);
+    return answer.text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => parseExact(line) as ExactRecord);
+  };
+  const wholeRecords: Oracle['wholeRecords'] = (version, endpoint, query) => {
+    const path = pathOf(version, endpoint, filterText(query), orderText(query));
+    const found = known.get(path) ?? exported(whole, path);
+    known.set(path, found);
+    return found;
+  };
+  /** The hashes are what the service answers to a reader who may see every record masked: a function of the value, for each source. */
+  const learn = async (): Promise<void> => {
+    for (const version of world.versions)
+      for (const endpoint of version.endpoints) {
+        const [plain, hidden] = [
+          await wholeRecords(version, endpoint, noQuery),
+          await exported(masked, pathOf(version, endpoint, orderText(noQuery))),
+        ];
+        const byId = new Map(hidden.map((record) => [record.id, record]));
+        for (const record of plain) learnRecord(hashed, endpoint, record, byId.get(record.id) ?? { id: '' });
+      }
+    for (const of of hashed.values()) expect(new Set(of.values()).size).toBe(of.size);
+  };
+  await learn();
+  return {
+    world,
+    service,
+    whole,
+    get,
+    wholeRecords,
+    hashes: (recordType, source) => hashed.get(`${recordType} ${source}`) ?? new Map(),
+    refresh: async () => {
+      known.clear();
+      await learn();
+    },
+  };
+}
+const noQuery = { filters: [], sort: null, order: null } as const;
+
+type Hashed = Map<string, Map<string, string>>;
+
+function learnRecord(hashed: Hashed, { recordType, fields }: EndpointModel, plain: ExactRecord, hidden: ExactRecord): void {
+  const learnValue = (source: string, value: unknown, hash: unknown): void => {
+    if (value === null || value === undefined) return;
+    const text = String(value).replace(/^#/, '');
+    expect(hash).toMatch(/^[0-9a-f]{64}$/);
+    const of = hashed.get(`${recordType} ${source}`) ?? new Map<string, string>();
+    hashed.set(`${recordType} ${source}`, of);
+    expect(of.get(text) ?? hash).toBe(hash);
+    of.set(text, String(hash));
+  };
+  for (const { name, source, mask, lines } of fields) {
+    if (mask === 'hash') learnValue(source, plain[name], hidden[name]);
+    for (const line of lines.filter((one) => one.mask === 'hash'))
+      for (const [at, values] of ((plain[name] ?? []) as Record<string, unknown>[]).entries())
+        learnValue(`lines.${line.source}`, values[line.name], ((hidden[name] ?? []) as Record<string, unknown>[])[at]?.[line.name]);
+  }
+}
+
+export type Case = {
+  readonly oracle: Oracle;
+  readonly reader: Reader;
+  readonly version: VersionModel;
+  readonly endpoint: EndpointModel;
+  readonly query: Query;
+  /** Chooses within the case, so that a case can be repeated by itself. */
+  readonly seed: number;
+};
+
+export type Expected =
+  | { readonly kind: 'refused'; readonly statuses: readonly number[]; readonly codes: readonly string[] }
+  | {
+      readonly kind: 'answered';
+      /** In the order of the query, with all visible fields. */
+      readonly records: readonly Record<string, unknown>[];
+      /** The same records as an unlimited reader sees them. */
+      readonly whole: readonly ExactRecord[];
+    };
+
+const refused = (statuses: readonly number[], codes: readonly string[]): Expected => ({ kind: 'refused', statuses, codes });
+
+type Part = 'filters' | 'order' | 'fields';
+
+/** Why the reader may not ask this; undefined when they may. `parts`: what of the query is asked. */
+export function refusalOf({ reader: { access }, version, endpoint, query }: Case, parts: readonly Part[]): Expected | undefined {
+  const found = readability(access, version.version, endpoint);
+  if (found !== 'readable') return refused([403], [found]);
+  const visible = visibleFields(access, endpoint);
+  const named: string[] = [];
+  if (parts.includes('filters')) named.push(...query.filters.map(({ filter }) => filter.field));
+  if (parts.includes('order') && query.sort !== null) named.push(query.sort);
+  const shown = new Map(visible.map((field) => [field.name, field]));
+  const hidden = [...named, ...(parts.includes('fields') ? (query.fields ?? []) : [])].some((name) => name !== 'id' && !shown.has(name));
+  const isMasked = !access.unmasked && named.some((name) => shown.get(name)?.mask != null);
+  if (hidden && isMasked) return refused([400, 403], ['unknown_parameter', 'unknown_sort', 'unknown_field', 'field_masked']);
+  if (hidden) return refused([400], ['unknown_parameter', 'unknown_sort', 'unknown_field']);
+  return isMasked ? refused([403], ['field_masked']) : undefined;
+}
+
+/** The scoped answer to the query: the unlimited one, filtered. */
+export async function expectedOf(one: Case, parts: readonly Part[] = ['filters', 'order', 'fields']): Promise<Expected> {
+  const refusal = refusalOf(one, parts);
+  if (refusal !== undefined) return refusal;
+  const { oracle, reader, version, endpoint, query } = one;
+  const { access } = reader;
+  const asked = parts.includes('filters') ? query : { ...query, filters: [] };
+  const records = await oracle.wholeRecords(version, endpoint, parts.includes('order') ? asked : { ...asked, sort: null, order: null });
+  const whole = records.filter((record) => allows(access, endpoint, record));
+  const ordered = fallsBackToId(one) && parts.includes('order') ? sortById(endpoint, whole, query.order) : whole;
+  return { kind: 'answered', whole: ordered, records: ordered.map((record) => seenBy(access, endpoint, record, oracle.hashes)) };
+}
+
+/** A default sort by a field that the reader doesn't see as it is reveals its values. */
+function fallsBackToId({ reader: { access }, endpoint, query }: Case): boolean {
+  if (query.sort !== null || endpoint.defaultSort === null) return false;
+  const field = visibleFields(access, endpoint).find(({ name }) => name === endpoint.defaultSort?.field);
+  return field === undefined || (field.mask !== null && !access.unmasked);
+}
+
+const sortById = ({ idType }: EndpointModel, records: readonly ExactRecord[], order: Query['order']): ExactRecord[] =>
+  [...records].sort((a, b) => (order === 'desc' ? -1 : 1) * compareIds(idType, a.id, b.id));
+
+/** The fields that the query selects, in the order of the resource. */
+export const select = ({ fields }: Pick<Query, 'fields'>, record: Record<string, unknown>): Record<string, unknown> =>
+  fields === null ? record : Object.fromEntries(Object.entries(record).filter(([name]) => name === 'id' || fields.includes(name)));
+
+/** Names that the reader may know of the resource, and of others that they can read. */
+export function allowedNames({ reader: { access }, oracle, version, endpoint }: Case, of: 'resource' | 'version' | 'all'): Set<string> {
+  const versions = of === 'all' ? oracle.world.versions : [version];
+  const readable = versions.flatMap((one) => one.endpoints.filter((other) => readability(access, one.version, other) === 'readable'));
+  const described = of === 'resource' ? readable.filter(({ name }) => name === endpoint.name) : readable;
+  const names = described.flatMap((one) =>
+    visibleFields(access, one).flatMap(({ name, lines }) => [name, ...lines.map((line) => line.name)]),
+  );
+  return new Set([...readable.map(({ name }) => name), ...names]);
+}
+
+/** Headers with numbers that count no records. */
+const sizes = new Set(['content-length', 'keep-alive', 'date', 'etag', 'x-request-id', 'x-data-generation']);
+
+/** Throws when an answer contains a value, name or count that neither its records, the names nor the request have. */
+export function inspect(
+  one: Case,
+  answer: Answer,
+  sent: string,
+  allowed: { readonly names: ReadonlySet<string>; readonly records?: readonly unknown[]; readonly hasExamples?: true },
+): void {
+  const { oracle, reader, endpoint } = one;
+  const known = new Set([...allowed.names, ...tokensIn(sent), ...tokensIn(JSON.stringify(allowed.records ?? []))]);
+  const foreign = [...tokensIn(`${answer.head}\n${answer.text}`)].filter((token) => !known.has(token));
+  expect(foreign, `foreign values in ${answer.status} ${answer.text.slice(0, 600)}`).toEqual([]);
+  // Examples have numbers of their own.
+  if (allowed.hasExamples) return;
+  if (reader.access.layers.every(({ rows }) => (rows?.resources[endpoint.name]?.conditions ?? []).length === 0)) return;
+  const rows = oracle.world.kinds.find(({ name }) => name === endpoint.recordType)?.erp.records.size ?? 0;
+  // Smaller numbers are those of pages as well.
+  if (rows < 60) return;
+  const headers = Object.entries(answer.headers).flatMap(([name, value]) => (sizes.has(name) ? [] : [value]));
+  const isCounted = new RegExp(`(?<![\\w.:-])${rows}(?![\\w.:-])`).test([answer.text, ...headers].join('\n'));
+  expect(isCounted, `the number of all records, ${rows}, in ${answer.text.slice(0, 600)}`).toBe(false);
+}

@@ -1,0 +1,114 @@
+// The random records of a company: each belongs to a customer, and every value of which there are many says whose it is.
+import type { FieldType, SourceLine, SourceRecord } from '../../src/connectors/connector.ts';
+import { field, type MemoryErp, memoryErp } from '../sync/fixture.ts';
+import type { FieldKind } from './model.ts';
+import type { Random } from './random.ts';
+
+type SourceModel = { readonly source: string; readonly kind: FieldKind; readonly type: FieldType };
+
+const source = (name: string, kind: FieldKind, type: FieldType = kind): SourceModel => ({ source: name, kind, type });
+
+/** Of few values, so that scopes select several records. */
+export const scopeSources: readonly SourceModel[] = [
+  source('owner', 'text', 'reference'),
+  source('region', 'text'),
+  source('code', 'integer'),
+  source('rate', 'number'),
+  source('day', 'date'),
+  source('stamp', 'time'),
+  source('flag', 'boolean'),
+];
+/** Of one value for each record. */
+export const ownSources: readonly SourceModel[] = [
+  source('note', 'text'),
+  source('mail', 'text'),
+  source('phone', 'integer'),
+  source('price', 'number'),
+  source('born', 'date'),
+  source('seen', 'time'),
+  source('rank', 'integer'),
+];
+const lineSources = [field('item'), field('cost', 'number'), field('count', 'integer')];
+
+export type Customer = { readonly key: string; readonly name: string; readonly codes: readonly string[] };
+export type Pools = {
+  readonly customers: readonly Customer[];
+  readonly values: Readonly<Record<string, readonly string[]>>;
+};
+
+const several = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
+
+export function createPools(random: Random): Pools {
+  const customers = several(4, () => ({ key: random.word(), name: random.word(), codes: several(2, () => random.number()) }));
+  const stampDay = random.date();
+  const stamps = [`${stampDay}T01:02:03Z`, `${stampDay}T21:22:23Z`, ...several(2, () => `${random.date()}T10:00:00Z`)];
+  const values = {
+    owner: customers.map(({ key }) => key),
+    region: several(3, () => random.word()),
+    code: customers.flatMap(({ codes }) => codes),
+    rate: several(4, () => `${random.number()}.${random.pick(['50', '25', '10'])}`),
+    day: several(4, () => random.date()),
+    stamp: stamps,
+    flag: ['true', 'false'],
+  };
+  return { customers, values };
+}
+
+export type RecordKind = { readonly name: string; readonly idType: 'integer' | 'text'; readonly erp: MemoryErp };
+
+/** The ERP of one record type. */
+export function createErp(name: string, idType: 'integer' | 'text'): RecordKind {
+  const fields = [...scopeSources, ...ownSources].map((one) => field(one.source, one.type));
+  const erp = memoryErp([...fields, field('lines', 'lines', lineSources), field('modified', 'time')]);
+  erp.shownAs = { number: null, name: 'note', date: null, amount: null };
+  erp.deleted = new Map();
+  const { metadata } = erp.connector;
+  const connector = {
+    ...erp.connector,
+    metadata: async (signal: AbortSignal) => (await metadata(signal)).map((type) => ({ ...type, name, label: name, table: name, idType })),
+  };
+  return { name, idType, erp: Object.assign(erp, { connector }) };
+}
+
+/** With `bulk` characters more in its note, which makes answers large. */
+export function randomRecord(
+  random: Random,
+  { customers, values }: Pools,
+  bulk: number,
+): Pick<SourceRecord, 'values' | 'labels' | 'lines'> {
+  const customer = random.pick(customers);
+  const shared = Object.fromEntries(Object.entries(values).map(([name, list]) => [name, random.chance(0.08) ? null : random.pick(list)]));
+  const own = {
+    note: bulk === 0 ? random.word() : `${random.word()} ${'.'.repeat(bulk)}`,
+    mail: `${random.word()}@${random.word()}.example`,
+    phone: random.number(),
+    price: `${random.number()}.${random.int(90) + 10}`,
+    born: random.date(),
+    seen: `${random.date()}T0${random.int(10)}:00:00Z`,
+    rank: String(random.int(5)),
+  };
+  const sparse = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, random.chance(0.05) ? null : value]));
+  const lines = several(
+    random.int(3),
+    (): SourceLine => ({ item: random.word(), cost: `${random.number()}.5`, count: String(random.int(9)) }),
+  );
+  return {
+    values: { ...shared, ...sparse, owner: customer.key, code: random.pick(customer.codes) },
+    labels: { owner: customer.name },
+    lines,
+  };
+}
+
+export function putRandom(random: Random, pools: Pools, { erp }: RecordKind, id: string, bulk: number): void {
+  const { values, labels, lines } = randomRecord(random, pools, bulk);
+  const modifiedAt = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  erp.put(id, { ...values, modified: modifiedAt }, { labels, lines, modifiedAt });
+}
+
+/** Some records move to other customers, some are new, some are deleted. */
+export function changeRecords(random: Random, pools: Pools, kind: RecordKind, bulk: number): void {
+  const ids = [...kind.erp.records.keys()];
+  for (const id of random.some(ids).slice(0, 12)) putRandom(random, pools, kind, id, bulk);
+  for (const id of random.some(ids).slice(0, 3)) if (random.chance(0.5)) kind.erp.drop(id);
+  for (let n = random.int(4); n > 0; n -= 1) putRandom(random, pools, kind, random.id(), bulk);
+}

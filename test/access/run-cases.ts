@@ -1,0 +1,148 @@
+// Runs random cases through every door.
+import { aggregateDoor } from './aggregates.ts';
+import { type Door, readDoors } from './doors.ts';
+import { createFollower } from './feed.ts';
+import { type Access, type Layer, readability } from './model.ts';
+import { type Case, createOracle, expectedOf, type Oracle, type Reader } from './oracle.ts';
+import { plainQuery, randomQuery } from './queries.ts';
+import type { Random } from './random.ts';
+import { randomLayer, unlimited } from './scopes.ts';
+import type { Service } from './service.ts';
+import { createWorld, type World } from './world.ts';
+
+export const doors: readonly Door[] = [...readDoors, aggregateDoor];
+/** Reported like a door; its cases are the histories. */
+export const feedName = 'change feed';
+
+/** Cases of one world run at the same time, so that shared caches are used by several readers at once. */
+const concurrency = 4;
+
+const shown = ({ reader, version, endpoint, query }: Case): string =>
+  JSON.stringify({ access: reader.access, version: version.version, resource: endpoint.name, query });
+
+/** A difference that a door showed. */
+export class Difference extends Error {
+  readonly door: string;
+  constructor(door: string, one: Case, cause: unknown) {
+    super(`${door}: ${String(cause).slice(0, 2_000)}\n${shown(one)}`, { cause });
+    this.door = door;
+  }
+}
+
+async function check(name: string, one: Case, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    throw new Difference(name, one, cause);
+  }
+}
+
+/** Keys with random scopes, and tokens of keys that were limited since. Those that read nothing at all are rare, since they say little. */
+export async function createReaders(world: World, count: number): Promise<Reader[]> {
+  const { random, versions, pools } = world;
+  const readers: Reader[] = [];
+  const layerOf = (): Layer => randomLayer(random, versions, { pools, ids: world.ids() });
+  while (readers.length < count) {
+    const isToken = random.chance(0.4);
+    const layers = isToken ? [random.chance(0.5) ? unlimited : layerOf(), layerOf()] : [layerOf()];
+    const unmasked = layers.map(() => random.chance(0.6));
+    const access: Access = { layers, unmasked: unmasked.every(Boolean) };
+    const readable = versions.some(({ version, endpoints }) => endpoints.some((one) => readability(access, version, one) === 'readable'));
+    if (!readable && !random.chance(0.1)) continue;
+    const [layer = unlimited, own] = layers;
+    const key = await world.key(own === undefined ? layer : unlimited, own === undefined ? access.unmasked : true);
+    const secret = own === undefined ? key.secret : await world.token(key, own, unmasked[1] === true);
+    if (own !== undefined) await world.narrow(key, layer, unmasked[0] === true);
+    readers.push({ access, secret });
+  }
+  return readers;
+}
+
+/** Most cases ask for what the reader may read. */
+export function randomCase(oracle: Oracle, readers: readonly Reader[]): Case {
+  const { world } = oracle;
+  const { random } = world;
+  const reader = random.pick(readers);
+  const all = world.versions.flatMap((version) => version.endpoints.map((endpoint) => ({ version, endpoint })));
+  const readable = all.filter(({ version, endpoint }) => readability(reader.access, version.version, endpoint) === 'readable');
+  const { version, endpoint } = random.pick(readable.length > 0 && random.chance(0.85) ? readable : all);
+  return { oracle, reader, version, endpoint, query: randomQuery(world, endpoint), seed: random.int(2 ** 31) };
+}
+
+/** Throws a Difference. */
+export async function runQueries(cases: readonly Case[], wanted: readonly Door[]): Promise<void> {
+  const queue = [...cases];
+  const work = async (): Promise<void> => {
+    for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
+      const next = one;
+      for (const door of wanted) await check(door.name, next, () => door.check(next));
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+}
+
+export type Followers = { catchUp(): Promise<void> };
+
+/** One client of each feed for each reader; `catchUp` throws a Difference. */
+export function createFollowers(oracle: Oracle, readers: readonly Reader[]): Followers {
+  const { random, versions } = oracle.world;
+  const followers = readers.flatMap((reader) =>
+    versions.flatMap((version) =>
+      version.endpoints.map((endpoint) => {
+        const one: Case = { oracle, reader, version, endpoint, query: plainQuery, seed: random.int(2 ** 31) };
+        return { one, follower: createFollower(one) };
+      }),
+    ),
+  );
+  return {
+    catchUp: async () => {
+      const queue = [...followers];
+      const work = async (): Promise<void> => {
+        for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+          const { one, follower } = next;
+          await check(feedName, one, follower.catchUp);
+        }
+      };
+      await Promise.all(Array.from({ length: concurrency }, work));
+    },
+  };
+}
+
+export type Run = {
+  readonly random: Random;
+  readonly readers: number;
+  /** How often records change; after each change come the feeds and a share of the queries. */
+  readonly rounds: number;
+  readonly queriesPerRound: number;
+  readonly bulk?: number;
+  readonly records?: number;
+};
+
+/** How many cases there were, and in how many of them the scope selected some of the records and not all. */
+export type Ran = { readonly cases: number; readonly partial: number };
+
+async function isPartial(one: Case): Promise<boolean> {
+  const expected = await expectedOf(one, []);
+  const all = await one.oracle.wholeRecords(one.version, one.endpoint, plainQuery);
+  return expected.kind === 'answered' && expected.whole.length > 0 && expected.whole.length < all.length;
+}
+
+/** Throws a Difference that names the door and the case. */
+export async function runWorld(service: Service, { random, readers: count, rounds, queriesPerRound, ...options }: Run): Promise<Ran> {
+  const world = await createWorld(service, random, options);
+  const oracle = await createOracle(world);
+  const readers = await createReaders(world, count);
+  const followers = createFollowers(oracle, readers);
+  let partial = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    if (round > 0) {
+      await world.change();
+      await oracle.refresh();
+    }
+    await followers.catchUp();
+    const cases = Array.from({ length: queriesPerRound }, () => randomCase(oracle, readers));
+    await runQueries(cases, doors);
+    for (const one of cases) if (await isPartial(one)) partial += 1;
+  }
+  return { cases: rounds * queriesPerRound, partial };
+}

@@ -1,0 +1,39 @@
+// The whole service, listening. Loaded once more for each door that is switched off: see switch-off.ts.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createApp } from '../../src/app.ts';
+import type { Ctx } from '../../src/core/ctx.ts';
+import { createReadEngine, type RecordTools, recordToolsOf } from '../../src/public/index.ts';
+import { openTestCtx, type TestDatabase, type TestDatabaseOptions } from '../setup/database.ts';
+import { type Call, createCaller } from './call.ts';
+
+export type Service = {
+  readonly ctx: Ctx;
+  readonly origin: string;
+  readonly call: Call;
+  readonly tools: RecordTools;
+  stop(): Promise<void>;
+};
+
+/** The service as it runs in production, on a free port, with caches and connections of its own. */
+export async function startService(database: TestDatabase, options: TestDatabaseOptions): Promise<Service> {
+  const server = createServer({ keepAliveTimeout: 60_000 });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const own = openTestCtx(database.service, { ...options, settings: { ...options.settings, publicUrl: origin } });
+  const ctx = { ...own, keyring: database.ctx.keyring };
+  const reads = createReadEngine(ctx);
+  server.on('request', createApp(ctx, { reads }));
+  const { call, close } = createCaller(origin);
+  return {
+    ctx,
+    origin,
+    call,
+    tools: recordToolsOf({ ...ctx, reads }),
+    stop: async () => {
+      close();
+      await new Promise((resolve) => server.close(resolve));
+      await own.db.close();
+    },
+  };
+}

@@ -1,0 +1,160 @@
+// A company with random records that are synced, and random versions that are published, in front of the whole service.
+import type { TenantCtx } from '../../src/core/ctx.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { claimRun, insertRun } from '../../src/sync/runs.store.ts';
+import { workOnRun } from '../../src/sync/worker.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { addConfig, noSignal } from '../sync/fixture.ts';
+import type { Layer, VersionModel } from './model.ts';
+import type { Random } from './random.ts';
+import { changeRecords, createErp, createPools, type Pools, putRandom, type RecordKind } from './records.ts';
+import { documentOf, randomVersion } from './schemas.ts';
+import type { Service } from './service.ts';
+
+export type Key = { readonly id: string; readonly secret: string };
+
+export type World = {
+  readonly service: Service;
+  readonly tenant: TenantCtx;
+  readonly organizationId: string;
+  readonly random: Random;
+  readonly pools: Pools;
+  readonly kinds: readonly RecordKind[];
+  readonly versions: readonly VersionModel[];
+  /** A key that may do anything an owner may. */
+  readonly ownerSecret: string;
+  /** Ids of the records of a type, also of those that are not synced yet. */
+  ids(): Record<string, string[]>;
+  /** Changes records at random and syncs them; true when something was published. */
+  change(): Promise<void>;
+  /** Creates an API key with these scopes, directly in the database. */
+  key(layer: Layer, unmasked: boolean): Promise<Key>;
+  /** Limits an API key further, directly in the database. */
+  narrow(key: Key, layer: Layer, unmasked: boolean): Promise<void>;
+  /** The token that a key mints for itself. Throws an Error when it is refused. */
+  token(key: Key, layer: Layer, unmasked: boolean, subject?: string): Promise<string>;
+};
+
+type WorldOptions = { readonly bulk?: number; readonly records?: number };
+
+/** One run, to its end. Throws an Error when it doesn't succeed. */
+async function sync(
+  tenant: TenantCtx,
+  configs: ReadonlyMap<string, string>,
+  kind: RecordKind,
+  mode: 'full' | 'incremental',
+): Promise<void> {
+  const run = await inTransaction(tenant, (tx) =>
+    insertRun(tx, tenant.organizationId, {
+      sync_config_id: configs.get(kind.name) ?? '',
+      record_type: kind.name,
+      mode,
+      trigger: 'manual',
+    }),
+  );
+  for (;;) {
+    const [row] = await inTransaction(tenant, (tx) =>
+      tx('sync_runs').where({ id: run?.id }).select<{ status: string; error: unknown }[]>('status', 'error'),
+    );
+    if (row?.status === 'succeeded') return;
+    if (row === undefined || row.status === 'failed' || row.status === 'cancelled')
+      throw new Error(`the run of ${kind.name}: ${JSON.stringify(row)}`);
+    const lease = await claimRun(tenant, 'test', tenant.settings.sync.leaseMs);
+    if (lease !== undefined) await workOnRun(tenant, lease, noSignal, async () => kind.erp.connector);
+  }
+}
+
+async function publish({ call, ctx }: Service, secret: string, model: VersionModel): Promise<void> {
+  const headers = { authorization: `Bearer ${secret}` };
+  const drafted = await call({ method: 'POST', path: '/api/platform/v1/api-schema', headers, body: documentOf(model) });
+  if (drafted.status !== 201) throw new Error(`a draft: ${drafted.text}`);
+  const { id, revision, version } = JSON.parse(drafted.text) as { id: string; revision: number; version: string };
+  if (version !== model.version) throw new Error(`another version: ${version}`);
+  const started = await call({ method: 'POST', path: `/api/platform/v1/api-schema/${id}/publish`, headers, body: { revision } });
+  if (started.status !== 202) throw new Error(`publishing: ${started.text}`);
+  await ctx.work.waitUntilIdle('publications');
+  const { text } = await call({ path: `/api/platform/v1/api-schema/${id}`, headers });
+  if ((JSON.parse(text) as { status: string }).status !== 'published') throw new Error(`not published: ${text}`);
+}
+
+/** `bulk`: characters by which each record is longer, so that pages have to be read in pieces. */
+export async function createWorld(service: Service, random: Random, { bulk = 0, records = 120 }: WorldOptions = {}): Promise<World> {
+  const { ctx } = service;
+  const { id: organizationId } = await makeOrganization(ctx);
+  const tenant: TenantCtx = { ...ctx, organizationId };
+  const pools = createPools(random);
+  const kinds = [createErp('thing', 'integer'), ...(random.chance(0.5) ? [createErp('party', 'text')] : [])];
+  const configs = new Map<string, string>();
+  for (const kind of kinds) {
+    configs.set(kind.name, await addConfig(ctx, organizationId, { recordType: kind.name, maxDeleteShare: 1 }));
+    for (let n = records + random.int(40); n > 0; n -= 1) putRandom(random, pools, kind, random.id(), bulk);
+    await sync(tenant, configs, kind, 'full');
+  }
+  const first = randomVersion(random, 'v1', kinds, null);
+  const versions = [first, randomVersion(random, 'v2', kinds, first)];
+  const { secret: ownerSecret } = await makeKey(ctx, organizationId, { permissions: ['write'] });
+  for (const model of versions) await publish(service, ownerSecret, model);
+  return {
+    service,
+    tenant,
+    organizationId,
+    random,
+    pools,
+    kinds,
+    versions,
+    ownerSecret,
+    ids: () => Object.fromEntries(kinds.map(({ name, erp }) => [name, [...erp.records.keys()]])),
+    change: async () => {
+      for (const kind of kinds) {
+        changeRecords(random, pools, kind, bulk);
+        await sync(tenant, configs, kind, random.chance(0.3) ? 'full' : 'incremental');
+      }
+    },
+    key: async (layer, unmasked) => {
+      const made = await makeKey(ctx, organizationId);
+      await narrow(tenant, made, layer, unmasked);
+      return made;
+    },
+    narrow: (key, layer, unmasked) => narrow(tenant, key, layer, unmasked),
+    token: (key, layer, unmasked, subject) => mint(service, key, layer, unmasked, subject),
+  };
+}
+
+const narrow = (tenant: TenantCtx, { id }: Key, { versions, resources, rows, fields }: Layer, unmasked: boolean): Promise<void> =>
+  inTransaction(tenant, async (tx) => {
+    await tx('api_keys')
+      .where({ id })
+      .update({
+        scope_versions: versions,
+        scope_resources: resources,
+        scope_rows: rows === null ? null : JSON.stringify(rows),
+        scope_fields: fields === null ? null : JSON.stringify(fields),
+        scope_unmasked: unmasked,
+      });
+  });
+
+/** As the management interface takes the scopes. */
+const scopesOf = ({ versions, resources, rows, fields }: Layer, unmasked: boolean): object => ({
+  versions,
+  resources,
+  fields,
+  unmasked,
+  rows: rows && {
+    ...Object.fromEntries(
+      Object.entries(rows.resources).map(([name, { conditions }]) => [name, conditions.map((one) => ({ field: one.field, in: one.in }))]),
+    ),
+    ...(rows.others && { '*': [] }),
+  },
+});
+
+async function mint({ call }: Service, { id, secret }: Key, layer: Layer, unmasked: boolean, subject?: string): Promise<string> {
+  const { status, text } = await call({
+    method: 'POST',
+    path: `/api/platform/v1/api-keys/${id}/tokens`,
+    headers: { authorization: `Bearer ${secret}` },
+    body: { tokens: [{ scopes: scopesOf(layer, unmasked), ...(subject !== undefined && { subject }) }] },
+  });
+  const [minted] = status === 201 ? (JSON.parse(text) as { tokens: { token: string }[] }).tokens : [];
+  if (minted === undefined) throw new Error(`minting: ${text} ${JSON.stringify(scopesOf(layer, unmasked))}`);
+  return minted.token;
+}

@@ -1,0 +1,121 @@
+// Tokens of API keys at `/mcp`: the record tools alone, within the scopes, with a budget per key and subject.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { apiOf } from '../setup/api.ts';
+import { call, type McpSite, openMcpSite } from './fixture.ts';
+
+let site: McpSite;
+let key: { id: string; secret: string };
+beforeAll(async () => {
+  site = await openMcpSite({ records: true });
+  key = await site.key(site.organization.id, { permissions: ['write'] });
+});
+afterAll(() => site.close());
+
+const token = async (scopes: object, subject?: string, by = key): Promise<string> => {
+  const answer = await apiOf(site.app, by.secret)('post', `/api-keys/${by.id}/tokens`, { tokens: [{ scopes, subject }] });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body.tokens[0].token;
+};
+const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
+const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+const statusOf = async (credential: string): Promise<number> => (await site.post(list, bearer(credential))).status;
+const v1 = { version: 'v1', resource: 'invoices' };
+const scoped = { rows: { invoices: [{ field: 'id', in: ['1', '2'] }] } };
+const failure = async (client: Parameters<typeof call>[0], name: string, input: Record<string, unknown>) => {
+  const { isError, value } = await call(client, name, input);
+  expect(isError).toBe(true);
+  return value.error as { code: string; details?: { code: string }[] };
+};
+
+describe('a token at /mcp', () => {
+  it.each(['legacy', 'auto'] as const)('lists and calls the record tools only, for %s clients', async (mode) => {
+    const client = await site.connect(await token({}), mode);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['describe', 'query', 'get']);
+    expect(client.getInstructions()).not.toContain('operation');
+    expect((await call(client, 'query', v1)).isError).toBe(false);
+    for (const [name, input] of [
+      ['call_operation', { id: 'getWhoAmI' }],
+      ['search_operations', { words: 'keys' }],
+      ['describe_operation', { id: 'getWhoAmI' }],
+    ] as const)
+      await expect(call(client, name, input)).rejects.toThrow('Unknown tool');
+  });
+
+  it('reads within its scopes', async () => {
+    const client = await site.connect(await token(scoped));
+    expect((await call(client, 'describe')).value['versions']).toEqual([
+      expect.objectContaining({ version: 'v1', resources: ['invoices'] }),
+      expect.objectContaining({ version: 'v3', resources: ['invoices'] }),
+    ]);
+    const { value } = await call(client, 'query', v1);
+    expect([(value['data'] as { id: string }[]).map(({ id }) => id), value['pagination']]).toEqual([
+      ['1', '2'],
+      expect.objectContaining({ total: 2 }),
+    ]);
+    expect((await call(client, 'get', { ...v1, id: '2' })).isError).toBe(false);
+    expect((await failure(client, 'get', { ...v1, id: '3' })).code).toBe('NOT_FOUND');
+    expect((await failure(client, 'query', { ...v1, resource: 'copy-1' })).details).toMatchObject([{ code: 'resource_out_of_scope' }]);
+  });
+
+  it('is refused for another organization, and needs no tenant header', async () => {
+    const response = await site.post(
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'query', arguments: v1 } },
+      { ...bearer(await token({})), 'x-organization-id': site.other.id },
+    );
+    expect(await response.text()).toContain('organization_mismatch');
+  });
+
+  it('is counted by its subject', async () => {
+    const client = await site.connect(await token(scoped, 'ann'));
+    await call(client, 'query', v1);
+    await call(client, 'query', { ...v1, resource: 'copy-1' });
+    await site.usage.flush();
+    const { body } = await apiOf(site.app, key.secret)('get', `/api-keys/${key.id}/usage?groupBy=subject`);
+    expect(body.data).toContainEqual(expect.objectContaining({ subject: 'ann', requests: 2, succeeded: 1, refused: 1 }));
+  });
+
+  it('401 when it is invalid, revoked or its key is gone, and when it comes without its prefix', async () => {
+    const own = await site.key(site.organization.id);
+    const valid = await token({}, 'ann', own);
+    expect(await statusOf(valid)).toBe(200);
+    for (const invalid of [valid.slice(4), `${valid}x`, valid.replace('pst_', 'psk_'), 'pst_']) expect(await statusOf(invalid)).toBe(401);
+    const oauth = await site.agentToken();
+    expect([await statusOf(oauth), await statusOf(`pst_${oauth}`)]).toEqual([200, 401]);
+    await apiOf(site.app, own.secret)('delete', `/api-keys/${own.id}/tokens?subject=ann`);
+    expect(await statusOf(valid)).toBe(401);
+    const next = await token({}, 'ann', own);
+    expect(await statusOf(next)).toBe(200);
+    await apiOf(site.app, key.secret)('delete', `/api-keys/${own.id}`);
+    expect(await statusOf(next)).toBe(401);
+  });
+});
+
+describe('a restricted key at /mcp', () => {
+  it('has the record tools only', async () => {
+    const restricted = await site.key(site.organization.id, { resources: ['invoices'] });
+    const client = await site.connect(restricted.secret);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['describe', 'query', 'get']);
+    await expect(call(client, 'call_operation', { id: 'getWhoAmI' })).rejects.toThrow('Unknown tool');
+  });
+});
+
+describe('the rate limit', () => {
+  it('is counted per key and subject', async () => {
+    const limited = await openMcpSite({ records: false, settings: { rateLimitPerMinute: 20 } });
+    try {
+      const made = await limited.key(limited.organization.id);
+      const tokens = (subject?: string) =>
+        apiOf(limited.app, made.secret)('post', `/api-keys/${made.id}/tokens`, { tokens: [{ scopes: {}, subject }] });
+      const [ann, again, bob, unnamed] = (await Promise.all([tokens('ann'), tokens('ann'), tokens('bob'), tokens()])).map(
+        ({ body }): string => body.tokens[0].token,
+      );
+      const spend = async (credential = '') => (await limited.post(list, bearer(credential))).status;
+      for (let count = 0; count < 20; count += 1) expect(await spend(count % 2 === 0 ? ann : again)).toBe(200);
+      expect([await spend(ann), await spend(again), await spend(bob), await spend(unnamed), await spend(made.secret)]).toEqual([
+        429, 429, 200, 200, 200,
+      ]);
+    } finally {
+      await limited.close();
+    }
+  });
+});

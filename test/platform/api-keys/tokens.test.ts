@@ -1,0 +1,296 @@
+// Minting and revoking tokens: who may, for what, and what is stored and shown of them.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createKeyring } from '../../../src/core/keyring.ts';
+import { instant } from '../../../src/http/fields.ts';
+import { getTokenSigner } from '../../../src/identity/record-token.store.ts';
+import { signToken } from '../../../src/identity/record-token.ts';
+import { decoded, ofCustomer, oneToken, openTokenSite, type TokenSite } from '../../public/serve/tokens-site.ts';
+import { apiOf, codesOf, signedInApi } from '../../setup/api.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+
+let site: TokenSite;
+beforeAll(async () => {
+  site = await openTokenSite();
+});
+afterAll(() => site.close());
+
+const person = async (role: string | readonly string[]) => {
+  const { id } = await makeMember(site.ctx, site.organization.id, role);
+  const { cookie } = await makeSession(site.ctx, id, site.organization.id);
+  return { id, api: signedInApi(site.app, site.ctx, cookie) };
+};
+const anyToken = { tokens: [{ scopes: {} }] };
+const firstDetail = (answer: { body: { error?: { details?: { path: string; code: string }[] } } }) => {
+  const [detail] = answer.body.error?.details ?? [];
+  return [detail?.path, detail?.code];
+};
+
+describe('POST /api-keys/{id}/tokens', () => {
+  it('mints tokens that name the key, its secret, the organization and the scopes, and show nothing else', async () => {
+    const key = await site.key();
+    const answer = await site.mint(key.secret, key.id, [
+      { subject: 'ann', expiresInSeconds: 60, scopes: ofCustomer('ann') },
+      { scopes: { resources: ['bills'], fields: { bills: ['number'] } } },
+    ]);
+    expect([answer.status, answer.headers['cache-control']]).toEqual([201, 'no-store']);
+    const [first, second] = answer.body.tokens;
+    expect([first.subject, second.subject]).toEqual(['ann', null]);
+    expect(first.token).toMatch(/^pst_[\w-]+\.[\w-]+\.[\w-]{86}$/);
+    const { header, claims } = decoded(first.token);
+    expect(header).toEqual({ alg: 'ES256', typ: 'pst+jwt', kid: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+    expect(claims).toEqual({
+      iss: `${site.ctx.settings.publicUrl}/api/platform/v1`,
+      aud: 'urn:portal-service:records',
+      jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      iat: expect.any(Number),
+      exp: expect.closeTo(Number(claims['iat']) + 60, 3),
+      sub: 'ann',
+      organization: site.organization.id,
+      key: key.id,
+      mark: expect.stringMatching(/^[\w-]{43}$/),
+      mintedBy: null,
+      scopes: {
+        versions: [],
+        resources: [],
+        rows: {
+          resources: { invoices: { recordType: 'invoice', conditions: [{ field: 'customer', source: 'entity', in: ['ann'] }] } },
+          others: false,
+        },
+        fields: null,
+      },
+      unmasked: false,
+    });
+    expect(Math.abs(Date.parse(first.expiresAt) - Number(claims['exp']) * 1_000)).toBeLessThan(1_000);
+    expect(decoded(second.token).claims).toMatchObject({
+      sub: '',
+      scopes: { resources: ['bills'], rows: null, fields: { bills: ['number'] } },
+    });
+  });
+
+  it('is open to each living key for itself: read-only, restricted, with row and field scopes, of a former member', async () => {
+    const keys = [
+      await site.key(),
+      await site.key({ permissions: ['write'] }),
+      await site.key({ versions: ['v1'], resources: ['invoices'] }),
+      (await site.owner('post', '/api-keys', { name: 'rows', scopes: ofCustomer('ann') })).body,
+      (await site.owner('post', '/api-keys', { name: 'fields', scopes: { fields: { invoices: ['number'] } } })).body,
+    ];
+    const leaver = await makeMember(site.ctx, site.organization.id, 'viewer');
+    keys.push(await site.key({ createdBy: leaver.id }));
+    await site.sql((tx) => tx('memberships').where('user_id', leaver.id).delete());
+    for (const { id, secret } of keys) {
+      expect((await site.mint(secret, id, [{ scopes: {} }])).status).toBe(201);
+      expect((await apiOf(site.app, secret)('delete', `/api-keys/${id}/tokens?subject=x`)).status).toBe(204);
+    }
+  });
+
+  it('is closed to a key for another key, unless it may do what a person needs', async () => {
+    const target = await site.key();
+    const restricted = await site.key({ resources: ['invoices'] });
+    for (const secret of [(await site.key()).secret, restricted.secret])
+      for (const call of [
+        apiOf(site.app, secret)('post', `/api-keys/${target.id}/tokens`, anyToken),
+        apiOf(site.app, secret)('delete', `/api-keys/${target.id}/tokens?subject=x`),
+      ])
+        expect((await call).status).toBe(403);
+    expect((await site.owner('post', `/api-keys/${target.id}/tokens`, anyToken)).status).toBe(201);
+  });
+
+  it('requires api-key:update and record:read of a person, whose token names them', async () => {
+    const key = await site.key();
+    const path = `/api-keys/${key.id}/tokens`;
+    const reader = await person(['api-key:update']);
+    expect((await reader.api('post', path, anyToken)).body.error).toMatchObject({
+      code: 'FORBIDDEN',
+      message: 'Missing required permission: record:read',
+    });
+    expect((await reader.api('delete', `${path}?subject=x`)).status).toBe(204);
+    const other = await person(['record:read', 'api-key:read']);
+    expect((await other.api('post', path, anyToken)).body.error.message).toBe('Missing required permission: api-key:update');
+    const both = await person(['api-key:update', 'record:read']);
+    const minted = await both.api('post', path, anyToken);
+    expect(minted.status).toBe(201);
+    expect(decoded(minted.body.tokens[0].token).claims['mintedBy']).toBe(both.id);
+  });
+
+  it('404 for a key of another organization, 422 for one that is revoked or expired', async () => {
+    const other = await makeOrganization(site.ctx);
+    const foreign = await makeKey(site.ctx, other.id);
+    expect((await site.owner('post', `/api-keys/${foreign.id}/tokens`, anyToken)).status).toBe(404);
+    expect((await site.owner('delete', `/api-keys/${foreign.id}/tokens?subject=x`)).status).toBe(404);
+    const [revoked, expired] = [await site.key(), await site.key()];
+    await site.owner('delete', `/api-keys/${revoked.id}`);
+    await site.sql((tx) => tx('api_keys').where('id', expired.id).update({ expires_at: '2020-01-01' }));
+    for (const [{ id, secret }, code] of [[revoked, 'revoked'] as const, [expired, 'expired'] as const]) {
+      const answer = await site.owner('post', `/api-keys/${id}/tokens`, anyToken);
+      expect([answer.status, codesOf(answer)]).toEqual([422, [code]]);
+      expect((await site.mint(secret, id, [{ scopes: {} }])).status).toBe(401);
+    }
+  });
+
+  it('never outlives the secret with which it ends', async () => {
+    const endsAt = new Date(Date.now() + 30_000);
+    const made = await site.owner('post', '/api-keys', { name: 'short', expiresAt: endsAt.toISOString() });
+    const { id, secret } = made.body;
+    for (const answer of [await site.mint(secret, id, [{ scopes: {} }]), await site.owner('post', `/api-keys/${id}/tokens`, anyToken)])
+      expect(answer.body.tokens[0].expiresAt).toBe(instant(endsAt));
+  });
+
+  it('mints unmasked tokens only when key and person both read unmasked', async () => {
+    const unmasked = { tokens: [{ scopes: { unmasked: true } }] };
+    const plain = await site.key();
+    const refused = await site.mint(plain.secret, plain.id, [{ scopes: {} }, { scopes: { unmasked: true } }]);
+    expect([refused.status, firstDetail(refused)]).toEqual([403, ['tokens[1].scopes.unmasked', 'escalation']]);
+    const open = await site.key();
+    await site.sql((tx) => tx('api_keys').where('id', open.id).update({ scope_unmasked: true }));
+    expect((await site.mint(open.secret, open.id, [{ scopes: { unmasked: true } }])).status).toBe(201);
+    const clerk = await person(['api-key:update', 'record:read']);
+    const owner = await person('owner');
+    expect((await clerk.api('post', `/api-keys/${open.id}/tokens`, unmasked)).status).toBe(403);
+    expect((await owner.api('post', `/api-keys/${open.id}/tokens`, unmasked)).status).toBe(201);
+    expect((await owner.api('post', `/api-keys/${plain.id}/tokens`, unmasked)).status).toBe(403);
+  });
+
+  it.each<[string, unknown, string, string]>([
+    ['no tokens', [], 'tokens', 'too_small'],
+    ['101 tokens', Array.from({ length: 101 }, () => ({ scopes: {} })), 'tokens', 'too_big'],
+    ['no scopes', [{ subject: 'x' }], 'tokens[0].scopes', 'invalid_type'],
+    ['more than an hour', [{ scopes: {}, expiresInSeconds: 3_601 }], 'tokens[0].expiresInSeconds', 'too_big'],
+    ['no time', [{ scopes: {}, expiresInSeconds: 0 }], 'tokens[0].expiresInSeconds', 'too_small'],
+    ['an empty subject', [{ scopes: {}, subject: ' ' }], 'tokens[0].subject', 'too_small'],
+    ['permissions', [{ scopes: { permissions: ['write'] } }], 'tokens[0].scopes.permissions', 'unknown_field'],
+    ['an unknown version', [{ scopes: {} }, { scopes: { versions: ['v9'] } }], 'tokens[1].scopes.versions', 'unknown_version'],
+    ['an unknown resource', [{ scopes: { resources: ['orders'] } }], 'tokens[0].scopes.resources', 'unknown_resource'],
+    ['an unknown field', [{ scopes: { fields: { invoices: ['margin'] } } }], 'tokens[0].scopes.fields.invoices', 'unknown_field'],
+    [
+      'a field that is not scopable',
+      [{ scopes: { rows: { invoices: [{ field: 'status', in: ['open'] }] } } }],
+      'tokens[0].scopes.rows.invoices[0].field',
+      'not_scopable',
+    ],
+    [
+      'too many values to fit',
+      [{ scopes: ofCustomer(...Array.from({ length: 100 }, (_, index) => `${index}${'x'.repeat(60)}`)) }],
+      'tokens[0].scopes',
+      'too_long',
+    ],
+  ])('422 for %s', async (_name, tokens, path, code) => {
+    const key = await site.key();
+    const answer = await site.mint(key.secret, key.id, tokens);
+    expect([answer.status, ...firstDetail(answer)]).toEqual([422, path, code]);
+  });
+
+  it('refuses what its key may not read in the same words, whether or not it exists', async () => {
+    const scopes = { versions: ['v1'], resources: ['invoices'], fields: { invoices: ['number', 'customer'] } };
+    const key = (await site.owner('post', '/api-keys', { name: 'narrow', scopes })).body;
+    await site.sql((tx) =>
+      tx('api_keys')
+        .where('id', key.id)
+        .update({ scope_fields: JSON.stringify({ invoices: ['number'] }) }),
+    );
+    const shown = async (scope: object) => {
+      const { status, body } = await site.mint(key.secret, key.id, [{ scopes: scope }]);
+      return [status, JSON.stringify(body.error.details).replaceAll(/bills|nothing|customer|phantom|v2|v8/g, '…')];
+    };
+    const pairs = [
+      [{ resources: ['bills'] }, { resources: ['nothing'] }],
+      [{ rows: { bills: [] } }, { rows: { nothing: [] } }],
+      [{ fields: { bills: ['number'] } }, { fields: { nothing: ['number'] } }],
+      [{ fields: { invoices: ['customer'] } }, { fields: { invoices: ['phantom'] } }],
+      [ofCustomer('ann'), { rows: { invoices: [{ field: 'phantom', in: ['ann'] }] } }],
+      [{ versions: ['v2'] }, { versions: ['v8'] }],
+    ] as const;
+    for (const [existing, absent] of pairs) {
+      const answer = await shown(existing);
+      expect(answer).toEqual([422, expect.stringContaining('beyond_key')]);
+      expect(await shown(absent)).toEqual(answer);
+    }
+  });
+
+  it('shows null for the tokens of a replayed request', async () => {
+    const key = await site.key({ resources: ['invoices'] });
+    const headers = { 'idempotency-key': 'mint-once' };
+    const first = await site.mint(key.secret, key.id, [{ subject: 'ann', scopes: {} }], headers);
+    const second = await site.mint(key.secret, key.id, [{ subject: 'ann', scopes: {} }], headers);
+    expect([first.status, second.status, second.headers['idempotency-replayed'], second.body]).toEqual([
+      201,
+      201,
+      'true',
+      { tokens: null },
+    ]);
+    expect(first.body.tokens).toHaveLength(1);
+  });
+
+  it('names the subjects in the audit log, and nothing of scopes and tokens', async () => {
+    const key = await site.key();
+    await site.mint(key.secret, key.id, [
+      { subject: 'ann', scopes: ofCustomer('unmistakable') },
+      { subject: 'bob', scopes: {} },
+      { subject: 'ann', scopes: {} },
+    ]);
+    await apiOf(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=bob`);
+    const rows = await site.sql((tx) =>
+      tx('audit_log').where('target_id', key.id).orderBy('id').select('action', 'changes', 'credential_id'),
+    );
+    expect(rows).toEqual([
+      { action: 'api-key.mint-tokens', changes: { tokens: 3, subjects: ['ann', 'bob'] }, credential_id: key.id },
+      { action: 'api-key.revoke-tokens', changes: { subject: 'bob' }, credential_id: key.id },
+    ]);
+  });
+});
+
+describe('signing keys', () => {
+  const stored = () =>
+    site.sql((tx) =>
+      tx('token_signing_keys').orderBy('created_at').select<{ kid: string; private_key: string | null; replaced_at: Date | null }[]>('*'),
+    );
+  const age = (days: number) =>
+    site.sql((tx) => tx('token_signing_keys').update({ created_at: tx.raw('now() - make_interval(days => ?)', [days]) }));
+  const kidOf = async () => {
+    const key = await site.key();
+    return String(decoded(await oneToken(site, key, { scopes: {} })).header['kid']);
+  };
+
+  it('are made once for requests at the same time, sealed, and replaced after 30 days', async () => {
+    const { ctx } = site;
+    const organizationId = (await makeOrganization(ctx)).id;
+    const key = await makeKey(ctx, organizationId);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => site.mint(key.secret, key.id, [{ scopes: {} }])));
+    expect(new Set(answers.map(({ body }) => decoded(body.tokens[0].token).header['kid'])).size).toBe(1);
+    const first = await kidOf();
+    await age(29);
+    expect(await kidOf()).toBe(first);
+    await age(31);
+    const second = await kidOf();
+    expect(second).not.toBe(first);
+    const rows = await stored();
+    expect(rows.map(({ kid, private_key: sealed, replaced_at: at }) => [kid, sealed !== null, at !== null])).toEqual([
+      [first, false, true],
+      [second, true, false],
+    ]);
+    expect(rows.at(-1)?.private_key).toMatch(/^test\./);
+  });
+
+  it('are replaced when the encryption key of the private key is lost', async () => {
+    const ctx = { ...site.ctx, organizationId: site.organization.id };
+    const before = await site.sql((tx) => getTokenSigner(tx, ctx));
+    const keyring = createKeyring([{ id: 'other', bytes: randomBytes(32) }]);
+    const after = await site.sql((tx) => getTokenSigner(tx, { ...ctx, keyring }));
+    expect(after.kid).not.toBe(before.kid);
+    await site.sql((tx) => tx('token_signing_keys').delete());
+  });
+
+  it('sign a token of the longest length that requests accept', async () => {
+    const signer = await site.sql((tx) => getTokenSigner(tx, { ...site.ctx, organizationId: site.organization.id }));
+    const key = await site.key();
+    const fitting = await site.mint(key.secret, key.id, [
+      { scopes: ofCustomer(...Array.from({ length: 100 }, (_, index) => `${index}${'x'.repeat(32)}`)) },
+    ]);
+    expect(fitting.status).toBe(201);
+    const token: string = fitting.body.tokens[0].token;
+    expect([token.length > 5_000, token.length <= 6_000]).toEqual([true, true]);
+    expect((await site.get(token, '/v1/invoices')).status).toBe(200);
+    expect(signToken(site.ctx, signer, decoded(token).claims as never).length).toBe(token.length);
+  });
+});

@@ -1,0 +1,202 @@
+// Publishing a version with scopable, masked and tagged fields: what is refused, measured, entered, warned of and compared.
+import type { Express } from 'express';
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { openKnex } from '../../../src/db/connect.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { callerOf, loadInvoices, publicApp } from '../../public/fixture.ts';
+import { type Api, apiOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+
+const customerId = { name: 'customerId', source: 'entity', scopable: true, tags: ['personal'] };
+const number = { name: 'number', source: 'tranid' };
+const total = { name: 'total', source: 'total', mask: 'hash', tags: ['confidential'] };
+const lines = {
+  name: 'lines',
+  source: 'lines',
+  fields: [
+    { name: 'item', source: 'item', mask: 'last4', tags: ['personal'] },
+    { name: 'quantity', source: 'quantity', tags: ['personal', 'confidential'] },
+  ],
+};
+const invoices = (...fields: object[]) => ({ name: 'invoices', recordType: 'invoice', fields, sorts: ['number'] });
+const everything = invoices(customerId, number, total, lines);
+
+let database: TestDatabase;
+let admin: Knex;
+let app: Express;
+let organizationId: string;
+let owner: Api;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 2);
+  app = createApp(database.ctx);
+  ({ id: organizationId } = await makeOrganization(database.ctx));
+  const rows = Array.from({ length: 300 }, (_, index) => ({
+    id: index + 1,
+    tranid: `INV${index}`,
+    total: `${index}.5`,
+    entity: index % 100 === 0 ? 'rare' : 'common',
+  }));
+  await loadInvoices(database.ctx, organizationId, rows);
+  const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
+  owner = apiOf(app, secret);
+});
+afterAll(async () => {
+  await database.ctx.work.waitUntilIdle('publications');
+  await admin.destroy();
+  await database.close();
+});
+
+type Made = { id: string; version: string; revision: number };
+const draft = async (endpoint: object): Promise<Made> => (await owner('post', '/api-schema', { endpoints: [endpoint] })).body;
+const publish = async ({ id, revision }: Made, api = owner) => {
+  const { status, body } = await api('post', `/api-schema/${id}/publish`, { revision });
+  await database.ctx.work.waitUntilIdle('publications');
+  return status === 202 ? (await owner('get', `/api-schema/${id}/publication`)).body : body;
+};
+const validated = async ({ id }: Made) => (await owner('post', `/api-schema/${id}/validate`)).body;
+
+describe('publishing declarations of access', () => {
+  it('measures the list under a row scope, builds its indexes and enters its columns', async () => {
+    const made = await draft(everything);
+    expect((await validated(made)).indexes.map(({ expression }: { expression: string }) => expression)).toEqual(
+      expect.arrayContaining(['"f_entity", generation, id', '"f_entity", id']),
+    );
+    const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0 } } };
+    const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
+    const report = await publish(made, apiOf(createApp(strict), secret));
+    expect(report).toMatchObject({ status: 'succeeded', problems: [] });
+    // No filter and the id, by number and id in two directions; and the scope.
+    expect(report.proof.pairs).toBe(2 * 4 + 1);
+    const scoped = report.pairs.filter(({ scope }: { scope?: string }) => scope !== undefined);
+    expect(scoped).toMatchObject([
+      {
+        ...{ resource: 'invoices', filter: null, scope: 'customerId', sort: null, order: 'asc' },
+        trials: [
+          { value: 'common', rows: 297 },
+          { value: 'rare', rows: 3 },
+          { value: 'absent', rows: 0 },
+        ],
+      },
+    ]);
+    const warned = report.proof.warnings.filter(({ path }: { path: string }) => path === 'endpoints[0].fields[0].scopable');
+    expect(warned).toHaveLength(3);
+    expect(warned[0].message).toMatch(/^invoices\?order=asc under a row scope by customerId \((common|rare|absent) value\) takes/);
+    const [state] = await admin(`${tenantSchema(organizationId)}.record_state`).select('shown_columns');
+    expect(state.shown_columns[made.version]).toContainEqual({ column: 'f_entity', scopable: true });
+  });
+
+  it('makes the secret of hashes with the first version that needs it', async () => {
+    const before = await admin('mask_secrets').where({ organization_id: organizationId });
+    expect(before).toHaveLength(1);
+    const { version } = await draft(everything).then(async (made) => {
+      expect(await publish(made)).toMatchObject({ status: 'succeeded' });
+      return made;
+    });
+    expect(await admin('mask_secrets').where({ organization_id: organizationId })).toEqual(before);
+    const { secret } = await makeKey(database.ctx, organizationId);
+    const caller = callerOf(publicApp(database.ctx), { secret, organizationId });
+    expect((await caller(`/${version}/invoices/1`)).body.data).toMatchObject({
+      customerId: 'rare',
+      total: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+  });
+
+  it('refuses scopable fields that change without the modification time, and masked sources under another name', async () => {
+    await admin('erp_record_types').insert({
+      organization_id: organizationId,
+      name: 'invoice',
+      position: 1,
+      described_at: new Date(),
+      head: JSON.stringify({ name: 'invoice', label: 'Invoice' }),
+      description: JSON.stringify({
+        fields: [
+          { name: 'status', volatile: true },
+          { name: 'entity', volatile: false },
+        ],
+      }),
+    });
+    const made = await draft(invoices(customerId, number, { name: 'status', source: 'status', scopable: true }));
+    const problem = { path: 'endpoints[0].fields[2].scopable', code: 'not_scopable' };
+    expect(await validated(made)).toMatchObject({ ready: false, problems: [problem] });
+    expect(await publish(made)).toMatchObject({ error: { details: [problem] } });
+    const saved = await owner('post', '/api-schema', {
+      endpoints: [invoices(number, total, { name: 'totalText', source: 'total', as: 'string' })],
+    });
+    expect([saved.status, saved.body.error.details]).toMatchObject([
+      422,
+      [{ path: 'endpoints[0].fields[2].mask', code: 'unmasked_source' }],
+    ]);
+  });
+
+  it('reports changed masks and scopable fields as changes for callers', async () => {
+    const base = await draft(everything);
+    expect(await publish(base)).toMatchObject({ status: 'succeeded' });
+    const next = await draft(
+      invoices({ ...customerId, scopable: false }, { ...number, scopable: true }, { ...total, mask: 'last4' }, lines),
+    );
+    const expected = [
+      ['invoices.fields.customerId.scopable', true],
+      ['invoices.fields.number.scopable', false],
+      ['invoices.fields.total', true],
+    ];
+    const changesOf = ({ changes }: { changes: { path: string; breaking: boolean }[] }) =>
+      changes.map(({ path, breaking }) => [path, breaking]);
+    expect(changesOf(await validated(next))).toEqual(expected);
+    expect(changesOf((await owner('get', `/api-schema/${next.id}/diff?against=${base.version}`)).body)).toEqual(expected);
+    expect(changesOf(await publish(next))).toEqual(expected);
+  });
+});
+
+describe('warnings of tagged fields', () => {
+  it('count the active keys that read them without a list of fields', async () => {
+    const { id, ownerId } = await makeOrganization(database.ctx);
+    await loadInvoices(database.ctx, id, [{ id: 1 }]);
+    const key = async (scopes: Parameters<typeof makeKey>[2]) => makeKey(database.ctx, id, { createdBy: ownerId, ...scopes });
+    const manager = await key({ permissions: ['write'] });
+    const api = apiOf(app, manager.secret);
+    const made: Made = (await api('post', '/api-schema', { endpoints: [everything] })).body;
+    const warnings = async () => (await api('post', `/api-schema/${made.id}/validate`)).body.warnings;
+    const readable = (path: string, name: string, tags: string, keys: string) => ({
+      path: `endpoints[0].fields${path}.tags`,
+      code: 'tagged_field_readable',
+      message: `The field ${name} of invoices is tagged ${tags} and has no mask: ${keys} without a list of fields can read it`,
+    });
+    // Masked fields aren't warned of.
+    const warned = (keys: string) => [
+      readable('[0]', 'customerId', 'personal', keys),
+      readable('[3].fields[1]', 'lines.quantity', 'personal and confidential', keys),
+    ];
+    expect(await warnings()).toEqual(warned('one API key'));
+    await key({ resources: ['invoices'] });
+    await key({ rows: { resources: {}, others: true } });
+    expect(await warnings()).toEqual(warned('3 API keys'));
+    // None of these reads every field of the resource in this version.
+    await key({ fields: { invoices: ['number', 'customerId'] } });
+    await key({ resources: ['customers'] });
+    await key({ versions: ['v99'] });
+    await key({ rows: { resources: {}, others: false } });
+    const revoked = await key({});
+    await admin('api_keys').where('id', revoked.id).update({ revoked_at: new Date() });
+    expect(await warnings()).toEqual(warned('3 API keys'));
+    await key({ fields: { customers: ['name'] } });
+    await api('post', `/api-schema/${made.id}/publish`, { revision: made.revision });
+    await database.ctx.work.waitUntilIdle('publications');
+    const { body } = await api('get', `/api-schema/${made.id}/publication`);
+    expect(body).toMatchObject({ status: 'succeeded', warnings: warned('4 API keys') });
+  });
+
+  it('are empty for versions without tags, and for publications of before', async () => {
+    const made = await draft(invoices(number));
+    expect(await publish(made)).toMatchObject({ status: 'succeeded', warnings: [] });
+    const older = await draft(invoices(number));
+    await admin('api_schemas')
+      .where('id', older.id)
+      .update({ publication: JSON.stringify({ status: 'failed', progress: { step: 'failed', done: 0, total: 1 }, problems: [] }) });
+    expect((await owner('get', `/api-schema/${older.id}`)).body.publication).toMatchObject({ proof: null, warnings: [] });
+  });
+});

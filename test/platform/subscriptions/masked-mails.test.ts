@@ -1,0 +1,101 @@
+// Mails of a view with masked fields are masked for everyone, and a subscription runs only as long as its owner may read records.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { codesOf } from '../../setup/api.ts';
+import { minuteMs, subscriptionWorld, type World } from './fixture.ts';
+
+const masks: Record<string, string> = { customerName: 'hash', date: 'year', total: 'last4', totalText: 'last4' };
+const endpoint = {
+  ...invoicesEndpoint,
+  fields: invoicesEndpoint.fields.map((field) => (field.name in masks ? { ...field, mask: masks[field.name] } : field)),
+};
+
+let world: World;
+let viewId: string;
+beforeAll(async () => {
+  world = await subscriptionWorld();
+  await publishVersion(world.ctx, world.organization.id, { endpoints: [endpoint] });
+  viewId = await world.view({ visibility: 'organization' });
+});
+afterAll(() => world.close());
+
+async function deliver(): Promise<void> {
+  world.mails.delivered.length = 0;
+  const runner = world.run({ pollMs: 60 * minuteMs });
+  await runner.tick();
+  await runner.stop();
+  world.send();
+}
+const secrets = /Ann|=1\+1|01-31|02-01|1,?234[.]50|15[.]30|67890[.]10/;
+
+describe('a mail', () => {
+  it('shows masked values in HTML and plain text, amounts too', async () => {
+    const { id } = await world.subscribe({ viewId });
+    await deliver();
+    await world.settled(id, ['sent']);
+    const { html = '', text = '' } = world.mailsTo('ada@example.test')[0]?.mail ?? {};
+    for (const part of [html, text]) {
+      expect(part).toContain('INV-1');
+      expect(part).toContain('****');
+      expect(part).toContain('2026');
+      expect(part).not.toMatch(secrets);
+      expect(part).not.toContain('NaN');
+    }
+    await world.owner('delete', `/subscriptions/${id}`);
+  });
+
+  it('attaches a masked CSV file', async () => {
+    const { id } = await world.subscribe({ viewId, format: 'csv', recipients: ['csv@example.test'] });
+    await deliver();
+    await world.settled(id, ['sent']);
+    const [file] = world.mailsTo('csv@example.test')[0]?.mail.attachments ?? [];
+    const csv = Buffer.from(file?.content as ArrayBuffer).toString('utf8');
+    expect(csv).toMatch(/^1,INV-1,[0-9a-f]{64},2026,\*\*\*\*\r$/m);
+    expect(csv).not.toMatch(secrets);
+    await world.owner('delete', `/subscriptions/${id}`);
+  });
+});
+
+describe('record:read', () => {
+  const rights = ['view:read', 'subscription:create', 'subscription:read', 'subscription:update'];
+
+  it('is needed to create a subscription, and to change one of someone else', async () => {
+    const { api } = await world.member(rights);
+    const body = { viewId, schedule: '* * * * *', recipients: ['eve@example.test'] };
+    const refused = await api('post', '/subscriptions', body);
+    expect([refused.status, codesOf(refused)]).toEqual([403, ['record_read_needed']]);
+    const keeper = await world.member([...rights, 'member:update']);
+    const { id } = await world.subscribe({ viewId });
+    expect(codesOf(await keeper.api('patch', `/subscriptions/${id}`, { recipients: ['eve@example.test'] }))).toEqual([
+      'record_read_needed',
+    ]);
+    await world.owner('delete', `/subscriptions/${id}`);
+  });
+
+  it('when its owner loses it, nothing is sent and the subscription is disabled', async () => {
+    const maker = await world.member([...rights, 'record:read']);
+    const { id } = await world.subscribe({ viewId }, maker.api);
+    await world.as(async (tx) => {
+      const { role_id: roleId } = await tx('memberships').where({ user_id: maker.id }).first('role_id');
+      await tx('roles').where({ id: roleId }).update({ permissions: rights });
+    });
+    await deliver();
+    await world.settled(id, ['failed']);
+    expect(world.mails.delivered).toEqual([]);
+    expect((await maker.api('get', `/subscriptions/${id}`)).body).toMatchObject({
+      enabled: false,
+      disabledReason: { code: 'view_hidden' },
+    });
+    expect(codesOf(await maker.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual(['view_not_seen']);
+  });
+});
+
+it('a mail that shows some of the records links a file that is masked for everyone', async () => {
+  const rows = Array.from({ length: 60 }, (_, n) => ({ id: n + 1, tranid: `INV-${n + 1}`, entityName: 'Ann' }));
+  await loadInvoices(world.ctx, world.organization.id, rows);
+  const { id } = await world.subscribe({ viewId });
+  await deliver();
+  await world.settled(id, ['sent']);
+  const { html = '', text = '' } = world.mailsTo('ada@example.test')[0]?.mail ?? {};
+  for (const part of [html, text]) expect(part).toContain(`/api/platform/v1/views/${viewId}/records?masked=true`);
+});

@@ -1,0 +1,177 @@
+// Views and template previews under masks and without `record:read`: a version masks three fields that a view shows.
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { createId } from '../../../src/core/id.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey } from '../../setup/organization.ts';
+import { type World, world } from '../members/world.ts';
+
+const masks: Record<string, string> = { number: 'last4', customerName: 'hash', date: 'year' };
+const endpoint = {
+  ...invoicesEndpoint,
+  fields: invoicesEndpoint.fields.map((field) => (field.name in masks ? { ...field, mask: masks[field.name] } : field)),
+};
+const rows = [
+  { id: 1, tranid: 'INV-20017', entityName: 'Quagmire Shipping', trandate: '2026-01-31', total: '12.50' },
+  { id: 2, tranid: 'INV-9', entityName: 'Zephyr Bakery', trandate: '2025-06-01', total: '7' },
+];
+const secrets = /INV|Quagmire|Zephyr|01-31|06-01/;
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+let owner: Api;
+let viewer: Api;
+let withoutRecords: Api;
+let viewId: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+  w = await world(database.ctx, app);
+  await loadInvoices(database.ctx, w.id, rows);
+  await publishVersion(database.ctx, w.id, { endpoints: [endpoint] });
+  owner = await w.session(w.owner.id);
+  viewer = (await w.join('viewer')).api;
+  withoutRecords = (await w.join(['view:read', 'view:create', 'portal:read', 'portal:update'])).api;
+  viewId = await make({ columns: ['tranid', 'entity.name', 'trandate', 'total'], sort: [{ field: 'id', direction: 'asc' }] });
+});
+afterAll(() => database.close());
+
+async function make(given: object): Promise<string> {
+  const made = await owner('post', '/views', { name: 'Invoices', recordType: 'invoice', visibility: 'organization', ...given });
+  expect(made.status, made.text).toBe(201);
+  return made.body.id;
+}
+const read = (api: Api, id = viewId, query = ''): Promise<Answer> => api('get', `/views/${id}/records${query}`);
+const csv = (api: Api, id = viewId, query = ''): Promise<Answer> =>
+  api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
+const plain = [
+  { id: '1', tranid: 'INV-20017', 'entity.name': 'Quagmire Shipping', trandate: '2026-01-31', total: 12.5 },
+  { id: '2', tranid: 'INV-9', 'entity.name': 'Zephyr Bakery', trandate: '2025-06-01', total: 7 },
+];
+const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
+const masked = [
+  { id: '1', tranid: '****0017', 'entity.name': hash, trandate: '2026', total: 12.5 },
+  { id: '2', tranid: '****', 'entity.name': hash, trandate: '2025', total: 7 },
+];
+const unmaskedKey = async (): Promise<Api> => {
+  const { id, secret } = await makeKey(database.ctx, w.id);
+  await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('api_keys').where({ id }).update({ scope_unmasked: true }));
+  return apiOf(app, secret);
+};
+
+describe('GET /views/{id}/records', () => {
+  it('shows masked fields as they are with unmasked:read, and to a key that was given that', async () => {
+    for (const api of [owner, await unmaskedKey()]) {
+      expect((await read(api)).body.data).toEqual(plain);
+      expect((await csv(api)).text).toContain('INV-20017,Quagmire Shipping,2026-01-31,12.50');
+    }
+  });
+
+  it("masks them for a viewer, for the owner's key, and in what a link of a mail opens", async () => {
+    for (const [api, query] of [
+      [viewer, ''],
+      [viewer, '?masked=false'],
+      [w.owner.api, ''],
+      [owner, '?masked=true'],
+    ] as const) {
+      const [json, file] = [await read(api, viewId, query), await csv(api, viewId, query)];
+      expect(json.body.data).toEqual(masked);
+      expect(json.body.columns.map(({ type }: { type: string }) => type)).toEqual(['text', 'text', 'text', 'number']);
+      expect(file.text).toMatch(/^1,\*\*\*\*0017,[0-9a-f]{64},2026,12\.50\r$/m);
+      for (const answer of [json, file]) expect(answer.text).not.toMatch(secrets);
+    }
+  });
+
+  it('without record:read is 403, though the view is visible', async () => {
+    for (const answer of [await read(withoutRecords), await csv(withoutRecords)])
+      expect([answer.status, answer.body.error.message, codesOf(answer)]).toEqual([
+        403,
+        'Missing required permission: record:read',
+        ['record_read_needed'],
+      ]);
+    expect((await withoutRecords('get', `/views/${viewId}`)).status).toBe(200);
+  });
+
+  it('is refused for a key restricted in any way', async () => {
+    for (const scope of [{ versions: ['v1'] }, { resources: ['invoices'] }])
+      expect(codesOf(await read(apiOf(app, (await makeKey(database.ctx, w.id, scope)).secret)))).toEqual(['restricted_key']);
+    for (const column of [{ scope_rows: '{"resources":{},"others":true}' }, { scope_fields: '{}' }]) {
+      const { id, secret } = await makeKey(database.ctx, w.id);
+      await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('api_keys').where({ id }).update(column));
+      expect(codesOf(await read(apiOf(app, secret)))).toEqual(['restricted_key']);
+    }
+  });
+});
+
+describe('filters and sorts by masked fields', () => {
+  const filter = { field: 'entity.name', operator: 'starts_with', value: 'Qu' };
+  const sort = [{ field: 'tranid', direction: 'asc' }];
+
+  it('422 for someone who sees the field masked, in a new view and in a changed one', async () => {
+    const editor = (await w.join('editor')).api;
+    const body = { name: 'Mine', recordType: 'invoice', columns: ['total'], filters: [filter], sort };
+    const refused = await editor('post', '/views', body);
+    expect([refused.status, refused.body.error.details.map(({ path, code }: Record<string, string>) => [path, code])]).toEqual([
+      422,
+      [
+        ['filters[0].field', 'masked_field'],
+        ['sort[0].field', 'masked_field'],
+      ],
+    ]);
+    const own = (await editor('post', '/views', { ...body, filters: [], sort: [] })).body.id;
+    expect(codesOf(await editor('patch', `/views/${own}`, { filters: [filter] }))).toEqual(['masked_field']);
+    expect((await editor('patch', `/views/${own}`, { name: 'Still mine' })).status).toBe(200);
+  });
+
+  it('hold the records back from readers who see the field masked, and such a sort is skipped', async () => {
+    const filtered = await make({ columns: ['total'], filters: [filter] });
+    expect((await read(owner, filtered)).body.data).toEqual([{ id: '1', total: 12.5 }]);
+    const held = (await read(viewer, filtered)).body;
+    expect([held.data, held.pagination.total]).toEqual([[], 0]);
+    expect(held.problems).toMatchObject([{ path: 'filters[0].field', code: 'masked_field' }]);
+    expect(codesOf(await csv(viewer, filtered))).toEqual(['masked_field']);
+    const sorted = await make({ columns: ['total'], sort: [{ field: 'tranid', direction: 'desc' }] });
+    expect((await read(owner, sorted)).body.data.map(({ id }: { id: string }) => id)).toEqual(['2', '1']);
+    const skipped = (await read(viewer, sorted)).body;
+    expect(skipped.data.map(({ id }: { id: string }) => id)).toEqual(['1', '2']);
+    expect(skipped.problems).toMatchObject([{ path: 'sort[0].field', code: 'masked_field' }]);
+  });
+});
+
+describe('POST /portal/templates/{id}/preview', () => {
+  const body =
+    '{{ record.tranid }} {{ labels.entity }} {{ record.trandate }}|{% for row in rows %}{{ row.cells[0] }} {{ row.record.trandate }};{% endfor %}';
+  const preview = async (api: Api, input: object): Promise<Answer> => {
+    const { id } = (await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body })).body;
+    return api('post', `/portal/templates/${id}/preview`, input);
+  };
+  const record = { recordType: 'invoice', recordId: '1' };
+
+  it('masks the record for people without unmasked:read, and the view as in every mail', async () => {
+    const asked = { ...record, viewId };
+    expect((await preview(owner, asked)).body.html).toBe('INV-20017 Quagmire Shipping 2026-01-31|****0017 2026;**** 2025;');
+    const editor = (await w.join('editor')).api;
+    const { html } = (await preview(editor, asked)).body;
+    expect(html).toMatch(/^\*\*\*\*0017 [0-9a-f]{64} 2026\|\*\*\*\*0017 2026;\*\*\*\* 2025;$/);
+  });
+
+  it('with a record or a view needs record:read; without them it does not', async () => {
+    for (const asked of [record, { viewId }]) {
+      const answer = await preview(withoutRecords, asked);
+      expect([answer.status, codesOf(answer)]).toEqual([403, ['record_read_needed']]);
+    }
+    expect((await preview(withoutRecords, {})).status).toBe(200);
+  });
+});
+
+it('GET /permissions names the operations that read records', async () => {
+  const { data } = (await owner('get', `${w.at}/permissions?q=record:read`)).body;
+  const [entry] = data.filter(({ name }: { name: string }) => name === 'record:read');
+  expect(entry.operations).toEqual(expect.arrayContaining(['listViewRecords', 'createMessage', 'listMessages', 'createSubscription']));
+});

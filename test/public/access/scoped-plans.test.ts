@@ -1,0 +1,126 @@
+// The pure stages under a row scope: statements, their order in indexes, plan cache and narrowing.
+import { describe, expect, it } from 'vitest';
+import { type AccessLayer, type RecordAccess, unlimitedLayer } from '../../../src/core/record-access.ts';
+import { copyStatement, countStatement } from '../../../src/public/export/export-sql.ts';
+import { hasOnePlan, skipsRecords } from '../../../src/public/read/order-index.ts';
+import { planList, planRecord } from '../../../src/public/read/plan.ts';
+import { createPlanCache } from '../../../src/public/read/plan-cache.ts';
+import { boundedRanges, plainRanges } from '../../../src/public/read/ranges.ts';
+import { parseQuery } from '../../../src/public/read/request.ts';
+import {
+  anchorsStatement,
+  largeListStatement,
+  largeRecordStatement,
+  listStatement,
+  recordStatement,
+} from '../../../src/public/read/sql.ts';
+import { bindDocument } from '../../../src/public/version/bind.ts';
+import { compileSchema } from '../../../src/public/version/compile.ts';
+import { narrowEndpoint, readWhole } from '../../../src/public/version/narrow.ts';
+import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
+import { invoiceColumns } from '../fixture.ts';
+import { rowsOf, scopedInvoices } from './fixture.ts';
+
+const document = SchemaDocument.parse({ endpoints: [scopedInvoices] });
+const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
+const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
+if (endpoint === undefined) throw new Error('no endpoint');
+const narrow = (...layers: Partial<AccessLayer>[]) =>
+  narrowEndpoint(endpoint, { layers: layers.map((layer) => ({ ...unlimitedLayer, ...layer })), unmasked: true });
+const acme = narrow({ rows: rowsOf(['acme']) });
+const birch = narrow({ rows: rowsOf(['birch']) });
+const both = narrow({ rows: rowsOf(['acme', 'birch']) });
+const whole = readWhole(endpoint);
+const ref = { schema: 'wh_x', table: 'invoice_1' };
+const planOf = (of: typeof whole, query = '') => planList(of, parseQuery(query));
+
+describe('statements', () => {
+  const statements = (of: typeof whole, query = '') => {
+    const plan = planOf(of, query);
+    const record = planRecord(of, '1', new Map());
+    return {
+      list: listStatement(ref, plan, plainRanges(plan), false),
+      total: listStatement(ref, plan, plainRanges(plan), true),
+      large: largeListStatement(ref, plan, plainRanges(plan), true, 1_000),
+      anchors: anchorsStatement(ref, plan, 10),
+      record: recordStatement(ref, record),
+      largeRecord: largeRecordStatement(ref, record),
+    };
+  };
+
+  it('carry the condition and exclude withheld records, with each value bound once', () => {
+    for (const [name, { write, values }] of Object.entries(statements(acme, 'status=open'))) {
+      const text = write();
+      expect([name, text]).toEqual([
+        name,
+        expect.stringMatching(/t\."f_entity" = \$\d::text and .*not exists \(select from wh_x\.withheld_records/s),
+      ]);
+      const used = new Set([...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
+      expect([...used].sort((a, b) => a - b)).toEqual(values.map((_, index) => index + 1));
+      expect(values).toContain('acme');
+      expect(text).not.toContain('acme');
+    }
+    const plan = planOf(acme);
+    expect(copyStatement(ref, plan).text).toMatch(/"f_entity" = .* and not exists \(select from wh_x\.withheld_records/s);
+    expect(countStatement(ref, plan)).toMatchObject({ values: ['acme'], text: expect.stringContaining('withheld_records') });
+  });
+
+  it('are shared by scopes of one shape, and never with readers of everything', () => {
+    const [a, b, c] = [statements(acme), statements(birch), statements(whole, 'customer=acme')];
+    for (const name of Object.keys(a) as (keyof typeof a)[]) {
+      expect(a[name].key).toBe(b[name].key);
+      expect(a[name].key).not.toBe(c[name].key);
+      expect(c[name].write()).not.toContain('withheld');
+    }
+    expect(planOf(acme).filterKey).not.toBe(planOf(whole, 'customer=acme').filterKey);
+    expect(planOf(acme).filterKey).not.toBe(planOf(birch).filterKey);
+  });
+});
+
+describe('the index of the order', () => {
+  it('serves one value of a scope as it does a declared equality', () => {
+    for (const query of ['', 'date_after=2026-01-01', 'page=9']) {
+      expect([skipsRecords(planOf(acme, query)), hasOnePlan(planOf(acme, query))]).toEqual([false, true]);
+    }
+    for (const query of ['status=open', 'sort=total']) expect(skipsRecords(planOf(acme, query))).toBe(true);
+    expect([skipsRecords(planOf(both)), hasOnePlan(planOf(both))]).toEqual([true, false]);
+  });
+
+  it('does not, where the default sort is hidden: that index continues in it', () => {
+    const hidden = narrow({ rows: rowsOf(['acme']), fields: { invoices: ['status', 'number'] } });
+    expect(planOf(hidden).sort).toMatchObject({ column: { column: 'id' }, order: 'asc' });
+    expect([skipsRecords(planOf(hidden)), hasOnePlan(planOf(hidden))]).toEqual([true, false]);
+    expect(hasOnePlan(planOf(narrow({ fields: { invoices: ['status'] } }), 'status=open'))).toBe(false);
+  });
+
+  it('is not walked for records by id: they are few', () => {
+    const byId = (ids: string[]) =>
+      narrow({
+        rows: { resources: { invoices: { recordType: 'invoice', conditions: [{ field: 'id', source: 'id', in: ids }] } }, others: false },
+      });
+    for (const ids of [['1'], ['1', '2']])
+      expect(boundedRanges(planOf(byId(ids)), undefined, 1_000_000, 8_000).map(({ strategy }) => strategy)).toEqual(['sort']);
+  });
+});
+
+describe('narrowing', () => {
+  it('gives one object per access and endpoint, and plans by what it reads', () => {
+    const access: RecordAccess = { layers: [{ ...unlimitedLayer, rows: rowsOf(['acme']) }], unmasked: true };
+    expect(narrowEndpoint(endpoint, access)).toBe(narrowEndpoint(endpoint, access));
+    const load = createPlanCache(1_000_000);
+    expect(load(acme, 'status=open')).toBe(load(narrow({ rows: rowsOf(['acme']) }), 'status=open'));
+    expect(load(acme, 'status=open')).not.toBe(load(birch, 'status=open'));
+    expect(load(whole, 'status=open').conditions).toHaveLength(1);
+    expect(load(narrow({ fields: { invoices: ['status'] } }), '').fields).toHaveLength(1);
+    expect(load(whole, '').fields).toHaveLength(endpoint.fields.length);
+  });
+
+  it('two layers leave the values that both allow, none when they share none', () => {
+    const values = (of: typeof whole) => of.scope.map((condition) => condition.values);
+    expect(values(narrow({ rows: rowsOf(['acme', 'birch']) }, { rows: rowsOf(['birch', 'corda']) }))).toEqual([['birch']]);
+    const none = narrow({ rows: rowsOf(['acme']) }, { rows: rowsOf(['birch']) });
+    expect(values(none)).toEqual([[]]);
+    expect(listStatement(ref, planOf(none), plainRanges(planOf(none)), true).write()).toContain('= any($2::text[])');
+    expect(new Set([acme, birch, both, none, whole].map(({ reach }) => reach)).size).toBe(5);
+  });
+});

@@ -1,0 +1,138 @@
+// Saved queries by callers without unmasked access: a source that any living version masks is masked, by its strictest mask.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TenantCtx } from '../../../src/core/ctx.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { type RecordReader, recordsOf } from '../../../src/public/index.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeOrganization } from '../../setup/organization.ts';
+import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion, withReads } from '../fixture.ts';
+
+const rows: InvoiceRow[] = [
+  {
+    id: 1,
+    tranid: 'INV-0001234',
+    total: '2500.75',
+    trandate: '2026-01-31',
+    entity: 'acme',
+    entityName: 'The acme company',
+    lines: '[{"item":"1","item.name":"A bolt of steel","quantity":2.50,"secretcost":9}]',
+  },
+  { id: 2, tranid: 'short', total: '3', trandate: null, lines: null },
+];
+const masking = (masks: Readonly<Record<string, string>>, lines: Readonly<Record<string, string>> = {}) => ({
+  ...invoicesEndpoint,
+  fields: invoicesEndpoint.fields.map((field) => ({
+    ...field,
+    ...(masks[field.name] !== undefined && { mask: masks[field.name] }),
+    ...('fields' in field && {
+      fields: field.fields?.map((line) => ({ ...line, ...(lines[line.name] !== undefined && { mask: lines[line.name] }) })),
+    }),
+  })),
+});
+const named = (...sources: string[]) => sources.map((source) => ({ name: source, source }));
+const query = (asked: object) => ({
+  recordType: 'invoice',
+  columns: named('tranid', 'total', 'trandate', 'lines', 'status'),
+  filters: [],
+  sort: [],
+  ...asked,
+});
+const page = { page: 1, pageSize: 10 };
+const masked = { unmasked: false };
+const unmasked = { unmasked: true };
+
+let database: TestDatabase;
+let tenant: TenantCtx;
+let records: RecordReader;
+const setStatus = (version: string, status: string) =>
+  inTransaction(tenant, (tx) => tx('api_schemas').where({ version }).update({ status }));
+
+beforeAll(async () => {
+  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
+  const { id: organizationId } = await makeOrganization(database.ctx);
+  tenant = { ...database.ctx, organizationId };
+  await loadInvoices(database.ctx, organizationId, rows);
+  await publishVersion(database.ctx, organizationId, {
+    endpoints: [masking({ number: 'last4', total: 'last4', totalText: 'last4' }, { itemName: 'last4' })],
+  });
+  await publishVersion(database.ctx, organizationId, {
+    version: 'v2',
+    status: 'deprecated',
+    endpoints: [masking({ total: 'hash', totalText: 'hash', date: 'year' })],
+  });
+  await publishVersion(database.ctx, organizationId, { version: 'v3', status: 'draft', endpoints: [masking({ status: 'hash' })] });
+  records = recordsOf(withReads(database.ctx));
+});
+afterAll(() => database.close());
+
+const textOf = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
+  let text = '';
+  for await (const piece of bytes) text += String(piece);
+  return text;
+};
+const codesOf = ({ problems }: { problems: readonly { path: string; code: string }[] }) => problems.map(({ path, code }) => [path, code]);
+
+describe('a query by a caller who reads masked values', () => {
+  it('shows them masked in pages, single records and CSV, lines included; others read them as they are', async () => {
+    const found = await records.list(tenant, query({}), page, masked);
+    const [first, second] = JSON.parse(found.records);
+    expect(first).toMatchObject({ id: '1', tranid: '****1234', trandate: '2026', status: null });
+    expect(first.total).toMatch(/^[0-9a-f]{64}$/);
+    expect(first.lines).toEqual([{ item: '1', 'item.name': '****teel', quantity: 2.5, secretcost: 9 }]);
+    expect(second).toMatchObject({ tranid: '****', trandate: null, lines: null });
+    expect(found.columns.map(({ source, type }) => [source, type])).toEqual([
+      ['tranid', 'text'],
+      ['total', 'text'],
+      ['trandate', 'text'],
+      ['lines', 'lines'],
+      ['status', 'text'],
+    ]);
+    expect(found.problems).toEqual([]);
+    const single = (await records.get(tenant, 'invoice', '1', ['tranid', 'total', 'trandate', 'lines', 'status'], masked)) ?? '';
+    expect(JSON.parse(single)).toEqual(first);
+    const { bytes } = await records.csv(
+      tenant,
+      query({ columns: named('tranid', 'total', 'trandate') }),
+      new AbortController().signal,
+      masked,
+    );
+    const text = await textOf(bytes);
+    expect(text.split('\r\n')[1]).toBe(`1,****1234,${first.total},2026`);
+    const whole = await records.list(tenant, query({}), page, unmasked);
+    expect(whole.records).toContain('"total":2500.75,"trandate":"2026-01-31"');
+    expect(whole.columns.map(({ type }) => type)).toEqual(['text', 'number', 'date', 'lines', 'text']);
+  });
+
+  it('is held back by a filter on one, and skips a sort by one', async () => {
+    const filtered = query({ filters: [{ source: 'total', operator: 'gte', values: [1] }] });
+    const held = await records.list(tenant, filtered, page, masked);
+    expect([held.heldBack, held.records, held.total, codesOf(held)]).toEqual([true, '[]', 0, [['filters[0].source', 'masked_field']]]);
+    const csv = await records.csv(tenant, filtered, new AbortController().signal, masked);
+    expect(await textOf(csv.bytes)).toBe('id,tranid,total,trandate,lines,status\r\n');
+    expect((await records.list(tenant, filtered, page, unmasked)).total).toBe(2);
+    const sorted = query({
+      sort: [
+        { source: 'trandate', direction: 'desc' },
+        { source: 'id', direction: 'desc' },
+      ],
+    });
+    const found = await records.list(tenant, sorted, page, masked);
+    expect([JSON.parse(found.records).map(({ id }: { id: string }) => id), codesOf(found)]).toEqual([
+      ['2', '1'],
+      [['sort[0].source', 'masked_field']],
+    ]);
+    expect(codesOf({ problems: await records.check(tenant, { ...sorted, ...filtered }, masked) })).toEqual([
+      ['filters[0].source', 'masked_field'],
+    ]);
+    expect(await records.check(tenant, { ...sorted, ...filtered }, unmasked)).toEqual([]);
+  });
+
+  it('follows the versions: a retired one masks nothing', async () => {
+    await setStatus('v2', 'retired');
+    const [first] = JSON.parse((await records.list(tenant, query({}), page, masked)).records);
+    expect(first).toMatchObject({ total: '****', tranid: '****1234', trandate: '2026-01-31' });
+    await setStatus('v2', 'deprecated');
+    const [again] = JSON.parse((await records.list(tenant, query({}), page, masked)).records);
+    expect(again.trandate).toBe('2026');
+  });
+});

@@ -1,0 +1,248 @@
+// What publishing keeps for readers under a row scope: the values that a record had before it left, and records that they may not see.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { pruneTombstones } from '../../src/sync/retention.ts';
+import { acceptMissingFields } from '../../src/sync/stale-fields.ts';
+import { listOutdatedOrganizations, updateTenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { asAdmin, endOpenRuns, field, noSignal, until, waitingFor } from './fixture.ts';
+import {
+  changesOf,
+  enter,
+  entries,
+  listOf,
+  mend,
+  reject,
+  scopedFields,
+  scopedWorld,
+  scopeState,
+  setFields,
+  sync,
+  wait,
+  withheldIds,
+} from './scope-fixture.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const made = (customers: Parameters<typeof scopedWorld>[1], options = {}) => scopedWorld(database.ctx, customers, options);
+describe('a record that moves to another customer', () => {
+  it('is recorded with the values before, once, with the generation of its row', async () => {
+    const world = await made({ 1: 'A', 2: 'A', 3: 'B' });
+    expect(await entries(world)).toEqual([]);
+    expect((await scopeState(world)).columns).toEqual({ id: '1', f_customer: '1' });
+    world.erp.put(1, { customer: 'B' });
+    world.erp.put(2, { customer: 'A', name: 'renamed' });
+    expect(await sync(world)).toMatchObject({ status: 'succeeded', counts: { updated: 2 } });
+    expect(await entries(world)).toEqual([{ generation: '2', id: '1', before: { f_customer: 'A' } }]);
+    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
+    expect(await changesOf(world, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await changesOf(world, '1', 'A', 'B')).toEqual({ upserts: ['1', '2'], deletes: {} });
+    expect(await listOf(world, 'A')).toEqual(['2']);
+  });
+
+  it('and returns is an upsert for the scope that it left in between', async () => {
+    const world = await made({ 1: 'A' });
+    for (const customer of ['B', null, 'A']) {
+      world.erp.put(1, { customer });
+      await sync(world);
+    }
+    expect(await entries(world)).toEqual([
+      { generation: '2', id: '1', before: { f_customer: 'A' } },
+      { generation: '3', id: '1', before: { f_customer: 'B' } },
+      { generation: '4', id: '1', before: { f_customer: null } },
+    ]);
+    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await changesOf(world, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '3' } });
+    expect(await changesOf(world, '3', 'B')).toEqual({ upserts: [], deletes: {} });
+  });
+
+  it('keeps all scope columns as one tuple, each with its type', async () => {
+    const world = await made({ 1: 'A' });
+    await enter(world, 'v2', ['f_site', 'f_total', 'f_modified']);
+    expect((await scopeState(world)).columns).toEqual({ id: '1', f_customer: '1', f_site: '1', f_total: '1', f_modified: '1' });
+    world.erp.put(1, { customer: 'A', site: 'north', total: '7' });
+    await sync(world);
+    expect(await entries(world)).toEqual([
+      { generation: '2', id: '1', before: { f_customer: 'A', f_site: null, f_total: 1.5, f_modified: '2026-05-01T08:00:00+00:00' } },
+    ]);
+  });
+});
+
+describe('a deleted record', () => {
+  it('is recorded, and recreated for another customer it is an upsert there', async () => {
+    const world = await made({ 1: 'A', 2: 'A', 3: 'C' });
+    world.erp.drop(1);
+    world.erp.drop(3);
+    await sync(world);
+    expect(await entries(world)).toEqual([
+      { generation: '2', id: '1', before: { f_customer: 'A' } },
+      { generation: '2', id: '3', before: { f_customer: 'C' } },
+    ]);
+    world.erp.put(1, { customer: 'B' });
+    await sync(world);
+    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: [], deletes: { 1: '2' } });
+    expect(await changesOf(world, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+    world.erp.drop(1);
+    await sync(world);
+    expect(await changesOf(world, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '4' } });
+  });
+
+  it('is recorded where no version allows row scopes by a column: the id always does', async () => {
+    const world = await made({ 1: 'A', 2: 'A' });
+    await world.query(`update ${world.schema}.record_state set shown_columns = '{}', scope_columns = '{"id": "1"}'`);
+    world.erp.drop(2);
+    await sync(world);
+    expect(await entries(world)).toEqual([{ generation: '2', id: '2', before: {} }]);
+  });
+});
+
+describe('a scope column that is stale', () => {
+  it('is neither written nor recorded, and is compared when it can be read again', async () => {
+    const world = await made({ 1: 'A', 2: 'A' });
+    await setFields(
+      world,
+      scopedFields.filter(({ name }) => name !== 'customer'),
+    );
+    world.erp.put(1, { customer: 'B', name: 'moved' });
+    expect(await sync(world, 'full')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    expect((await world.rows())[0]).toMatchObject({ f_name: 'moved', f_customer: 'A' });
+    expect((await world.state())?.staleFields).toMatchObject({ customer: { reason: 'unreadable' } });
+    expect(await entries(world)).toEqual([]);
+    await setFields(world, scopedFields);
+    expect(await sync(world)).toMatchObject({ status: 'succeeded' });
+    expect(await entries(world)).toEqual([{ generation: '3', id: '1', before: { f_customer: 'A' } }]);
+  });
+
+  it('counts as stale where the configuration no longer selects it, until an administrator accepts that', async () => {
+    const world = await made({ 1: 'A' });
+    await world.changeConfig({ fields: ['name', 'total', 'modified'] });
+    expect(await sync(world)).toMatchObject({ status: 'partial' });
+    expect((await world.state())?.staleFields).toMatchObject({
+      customer: { reason: 'unreadable', message: 'The sync configuration does not select the field customer' },
+    });
+    await enter(world, 'v2', [], ['f_site']);
+    await sync(world);
+    expect(Object.keys((await world.state())?.staleFields ?? {})).toEqual(['customer']);
+    expect(await acceptMissingFields(world.tenant, 'thing', ['customer'])).toBeNull();
+    expect(await sync(world)).toMatchObject({ status: 'succeeded' });
+    expect(await world.state()).toMatchObject({ staleFields: {}, acceptedFields: { customer: { reason: 'unreadable' } } });
+  });
+
+  it('withholds no rejected record of which the other values are the stored ones', async () => {
+    const world = await made({ 1: 'A' });
+    await enter(world, 'v2', ['f_site']);
+    await setFields(
+      world,
+      scopedFields.filter(({ name }) => name !== 'site'),
+    );
+    reject(world, '1', { customer: 'A' });
+    await sync(world, 'full');
+    expect(await withheldIds(world)).toEqual([]);
+    await setFields(world, scopedFields);
+    await sync(world);
+    expect(await withheldIds(world)).toEqual(['1']);
+  });
+});
+
+describe('a table that is swapped', () => {
+  it('begins the record of values, and keeps withheld what it takes over', async () => {
+    const world = await made({ 1: 'A', 2: 'A', 3: 'A', 4: 'B' });
+    reject(world, '1', { customer: 'B' });
+    reject(world, '3', { customer: 'B' });
+    world.erp.put(4, { customer: 'A' });
+    await sync(world);
+    const before = await scopeState(world);
+    expect(await entries(world)).toHaveLength(3);
+    // Above this number of rows, a new column is filled in a fresh table.
+    await world.query(`update ${world.schema}.record_state set row_count = 10000`);
+    await setFields(world, [...scopedFields, field('extra')]);
+    mend(world, '3', 'B');
+    reject(world, '2', { customer: 'A' });
+    await sync(world, 'full');
+    const after = await scopeState(world);
+    expect((await world.state())?.activeTable).toBe('thing_2');
+    expect(after).toMatchObject({ generation: '3', columns: { id: '3', f_customer: '3' } });
+    expect(after.epoch).not.toBe(before.epoch);
+    expect(await entries(world)).toEqual([]);
+    expect(await withheldIds(world)).toEqual(['1']);
+    expect(await listOf(world, 'A')).toEqual(['2', '4']);
+    expect(await listOf(world, 'B')).toEqual(['3']);
+    mend(world, '1', 'B');
+    await sync(world);
+    expect(await changesOf(world, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+  });
+});
+
+describe('the record of values', () => {
+  it('is kept for 30 days, and the generation up to which it was deleted is stored', async () => {
+    const world = await made({ 1: 'A', 2: 'A' });
+    for (const customer of ['B', 'C', 'D']) {
+      world.erp.put(1, { customer });
+      await sync(world);
+    }
+    await world.query(
+      `insert into ${world.schema}.scope_changes select 'thing', 2, (1000 + n)::text, now() - interval '40 days', '{}' from generate_series(1, 2500) n`,
+    );
+    await world.query(`update ${world.schema}.scope_changes set at = now() - interval '31 days' where generation <= 3`);
+    await pruneTombstones(database.ctx, AbortSignal.abort());
+    expect(await entries(world)).toHaveLength(2503);
+    await pruneTombstones(database.ctx, noSignal);
+    expect((await entries(world)).map(({ generation }) => generation)).toEqual(['4']);
+    expect(await scopeState(world)).toMatchObject({ pruned: '3', columns: { f_customer: '1' } });
+  });
+
+  it('is written once, with the rows, when the process dies while publishing', async () => {
+    const world = await made({ 1: 'A', 2: 'A', 3: 'A' });
+    world.erp.put(1, { customer: 'B' });
+    reject(world, '2', { customer: 'B' });
+    world.erp.drop(3);
+    wait(world);
+    const id = await world.queue('full');
+    const holder = await database.ctx.db.data.connect();
+    // Publishing a full run writes this table when all rows are written.
+    await holder.query(`begin; lock table ${world.schema}.record_columns in share mode`);
+    try {
+      const ending = world.drive(id, 'publishing');
+      await asAdmin(database, async (admin) => {
+        const pids = await until(async () => {
+          const found = await waitingFor(admin, 'update %record_columns');
+          return found.length > 0 && found;
+        }, 'the lock');
+        expect(await entries(world)).toEqual([]);
+        await admin.raw('select pg_terminate_backend(pid) from unnest(?::int[]) pid', [pids]);
+      });
+      expect(await ending).toMatchObject({ status: 'publishing' });
+    } finally {
+      await holder.query('rollback');
+      holder.release();
+    }
+    expect(await listOf(world, 'A')).toEqual(['1', '2', '3']);
+    expect(await world.drive(id)).toMatchObject({ status: 'partial', generation: '2' });
+    expect(await entries(world)).toEqual(['1', '2', '3'].map((one) => ({ generation: '2', id: one, before: { f_customer: 'A' } })));
+    expect(await withheldIds(world)).toEqual(['2']);
+  });
+
+  it('begins where an older version of the service created the tables', async () => {
+    const world = await made({ 1: 'A', 2: 'A' });
+    world.erp.put(1, { customer: 'B' });
+    await sync(world);
+    const rejected = { id: '2', code: 'X', message: 'no' };
+    world.erp.rejects.set('2', rejected);
+    await sync(world, 'full');
+    await world.query(`drop table ${world.schema}.scope_changes, ${world.schema}.withheld_records`);
+    await world.query(`alter table ${world.schema}.record_state drop column scope_columns, drop column scope_pruned`);
+    await world.query(`alter table ${world.schema}.rejections drop column scope_values`);
+    await pruneTombstones(database.ctx, noSignal);
+    expect(await listOutdatedOrganizations(database.ctx.db.data)).toContain(world.organizationId);
+    await updateTenantSchema(database.ctx, world.organizationId);
+    expect(await listOutdatedOrganizations(database.ctx.db.data)).not.toContain(world.organizationId);
+    expect(await scopeState(world)).toMatchObject({ generation: '3', columns: { id: '3' }, pruned: '0' });
+    await sync(world);
+    expect((await scopeState(world)).columns).toEqual({ id: '3', f_customer: '4' });
+    expect(await withheldIds(world)).toEqual(['2']);
+  });
+});
