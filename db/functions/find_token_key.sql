@@ -8,10 +8,10 @@ create or replace function find_token_key(wanted uuid, mark bytea, minted_by uui
   reads jsonb, unmasked boolean, subject_revoked_at timestamptz,
   any_revoked_at timestamptz)
 language sql stable security definer set search_path = public, pg_temp as $$
-  select f.*, v.revoked_at, (select max(r.revoked_at) from token_revocations r where r.api_key_id = k.id)
+  select f.*, v.revoked_at, (select max(r.revoked_at) from token_revocations r where r.organization_id = k.organization_id and r.api_key_id = k.id)
   from api_keys k
   cross join lateral find_api_key(case when mark = sha256(k.secret_hash) then k.secret_hash else k.previous_secret_hash end) f
-  left join token_revocations v on v.organization_id = k.organization_id and v.api_key_id = k.id and v.subject = wanted_subject
+  left join token_revocations v on v.organization_id = k.organization_id and v.organization_id = k.organization_id and v.api_key_id = k.id and v.subject = wanted_subject
   where k.id = wanted and mark in (sha256(k.secret_hash), sha256(k.previous_secret_hash))
     and (minted_by is null
       or exists (select from memberships m where m.organization_id = k.organization_id and m.user_id = minted_by)) $$;

@@ -1,5 +1,4 @@
 // The dependencies of every function of the service, passed as its first argument: no container, no singleton.
-
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { AccountLimits } from './account-limits.ts';

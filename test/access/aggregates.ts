@@ -42,7 +42,7 @@ const comparable = (aggregates: Aggregates): string =>
   JSON.stringify(Object.entries(aggregates).map(([name, value]) => [name, respelled(value)]));
 
 /** The answer of the tool, or its refusal, as if it had been sent. */
-async function call(one: Case, input: object): Promise<Answer> {
+export async function callAggregate(one: Case, input: object): Promise<Answer> {
   const { service, world } = one.oracle;
   const tenant = { ...service.ctx, organizationId: world.organizationId };
   const answer = (status: number, text: string): Answer => ({ status, text, headers: {}, head: '', raw: Buffer.from(text) });
@@ -68,7 +68,7 @@ async function checkAggregate(one: Case): Promise<void> {
     ...(field !== undefined && { field: field.name }),
     ...(groupBy !== undefined && { groupBy: groupBy.name }),
   };
-  const answer = await call(one, input);
+  const answer = await callAggregate(one, input);
   const named = [...(field === undefined ? [] : [field.name]), ...(groupBy === undefined ? [] : [groupBy.name])];
   const usable = visibleFields(one.reader.access, one.endpoint).filter(({ mask }) => mask === null || one.reader.access.unmasked);
   const isRefused = named.some((name) => !usable.some((one) => one.name === name));

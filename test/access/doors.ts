@@ -3,7 +3,7 @@
 import { parse as parseCsv } from 'csv-parse/sync';
 import { expect } from 'vitest';
 import type { Answer } from './call.ts';
-import { visibleFields } from './model.ts';
+import { outOfScope, readability, type VersionModel, visibleFields } from './model.ts';
 import { allowedNames, type Case, type Expected, expectedOf, inspect, pathOf, refusalOf, select } from './oracle.ts';
 import { fieldsText, filterText, orderText, pageText, plainQuery, toolInput } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
@@ -11,7 +11,8 @@ import { createRandom, parseExact } from './random.ts';
 type Answered = Extract<Expected, { kind: 'answered' }>;
 const exact = (value: unknown): string => JSON.stringify(value);
 type ErrorBody = { error: { code: string; message: string; details?: { path: string; code: string }[]; requestId: string } };
-const codesIn = ({ text }: Pick<Answer, 'text'>): string[] => ((JSON.parse(text) as ErrorBody).error.details ?? []).map(({ code }) => code);
+export const codesIn = ({ text }: Pick<Answer, 'text'>): string[] =>
+  ((JSON.parse(text) as ErrorBody).error.details ?? []).map(({ code }) => code);
 
 /** Names of the resource, such as those of stale fields; none where it isn't readable. */
 const visibleNames = (one: Case): Set<string> => (refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set());
@@ -221,10 +222,19 @@ async function checkErrors(one: Case): Promise<void> {
     'page=0',
     'since=x',
   ];
+  // Whether something exists is looked at after the scopes.
+  for (const [name, resource] of [
+    [version.version, endpoint.name.slice(0, -1)],
+    ['v99', endpoint.name],
+    ['v99', endpoint.name.slice(0, -1)],
+  ] as const) {
+    const code = outOfScope(reader.access, name, resource);
+    const answer = await oracle.get(reader, `${name}/${resource}`);
+    expect([answer.status, codesIn(answer)], answer.text).toEqual(code === undefined ? [404, ['not_found']] : [403, [code]]);
+    inspect(one, answer, endpoint.name, { names: allowedNames(one, 'resource') });
+  }
   const paths = [
     ...random.some(parameters, 4).map((parameter) => pathOf(version, endpoint, [parameter])),
-    `${version.version}/${endpoint.name.slice(0, -1)}`,
-    `v99/${endpoint.name}`,
     `${version.version}/${endpoint.name}/changes?since=abc`,
     `${version.version}/${endpoint.name}/changes?limit=0`,
     `openapi/${version.version}?draft=true`,
@@ -237,7 +247,7 @@ async function checkErrors(one: Case): Promise<void> {
 }
 
 /** JSON text of a tool's result, as an agent gets it over `/mcp`. */
-async function callTool(
+export async function callTool(
   { oracle: { service }, reader }: Case,
   name: string,
   input: object,
@@ -324,20 +334,31 @@ async function checkDescribeTool(one: Case): Promise<void> {
       new Set(one.endpoint.filters.filter(({ field }) => usable.has(field)).map(({ parameter }) => parameter)),
     );
   }
-  const all = await callTool(one, 'describe', {});
-  inspect(one, all, '', { names: new Set([...allowedNames(one, 'all'), ...namedResources(one)]) });
+  await checkListings(one);
 }
 
-/** Resources that the scopes name are known to the caller, even where the scope doesn't apply. */
-const namedResources = ({ reader: { access }, oracle }: Case): string[] => {
-  const names = oracle.world.versions.flatMap(({ endpoints }) => endpoints.map(({ name }) => name));
-  return names.filter((name) =>
-    access.layers.every(
-      ({ resources, rows }) =>
-        (resources.length === 0 || resources.includes(name)) && (rows === null || rows.others || rows.resources[name] !== undefined),
-    ),
-  );
-};
+/** The versions, and the resources of one, that the reader may read. */
+async function checkListings(one: Case): Promise<void> {
+  const { oracle, version } = one;
+  const { access } = one.reader;
+  const readableOf = ({ version: name, endpoints }: VersionModel): string[] =>
+    endpoints.filter((endpoint) => readability(access, name, endpoint) === 'readable').map((endpoint) => endpoint.name);
+  const hasRows = access.layers.some(({ rows }) => rows !== null);
+  const versions = oracle.world.versions
+    .filter((other) => outOfScope(access, other.version, null) === undefined)
+    .map((other) => ({ version: other.version, resources: readableOf(other) }))
+    .filter(({ resources }) => !hasRows || resources.length > 0);
+  const all = await callTool(one, 'describe', {});
+  inspect(one, all, '', { names: allowedNames(one, 'all') });
+  const listed = (JSON.parse(all.text) as { versions: Record<string, unknown>[] }).versions;
+  const byVersion = new Map(listed.map((item) => [item['version'], item['resources']]));
+  expect(byVersion).toEqual(new Map(versions.map((item) => [item.version, item.resources])));
+  const own = await callTool(one, 'describe', { version: version.version });
+  inspect(one, own, '', { names: allowedNames(one, 'version') });
+  if (outOfScope(access, version.version, null) !== undefined) return void expect(codesIn(own)).toEqual(['version_out_of_scope']);
+  const { resources } = JSON.parse(own.text) as { resources: { resource: string }[] };
+  expect(resources.map(({ resource }) => resource)).toEqual(readableOf(version));
+}
 
 type Document = { paths: Record<string, { get?: { parameters?: ({ name?: string } & { $ref?: string })[] } }> };
 

@@ -1,5 +1,7 @@
 // Follows change feeds: whatever was synced in between, the copy is the list that the reader may read, and nothing else was ever reported.
 import { expect } from 'vitest';
+import { codesIn } from './doors.ts';
+import { conditionsOf } from './model.ts';
 import { allowedNames, type Case, expectedOf, inspect } from './oracle.ts';
 import { plainQuery } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
@@ -53,6 +55,15 @@ export function createFollower(one: Case): Follower {
     }
   };
 
+  /** Positions of a reader of other records are of no use. */
+  const checkReach = async (own: string): Promise<void> => {
+    if (conditionsOf(reader.access, endpoint).length === 0) return;
+    const address = `${version.version}/${endpoint.name}/changes?limit=1`;
+    const { next } = JSON.parse((await oracle.get(oracle.whole, address)).text) as Page;
+    const answers = [await oracle.get(reader, `${address}&since=${next}`), await oracle.get(oracle.whole, `${address}&since=${own}`)];
+    for (const answer of answers) expect([answer.status, codesIn(answer)], answer.text).toEqual([410, ['token_expired']]);
+  };
+
   return {
     catchUp: async () => {
       const expected = await expectedOf(plain, []);
@@ -64,6 +75,7 @@ export function createFollower(one: Case): Follower {
       for (const id of current.keys()) everReadable.add(id);
       since = await follow(copy, since, current);
       expect(new Map([...copy].sort())).toEqual(new Map([...current].sort()));
+      await checkReach(since);
       const fresh = new Map<string, string>();
       await follow(fresh, null, current);
       expect(new Map([...fresh].sort())).toEqual(new Map([...current].sort()));

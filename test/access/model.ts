@@ -36,17 +36,25 @@ export type Access = { readonly layers: readonly Layer[]; readonly unmasked: boo
 /** A record as `parseExact` reads it. */
 export type ExactRecord = { readonly id: string } & Readonly<Record<string, unknown>>;
 
-/** Whether the resource is readable; otherwise what the 403 names. */
-export function readability(
-  { layers }: Access,
-  version: string,
-  endpoint: EndpointModel,
-): 'readable' | 'version_out_of_scope' | 'resource_out_of_scope' {
+export type OutOfScope = 'version_out_of_scope' | 'resource_out_of_scope';
+
+/** What the 403 for a version, or a resource of that name, says, whether or not there is one; undefined when the scopes allow it. */
+export function outOfScope({ layers }: Access, version: string, resource: string | null): OutOfScope | undefined {
   for (const { versions } of layers) if (versions.length > 0 && !versions.includes(version)) return 'version_out_of_scope';
-  for (const { resources, rows } of layers) {
-    if (resources.length > 0 && !resources.includes(endpoint.name)) return 'resource_out_of_scope';
+  if (resource === null) return undefined;
+  const allowed = layers.every(
+    ({ resources, rows }) =>
+      (resources.length === 0 || resources.includes(resource)) && (rows === null || rows.others || rows.resources[resource] !== undefined),
+  );
+  return allowed ? undefined : 'resource_out_of_scope';
+}
+
+/** Whether the resource is readable; otherwise what the 403 names. */
+export function readability(access: Access, version: string, endpoint: EndpointModel): 'readable' | OutOfScope {
+  const refused = outOfScope(access, version, endpoint.name);
+  if (refused !== undefined) return refused;
+  for (const { rows } of access.layers) {
     const named = rows?.resources[endpoint.name];
-    if (rows !== null && named === undefined && !rows.others) return 'resource_out_of_scope';
     if (named === undefined) continue;
     if (named.recordType !== endpoint.recordType) return 'resource_out_of_scope';
     const qualifies = ({ source }: Condition): boolean =>
@@ -71,16 +79,22 @@ function equals(kind: FieldKind, value: unknown, wanted: string): boolean {
   return wanted.length === 10 ? new Date(text).toISOString().slice(0, 10) === wanted : Date.parse(text) === Date.parse(wanted);
 }
 
-/** Whether each layer's conditions hold for a record of an unlimited reader. */
-export const allows = ({ layers }: Access, endpoint: EndpointModel, record: ExactRecord): boolean =>
-  layers.every(({ rows }) =>
-    (rows?.resources[endpoint.name]?.conditions ?? []).every(({ source, in: wanted }) => {
+export const conditionsOf = ({ layers }: Access, { name }: EndpointModel): Condition[] =>
+  layers.flatMap(({ rows }) => rows?.resources[name]?.conditions ?? []);
+
+/** Whether each layer's conditions hold for a record of an unlimited reader, and, if there are any, the record isn't withheld. */
+export function allows(access: Access, endpoint: EndpointModel, record: ExactRecord, withheld: ReadonlySet<string>): boolean {
+  const conditions = conditionsOf(access, endpoint);
+  return (
+    (conditions.length === 0 || !withheld.has(record.id)) &&
+    conditions.every(({ source, in: wanted }) => {
       const field = endpoint.fields.find((one) => one.source === source && one.scopable);
       const kind = source === 'id' ? endpoint.idType : (field?.kind ?? 'text');
       const value = source === 'id' ? record.id : record[field?.name ?? ''];
       return wanted.some((one) => equals(kind, value, one));
-    }),
+    })
   );
+}
 
 export const visibleFields = ({ layers }: Access, endpoint: EndpointModel): FieldModel[] =>
   endpoint.fields.filter(({ name }) =>

@@ -5,6 +5,7 @@ import {
   type Access,
   allows,
   compareIds,
+  conditionsOf,
   type EndpointModel,
   type ExactRecord,
   type Hashes,
@@ -168,7 +169,7 @@ export async function expectedOf(one: Case, parts: readonly Part[] = ['filters',
   const { access } = reader;
   const asked = parts.includes('filters') ? query : { ...query, filters: [] };
   const records = await oracle.wholeRecords(version, endpoint, parts.includes('order') ? asked : { ...asked, sort: null, order: null });
-  const whole = records.filter((record) => allows(access, endpoint, record));
+  const whole = records.filter((record) => allows(access, endpoint, record, oracle.world.withheld(endpoint.recordType)));
   const ordered = fallsBackToId(one) && parts.includes('order') ? sortById(endpoint, whole, query.order) : whole;
   return { kind: 'answered', whole: ordered, records: ordered.map((record) => seenBy(access, endpoint, record, oracle.hashes)) };
 }
@@ -214,7 +215,7 @@ export function inspect(
   expect(foreign, `foreign values in ${answer.status} ${answer.text.slice(0, 600)}`).toEqual([]);
   // Examples have numbers of their own.
   if (allowed.hasExamples) return;
-  if (reader.access.layers.every(({ rows }) => (rows?.resources[endpoint.name]?.conditions ?? []).length === 0)) return;
+  if (conditionsOf(reader.access, endpoint).length === 0) return;
   const rows = oracle.world.kinds.find(({ name }) => name === endpoint.recordType)?.erp.records.size ?? 0;
   // Smaller numbers are those of pages as well.
   if (rows < 60) return;

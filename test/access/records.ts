@@ -54,7 +54,13 @@ export function createPools(random: Random): Pools {
   return { customers, values };
 }
 
-export type RecordKind = { readonly name: string; readonly idType: 'integer' | 'text'; readonly erp: MemoryErp };
+export type RecordKind = {
+  readonly name: string;
+  readonly idType: 'integer' | 'text';
+  readonly erp: MemoryErp;
+  /** Ids of the stored records whose newest version can't be stored and belongs to another customer, or to nobody knows whom. */
+  readonly withheld: Set<string>;
+};
 
 /** The ERP of one record type. */
 export function createErp(name: string, idType: 'integer' | 'text'): RecordKind {
@@ -67,7 +73,7 @@ export function createErp(name: string, idType: 'integer' | 'text'): RecordKind 
     ...erp.connector,
     metadata: async (signal: AbortSignal) => (await metadata(signal)).map((type) => ({ ...type, name, label: name, table: name, idType })),
   };
-  return { name, idType, erp: Object.assign(erp, { connector }) };
+  return { name, idType, erp: Object.assign(erp, { connector }), withheld: new Set() };
 }
 
 /** With `bulk` characters more in its note, which makes answers large. */
@@ -99,15 +105,38 @@ export function randomRecord(
   };
 }
 
+const now = (): string => new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+
 export function putRandom(random: Random, pools: Pools, { erp }: RecordKind, id: string, bulk: number): void {
   const { values, labels, lines } = randomRecord(random, pools, bulk);
-  const modifiedAt = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  const modifiedAt = now();
   erp.put(id, { ...values, modified: modifiedAt }, { labels, lines, modifiedAt });
 }
 
-/** Some records move to other customers, some are new, some are deleted. */
+/** The newest version of a stored record can't be stored: it belongs to another customer, has no readable values, or the stored ones. */
+function rejectRandom(random: Random, pools: Pools, { erp, withheld }: RecordKind, id: string): void {
+  const held = erp.records.get(id);
+  const way = random.pick(['moved', 'unreadable', 'unmoved']);
+  const owner = random.pick(pools.customers.filter(({ key }) => key !== held?.values['owner'])).key;
+  const values = { ...held?.values, ...(way === 'moved' && { owner }) };
+  erp.put(id, values, { ...held, values, modifiedAt: now() });
+  erp.rejects.set(id, { id, code: 'LINE_UNREADABLE', message: 'line 1', ...(way !== 'unreadable' && { values }) });
+  if (way !== 'unmoved') withheld.add(id);
+}
+
+function mend(random: Random, pools: Pools, kind: RecordKind, id: string, bulk: number): void {
+  kind.erp.rejects.delete(id);
+  kind.withheld.delete(id);
+  putRandom(random, pools, kind, id, bulk);
+}
+
+/** Some records move to other customers, some are new, some are deleted, and of some the new version can't be stored, for a while. */
 export function changeRecords(random: Random, pools: Pools, kind: RecordKind, bulk: number): void {
-  const ids = [...kind.erp.records.keys()];
+  const { rejects } = kind.erp;
+  for (const id of [...rejects.keys()]) if (random.chance(0.4)) mend(random, pools, kind, id, bulk);
+  const stored = [...kind.erp.records.keys()].filter((id) => !rejects.has(id));
+  for (let n = random.int(6); n > 0; n -= 1) rejectRandom(random, pools, kind, random.pick(stored));
+  const ids = stored.filter((id) => !rejects.has(id));
   for (const id of random.some(ids).slice(0, 12)) putRandom(random, pools, kind, id, bulk);
   for (const id of random.some(ids).slice(0, 3)) if (random.chance(0.5)) kind.erp.drop(id);
   for (let n = random.int(4); n > 0; n -= 1) putRandom(random, pools, kind, random.id(), bulk);

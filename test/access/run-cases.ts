@@ -8,11 +8,14 @@ import { plainQuery, randomQuery } from './queries.ts';
 import type { Random } from './random.ts';
 import { randomLayer, unlimited } from './scopes.ts';
 import type { Service } from './service.ts';
+import { checkStale } from './stale.ts';
 import { createWorld, type World } from './world.ts';
 
 export const doors: readonly Door[] = [...readDoors, aggregateDoor];
 /** Reported like a door; its cases are the histories. */
 export const feedName = 'change feed';
+/** Also reported like a door: every door while a field of a scope is stale. */
+export const staleName = 'stale scope fields';
 
 /** Cases of one world run at the same time, so that shared caches are used by several readers at once. */
 const concurrency = 4;
@@ -81,6 +84,9 @@ export async function runQueries(cases: readonly Case[], wanted: readonly Door[]
   await Promise.all(Array.from({ length: concurrency }, work));
 }
 
+export const runStale = (oracle: Oracle, readers: readonly Reader[]): Promise<void> =>
+  checkStale(oracle, readers, (one, work) => check(staleName, one, work));
+
 export type Followers = { catchUp(): Promise<void> };
 
 /** One client of each feed for each reader; `catchUp` throws a Difference. */
@@ -114,6 +120,8 @@ export type Run = {
   /** How often records change; after each change come the feeds and a share of the queries. */
   readonly rounds: number;
   readonly queriesPerRound: number;
+  /** Whether a field of the scopes is stale in the end. */
+  readonly hasStale?: boolean;
   readonly bulk?: number;
   readonly records?: number;
 };
@@ -128,7 +136,10 @@ async function isPartial(one: Case): Promise<boolean> {
 }
 
 /** Throws a Difference that names the door and the case. */
-export async function runWorld(service: Service, { random, readers: count, rounds, queriesPerRound, ...options }: Run): Promise<Ran> {
+export async function runWorld(
+  service: Service,
+  { random, readers: count, rounds, queriesPerRound, hasStale = false, ...options }: Run,
+): Promise<Ran> {
   const world = await createWorld(service, random, options);
   const oracle = await createOracle(world);
   const readers = await createReaders(world, count);
@@ -144,5 +155,6 @@ export async function runWorld(service: Service, { random, readers: count, round
     await runQueries(cases, doors);
     for (const one of cases) if (await isPartial(one)) partial += 1;
   }
+  if (hasStale) await runStale(oracle, readers);
   return { cases: rounds * queriesPerRound, partial };
 }

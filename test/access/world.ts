@@ -3,6 +3,7 @@ import type { TenantCtx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { claimRun, insertRun } from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { addConfig, noSignal } from '../sync/fixture.ts';
 import type { Layer, VersionModel } from './model.ts';
@@ -27,6 +28,10 @@ export type World = {
   ids(): Record<string, string[]>;
   /** Changes records at random and syncs them; true when something was published. */
   change(): Promise<void>;
+  /** Ids of stored records that no reader under a row scope may see. */
+  withheld(recordType: string): ReadonlySet<string>;
+  /** Makes this field of every record type one that the ERP no longer delivers, or none, directly in the database. */
+  setStale(source: string | null): Promise<void>;
   /** Creates an API key with these scopes, directly in the database. */
   key(layer: Layer, unmasked: boolean): Promise<Key>;
   /** Limits an API key further, directly in the database. */
@@ -56,7 +61,7 @@ async function sync(
     const [row] = await inTransaction(tenant, (tx) =>
       tx('sync_runs').where({ id: run?.id }).select<{ status: string; error: unknown }[]>('status', 'error'),
     );
-    if (row?.status === 'succeeded') return;
+    if (row?.status === 'succeeded' || row?.status === 'partial') return;
     if (row === undefined || row.status === 'failed' || row.status === 'cancelled')
       throw new Error(`the run of ${kind.name}: ${JSON.stringify(row)}`);
     const lease = await claimRun(tenant, 'test', tenant.settings.sync.leaseMs);
@@ -104,6 +109,13 @@ export async function createWorld(service: Service, random: Random, { bulk = 0, 
     versions,
     ownerSecret,
     ids: () => Object.fromEntries(kinds.map(({ name, erp }) => [name, [...erp.records.keys()]])),
+    withheld: (recordType) => kinds.find(({ name }) => name === recordType)?.withheld ?? new Set(),
+    setStale: (source) =>
+      inTransaction(tenant, async (tx) => {
+        const since = '2026-01-01T00:00:00Z';
+        const stale = source === null ? {} : { [source]: { since, syncedAt: since } };
+        await tx.raw(`update ${tenantSchema(organizationId)}.record_state set stale_fields = ?::jsonb`, [JSON.stringify(stale)]);
+      }),
     change: async () => {
       for (const kind of kinds) {
         changeRecords(random, pools, kind, bulk);

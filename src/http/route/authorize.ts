@@ -29,7 +29,8 @@ function adviceFor({ caller: { readOnly, credential } }: CallerCtx, permission: 
 /** Messages of 403 responses, which the OpenAPI document quotes as examples. */
 export const forbiddenText = {
   noOrganization: 'You belong to no organization',
-  restrictedKey: 'A key restricted in what it reads may only call GET /whoami and mint tokens on the management interface',
+  restrictedKey:
+    'A key restricted in what it reads may only call GET /whoami and mint and revoke its own tokens on the management interface',
   apiKey: 'Only a signed-in person may call this operation, not an API key',
 } as const;
 const forbidden = (message: string, code: string, reason: string): AppError =>

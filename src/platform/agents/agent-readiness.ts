@@ -1,6 +1,5 @@
 // Checks whether an agent can work: its model is configured and responds, its version is served, and each of its resources can be
 // read. A problem is a sentence for the people who manage the agent.
-
 import { z } from 'zod';
 import type { Ctx, ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';

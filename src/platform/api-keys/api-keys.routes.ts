@@ -50,7 +50,7 @@ export const apiKeyRoutes = [
         resources: ['invoices'],
         permissions: ['read'],
         rows: { invoices: [{ field: 'customerId', in: ['1042'] }] },
-        fields: { invoices: ['number', 'total'] },
+        fields: { invoices: ['number', 'total', 'customerId'] },
       },
       expiresAt: null,
     },

@@ -2,7 +2,7 @@
 // fit their type. Names mean what they mean in the versions that exist when the scopes are written.
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
-import type { AccessLayer, ResourceRows, RowCondition } from '../../core/record-access.ts';
+import { type AccessLayer, allowsField, type ResourceRows, type RowCondition, unlimitedLayer } from '../../core/record-access.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { parseFilterValue } from '../../public/index.ts';
 import type { ReadScopes } from './api-keys.schemas.ts';
@@ -10,7 +10,13 @@ import { ownOf } from './ceiling.ts';
 import { listScopeTargets, listVersionResources, type ScopeTarget } from './scopes.store.ts';
 
 /** `path`: where the scopes are in the request. `before`: the scopes that they replace. */
-export type GivenScopes = { readonly scopes: ReadScopes; readonly path: string; readonly before?: AccessLayer | undefined };
+export type GivenScopes = {
+  readonly scopes: ReadScopes;
+  readonly path: string;
+  readonly before?: AccessLayer | undefined;
+  /** Problems name no field beyond this layer. */
+  readonly within?: AccessLayer;
+};
 
 export type ResolvedScopes = { readonly layer: AccessLayer; readonly problems: readonly ErrorDetail[] };
 
@@ -80,7 +86,8 @@ function resolve(given: GivenScopes, existing: Existing, all: readonly ScopeTarg
   for (const [name, conditions] of Object.entries(rows ?? {})) {
     if (name === '*') continue;
     const kept = before && findKept(before, name, conditions, versions);
-    resolved[name] = kept ?? resolveRows(conditions, { name, targets: targetsOf(name), isNamed: versions.length > 0 }, report);
+    resolved[name] =
+      kept ?? resolveRows(conditions, { name, targets: targetsOf(name), isNamed: versions.length > 0, within: given.within }, report);
   }
   for (const [name, listed] of Object.entries(fields ?? {})) {
     const kept = ownOf(before?.fields, name) ?? [];
@@ -129,9 +136,14 @@ function scopableSource({ endpoint, binding }: ScopeTarget, name: string): Sourc
 const hasSource = ({ endpoint }: ScopeTarget, source: string): boolean =>
   source === 'id' || endpoint.fields.some((field) => field.source === source && field.scopable === true);
 
-type Wanted = { readonly name: string; readonly targets: readonly ScopeTarget[]; readonly isNamed: boolean };
+type Wanted = {
+  readonly name: string;
+  readonly targets: readonly ScopeTarget[];
+  readonly isNamed: boolean;
+  readonly within: AccessLayer | undefined;
+};
 
-function resolveRows(conditions: readonly Condition[], { name, targets, isNamed }: Wanted, report: Report): ResourceRows {
+function resolveRows(conditions: readonly Condition[], { name, targets, isNamed, within }: Wanted, report: Report): ResourceRows {
   const at = `rows.${name}`;
   const [newest] = targets;
   const none = { recordType: '', conditions: [] };
@@ -141,7 +153,7 @@ function resolveRows(conditions: readonly Condition[], { name, targets, isNamed 
   }
   const chosen = targets.find((target) => conditions.every(({ field }) => scopableSource(target, field) !== undefined));
   if (chosen === undefined) {
-    reportUnscopable(conditions, { name, targets, isNamed }, report);
+    reportUnscopable(conditions, { name, targets, isNamed, within }, report);
     return none;
   }
   const { recordType } = chosen.endpoint;
@@ -167,8 +179,10 @@ function resolveRows(conditions: readonly Condition[], { name, targets, isNamed 
 }
 
 /** No version has all fields of the conditions as scopable ones. */
-function reportUnscopable(conditions: readonly Condition[], { name, targets }: Wanted, report: Report): void {
-  const names = ['id', ...(targets[0]?.endpoint.fields ?? []).flatMap((field) => (field.scopable === true ? [field.name] : []))];
+function reportUnscopable(conditions: readonly Condition[], { name, targets, within = unlimitedLayer }: Wanted, report: Report): void {
+  const isVisible = (field: string): boolean => allowsField({ layers: [within], unmasked: false }, name, field);
+  const scopable = (targets[0]?.endpoint.fields ?? []).filter((field) => field.scopable === true).map((field) => field.name);
+  const names = ['id', ...scopable.filter(isVisible)];
   let reported = false;
   for (const [index, { field }] of conditions.entries()) {
     if (targets.some((target) => scopableSource(target, field) !== undefined)) continue;

@@ -92,6 +92,7 @@ async function resolveTokens(tx: Tx, ctx: RequestCtx, { layer, unmasked }: Minte
     scopes: { ...scopes, versions: scopes.versions.length > 0 ? scopes.versions : [...layer.versions] },
     path: pathOf(index),
     before: layer,
+    within: layer,
   }));
   const resolved = await resolveScopes(tx, ctx.organizationId, given);
   assertResolved(resolved.flatMap(({ problems }) => problems).slice(0, 100));

@@ -157,6 +157,13 @@ async function runToOutcome(ctx: RequestCtx, started: StartedAnswer, draft: Draf
   }
 }
 
+/** True as well when it can't be looked up: the answer must be saved in any case. */
+const hasMasks = (ctx: RequestCtx): Promise<boolean> =>
+  findLivingMasks(ctx).then(
+    ({ size }) => size > 0,
+    () => true,
+  );
+
 /** Undefined when the conversation was deleted. Changes nothing when the message was already failed because its lease had expired. */
 async function saveOutcome(
   ctx: RequestCtx,
@@ -165,7 +172,7 @@ async function saveOutcome(
   { status, error, usage }: Outcome,
 ): Promise<MessageRow | undefined> {
   const credits = creditsToCharge(usage, running.credits);
-  const unmasked = ctx.principal.reads.unmasked && (await findLivingMasks(ctx)).size > 0;
+  const unmasked = ctx.principal.reads.unmasked && (await hasMasks(ctx));
   return inTransaction(ctx, async (tx) => {
     if (await chargeCredits(tx, ctx.organizationId, running, { credits, ...usage })) {
       await finishMessage(tx, ctx.organizationId, running.messageId, {

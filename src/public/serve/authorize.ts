@@ -162,7 +162,7 @@ const bearer = /^Bearer ([\w.-]{1,10000})$/i;
 export function assertTenant(
   holder: { readonly organization: { readonly id: string } },
   headers: IncomingHttpHeaders,
-  credential: 'key' | 'session' = 'key',
+  credential: 'key' | 'token' | 'session' = 'key',
 ): void {
   const tenant = headers['x-tenant-id'];
   if (tenant === undefined || tenant === '')

@@ -65,7 +65,7 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   const organizationId = key.organization.id;
   const caller = service.callerOf(key);
   try {
-    assertTenant(key, req.headers);
+    assertTenant(key, req.headers, key.tokenSubject === undefined ? 'key' : 'token');
     if (target.version === '') throw notFoundError();
     assertScopes(caller.access, target.version, target.resource === '' ? null : target.resource);
   } catch (refusal) {

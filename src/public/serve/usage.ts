@@ -31,6 +31,8 @@ type Entry = ApiCall & Counts & { readonly day: string };
 const flushEveryMs = 10_000;
 /** Rows kept while the database is unavailable; beyond that, new ones are not counted. */
 const maxWaitingRows = 50_000;
+/** Subjects beyond half of those rows are counted under this name, as the database does beyond 1,000 of a key and day. */
+const otherSubjects = 'other';
 const dayMs = 86_400_000;
 
 function add(entry: Counts, status: number): void {
@@ -68,12 +70,15 @@ export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, option
   }
   const onFailure = (error: unknown): void => ctx.log.warn({ err: error }, 'could not write API key usage; will retry');
   const flushing = startRecurring(options.flushEveryMs ?? flushEveryMs, flushOnce, onFailure, { unref: true });
-  return {
+  const usage: UsageCounter = {
     record(call, status) {
       const day = Math.floor(ctx.clock.now().getTime() / dayMs);
       const key = `${day} ${call.apiKeyId} ${call.version} ${call.resource} ${call.subject ?? ''}`;
       let entry = counts.get(key);
       if (entry === undefined) {
+        const { subject = '' } = call;
+        if (counts.size >= maxRows / 2 && subject !== '' && subject !== otherSubjects)
+          return usage.record({ ...call, subject: otherSubjects }, status);
         if (counts.size >= maxRows) {
           dropped += 1;
           return;
@@ -86,6 +91,7 @@ export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, option
     flush: flushing.tickAgain,
     stop: () => flushing.stop().then(flushing.tickAgain),
   };
+  return usage;
 }
 
 function mergeInto(batch: ReadonlyMap<string, Entry>, counts: Map<string, Entry>): void {

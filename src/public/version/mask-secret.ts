@@ -2,6 +2,7 @@
 // equal hashes from one version to the next.
 import { randomBytes } from 'node:crypto';
 import type { TenantCtx } from '../../core/ctx.ts';
+import { DecryptionError } from '../../core/keyring.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { masksOf } from './masks.ts';
 import type { EndpointDefinition } from './schema-document.ts';
@@ -13,16 +14,21 @@ type SecretCtx = Pick<TenantCtx, 'keyring' | 'organizationId'>;
 /** The associated data of the stored secret. */
 export const maskSecretBinding = (organizationId: string): string => `${organizationId}/mask-secret`;
 
-/** Undefined until a version with such a mask is published. Throws DecryptionError without the key that encrypted it. */
+/** Undefined until a version with such a mask is published, and without the key that encrypted it. */
 export async function findMaskSecret(tx: Tx, { keyring, organizationId }: SecretCtx): Promise<Buffer | undefined> {
   const row = await tx('mask_secrets').where('organization_id', organizationId).first<{ secret: string } | undefined>('secret');
-  return row && Buffer.from(keyring.decrypt(row.secret, maskSecretBinding(organizationId)), 'base64');
+  try {
+    return row && Buffer.from(keyring.decrypt(row.secret, maskSecretBinding(organizationId)), 'base64');
+  } catch (error) {
+    if (error instanceof DecryptionError) return undefined;
+    throw error;
+  }
 }
 
-/** Creates the organization's secret if it has none and the endpoints need one. */
+/** Creates the organization's secret if the endpoints need one and it has none that can be decrypted. */
 export async function ensureMaskSecret(tx: Tx, ctx: SecretCtx, endpoints: readonly EndpointDefinition[]): Promise<void> {
-  if (!masksOf(endpoints).has('hash')) return;
+  if (!masksOf(endpoints).has('hash') || (await findMaskSecret(tx, ctx)) !== undefined) return;
   const { keyring, organizationId } = ctx;
   const secret = keyring.encrypt(randomBytes(secretBytes).toString('base64'), maskSecretBinding(organizationId));
-  await tx('mask_secrets').insert({ organization_id: organizationId, secret }).onConflict('organization_id').ignore();
+  await tx('mask_secrets').insert({ organization_id: organizationId, secret }).onConflict('organization_id').merge(['secret']);
 }

@@ -80,8 +80,9 @@ function scopeOf(endpoint: CompiledEndpoint, { layers }: RecordAccess): readonly
       const column = endpoint.scopable.get(condition.source);
       if (column === undefined) return undefined;
       const known = byColumn.get(column.column);
-      const texts = [...new Set(canonical(condition, column))].sort();
-      byColumn.set(column.column, { column, texts: known === undefined ? texts : known.texts.filter((text) => texts.includes(text)) });
+      const texts = canonical(condition, column);
+      const allowed = known === undefined ? texts : known.texts.flatMap((one) => texts.flatMap((other) => bothOf(column, one, other)));
+      byColumn.set(column.column, { column, texts: [...new Set(allowed)].sort() });
     }
   }
   return [...byColumn.values()]
@@ -89,9 +90,18 @@ function scopeOf(endpoint: CompiledEndpoint, { layers }: RecordAccess): readonly
     .map(({ column, texts }) => ({ column, operator: 'eq', values: texts.flatMap((text) => valuesOf(column, text)) }));
 }
 
-/** Numbers that are equal are written alike, so that two layers can be compared. */
+const isWithin = (instant: string, day: string): boolean => instant.startsWith(`${day}T`) && instant.endsWith('Z');
+
+/** The value that two values allow, if any: a time that is a whole day contains the instants of the day. */
+const bothOf = ({ type }: CompiledColumn, one: string, other: string): string[] => {
+  if (one === other || (type === 'time' && isWithin(one, other))) return [one];
+  return type === 'time' && isWithin(other, one) ? [other] : [];
+};
+
+/** Numbers and instants that are equal are written alike, so that two layers can be compared. */
 const canonical = ({ in: texts }: RowCondition, { type }: CompiledColumn): string[] =>
   texts.map((text) => {
+    if (type === 'time') return canonicalTime(text);
     if (type !== 'number' && type !== 'integer') return text;
     const [whole = '', decimals = ''] = text.split('.');
     const digits = whole.replace(/^(-?)0+(?=\d)/, '$1');
@@ -99,6 +109,14 @@ const canonical = ({ in: texts }: RowCondition, { type }: CompiledColumn): strin
     const short = rest === '' ? digits : `${digits}.${rest}`;
     return short === '-0' ? '0' : short;
   });
+
+/** An instant in UTC with all its microseconds. A day stays as it is, and so does an instant that has no year of four digits in UTC. */
+function canonicalTime(text: string): string {
+  const [, seconds = '', fraction = '', zone = ''] = /^(.+T[^.Z+-]+)(?:\.(\d+))?(.+)$/.exec(text) ?? [];
+  const at = new Date(seconds + zone);
+  const utc = Number.isNaN(at.getTime()) ? '' : at.toISOString().slice(0, 19);
+  return /^(?!0000)\d{4}-/.test(utc) ? `${utc}.${fraction.padEnd(6, '0')}Z` : text;
+}
 
 /** A value that doesn't fit the column, which its type prevented when it was stored, matches nothing. */
 function valuesOf({ type }: CompiledColumn, text: string): Value[] {

@@ -37,7 +37,7 @@ export const FieldDefinition = z.strictObject({
   source,
   description,
   as: writtenAs,
-  scopable: z.boolean().optional().meta({ description: 'Whether row scopes of keys and tokens may name the field' }),
+  scopable: z.boolean().optional().meta({ description: 'Whether row scopes of keys and tokens may name the field', example: false }),
   mask,
   tags,
   fields: z

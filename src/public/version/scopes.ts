@@ -8,8 +8,9 @@ export const accessError = (code: 'BAD_REQUEST' | 'FORBIDDEN', path: string, rea
 
 /** Throws 403 for a version or resource outside the scopes of the credential, whether or not it exists. */
 export function assertScopes(access: RecordAccess, version: string, resource: string | null): void {
+  const credential = access.layers.length > 1 ? 'token' : 'key';
   if (!allowsVersion(access, version))
-    throw accessError('FORBIDDEN', 'version', 'version_out_of_scope', 'This key is not valid for this version');
+    throw accessError('FORBIDDEN', 'version', 'version_out_of_scope', `This ${credential} is not valid for this version`);
   if (resource !== null && !allowsResource(access, resource))
-    throw accessError('FORBIDDEN', 'resource', 'resource_out_of_scope', 'This key is not valid for this resource');
+    throw accessError('FORBIDDEN', 'resource', 'resource_out_of_scope', `This ${credential} is not valid for this resource`);
 }

@@ -25,7 +25,16 @@ describe('a limited reader', () => {
   const ran: Ran[] = [];
   it.each(Array.from({ length: worlds }, (_, index) => index))('reads what an unlimited one reads, filtered: schema %i', async (index) => {
     const size = index === 5 ? { records: 25, bulk: 60_000 } : {};
-    ran.push(await runWorld(service, { random: createRandom(propertySeed + index), readers: 8, rounds, queriesPerRound, ...size }));
+    ran.push(
+      await runWorld(service, {
+        random: createRandom(propertySeed + index),
+        readers: 8,
+        rounds,
+        queriesPerRound,
+        hasStale: index < 3,
+        ...size,
+      }),
+    );
   });
 
   it('was asked often, mostly for a resource of which it may read a part', () => {

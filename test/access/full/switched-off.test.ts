@@ -5,7 +5,7 @@ import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { doorPatches } from '../door-patches.ts';
 import { createOracle, type Reader } from '../oracle.ts';
 import { createRandom } from '../random.ts';
-import { createFollowers, createReaders, Difference, doors, feedName, randomCase, runQueries } from '../run-cases.ts';
+import { createFollowers, createReaders, Difference, doors, feedName, randomCase, runQueries, runStale, staleName } from '../run-cases.ts';
 import { type Service, startService } from '../service.ts';
 import { loadWithout } from '../switch-off.ts';
 import { createWorld, type World } from '../world.ts';
@@ -23,7 +23,10 @@ const places = new Map<string, Promise<Place>>();
 function placeOf(seed: number, large: boolean): Promise<Place> {
   const create = async (): Promise<Place> => {
     const world = await createWorld(service, createRandom(seed), large ? { records: 40, bulk: 60_000 } : { records: 90 });
-    return { world, readers: await createReaders(world, 10) };
+    const readers = await createReaders(world, 10);
+    // Leaves records that are withheld.
+    for (let round = 0; round < 2; round += 1) await world.change();
+    return { world, readers };
   };
   const place = places.get(`${seed} ${large}`) ?? create();
   places.set(`${seed} ${large}`, place);
@@ -50,7 +53,8 @@ async function findDifference(of: Service, { world, readers }: Place, door: stri
         await oracle.refresh();
       }
       await followers.catchUp();
-    } else {
+    } else if (door === staleName) await runStale(oracle, readers);
+    else {
       const cases = Array.from({ length: queries }, () => randomCase(oracle, readers));
       await runQueries(
         cases,

@@ -73,7 +73,7 @@ async function customCallers(site: Site, permission: Permission, readsRecords: b
 function refusalOf(route: Route, { kind, holds }: Caller): string | undefined {
   if (route.permission === 'any') return undefined;
   if (kind === 'restricted key')
-    return 'A key restricted in what it reads may only call GET /whoami and mint tokens on the management interface';
+    return 'A key restricted in what it reads may only call GET /whoami and mint and revoke its own tokens on the management interface';
   if (route.permission === 'authenticated') return undefined;
   if (route.permission === 'signed-in')
     return kind === 'key' ? 'Only a signed-in person may call this operation, not an API key' : undefined;

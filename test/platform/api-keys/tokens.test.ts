@@ -181,6 +181,15 @@ describe('POST /api-keys/{id}/tokens', () => {
     expect([answer.status, ...firstDetail(answer)]).toEqual([422, path, code]);
   });
 
+  it('names no scopable field that its key may not read', async () => {
+    const scopes = { versions: ['v1'], resources: ['invoices'], fields: { invoices: ['number'] } };
+    const key = (await site.owner('post', '/api-keys', { name: 'hides the customer', scopes })).body;
+    const rows = { invoices: [{ field: 'number', in: ['1'] }] };
+    const answer = await site.mint(key.secret, key.id, [{ scopes: { rows } }]);
+    expect([answer.status, ...firstDetail(answer)]).toEqual([422, 'tokens[0].scopes.rows.invoices[0].field', 'not_scopable']);
+    expect(JSON.stringify(answer.body)).not.toContain('customer');
+  });
+
   it('refuses what its key may not read in the same words, whether or not it exists', async () => {
     const scopes = { versions: ['v1'], resources: ['invoices'], fields: { invoices: ['number', 'customer'] } };
     const key = (await site.owner('post', '/api-keys', { name: 'narrow', scopes })).body;

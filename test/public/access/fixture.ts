@@ -1,11 +1,11 @@
-// Invoices whose customer may be named by row scopes, and such scopes.
+// Invoices whose customer and time of change may be named by row scopes, and such scopes.
 import type { RowScopes } from '../../../src/core/record-access.ts';
 import { invoicesEndpoint } from '../fixture.ts';
 
 export const scopedInvoices = {
   ...invoicesEndpoint,
   fields: invoicesEndpoint.fields.map((field): typeof field & { scopable?: boolean } =>
-    field.name === 'customer' ? { ...field, scopable: true } : field,
+    ['customer', 'modified'].includes(field.name) ? { ...field, scopable: true } : field,
   ),
   filters: [...invoicesEndpoint.filters, { field: 'customer', operators: ['eq', 'not', 'null'] }],
   defaultSort: { field: 'date', order: 'desc' },

@@ -123,4 +123,28 @@ describe('narrowing', () => {
     expect(listStatement(ref, planOf(none), plainRanges(planOf(none)), true).write()).toContain('= any($2::text[])');
     expect(new Set([acme, birch, both, none, whole].map(({ reach }) => reach)).size).toBe(5);
   });
+
+  it.each([
+    ['a day and an instant of it', ['2026-01-31'], ['2026-01-31T10:00:00Z', '2026-02-01T10:00:00Z'], ['2026-01-31T10:00:00.000000Z']],
+    ['an instant of the day in UTC', ['2026-01-31T23:30:00.1234-02:00'], ['2026-01-31', '2026-02-01'], ['2026-02-01T01:30:00.123400Z']],
+    ['one instant, written in two ways', ['2026-01-31T10:00:00Z'], ['2026-01-31T12:00:00.000+02:00'], ['2026-01-31T10:00:00.000000Z']],
+    ['two days', ['2026-01-31', '2026-02-01'], ['2026-02-01'], ['2026-02-01']],
+    ['instants that differ by a microsecond', ['2026-01-31T10:00:00.000001Z'], ['2026-01-31T10:00:00Z'], []],
+    ['an instant whose year in UTC has five digits', ['9999-12-31T23:00:00-05:00'], ['9999-12-31'], []],
+  ])('two layers that name a time leave what both allow: %s', (_name, one, other, left) => {
+    const rowsAt = (times: readonly string[]): Partial<AccessLayer> => ({
+      rows: {
+        resources: { invoices: { recordType: 'invoice', conditions: [{ field: 'modified', source: 'lastmodified', in: times }] } },
+        others: false,
+      },
+    });
+    const spans = left.map((time) =>
+      time.includes('T') ? { from: time, to: time } : { from: `${time}T00:00:00Z`, to: `${time}T23:59:59.999999Z` },
+    );
+    for (const layers of [
+      [one, other],
+      [other, one],
+    ] as const)
+      expect(narrow(...layers.map(rowsAt)).scope.map(({ values }) => values)).toEqual([spans]);
+  });
 });

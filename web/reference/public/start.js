@@ -92,7 +92,8 @@ async function open() {
   const authorization = `Bearer ${readCredential('key', 'API key')}`;
   await show({ authorization, 'x-tenant-id': tenant }, 'omit', `Tenant ${tenant}`);
   access.useKey(authorization.slice('Bearer '.length));
-  void showTenantName(authorization);
+  // Record tokens are for the public interface only.
+  if (!authorization.startsWith('Bearer pst_')) void showTenantName(authorization);
   part('reference').focus({ preventScroll: true });
 }
 

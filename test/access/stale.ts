@@ -1,0 +1,76 @@
+// While a field that a row scope names is stale, reads under that scope answer 503: at every door, whatever is cached.
+import { expect } from 'vitest';
+import { until } from '../setup/until.ts';
+import { callAggregate } from './aggregates.ts';
+import type { Answer } from './call.ts';
+import { callTool, codesIn } from './doors.ts';
+import { conditionsOf, readability } from './model.ts';
+import type { Case, Oracle, Reader } from './oracle.ts';
+import { plainQuery } from './queries.ts';
+
+type Ask = () => Promise<Answer & { readonly isError?: boolean }>;
+const code = 'scope_field_stale';
+
+const isStale = (answer: Awaited<ReturnType<Ask>>): boolean =>
+  (answer.status === 503 || answer.isError === true) && codesIn(answer).includes(code);
+
+/** Every way to read the resource: from the database, with the tag of what was read before, and as the tools do. */
+async function asksOf(one: Case): Promise<Ask[]> {
+  const { oracle, reader, version, endpoint } = one;
+  const [record] = await oracle.wholeRecords(version, endpoint, plainQuery);
+  const target = { version: version.version, resource: endpoint.name };
+  const path = `${version.version}/${endpoint.name}`;
+  const get =
+    (at: string, headers: Record<string, string> = {}): Ask =>
+    () =>
+      oracle.get(reader, at, headers);
+  const paths = [path, `${path}/changes`, `${path}/${record?.id}`];
+  const tagged = paths.map(async (at) => get(at, { 'if-none-match': (await oracle.get(reader, at)).headers['etag'] ?? '"none"' }));
+  const exports = ['application/x-ndjson', 'text/csv'].map((accept) => get(path, { accept }));
+  const tools: Ask[] = [
+    () => callTool(one, 'query', target),
+    () => callTool(one, 'get', { ...target, id: record?.id ?? '' }),
+    () => callTool(one, 'describe', target),
+    () => callAggregate(one, {}),
+  ];
+  return [...(await Promise.all(tagged)), ...paths.map((at) => get(at)), ...exports, ...tools];
+}
+
+/** The readable resources of the readers. */
+const casesOf = (oracle: Oracle, readers: readonly Reader[]): Case[] =>
+  readers.flatMap((reader) =>
+    oracle.world.versions.flatMap((version) =>
+      version.endpoints
+        .filter((endpoint) => readability(reader.access, version.version, endpoint) === 'readable')
+        .map((endpoint) => ({ oracle, reader, version, endpoint, query: plainQuery, seed: 0 })),
+    ),
+  );
+
+/** Waits until the service has seen that the field is stale, or is no longer; a second is the longest that it may trust what it knows. */
+const settle = (ask: Ask, wanted: boolean): Promise<boolean> =>
+  until(async () => (isStale(await ask()) === wanted ? true : undefined), 2_000);
+
+/** Marks the field stale for as long as it checks; `check` names the case of a difference. */
+export async function checkStale(
+  oracle: Oracle,
+  readers: readonly Reader[],
+  check: (one: Case, work: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const source = 'owner';
+  const cases = await Promise.all(casesOf(oracle, readers).map(async (one) => ({ one, asks: await asksOf(one) })));
+  const isNamed = ({ reader, endpoint }: Case): boolean => conditionsOf(reader.access, endpoint).some((named) => named.source === source);
+  const types = [...new Set(cases.map(({ one }) => one.endpoint.recordType))];
+  const probes = types.flatMap((type) => cases.find(({ one }) => one.endpoint.recordType === type && isNamed(one)) ?? []);
+  await oracle.world.setStale(source);
+  try {
+    for (const { one, asks } of probes) await check(one, async () => void (await settle(asks[0] as Ask, true)));
+    for (const { one, asks } of cases)
+      await check(one, async () => {
+        const answers = await Promise.all([...asks, ...asks].map((ask) => ask()));
+        for (const answer of answers) expect(isStale(answer), `${answer.status} ${answer.text}`).toBe(isNamed(one));
+      });
+  } finally {
+    await oracle.world.setStale(null);
+    for (const { asks } of probes) await settle(asks[0] as Ask, false);
+  }
+}
