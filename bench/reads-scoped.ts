@@ -11,6 +11,8 @@ const tokensPerRequest = 100;
 /** A new generation, as a sync publishes it, this often: most reads are then the first of their list. */
 const syncEveryMs = 250;
 const connections = 16;
+/** Tokens name the service that minted them by its address, which is the same for all processes here. */
+const publicUrl = 'http://portal.bench.example';
 
 export type ScopedReads = {
   readonly mintedPerSecond: number;
@@ -65,7 +67,7 @@ async function whileSyncing<T>({ admin, invoices }: Bench, work: () => Promise<T
 }
 
 async function withService<T>(folder: string, use: (service: RunningServer) => Promise<T>): Promise<T> {
-  const service = await startService(folder, { environment: { BODY_CACHE_MB: '0' } });
+  const service = await startService(folder, { environment: { BODY_CACHE_MB: '0', PUBLIC_URL: publicUrl } });
   return use(service).finally(() => service.stop());
 }
 

@@ -27,6 +27,15 @@ function stableText(value: unknown): string {
   return `{${entries.map(([key, held]) => `${JSON.stringify(key)}:${stableText(held)}`).join()}}`;
 }
 
+/** What the caller may see of records: a stored response that shows some is replayed only while that is the same. */
+function sightOf({ caller: { principal } }: CallerCtx, { readsRecords, showsRecords }: Route): readonly string[] {
+  if (readsRecords !== true && showsRecords !== true) return [];
+  return [
+    ...(principal?.reads.unmasked === true ? [] : ['masked']),
+    ...(principal?.permissions.has('record:read') === true ? [] : ['no records']),
+  ];
+}
+
 /**
  * Runs the handler once per key, or returns the stored response; `replayed` tells which. A null response means that the request may be
  * repeated under its key. Throws 400 for a malformed key, 422 when the key was used for a different request (`key_reused`), when the first
@@ -46,7 +55,7 @@ export async function runOnce(
     });
   }
   const hash = createHash('sha256')
-    .update(stableText([params, body ?? null]))
+    .update(stableText([params, body ?? null, ...sightOf(ctx, route)]))
     .digest();
   const claimId = createId();
   const deadlineMs = ctx.clock.monotonicMs() + waitMs;

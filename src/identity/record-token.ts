@@ -71,7 +71,8 @@ export function parseToken(text: string): UnverifiedToken | undefined {
   const [, first = '', payload = '', signature = ''] = form.exec(text) ?? [];
   const [, kid = ''] = header.exec(Buffer.from(first, 'base64url').toString()) ?? [];
   // base64url decodes several spellings to the same bytes.
-  return isId(kid) && headerOf(kid) === first ? { kid, signed: `${first}.${payload}`, payload, signature } : undefined;
+  const isOneSpelling = Buffer.from(signature, 'base64url').toString('base64url') === signature;
+  return isId(kid) && headerOf(kid) === first && isOneSpelling ? { kid, signed: `${first}.${payload}`, payload, signature } : undefined;
 }
 
 function parseJson(text: string): unknown {

@@ -1,16 +1,20 @@
 // One line of the service for each way by which records leave it, and the same line without the scope of the reader. Each patch must turn the
 // oracle red at its door. A patch that no longer applies fails, so a change of these lines is a change of this list.
 
-export type DoorPatch = {
-  /** What is switched off. */
-  readonly what: string;
-  /** The door of the oracle that must notice: a name in doors.ts, or the change feed. */
+export type Patch = {
+  /** The door that must notice. */
   readonly door: string;
   /** Under src. */
   readonly file: string;
   /** Occurs exactly once. */
   readonly find: string;
   readonly replace: string;
+};
+
+/** `door`: a name in doors.ts or run-cases.ts. */
+export type DoorPatch = Patch & {
+  /** What is switched off. */
+  readonly what: string;
   /** Notes so long that answers have to be read in pieces. */
   readonly large?: true;
 };

@@ -3,6 +3,7 @@
 import { parse as parseCsv } from 'csv-parse/sync';
 import { expect } from 'vitest';
 import type { Answer } from './call.ts';
+import { checkDescription } from './descriptions.ts';
 import { outOfScope, readability, type VersionModel, visibleFields } from './model.ts';
 import { allowedNames, type Case, type Expected, expectedOf, inspect, pathOf, refusalOf, select } from './oracle.ts';
 import { fieldsText, filterText, orderText, pageText, plainQuery, toolInput } from './queries.ts';
@@ -18,7 +19,7 @@ export const codesIn = ({ text }: Pick<Answer, 'text'>): string[] =>
 const visibleNames = (one: Case): Set<string> => (refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set());
 
 /** Throws unless the answer is the expected refusal, with no word of what it hides. */
-function checkRefusal(one: Case, answer: Answer, path: string, { statuses, codes }: Extract<Expected, { kind: 'refused' }>): void {
+export function checkRefusal(one: Case, answer: Answer, path: string, { statuses, codes }: Extract<Expected, { kind: 'refused' }>): void {
   expect(statuses, answer.text).toContain(answer.status);
   expect(
     codesIn(answer).some((code) => codes.includes(code)),
@@ -358,39 +359,6 @@ async function checkListings(one: Case): Promise<void> {
   if (outOfScope(access, version.version, null) !== undefined) return void expect(codesIn(own)).toEqual(['version_out_of_scope']);
   const { resources } = JSON.parse(own.text) as { resources: { resource: string }[] };
   expect(resources.map(({ resource }) => resource)).toEqual(readableOf(version));
-}
-
-type Document = { paths: Record<string, { get?: { parameters?: ({ name?: string } & { $ref?: string })[] } }> };
-
-async function checkDescription(one: Case): Promise<void> {
-  const { oracle, reader, version } = one;
-  const path = `openapi/${version.version}`;
-  const answer = await oracle.get(reader, path);
-  const versionAllowed = reader.access.layers.every(({ versions }) => versions.length === 0 || versions.includes(version.version));
-  if (!versionAllowed) return checkRefusal({ ...one }, answer, path, { kind: 'refused', statuses: [403], codes: ['version_out_of_scope'] });
-  expect(answer.status, answer.text).toBe(200);
-  // The list of changes from the version before has names of both; a reader with any limit doesn't get it.
-  const isLimited = reader.access.layers.some(
-    ({ versions, resources, rows, fields }) => versions.length + resources.length > 0 || rows !== null || fields !== null,
-  );
-  inspect(one, answer, path, { names: allowedNames(one, isLimited ? 'version' : 'all'), hasExamples: true });
-  const { paths } = JSON.parse(answer.text) as Document;
-  const readable = version.endpoints.filter((endpoint) => refusalOf({ ...one, endpoint }, []) === undefined);
-  const described = new Set(Object.keys(paths).map((key) => key.split('/')[2]));
-  expect(described).toEqual(new Set(readable.map(({ name }) => name)));
-  for (const endpoint of readable) {
-    const visible = visibleFields(reader.access, endpoint);
-    for (const { name } of visible) expect(answer.text).toContain(`"${name}"`);
-    const usable = new Set(['id', ...visible.filter(({ mask }) => mask === null || reader.access.unmasked).map(({ name }) => name)]);
-    const parameters = paths[`/${version.version}/${endpoint.name}`]?.get?.parameters?.flatMap(({ name }) => name ?? []) ?? [];
-    const unusable = endpoint.filters.filter(({ field }) => !usable.has(field)).map(({ parameter }) => parameter);
-    expect(parameters.filter((parameter) => unusable.includes(parameter))).toEqual([]);
-  }
-  const again = await oracle.get(reader, path, { 'if-none-match': answer.headers['etag'] ?? '' });
-  expect([again.status, again.raw.length]).toEqual([304, 0]);
-  const other = await oracle.get(oracle.whole, path);
-  const byOther = await oracle.get(reader, path, { 'if-none-match': other.headers['etag'] ?? '' });
-  expect(byOther.status === 304 ? other.text : byOther.text).toBe(answer.text);
 }
 
 export type Door = { readonly name: string; check(one: Case): Promise<void> };

@@ -58,7 +58,7 @@ export type RecordKind = {
   readonly name: string;
   readonly idType: 'integer' | 'text';
   readonly erp: MemoryErp;
-  /** Ids of the stored records whose newest version can't be stored and belongs to another customer, or to nobody knows whom. */
+  /** Ids of the stored records whose newest version can't be stored and belongs to another customer or has no readable values. */
   readonly withheld: Set<string>;
 };
 
@@ -135,7 +135,7 @@ export function changeRecords(random: Random, pools: Pools, kind: RecordKind, bu
   const { rejects } = kind.erp;
   for (const id of [...rejects.keys()]) if (random.chance(0.4)) mend(random, pools, kind, id, bulk);
   const stored = [...kind.erp.records.keys()].filter((id) => !rejects.has(id));
-  for (let n = random.int(6); n > 0; n -= 1) rejectRandom(random, pools, kind, random.pick(stored));
+  for (const id of random.some(stored).slice(0, random.int(6))) rejectRandom(random, pools, kind, id);
   const ids = stored.filter((id) => !rejects.has(id));
   for (const id of random.some(ids).slice(0, 12)) putRandom(random, pools, kind, id, bulk);
   for (const id of random.some(ids).slice(0, 3)) if (random.chance(0.5)) kind.erp.drop(id);

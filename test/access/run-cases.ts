@@ -5,11 +5,9 @@ import { createFollower } from './feed.ts';
 import { type Access, type Layer, readability } from './model.ts';
 import { type Case, createOracle, expectedOf, type Oracle, type Reader } from './oracle.ts';
 import { plainQuery, randomQuery } from './queries.ts';
-import type { Random } from './random.ts';
 import { randomLayer, unlimited } from './scopes.ts';
-import type { Service } from './service.ts';
 import { checkStale } from './stale.ts';
-import { createWorld, type World } from './world.ts';
+import type { World } from './world.ts';
 
 export const doors: readonly Door[] = [...readDoors, aggregateDoor];
 /** Reported like a door; its cases are the histories. */
@@ -115,15 +113,12 @@ export function createFollowers(oracle: Oracle, readers: readonly Reader[]): Fol
 }
 
 export type Run = {
-  readonly random: Random;
   readonly readers: number;
   /** How often records change; after each change come the feeds and a share of the queries. */
   readonly rounds: number;
   readonly queriesPerRound: number;
   /** Whether a field of the scopes is stale in the end. */
   readonly hasStale?: boolean;
-  readonly bulk?: number;
-  readonly records?: number;
 };
 
 /** How many cases there were, and in how many of them the scope selected some of the records and not all. */
@@ -136,11 +131,7 @@ async function isPartial(one: Case): Promise<boolean> {
 }
 
 /** Throws a Difference that names the door and the case. */
-export async function runWorld(
-  service: Service,
-  { random, readers: count, rounds, queriesPerRound, hasStale = false, ...options }: Run,
-): Promise<Ran> {
-  const world = await createWorld(service, random, options);
+export async function runWorld(world: World, { readers: count, rounds, queriesPerRound, hasStale = false }: Run): Promise<Ran> {
   const oracle = await createOracle(world);
   const readers = await createReaders(world, count);
   const followers = createFollowers(oracle, readers);

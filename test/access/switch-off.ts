@@ -4,22 +4,20 @@ import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { doorPatches } from './door-patches.ts';
+import { doorPatches, type Patch } from './door-patches.ts';
+import { platformPatches } from './platform-patches.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const source = pathToFileURL(path.join(root, 'src')).href;
-const service = pathToFileURL(path.join(import.meta.dirname, 'service.ts')).href;
+const patches: readonly Patch[] = [...doorPatches, ...platformPatches];
 const indexOf = (url: string | undefined): string | undefined => /\?off=(\d+)$/.exec(url ?? '')?.[1];
 
 /** The text of the file with the patch. Throws an Error when the line isn't there exactly once. */
-export function patchedText(index: number): { readonly file: string; readonly text: string } {
-  const patch = doorPatches[index];
-  if (patch === undefined) throw new RangeError(`no patch ${index}`);
-  const file = path.join(root, 'src', patch.file);
-  const parts = readFileSync(file, 'utf8').split(patch.find);
-  if (parts.length !== 2)
-    throw new Error(`The patch of ${patch.what} no longer applies: ${patch.file} has its line ${parts.length - 1} times`);
-  return { file: pathToFileURL(file).href, text: parts.join(patch.replace) };
+function patchedText({ file: name, find, replace }: Patch): { readonly file: string; readonly text: string } {
+  const file = path.join(root, 'src', name);
+  const parts = readFileSync(file, 'utf8').split(find);
+  if (parts.length !== 2) throw new Error(`A patch no longer applies: ${name} has ${parts.length - 1} times ${find}`);
+  return { file: pathToFileURL(file).href, text: parts.join(replace) };
 }
 
 let isRegistered = false;
@@ -42,14 +40,15 @@ function register(): void {
     load: (url, context, next) => {
       const index = indexOf(url);
       if (index === undefined || !url.startsWith(source)) return next(url, context);
-      const { file, text } = patchedText(Number(index));
+      const { file, text } = patchedText(patches[Number(index)] as Patch);
       return url.startsWith(`${file}?`) ? { ...next(url, context), source: text } : next(url, context);
     },
   });
 }
 
-/** The module service.ts over a service with this patch. */
-export async function loadWithout(index: number): Promise<typeof import('./service.ts')> {
+/** A module of this folder over a service with this patch. */
+export async function loadWithout<M>(patch: Patch, module: string): Promise<M> {
   register();
-  return (await import(`${service}?off=${index}`)) as typeof import('./service.ts');
+  const { href } = pathToFileURL(path.join(import.meta.dirname, module));
+  return (await import(`${href}?off=${patches.indexOf(patch)}`)) as M;
 }

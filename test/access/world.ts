@@ -26,8 +26,8 @@ export type World = {
   readonly ownerSecret: string;
   /** Ids of the records of a type, also of those that are not synced yet. */
   ids(): Record<string, string[]>;
-  /** Changes records at random and syncs them; true when something was published. */
-  change(): Promise<void>;
+  /** Changes records, at random unless `edit` does, and syncs them. */
+  change(edit?: (kind: RecordKind) => void): Promise<void>;
   /** Ids of stored records that no reader under a row scope may see. */
   withheld(recordType: string): ReadonlySet<string>;
   /** Makes this field of every record type one that the ERP no longer delivers, or none, directly in the database. */
@@ -116,9 +116,9 @@ export async function createWorld(service: Service, random: Random, { bulk = 0, 
         const stale = source === null ? {} : { [source]: { since, syncedAt: since } };
         await tx.raw(`update ${tenantSchema(organizationId)}.record_state set stale_fields = ?::jsonb`, [JSON.stringify(stale)]);
       }),
-    change: async () => {
+    change: async (edit = (kind) => changeRecords(random, pools, kind, bulk)) => {
       for (const kind of kinds) {
-        changeRecords(random, pools, kind, bulk);
+        edit(kind);
         await sync(tenant, configs, kind, random.chance(0.3) ? 'full' : 'incremental');
       }
     },

@@ -34,6 +34,8 @@ export type Operation = {
   readonly responseExample?: unknown;
   /** It reads synced records for the caller, who therefore also needs `record:read`. */
   readonly readsRecords?: true;
+  /** Its response may show values of records, depending on the request. */
+  readonly showsRecords?: true;
   /** An API key may call it for itself, as the path's `id`, whatever its scopes. */
   readonly openToOwnKey?: true;
   /** Documented error statuses that can't be derived from the route: 404 where its single object may be absent, 422 of a GET. */

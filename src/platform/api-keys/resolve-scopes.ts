@@ -157,6 +157,9 @@ function resolveRows(conditions: readonly Condition[], { name, targets, isNamed,
     return none;
   }
   const { recordType } = chosen.endpoint;
+  const others = targets.filter(({ endpoint }) => endpoint.recordType !== recordType).map(({ version }) => version);
+  if (!isNamed && others.length > 0)
+    report(at, 'ambiguous_resource', `${name} has another record type in ${others.join(', ')}. Name the versions in scopes.versions`);
   const resolved = conditions.map((condition, index): RowCondition => {
     const { source, type } = scopableSource(chosen, condition.field) ?? { source: '', type: null };
     if (isNamed)

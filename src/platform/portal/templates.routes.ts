@@ -83,6 +83,7 @@ export const templateRoutes = [
     method: 'POST',
     path: '/portal/templates/{id}/preview',
     permission: 'portal:update',
+    showsRecords: true,
     summary: 'Preview a template',
     description:
       'Nothing is stored or sent. The template can use `record` (values by field), `labels` (the names of references and list values in the ' +

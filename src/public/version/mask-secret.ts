@@ -14,7 +14,7 @@ type SecretCtx = Pick<TenantCtx, 'keyring' | 'organizationId'>;
 /** The associated data of the stored secret. */
 export const maskSecretBinding = (organizationId: string): string => `${organizationId}/mask-secret`;
 
-/** Undefined until a version with such a mask is published, and without the key that encrypted it. */
+/** Undefined until a version with such a mask is published, and without the key that encrypted it. Rejects with database errors. */
 export async function findMaskSecret(tx: Tx, { keyring, organizationId }: SecretCtx): Promise<Buffer | undefined> {
   const row = await tx('mask_secrets').where('organization_id', organizationId).first<{ secret: string } | undefined>('secret');
   try {

@@ -69,19 +69,15 @@ async function findDifference(of: Service, { world, readers }: Place, door: stri
 }
 
 describe('the oracle', () => {
-  it.each(doorPatches.map(({ what, door }, index) => ({ what, door, index })))(
-    'notices at "$door" when $what has no scope',
-    async ({ door, index }) => {
-      const loaded = await loadWithout(index);
-      const without = await loaded.startService(database, options);
-      try {
-        let difference: Difference | undefined;
-        for (const seed of seeds)
-          difference ??= await findDifference(without, await placeOf(seed, doorPatches[index]?.large === true), door);
-        expect(difference?.door).toBe(door);
-      } finally {
-        await without.stop();
-      }
-    },
-  );
+  it.each(doorPatches)('notices at "$door" when $what has no scope', async (patch) => {
+    const loaded = await loadWithout<typeof import('../service.ts')>(patch, 'service.ts');
+    const without = await loaded.startService(database, options);
+    try {
+      let difference: Difference | undefined;
+      for (const seed of seeds) difference ??= await findDifference(without, await placeOf(seed, patch.large === true), patch.door);
+      expect(difference?.door).toBe(patch.door);
+    } finally {
+      await without.stop();
+    }
+  });
 });

@@ -2,6 +2,7 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
+import { createId } from '../../../src/core/id.ts';
 import { assignablePermissions, isReadPermission } from '../../../src/core/permissions.ts';
 import { type AccessLayer, type ResourceRows, unlimitedLayer } from '../../../src/core/record-access.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
@@ -95,6 +96,21 @@ describe('POST /api-keys with rows', () => {
     expect(await sourceOf({ rows: { planned: [{ field: 'number', eq: 'x' }] } }, 'planned')).toBe('tranid');
     // A retired version isn't asked unless it is named.
     expect(problemsOf(await make(invoices({ field: 'buyer', eq: '1' })))).toEqual(['422', 'scopes.rows.invoices[0].field unknown_field']);
+  });
+
+  it('422 when living versions have the resource over several record types and none is named', async () => {
+    const id = await publishVersion(database.ctx, w.id, { version: 'v20', endpoints: [{ ...invoicesEndpoint, name: 'ledger' }] });
+    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+      tx.raw(
+        `insert into api_schemas (id, organization_id, version, status, endpoints, created_by, bindings, openapi, published_at)
+         select ?, organization_id, 'v21', status, jsonb_set(endpoints, '{0,recordType}', '"item"'), created_by,
+           jsonb_build_object('item', bindings -> 'invoice'), openapi, published_at from api_schemas where id = ?`,
+        [createId(), id],
+      ),
+    );
+    const ledger = { rows: { ledger: [{ field: 'id', in: ['1'] }] } };
+    expect(problemsOf(await make(ledger))).toEqual(['422', 'scopes.rows.ledger ambiguous_resource']);
+    await made({ ...ledger, versions: ['v20'] });
   });
 
   it('accepts values as strings, and numbers and booleans where the field is one', async () => {

@@ -161,6 +161,23 @@ describe('POST /portal/templates/{id}/preview', () => {
     expect(html).toMatch(/^\*\*\*\*0017 [0-9a-f]{64} 2026\|\*\*\*\*0017 2026;\*\*\*\* 2025;$/);
   });
 
+  it('is not replayed for a key that has come to read masked, nor without record:read', async () => {
+    const { id: keyId, secret } = await makeKey(database.ctx, w.id, { permissions: ['write'], unmasked: true });
+    const { id } = (await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body })).body;
+    const again = () => apiOf(app, secret)('post', `/portal/templates/${id}/preview`, record, { 'idempotency-key': 'once' });
+    const [first, replayed] = [await again(), await again()];
+    expect([first.body.html, replayed.body.html, replayed.headers['idempotency-replayed']]).toEqual([
+      expect.stringContaining('INV-20017'),
+      expect.stringContaining('INV-20017'),
+      'true',
+    ]);
+    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+      tx('api_keys').where('id', keyId).update({ scope_unmasked: false }),
+    );
+    const later = await again();
+    expect([later.status, codesOf(later), secrets.test(later.text)]).toEqual([422, ['key_reused'], false]);
+  });
+
   it('with a record or a view needs record:read; without them it does not', async () => {
     for (const asked of [record, { viewId }]) {
       const answer = await preview(withoutRecords, asked);

@@ -1,0 +1,157 @@
+// The ways by which records leave the management interface: what people without `unmasked:read`, and without `record:read`, see there. The
+// service is loaded once more with this module for each of them that is switched off: see switch-off.ts.
+import { expect } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
+import { anthropicDialect, type begin, whole } from '../gateways/model/provider-server.ts';
+import { inOrganization, modelOf } from '../platform/conversations/fixture.ts';
+import { withReads } from '../public/fixture.ts';
+import { type Answer, type Api, apiOf, codesOf } from '../setup/api.ts';
+import { until } from '../setup/until.ts';
+import type { PlatformWorld } from './platform-world.ts';
+
+export type PlatformCheck = (world: PlatformWorld) => Promise<void>;
+
+const expectMasked = (text: string): void => {
+  expect(text).toContain('****');
+  expect(text).not.toContain('INV-1');
+};
+const expectRefused = (answer: Answer): void => expect([answer.status, codesOf(answer)]).toEqual([403, ['record_read_needed']]);
+
+const personOf = async ({ makePerson, invoices: { ctx, organization } }: PlatformWorld, role: string | readonly string[]): Promise<Api> =>
+  apiOf(createApp(ctx), (await makePerson(ctx, organization.id, role)).secret);
+const records = (api: Api, { viewId }: PlatformWorld, query = '', accept = 'application/json') =>
+  api('get', `/views/${viewId}/records${query}`, undefined, { accept });
+const preview = (api: Api, { templateId }: PlatformWorld, input: object) => api('post', `/portal/templates/${templateId}/preview`, input);
+const aRecord = { recordType: 'invoice', recordId: '1' };
+const portal = ['view:read', 'portal:read', 'portal:update'];
+
+/** What a recipient gets of a new subscription: the mail, its attachments, or the status when nothing is sent. */
+async function deliver({ invoices, viewId }: PlatformWorld, body: object, owner?: Api, before?: () => Promise<void>): Promise<string> {
+  invoices.mails.delivered.length = 0;
+  const { id } = await invoices.subscribe({ viewId, ...body }, owner);
+  await before?.();
+  const runner = startSubscriptions(withReads(invoices.ctx), { pollMs: 3_600_000 });
+  await runner.tick();
+  await runner.stop();
+  const sender = invoices.send();
+  const status = await until(async () => {
+    const [found] = await invoices.deliveries(id);
+    return found !== undefined && ['sent', 'failed'].includes(found.status) ? found.status : undefined;
+  });
+  await sender.stop();
+  await invoices.owner('delete', `/subscriptions/${id}`);
+  const files = invoices.mails.delivered.flatMap(({ mail }) => mail.attachments.map(({ content }) => Buffer.from(content as ArrayBuffer)));
+  return [status, ...invoices.mails.delivered.map(({ mail }) => `${mail.html}${mail.text}`), ...files].join('\n');
+}
+
+const thingsApi = async ({ makePerson, things: { ctx, organizationId } }: PlatformWorld, role: string | readonly string[]): Promise<Api> =>
+  apiOf(createApp(ctx), (await makePerson(ctx, organizationId, role)).secret);
+const rejections = async (api: Api, { things }: PlatformWorld): Promise<string> =>
+  (await api('get', `/sync-configs/${things.configId}/rejections`)).text;
+const proposed = async (api: Api, { things, proposalId }: PlatformWorld): Promise<string> => {
+  const { status, text } = await api('get', `/sync-configs/${things.configId}/deletion-proposals/${proposalId}`);
+  expect(status, text).toBe(200);
+  return text;
+};
+const operator = ['sync:read', 'sync:approve-deletions'];
+
+const talks = ['conversation:create', 'conversation:read'];
+const toolCall = (id: string) => ({ id, name: 'query', input: { resource: 'secrets', fields: ['number'], pageSize: 1 } });
+type Respond = (res: Parameters<typeof begin>[0], lose: (id: string) => Promise<void>, personId: string) => Promise<void>;
+const callAgain: Respond = (res) => Promise.resolve(whole(anthropicDialect, [{ call: toolCall('b') }], 'calls')(res, asked));
+const asked = { headers: {}, url: '', body: {} };
+
+/** The answer to a question for which the model calls tools twice; `second` is its second call. */
+async function ask(
+  { makePerson, agents, company }: PlatformWorld,
+  role: string | readonly string[],
+  second: Respond = callAgain,
+): Promise<Answer> {
+  const { ctx, provider } = agents;
+  const { id, secret } = await makePerson(ctx, company.id, role);
+  const { conversationId, agentId } = await company.converse(modelOf(anthropicDialect));
+  await inOrganization(ctx, company.id, async (tx) => {
+    await tx('agents').where({ id: agentId }).update({ api_version: 'v3' });
+    await tx('conversations').where({ id: conversationId }).update({ owner_id: id });
+  });
+  const lose = (personId: string) =>
+    inOrganization(ctx, company.id, async (tx) => {
+      const { role_id: roleId } = await tx('memberships').where({ user_id: personId }).first('role_id');
+      await tx('roles').where({ id: roleId }).update({ permissions: talks });
+    });
+  provider.script(
+    whole(anthropicDialect, [{ call: toolCall('a') }], 'calls'),
+    (res) => void second(res, lose, id),
+    whole(anthropicDialect, [{ text: 'Done.' }]),
+  );
+  return apiOf(createApp(ctx), secret)('post', `/conversations/${conversationId}/messages`, { content: 'Which?' });
+}
+
+export const platformChecks = {
+  'records of a view': async (world) => {
+    const { status, text } = await records(await personOf(world, 'editor'), world);
+    expect(status).toBe(200);
+    expectMasked(text);
+  },
+  'CSV of a view': async (world) => expectMasked((await records(await personOf(world, 'editor'), world, '', 'text/csv')).text),
+  'link of a mail': async (world) => {
+    const api = apiOf(createApp(world.invoices.ctx), world.unmaskedSecret);
+    expect((await records(api, world)).text).toContain('INV-1');
+    expectMasked((await records(api, world, '?masked=true')).text);
+  },
+  'view without record:read': async (world) => {
+    const api = await personOf(world, portal);
+    expectRefused(await records(api, world));
+    expectRefused(await records(api, world, '', 'text/csv'));
+  },
+  mail: async (world) => expectMasked(await deliver(world, {})),
+  'attachment of a mail': async (world) => expectMasked(await deliver(world, { format: 'csv' })),
+  'mail of someone who lost record:read': async (world) => {
+    const { ctx, organization } = world.invoices;
+    const rights = ['view:read', 'subscription:create', 'subscription:read'];
+    const { id, secret } = await world.makePerson(ctx, organization.id, [...rights, 'record:read']);
+    const lose = () =>
+      world.invoices.as(async (tx) => {
+        const { role_id: roleId } = await tx('memberships').where({ user_id: id }).first('role_id');
+        await tx('roles').where({ id: roleId }).update({ permissions: rights });
+      });
+    expect(await deliver(world, {}, apiOf(world.invoices.app, secret), lose)).toBe('failed');
+  },
+  'preview of a record': async (world) => expectMasked((await preview(await personOf(world, 'editor'), world, aRecord)).body.html),
+  'preview of a view': async (world) =>
+    expectMasked((await preview(await personOf(world, 'editor'), world, { viewId: world.viewId })).body.html),
+  'preview of a record without record:read': async (world) => expectRefused(await preview(await personOf(world, portal), world, aRecord)),
+  'preview of a view without record:read': async (world) =>
+    expectRefused(await preview(await personOf(world, portal), world, { viewId: world.viewId })),
+  rejections: async (world) => {
+    const text = await rejections(await thingsApi(world, 'editor'), world);
+    expect(text).toContain('total is not a number');
+    expect(text).not.toContain('Quagmire');
+  },
+  'rejections without record:read': async (world) => {
+    const text = await rejections(await thingsApi(world, operator), world);
+    expect(text).toContain('"92"');
+    expect(text).not.toMatch(/Quagmire|total is/);
+  },
+  'deletion proposal': async (world) => {
+    const text = await proposed(await thingsApi(world, 'editor'), world);
+    expect(text).toContain('"1.50"');
+    expect(text).not.toContain('name 1');
+  },
+  'deletion proposal without record:read': async (world) =>
+    expect(await proposed(await thingsApi(world, operator), world)).not.toMatch(/1\.50|name 1/),
+  'tools of an agent': async (world) => {
+    const { status, text } = await ask(world, 'editor');
+    expect(status, text).toBe(201);
+    expectMasked(text);
+  },
+  'agent without record:read': async (world) => expectRefused(await ask(world, talks)),
+  'agent of someone who loses record:read': async (world) => {
+    const answer = await ask(world, [...talks, 'record:read'], async (res, lose, id) => {
+      await lose(id);
+      await callAgain(res, lose, id);
+    });
+    expect(answer.body.message).toMatchObject({ status: 'failed', error: { code: 'access_lost' } });
+  },
+} satisfies Record<string, PlatformCheck>;
