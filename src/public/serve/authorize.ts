@@ -28,7 +28,7 @@ import {
   proveToken,
   type TokenVerifier,
 } from '../../identity/record-token.store.ts';
-import { hasTokenPrefix, type TokenClaims } from '../../identity/record-token.ts';
+import { claimsOfVerified, hasTokenPrefix } from '../../identity/record-token.ts';
 import { type RunLookup, unauthenticated } from '../load/admission.ts';
 import type { OutageTrust } from '../version/outage-trust.ts';
 import { accessError } from '../version/scopes.ts';
@@ -38,10 +38,9 @@ export type Authenticate = (headers: IncomingHttpHeaders) => FoundApiKey | Promi
 
 type LookupCtx = Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>;
 
-type KnownToken = { readonly kid: string; readonly claims: TokenClaims };
 type KeyLookup = {
   /** The valid key of the credential with this hash, while what is known of it is fresh. */
-  find(hashed: string): FoundApiKey | undefined;
+  find(credential: string, hashed: string): FoundApiKey | undefined;
   /** Rejects with 401 when there is none. */
   load(credential: string, hashed: string): Promise<FoundApiKey>;
 };
@@ -59,7 +58,8 @@ function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => numbe
   const { lookups: maxBytes } = ctx.settings.cacheBytes;
   const ttl = { clock: ctx.clock, ms };
   const verifiers = createCache<TokenVerifier | undefined>({ maxBytes, bytesOf: () => verifierBytes, ttl });
-  const proven = createCache<KnownToken>({ maxBytes });
+  /** The ids of the keys that verified tokens, by hash: little memory for each of many tokens. */
+  const proven = createCache<string>({ maxBytes });
   const states = createCache<TokenKey | undefined>({ maxBytes, ttl });
   /** By hash; they last as long as the state that they are derived from. */
   const derived = new WeakMap<TokenKey, Map<string, FoundApiKey | undefined>>();
@@ -67,10 +67,10 @@ function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => numbe
     const owner = verifiers.findAny(kid)?.organizationId ?? unauthenticated;
     return verifiers.load(kid, () => runLookup(owner, () => findTokenVerifier(ctx, kid)));
   };
-  const find = (hashed: string): FoundApiKey | undefined => {
-    const token = proven.findAny(hashed);
-    if (token === undefined || verifiers.findFresh(token.kid) === undefined) return undefined;
-    const { claims } = token;
+  const find = (credential: string, hashed: string): FoundApiKey | undefined => {
+    const kid = proven.findAny(hashed);
+    if (kid === undefined || verifiers.findFresh(kid) === undefined) return undefined;
+    const claims = claimsOfVerified(credential);
     const shared = states.findFresh(stateKey(keyReferenceOf(claims)));
     const state = shared && mayBeRevoked(shared, claims) ? states.findFresh(stateKey(keyReferenceOf(claims, claims.sub))) : shared;
     if (state === undefined) return undefined;
@@ -82,18 +82,18 @@ function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => numbe
   return {
     find,
     async load(credential, hashed) {
-      const known = proven.findAny(hashed);
-      const token =
-        known !== undefined && (await findVerifier(known.kid)) !== undefined ? known : await proveToken(ctx, credential, findVerifier);
+      const kid = proven.findAny(hashed);
+      const isKnown = kid !== undefined && (await findVerifier(kid)) !== undefined;
+      const token = isKnown ? { kid, claims: claimsOfVerified(credential) } : await proveToken(ctx, credential, findVerifier);
       if (token === undefined) throw unauthorized();
-      proven.put(hashed, token);
-      const { organization } = token.claims;
-      const key = await findKeyOfToken(ctx, token.claims, (reference) =>
-        states.load(stateKey(reference), () => runLookup(organization, () => findTokenKey(ctx, reference))),
+      proven.put(hashed, token.kid);
+      const { claims } = token;
+      const key = await findKeyOfToken(ctx, claims, (reference) =>
+        states.load(stateKey(reference), () => runLookup(claims.organization, () => findTokenKey(ctx, reference))),
       );
       if (key === undefined) throw unauthorized();
       recordApiKeyUse(ctx, key);
-      return find(hashed) ?? key;
+      return find(credential, hashed) ?? key;
     },
   };
 }
@@ -112,7 +112,7 @@ function createSecretLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => numb
     return key;
   };
   return {
-    find: keys.findFresh,
+    find: (_secret, hashed) => keys.findFresh(hashed),
     async load(secret, hashed) {
       // Recently known callers must not queue behind lookups of unknown keys.
       const owner = keys.findAny(hashed)?.organization.id ?? unauthenticated;
@@ -138,7 +138,7 @@ export function createAuthenticator(ctx: LookupCtx, runLookup: RunLookup, outage
   const load = async (lookup: KeyLookup, credential: string, hashed: string): Promise<FoundApiKey> => {
     const key = await outageTrust.lookUp(
       () => lookup.load(credential, hashed),
-      () => lookup.find(hashed),
+      () => lookup.find(credential, hashed),
     );
     assertNotExpired(key);
     return key;
@@ -148,7 +148,7 @@ export function createAuthenticator(ctx: LookupCtx, runLookup: RunLookup, outage
     if (credential === undefined || !(hasApiKeyFormat(credential) || hasTokenPrefix(credential))) throw unauthorized();
     const lookup = hasTokenPrefix(credential) ? tokens : secrets;
     const hashed = hash('sha256', credential, 'base64');
-    const known = lookup.find(hashed);
+    const known = lookup.find(credential, hashed);
     if (known === undefined) return load(lookup, credential, hashed);
     assertNotExpired(known);
     return known;
