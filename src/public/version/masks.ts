@@ -1,5 +1,6 @@
 // How values are hidden from readers without unmasked access. PostgreSQL writes the masked value: the service never reads the value behind it.
 import { createHmac } from 'node:crypto';
+import { unavailable } from '../../core/errors.ts';
 import { type EndpointDefinition, type Mask, masks } from './schema-document.ts';
 
 /** How a value is hidden. `key`: the HMAC key of the organization and field, 32 bytes. */
@@ -36,12 +37,12 @@ function padded(key: Buffer, pad: number): string {
 /**
  * SQL that masks a text expression; null stays null. `hash`: HMAC-SHA-256 (RFC 2104) as 64 hexadecimal digits · `last4`: `****` and the last
  * four characters, of values with at least eight · `year`: the first four characters, for dates and times as text.
- * Throws an Error for a hash without a key.
+ * Throws 503 for a hash without a key: the encryption key of the secret is lost.
  */
 export function maskedSql(text: string, mask: FieldMask): string {
   if (mask.kind === 'year') return `substring(${text} from '^[0-9]+')`;
   if (mask.kind === 'last4')
     return `case when ${text} is not null then '****' || case when length(${text}) >= 8 then right(${text}, 4) else '' end end`;
-  if (mask.key.length === 0) throw new Error('a masked field has no key');
+  if (mask.key.length === 0) throw unavailable('Masked fields are unavailable: their secret could not be decrypted', 60);
   return `encode(sha256(${padded(mask.key, 0x5c)} || sha256(${padded(mask.key, 0x36)} || convert_to(${text}, 'UTF8'))), 'hex')`;
 }
