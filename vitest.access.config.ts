@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],
     setupFiles: ['test/setup/seed.ts'],
-    include: ['test/access/full/**/*.test.ts'],
+    include: ['test/access/**/*.test.ts'],
     // No test relies on these timeouts; they only end a test that hangs, also on a busy machine.
     testTimeout: 300_000,
     hookTimeout: 300_000,

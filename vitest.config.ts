@@ -7,7 +7,7 @@ export default defineConfig({
     setupFiles: ['test/setup/seed.ts'],
     include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
     exclude: [
-      'test/access/full/**',
+      'test/access/**',
       'test/browser/**',
       'test/green/**',
       'test/ops/**',

@@ -1,14 +1,14 @@
 // The oracle notices each scope that is missing: the service is loaded once more without the scope of one door, and the oracle must turn red
 // there. Red for another reason, such as a service that doesn't start, is no proof.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { doorPatches } from '../door-patches.ts';
-import { createOracle, type Reader } from '../oracle.ts';
-import { createRandom } from '../random.ts';
-import { createFollowers, createReaders, Difference, doors, feedName, randomCase, runQueries, runStale, staleName } from '../run-cases.ts';
-import { type Service, startService } from '../service.ts';
-import { loadWithout } from '../switch-off.ts';
-import { createWorld, type World } from '../world.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { doorPatches } from './door-patches.ts';
+import { createOracle, type Reader } from './oracle.ts';
+import { createRandom } from './random.ts';
+import { createFollowers, createReaders, Difference, doors, feedName, randomCase, runQueries, runStale, staleName } from './run-cases.ts';
+import { type Service, startService } from './service.ts';
+import { loadWithout } from './switch-off.ts';
+import { createWorld, type World } from './world.ts';
 
 const options = { settings: { anchorEvery: 3 } };
 /** Enough that each door has cases in which the scope decides. */
@@ -70,7 +70,7 @@ async function findDifference(of: Service, { world, readers }: Place, door: stri
 
 describe('the oracle', () => {
   it.each(doorPatches)('notices at "$door" when $what has no scope', async (patch) => {
-    const loaded = await loadWithout<typeof import('../service.ts')>(patch, 'service.ts');
+    const loaded = await loadWithout<typeof import('./service.ts')>(patch, 'service.ts');
     const without = await loaded.startService(database, options);
     try {
       let difference: Difference | undefined;

@@ -1,10 +1,10 @@
 // What people see of masked fields, and of records without record:read, in the management interface; and that each check notices when the
 // line that hides it is missing.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { platformChecks } from '../platform-doors.ts';
-import { platformPatches } from '../platform-patches.ts';
-import { createPlatformWorld, type PlatformWorld } from '../platform-world.ts';
-import { loadWithout } from '../switch-off.ts';
+import { platformChecks } from './platform-doors.ts';
+import { platformPatches } from './platform-patches.ts';
+import { createPlatformWorld, type PlatformWorld } from './platform-world.ts';
+import { loadWithout } from './switch-off.ts';
 
 let world: PlatformWorld;
 beforeAll(async () => {
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-type Doors = typeof import('../platform-doors.ts');
+type Doors = typeof import('./platform-doors.ts');
 
 describe.each(Object.entries(platformChecks))('%s', (door, check) => {
   it('hides what the caller may not see', () => check(world));

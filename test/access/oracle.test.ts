@@ -1,10 +1,10 @@
 // Over random schemas, scopes and queries: what a limited reader is answered at each door is what an unlimited one is answered, filtered.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { createRandom, propertySeed } from '../random.ts';
-import { type Ran, runWorld } from '../run-cases.ts';
-import { type Service, startService } from '../service.ts';
-import { createWorld } from '../world.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { createRandom, propertySeed } from './random.ts';
+import { type Ran, runWorld } from './run-cases.ts';
+import { type Service, startService } from './service.ts';
+import { createWorld } from './world.ts';
 
 const worlds = 6;
 /** 1,008 queries in all, each at every door. */
