@@ -45,31 +45,43 @@ const valuesSql = (columns: readonly string[]): string =>
 const isShownSql = (schema: string): string =>
   `not exists (select from ${schema}.withheld_records w where w.record_type = $1 and w.id = t.id::text)`;
 
-/** Keeps the values of `t` before a change. The record type, the generation and the time are the first three parameters. */
-const keepValuesSql = ({ schema, columns }: ScopedTable, from: string): string =>
-  `insert into ${schema}.scope_changes (record_type, generation, id, at, before)
-   select $1, $2::bigint, t.id::text, $3::timestamptz, ${valuesSql(columns)} from ${from} and ${isShownSql(schema)}
-   on conflict (record_type, generation, id) do nothing`;
+const maxRowsPerInsert = 5_000;
+
+/**
+ * Keeps the values of `t` before a change, unless the record is withheld, and returns the ids. In `from`, which ends in conditions, $1 is the
+ * record type and $2 the parameter. Reads and writes in two statements: Citus runs no INSERT … SELECT with functions that aren't immutable.
+ */
+async function keepValues(work: ScopedTable, from: string, parameter?: unknown): Promise<string[]> {
+  const { client, schema, columns, recordType, generation, now } = work;
+  const { rows } = await client.query<{ id: string; before: string }>(
+    `select t.id::text as id, ${valuesSql(columns)}::text as before from ${from} and ${isShownSql(schema)}`,
+    parameter === undefined ? [recordType] : [recordType, parameter],
+  );
+  for (let at = 0; at < rows.length; at += maxRowsPerInsert) {
+    const part = rows.slice(at, at + maxRowsPerInsert);
+    await client.query(
+      `insert into ${schema}.scope_changes (record_type, generation, id, at, before)
+       select $1, $2, c.id, $3, c.before::jsonb from unnest($4::text[], $5::text[]) as c(id, before)
+       on conflict (record_type, generation, id) do nothing`,
+      [recordType, generation, now, part.map(({ id }) => id), part.map(({ before }) => before)],
+    );
+  }
+  return rows.map(({ id }) => id);
+}
 
 /** Before the staged rows are merged: keeps the values of those that change in a scope column. */
 export async function keepChangedValues(work: ScopeWork): Promise<void> {
-  const { client, schema, table, state, columns, recordType, generation, now } = work;
+  const { schema, table, state, columns, recordType } = work;
   const written = publishedColumns(state).filter(({ column }) => columns.includes(column));
   if (written.length === 0) return;
   const staging = `${schema}.${quoteIdentifier(stagingTable(recordType))}`;
-  const changed = `${table} t join ${staging} s on s.id = t.id where s.run_id = $4 and ${mayDifferSql(state)} and ${differsSql(written)}`;
-  await client.query(keepValuesSql(work, changed), [recordType, generation, now, state.runId]);
+  const changed = `${table} t join ${staging} s on s.id = t.id where s.run_id = $2 and ${mayDifferSql(state)} and ${differsSql(written)}`;
+  await keepValues(work, changed, state.runId);
 }
 
 /** Before these records are deleted: keeps their values. */
 export async function keepDeletedValues(work: ScopedTable, ids: readonly string[]): Promise<void> {
-  const type = work.idType === 'integer' ? 'bigint' : 'text';
-  await work.client.query(keepValuesSql(work, `${work.table} t where t.id = any($4::${type}[])`), [
-    work.recordType,
-    work.generation,
-    work.now,
-    ids,
-  ]);
+  await keepValues(work, `${work.table} t where t.id = any($2::${work.idType === 'integer' ? 'bigint' : 'text'}[])`, ids);
 }
 
 /** Ends the withholding of records that the run read and could store, and returns their ids. Call it before other rows join the staged ones. */
@@ -112,12 +124,11 @@ const storedRejections = ({ schema, table, ...scoped }: ScopedTable): string =>
 
 /** Withholds the stored records of which a rejection is open and `condition` is true, and keeps their values. Returns how many are new. */
 async function withhold(work: ScopedTable, condition: string): Promise<number> {
-  const { client, schema, recordType, generation, now } = work;
-  const found = `${storedRejections(work)} and (${condition})`;
-  await client.query(keepValuesSql(work, found), [recordType, generation, now]);
+  const { client, schema, recordType } = work;
+  const ids = await keepValues(work, `${storedRejections(work)} and (${condition})`);
   const { rowCount } = await client.query(
-    `insert into ${schema}.withheld_records (record_type, id) select $1, t.id::text from ${found} on conflict do nothing`,
-    [recordType],
+    `insert into ${schema}.withheld_records (record_type, id) select $1, unnest($2::text[]) on conflict do nothing`,
+    [recordType, ids],
   );
   return rowCount ?? 0;
 }

@@ -67,7 +67,7 @@ const upgradeStatements = (schema: string): readonly string[] => [
      add column if not exists stale_fields jsonb not null default '{}', add column if not exists accepted_fields jsonb not null default '{}',
      add column if not exists timeline text, add column if not exists former_epochs jsonb not null default '[]', add column if not exists filter jsonb,
      add column if not exists scope_columns jsonb not null default '{"id": "0"}', add column if not exists scope_pruned bigint not null default 0`,
-  `update ${schema}.record_state set scope_columns = jsonb_build_object('id', generation::text) where scope_columns = '{"id": "0"}'`,
+  `update ${schema}.record_state set scope_columns = ('{"id": "' || generation::text || '"}')::jsonb where scope_columns = '{"id": "0"}'`,
   `alter table ${schema}.record_columns drop constraint if exists record_columns_state_check`,
   `alter table ${schema}.record_columns
      add constraint record_columns_state_check check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced'))`,

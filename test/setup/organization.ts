@@ -44,9 +44,10 @@ export async function makeKey(ctx: Ctx, organizationId: string, scopes: Scopes =
       scope_versions: scopes.versions ?? [],
       scope_resources: scopes.resources ?? [],
       scope_permissions: scopes.permissions ?? [],
-      scope_rows: scopes.rows === undefined ? null : JSON.stringify(scopes.rows),
-      scope_fields: scopes.fields === undefined ? null : JSON.stringify(scopes.fields),
-      scope_unmasked: scopes.unmasked ?? false,
+      // A database of the version before lacks these columns.
+      ...(scopes.rows !== undefined && { scope_rows: JSON.stringify(scopes.rows) }),
+      ...(scopes.fields !== undefined && { scope_fields: JSON.stringify(scopes.fields) }),
+      ...(scopes.unmasked !== undefined && { scope_unmasked: scopes.unmasked }),
       created_by: scopes.createdBy ?? owner?.user_id,
     });
   });
