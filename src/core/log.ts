@@ -27,8 +27,8 @@ const maxBufferedChars = 16 * 1024;
 const redactedPaths = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * API keys, their tokens and sessions of this service, JSON web tokens, private keys, passwords in URLs, and what follows `Bearer`, `Basic` or the name
- * of a cookie or token parameter. Percent-encoded forms are matched too.
+ * API keys, their tokens and sessions of this service, JSON web tokens, private keys, passwords in URLs, and what follows `Bearer`, `Basic`
+ * or the name of a cookie or token parameter. Percent-encoded forms are matched too.
  */
 const secretPatterns = [
   'psk(?:_|%5f)[0-9A-Za-z]{6,}',

@@ -28,7 +28,7 @@ function stableText(value: unknown): string {
 }
 
 /** What the caller may see of records: a stored response that shows some is replayed only while that is the same. */
-function sightOf({ caller: { principal } }: CallerCtx, { readsRecords, showsRecords }: Route): readonly string[] {
+function recordAccessOf({ caller: { principal } }: CallerCtx, { readsRecords, showsRecords }: Route): readonly string[] {
   if (readsRecords !== true && showsRecords !== true) return [];
   return [
     ...(principal?.reads.unmasked === true ? [] : ['masked']),
@@ -55,7 +55,7 @@ export async function runOnce(
     });
   }
   const hash = createHash('sha256')
-    .update(stableText([params, body ?? null, ...sightOf(ctx, route)]))
+    .update(stableText([params, body ?? null, ...recordAccessOf(ctx, route)]))
     .digest();
   const claimId = createId();
   const deadlineMs = ctx.clock.monotonicMs() + waitMs;

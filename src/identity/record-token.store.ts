@@ -60,8 +60,8 @@ export async function findKeyOfToken(
 }
 
 /**
- * The signing key's id and the claims of a token that was signed by its organization and hasn't expired; undefined for any other text. Whether the key behind it still
- * works is for `findKeyOfToken`.
+ * The signing key's id and the claims of a token that was signed by its organization and hasn't expired; undefined for any other text.
+ * Whether the key behind it still works is for `findKeyOfToken`.
  */
 export async function proveToken(
   ctx: Pick<Ctx, 'db' | 'clock' | 'settings'>,

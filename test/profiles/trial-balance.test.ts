@@ -10,7 +10,7 @@ import { type Company, openCompany, type Run } from './company.ts';
 const usualFirstDay = '2011-08-18';
 const firstDay = process.env['BOOKS_FROM'] ?? usualFirstDay;
 /** At least these sums are compared; the books of an earlier day have fewer. */
-const [leastSums, leastOpen] = firstDay < usualFirstDay ? [50, 20] : [100, 50];
+const [minSums, minOpen] = firstDay < usualFirstDay ? [50, 20] : [100, 50];
 const days = Array.from({ length: 31 }, (_unused, n) => `2011-08-${String(n + 1).padStart(2, '0')}`).filter((day) => day >= firstDay);
 const postings = 'transactionaccountingline';
 const postingFields = ['transaction', 'account', 'accountingbook', 'debit', 'credit', 'amount'];
@@ -139,11 +139,11 @@ const ledgerAging = (): Promise<Sums> =>
 
 async function expectBooks(runs: ReadonlyMap<string, Run>, today: string): Promise<void> {
   const [served, ledger] = [kept(await servedBalance(runs)), kept(await ledgerBalance())];
-  expect(ledger.length).toBeGreaterThan(leastSums);
+  expect(ledger.length).toBeGreaterThan(minSums);
   expect(served).toEqual(ledger);
   expect(served.filter(([key]) => key.endsWith('amount')).reduce((sum, [, amount]) => sum + amount, 0n)).toBe(0n);
   const [aging, open] = [kept(await servedAging(runs, today)), kept(await ledgerAging())];
-  expect(open.length).toBeGreaterThan(leastOpen);
+  expect(open.length).toBeGreaterThan(minOpen);
   expect(aging).toEqual(open);
 }
 

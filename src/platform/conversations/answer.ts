@@ -204,8 +204,8 @@ const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: E
 
 /**
  * `gone` is aborted when the client disconnects; `onEvent` receives events as they come. When the service stops, the message is saved as
- * failed (`interrupted`) with the text generated until then; so it is (`access_lost`) when the asker may no longer read records. Resolves with the message as it was saved,
- * undefined when the conversation was deleted meanwhile.
+ * failed (`interrupted`) with the text generated until then; so it is (`access_lost`) when the asker may no longer read records. Resolves
+ * with the message as it was saved, undefined when the conversation was deleted meanwhile.
  */
 export const answerMessage = (
   ctx: RequestCtx,

@@ -1,5 +1,5 @@
-// Counts calls by key, day, version, resource and subject of the token. A request only increments a number in memory; the counts are written to the database
-// every ten seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
+// Counts calls by key, day, version, resource and subject of the token. A request only increments a number in memory; the counts are
+// written to the database every ten seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
 import type { Ctx } from '../../core/ctx.ts';
 import { startRecurring } from '../../core/recurring.ts';
 import { isMovingSql } from '../../db/moved-database.ts';

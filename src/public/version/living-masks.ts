@@ -11,7 +11,7 @@ export type LivingMasks = ReadonlyMap<string, ReadonlyMap<string, FieldMask>>;
 
 type MaskCtx = Pick<TenantCtx, 'db' | 'keyring' | 'organizationId'>;
 
-/** Rejects with database errors, and with DecryptionError without the key that encrypted the organization's secret. */
+/** Rejects with database errors. Without the key that encrypted the organization's secret, masks of the kind `hash` have no key. */
 export type FindLivingMasks = (tenant: MaskCtx) => Promise<LivingMasks>;
 
 type MaskRow = { recordType: string; source: string; declared: Mask[] };
