@@ -54,7 +54,7 @@ type Watch = {
   readonly copy: Copy;
   readonly generations: Map<string, Snapshot>;
   begin: Moment | undefined;
-  /** The begin of the last run that was published. */
+  /** The start of the last run that was published. */
   previous: Moment | null;
   /** The last run, as long as nothing began since. */
   last: { readonly run: RunView; readonly named: Named; readonly begun: Begun } | undefined;
@@ -63,6 +63,8 @@ type Bench = OracleOptions & {
   readonly service: Service;
   readonly watches: ReadonlyMap<RecordTypeName, Watch>;
   reader?: Reader;
+  /** The account's clock when a run last asked it for its day, which each run does as it starts and before it reads. */
+  startedLast: Date;
   /** The label of the version that is served. */
   version: string;
   isPublished: boolean;
@@ -113,6 +115,11 @@ async function judgeServed(bench: Bench, watch: Watch): Promise<void> {
   bench.report.note(`  ${recordType}: ${snapshot.total} served in generation ${snapshot.generation}`);
 }
 
+/** A run that failed before its first page was stored starts again, and reads by the account's clock of that later time. */
+function startOf(begin: Moment, { attempt }: RunView, { startedLast }: Bench): Moment {
+  return attempt > 1 && startedLast > begin.latest ? { ...begin, latest: startedLast } : begin;
+}
+
 async function ended(bench: Bench, watch: Watch, run: RunView): Promise<Named> {
   const { recordType, history } = watch;
   await history.note();
@@ -122,7 +129,7 @@ async function ended(bench: Bench, watch: Watch, run: RunView): Promise<Named> {
   watch.last = { run, named, begun: { mode: run.mode, begin, previous: watch.previous, completeSince: named.completeSince } };
   if (bench.isPublished) await judgeServed(bench, watch);
   blameIn(bench)('unnamed', bench.isPublished ? [] : problemsOfFailure(run).map((text) => `${recordType}: ${text}`));
-  if (run.status === 'succeeded' || run.status === 'partial') watch.previous = begin;
+  if (run.status === 'succeeded' || run.status === 'partial') watch.previous = startOf(begin, run, bench);
   return named;
 }
 
@@ -189,7 +196,10 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
   });
   const watches = new Map<RecordTypeName, Watch>();
   for (const recordType of plan.recordTypes) watches.set(recordType, openWatch(options, service, await readShape(company.api, recordType)));
-  const bench: Bench = { ...options, service, watches, version: 'v1', isPublished: false };
+  const bench: Bench = { ...options, service, watches, startedLast: new Date(0), version: 'v1', isPublished: false };
+  const stopWatching = world.wire.watch(({ question }) => {
+    if (question.includes(' AS today FROM dual')) bench.startedLast = world.books.account.businessTime();
+  });
   const watchOf = (recordType: RecordTypeName): Watch => {
     const watch = watches.get(recordType);
     if (watch === undefined) throw new Error(`${recordType} isn't synced`);
@@ -228,6 +238,7 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
     },
     finish: () => finish(bench),
     stop: async () => {
+      stopWatching();
       await bench.reader?.finish().catch(() => undefined);
     },
   };
