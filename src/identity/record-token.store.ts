@@ -27,11 +27,12 @@ export const keyReferenceOf = ({ key, mark, mintedBy }: TokenClaims, subject = '
   subject,
 });
 
-const wasIssuedBefore = (at: Date | null, { sub, iat }: TokenClaims): boolean =>
+const wasIssuedBefore = (at: Date | null, { sub, iat }: Pick<TokenClaims, 'sub' | 'iat'>): boolean =>
   sub !== '' && at !== null && at.getTime() >= Math.floor(iat * 1_000);
 
 /** Whether the state by the token's own subject must be looked up: some tokens of the key were revoked since it was issued. */
-export const mayBeRevoked = ({ anyRevokedAt }: TokenKey, claims: TokenClaims): boolean => wasIssuedBefore(anyRevokedAt, claims);
+export const mayBeRevoked = ({ anyRevokedAt }: TokenKey, claims: Pick<TokenClaims, 'sub' | 'iat'>): boolean =>
+  wasIssuedBefore(anyRevokedAt, claims);
 
 /** What a token may do: at most what its key may at present, narrowed further. Undefined for one that is no longer valid. */
 export function narrowToToken({ key, subjectRevokedAt }: TokenKey, claims: TokenClaims): FoundApiKey | undefined {
@@ -48,14 +49,10 @@ export function narrowToToken({ key, subjectRevokedAt }: TokenKey, claims: Token
   };
 }
 
-/** As `narrowToToken`, with the key's state from `find`. */
-export async function findKeyOfToken(
-  ctx: Pick<Ctx, 'db'>,
-  claims: TokenClaims,
-  find = (reference: TokenKeyReference): Promise<TokenKey | undefined> => findTokenKey(ctx, reference),
-): Promise<FoundApiKey | undefined> {
-  const shared = await find(keyReferenceOf(claims));
-  const found = shared && mayBeRevoked(shared, claims) ? await find(keyReferenceOf(claims, claims.sub)) : shared;
+/** As `narrowToToken`, with the key's state as the database has it. */
+export async function findKeyOfToken(ctx: Pick<Ctx, 'db'>, claims: TokenClaims): Promise<FoundApiKey | undefined> {
+  const shared = await findTokenKey(ctx, keyReferenceOf(claims));
+  const found = shared && mayBeRevoked(shared, claims) ? await findTokenKey(ctx, keyReferenceOf(claims, claims.sub)) : shared;
   return found && narrowToToken(found, claims);
 }
 

@@ -101,8 +101,8 @@ export const interfaceSettings = {
         integer(0, 65_536),
         '32',
         'Cache sizes in megabytes: response bodies (0 disables), totals, anchors of deep pages (0 disables), SQL texts (and as much again for query',
-        'plans), lookups cached for one second (API keys, versions, generations: each as much), and compiled versions (and as much again for',
-        'their descriptions). The least recently used entries are evicted first.',
+        'plans), lookups cached for one second (API keys, versions, generations: each as much), verified tokens of API keys (2 KB each), and',
+        'compiled versions (and as much again for their descriptions). The least recently used entries are evicted first.',
       ),
     ),
     totals: inBytes(setting('TOTAL_CACHE_MB', integer(0, 4_096), '8')),
@@ -112,6 +112,8 @@ export const interfaceSettings = {
     statements: inBytes(setting('STATEMENT_CACHE_MB', integer(1, 4_096), '8')),
     /** API keys, version states and generations, each cached for `cacheTtlMs`; each of the three caches gets this size. */
     lookups: inBytes(setting('TRUSTED_CACHE_MB', integer(1, 4_096), '8')),
+    /** Verified tokens of API keys, and what each may read. */
+    tokens: inBytes(setting('TOKEN_CACHE_MB', integer(1, 4_096), '24')),
     /** Compiled versions; the cache of their descriptions gets the same size in addition. */
     versions: inBytes(setting('VERSION_CACHE_MB', integer(1, 4_096), '16')),
   },

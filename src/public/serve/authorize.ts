@@ -2,6 +2,7 @@
 // (scopes.ts), and only then whether the target exists. The tenant header is an assertion that must agree with the key; it never selects data by itself.
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import { createCache } from '../../core/cache.ts';
 import type { Ctx, Principal } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
@@ -20,7 +21,6 @@ import {
 import { hasApiKeyFormat } from '../../identity/api-key.ts';
 import { callerFromSession, keyPermissions, unauthorized } from '../../identity/principal.ts';
 import {
-  findKeyOfToken,
   findTokenVerifier,
   keyReferenceOf,
   mayBeRevoked,
@@ -28,7 +28,7 @@ import {
   proveToken,
   type TokenVerifier,
 } from '../../identity/record-token.store.ts';
-import { claimsOfVerified, hasTokenPrefix } from '../../identity/record-token.ts';
+import { claimsOfVerified, hasTokenPrefix, type TokenClaims } from '../../identity/record-token.ts';
 import { type RunLookup, unauthenticated } from '../load/admission.ts';
 import type { OutageTrust } from '../version/outage-trust.ts';
 import { accessError } from '../version/scopes.ts';
@@ -47,52 +47,79 @@ type KeyLookup = {
 
 /** About the memory of a public key. */
 const verifierBytes = 2_000;
+/** About the memory of what is derived from a token: what it may read, and the endpoint narrowed to that. */
+const knownTokenBytes = 2_000;
 const stateKey = ({ apiKeyId, mark, mintedBy, subject }: TokenKeyReference): string =>
   JSON.stringify([apiKeyId, mark.toString('base64url'), mintedBy, subject]);
 
+/** The state of a key as it was last read; the same object until something other than the time of its last use changes. */
+type KeyState = TokenKey & { readonly reference: string };
+const isSameState = ({ key, ...one }: KeyState, { key: otherKey, ...other }: KeyState): boolean =>
+  isDeepStrictEqual({ ...one, key: { ...key, useRecorded: true } }, { ...other, key: { ...otherKey, useRecorded: true } });
+
+/** A verified token, and what it may do while its key has this state; undefined when that state has revoked it. */
+type KnownToken = Pick<TokenClaims, 'sub' | 'iat'> & {
+  readonly kid: string;
+  readonly shared: string;
+  state: KeyState;
+  key: FoundApiKey | undefined;
+};
+
 /**
- * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state, so that many tokens cost little more than
- * one. A refusal isn't cached, since anyone can make up any number of tokens.
+ * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state. What a token may do is derived again only
+ * when that state changes, so that many tokens cost no more than one. A refusal isn't cached, since anyone can make up any number of tokens.
  */
 function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
-  const { lookups: maxBytes } = ctx.settings.cacheBytes;
+  const { lookups: maxBytes, tokens: maxTokenBytes } = ctx.settings.cacheBytes;
   const ttl = { clock: ctx.clock, ms };
   const verifiers = createCache<TokenVerifier | undefined>({ maxBytes, bytesOf: () => verifierBytes, ttl });
-  /** The ids of the keys that verified tokens, by hash: little memory for each of many tokens. */
-  const proven = createCache<string>({ maxBytes });
-  const states = createCache<TokenKey | undefined>({ maxBytes, ttl });
-  /** By hash; they last as long as the state that they are derived from. */
-  const derived = new WeakMap<TokenKey, Map<string, FoundApiKey | undefined>>();
+  const states = createCache<KeyState | undefined>({ maxBytes, ttl });
+  /** By hash. */
+  const known = createCache<KnownToken>({ maxBytes: maxTokenBytes, bytesOf: () => knownTokenBytes });
   const findVerifier = (kid: string): Promise<TokenVerifier | undefined> => {
     const owner = verifiers.findAny(kid)?.organizationId ?? unauthenticated;
     return verifiers.load(kid, () => runLookup(owner, () => findTokenVerifier(ctx, kid)));
   };
+  const loadState = (organizationId: string, reference: TokenKeyReference): Promise<KeyState | undefined> => {
+    const name = stateKey(reference);
+    const read = async (): Promise<KeyState | undefined> => {
+      const found = await findTokenKey(ctx, reference);
+      if (found === undefined) return undefined;
+      recordApiKeyUse(ctx, found.key);
+      const [before, state] = [states.findAny(name), { ...found, reference: name }];
+      return before !== undefined && isSameState(before, state) ? before : state;
+    };
+    return states.load(name, () => runLookup(organizationId, read));
+  };
   const find = (credential: string, hashed: string): FoundApiKey | undefined => {
-    const kid = proven.findAny(hashed);
-    if (kid === undefined || verifiers.findFresh(kid) === undefined) return undefined;
-    const claims = claimsOfVerified(credential);
-    const shared = states.findFresh(stateKey(keyReferenceOf(claims)));
-    const state = shared && mayBeRevoked(shared, claims) ? states.findFresh(stateKey(keyReferenceOf(claims, claims.sub))) : shared;
+    const token = known.findAny(hashed);
+    if (token === undefined || verifiers.findFresh(token.kid) === undefined) return undefined;
+    const shared = states.findFresh(token.shared);
+    const isOwn = shared !== undefined && mayBeRevoked(shared, token);
+    const state = isOwn ? states.findFresh(stateKey(keyReferenceOf(claimsOfVerified(credential), token.sub))) : shared;
     if (state === undefined) return undefined;
-    const keys = derived.get(state) ?? new Map<string, FoundApiKey | undefined>();
-    derived.set(state, keys);
-    if (!keys.has(hashed)) keys.set(hashed, narrowToToken(state, claims));
-    return keys.get(hashed);
+    if (token.state !== state) {
+      token.key = narrowToToken(state, claimsOfVerified(credential));
+      token.state = state;
+    }
+    return token.key;
   };
   return {
     find,
     async load(credential, hashed) {
-      const kid = proven.findAny(hashed);
+      const kid = known.findAny(hashed)?.kid;
       const isKnown = kid !== undefined && (await findVerifier(kid)) !== undefined;
       const token = isKnown ? { kid, claims: claimsOfVerified(credential) } : await proveToken(ctx, credential, findVerifier);
       if (token === undefined) throw unauthorized();
-      proven.put(hashed, token.kid);
       const { claims } = token;
-      const key = await findKeyOfToken(ctx, claims, (reference) =>
-        states.load(stateKey(reference), () => runLookup(claims.organization, () => findTokenKey(ctx, reference))),
-      );
-      if (key === undefined) throw unauthorized();
-      recordApiKeyUse(ctx, key);
+      const reference = keyReferenceOf(claims);
+      const shared = await loadState(claims.organization, reference);
+      const isOwn = shared !== undefined && mayBeRevoked(shared, claims);
+      const state = isOwn ? await loadState(claims.organization, keyReferenceOf(claims, claims.sub)) : shared;
+      const key = state && narrowToToken(state, claims);
+      if (shared === undefined || state === undefined || key === undefined) throw unauthorized();
+      const { sub, iat } = claims;
+      if (known.findAny(hashed) === undefined) known.put(hashed, { kid: token.kid, sub, iat, shared: shared.reference, state, key });
       return find(credential, hashed) ?? key;
     },
   };

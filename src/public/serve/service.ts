@@ -1,4 +1,5 @@
 // What the requests of one process share, besides the read engine: who is admitted, who calls, and the responses that are kept.
+import { createCache } from '../../core/cache.ts';
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { isReaderCurrent } from '../../db/former-warehouse.ts';
@@ -23,8 +24,12 @@ export type PublicService = {
   readonly callerOf: (key: FoundApiKey) => Caller;
 };
 
+/** Of an organization. */
+type Context = Pick<ReadContext, 'tenant' | 'reader'>;
+/** About the memory of a context. */
+const contextBytes = 1_000;
 /** Derived from the key alone. */
-type Caller = Pick<ReadContext, 'tenant' | 'scopeKey' | 'reader'> & { readonly access: RecordAccess };
+type Caller = Context & Pick<ReadContext, 'scopeKey'> & { readonly access: RecordAccess };
 
 export function createPublicService(shared: ReadingCtx): PublicService {
   const { cacheBytes, publicLoad } = shared.settings;
@@ -33,6 +38,15 @@ export function createPublicService(shared: ReadingCtx): PublicService {
   const runLookup = createLookupQueue(ctx);
   /** A cached key is the same object until it is read again. */
   const callers = new WeakMap<FoundApiKey, Caller>();
+  const contexts = createCache<Context>({ maxBytes: cacheBytes.lookups, bytesOf: () => contextBytes });
+  const contextOf = (organizationId: string): Context => {
+    const cached = contexts.findAny(organizationId);
+    // An organization that was moved since is read on another server.
+    if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;
+    const context = { tenant: { ...ctx, organizationId }, reader: engine.readerOf(organizationId) };
+    contexts.put(organizationId, context);
+    return context;
+  };
   return {
     ctx,
     concurrency: createConcurrencyLimit(publicLoad.maxRequests),
@@ -42,16 +56,9 @@ export function createPublicService(shared: ReadingCtx): PublicService {
     engine,
     loadPlan: createPlanCache(cacheBytes.statements, engine.cacheCounters.queries),
     callerOf: (key) => {
-      const organizationId = key.organization.id;
       const cached = callers.get(key);
-      // An organization that was moved since is read on another server.
       if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;
-      const caller = {
-        access: key.access,
-        tenant: { ...ctx, organizationId },
-        scopeKey: scopeKeyOf(key),
-        reader: engine.readerOf(organizationId),
-      };
+      const caller = { ...contextOf(key.organization.id), access: key.access, scopeKey: scopeKeyOf(key) };
       callers.set(key, caller);
       return caller;
     },

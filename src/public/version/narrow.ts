@@ -48,13 +48,13 @@ export const readableEndpoints = ({ endpoints }: CompiledSchema, access: RecordA
   [...endpoints.values()].flatMap((endpoint) => findReadable(endpoint, access) ?? []);
 
 function findReadable(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint | undefined {
-  const known = narrowed.get(access) ?? new WeakMap<CompiledEndpoint, ReadableEndpoint | undefined>();
-  narrowed.set(access, known);
-  if (!known.has(endpoint)) known.set(endpoint, narrow(endpoint, access));
-  return known.get(endpoint);
+  const known = narrowed.get(endpoint) ?? new WeakMap<RecordAccess, ReadableEndpoint | undefined>();
+  narrowed.set(endpoint, known);
+  if (!known.has(access)) known.set(access, narrow(endpoint, access));
+  return known.get(access);
 }
 /** The access of a credential is one object for as long as the credential is cached. */
-const narrowed = new WeakMap<RecordAccess, WeakMap<CompiledEndpoint, ReadableEndpoint | undefined>>();
+const narrowed = new WeakMap<CompiledEndpoint, WeakMap<RecordAccess, ReadableEndpoint | undefined>>();
 
 function narrow(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint | undefined {
   if (!allowsResource(access, endpoint.name)) return undefined;
@@ -64,7 +64,8 @@ function narrow(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpo
   if (scope === undefined) return undefined;
   const shape = shapeOf(endpoint, access);
   const reach = shape.key === endpoint.key && scope.length === 0 ? '' : digest([shape.key, scope]);
-  return { ...shape, scope, reach };
+  // Inherits the rest: a service has one of these for each of many tokens.
+  return Object.assign(Object.create(shape) as typeof shape, { scope, reach });
 }
 
 const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
