@@ -2,7 +2,6 @@
 // (scopes.ts), and only then whether the target exists. The tenant header is an assertion that must agree with the key; it never selects data by itself.
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { isDeepStrictEqual } from 'node:util';
 import { createCache } from '../../core/cache.ts';
 import type { Ctx, Principal } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
@@ -10,120 +9,17 @@ import type { HitCounter } from '../../core/hit-counter.ts';
 import { isId } from '../../core/id.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { isRestricted } from '../../core/record-access.ts';
-import {
-  type FoundApiKey,
-  findApiKey,
-  findTokenKey,
-  recordApiKeyUse,
-  type TokenKey,
-  type TokenKeyReference,
-} from '../../identity/api-key.store.ts';
+import { type FoundApiKey, findApiKey, recordApiKeyUse } from '../../identity/api-key.store.ts';
 import { hasApiKeyFormat } from '../../identity/api-key.ts';
 import { callerFromSession, keyPermissions, unauthorized } from '../../identity/principal.ts';
-import {
-  findTokenVerifier,
-  keyReferenceOf,
-  mayBeRevoked,
-  narrowToToken,
-  proveToken,
-  type TokenVerifier,
-} from '../../identity/record-token.store.ts';
-import { claimsOfVerified, hasTokenPrefix, type TokenClaims } from '../../identity/record-token.ts';
+import { hasTokenPrefix } from '../../identity/record-token.ts';
 import { type RunLookup, unauthenticated } from '../load/admission.ts';
 import type { OutageTrust } from '../version/outage-trust.ts';
 import { accessError } from '../version/scopes.ts';
+import { createTokenLookup, type KeyLookup, type LookupCtx } from './token-lookup.ts';
 
 /** Finds the valid API key of a request, or that of its token, synchronously on a fresh cache hit. Throws 401, or rejects with it. */
 export type Authenticate = (headers: IncomingHttpHeaders) => FoundApiKey | Promise<FoundApiKey>;
-
-type LookupCtx = Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>;
-
-type KeyLookup = {
-  /** The valid key of the credential with this hash, while what is known of it is fresh. */
-  find(credential: string, hashed: string): FoundApiKey | undefined;
-  /** Rejects with 401 when there is none. */
-  load(credential: string, hashed: string): Promise<FoundApiKey>;
-};
-
-/** About the memory of a public key. */
-const verifierBytes = 2_000;
-/** About the memory of what is derived from a token: what it may read, and the endpoint narrowed to that. */
-const knownTokenBytes = 2_000;
-const stateKey = ({ apiKeyId, mark, mintedBy, subject }: TokenKeyReference): string =>
-  JSON.stringify([apiKeyId, mark.toString('base64url'), mintedBy, subject]);
-
-/** The state of a key as it was last read; the same object until something other than the time of its last use changes. */
-type KeyState = TokenKey & { readonly reference: string };
-const isSameState = ({ key, ...one }: KeyState, { key: otherKey, ...other }: KeyState): boolean =>
-  isDeepStrictEqual({ ...one, key: { ...key, useRecorded: true } }, { ...other, key: { ...otherKey, useRecorded: true } });
-
-/** A verified token, and what it may do while its key has this state; undefined when that state has revoked it. */
-type KnownToken = Pick<TokenClaims, 'sub' | 'iat'> & {
-  readonly kid: string;
-  readonly shared: string;
-  state: KeyState;
-  key: FoundApiKey | undefined;
-};
-
-/**
- * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state. What a token may do is derived again only
- * when that state changes, so that many tokens cost no more than one. A refusal isn't cached, since anyone can make up any number of tokens.
- */
-function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
-  const { lookups: maxBytes, tokens: maxTokenBytes } = ctx.settings.cacheBytes;
-  const ttl = { clock: ctx.clock, ms };
-  const verifiers = createCache<TokenVerifier | undefined>({ maxBytes, bytesOf: () => verifierBytes, ttl });
-  const states = createCache<KeyState | undefined>({ maxBytes, ttl });
-  /** By hash. */
-  const known = createCache<KnownToken>({ maxBytes: maxTokenBytes, bytesOf: () => knownTokenBytes });
-  const findVerifier = (kid: string): Promise<TokenVerifier | undefined> => {
-    const owner = verifiers.findAny(kid)?.organizationId ?? unauthenticated;
-    return verifiers.load(kid, () => runLookup(owner, () => findTokenVerifier(ctx, kid)));
-  };
-  const loadState = (organizationId: string, reference: TokenKeyReference): Promise<KeyState | undefined> => {
-    const name = stateKey(reference);
-    const read = async (): Promise<KeyState | undefined> => {
-      const found = await findTokenKey(ctx, reference);
-      if (found === undefined) return undefined;
-      recordApiKeyUse(ctx, found.key);
-      const [before, state] = [states.findAny(name), { ...found, reference: name }];
-      return before !== undefined && isSameState(before, state) ? before : state;
-    };
-    return states.load(name, () => runLookup(organizationId, read));
-  };
-  const find = (credential: string, hashed: string): FoundApiKey | undefined => {
-    const token = known.findAny(hashed);
-    if (token === undefined || verifiers.findFresh(token.kid) === undefined) return undefined;
-    const shared = states.findFresh(token.shared);
-    const isOwn = shared !== undefined && mayBeRevoked(shared, token);
-    const state = isOwn ? states.findFresh(stateKey(keyReferenceOf(claimsOfVerified(credential), token.sub))) : shared;
-    if (state === undefined) return undefined;
-    if (token.state !== state) {
-      token.key = narrowToToken(state, claimsOfVerified(credential));
-      token.state = state;
-    }
-    return token.key;
-  };
-  return {
-    find,
-    async load(credential, hashed) {
-      const kid = known.findAny(hashed)?.kid;
-      const isKnown = kid !== undefined && (await findVerifier(kid)) !== undefined;
-      const token = isKnown ? { kid, claims: claimsOfVerified(credential) } : await proveToken(ctx, credential, findVerifier);
-      if (token === undefined) throw unauthorized();
-      const { claims } = token;
-      const reference = keyReferenceOf(claims);
-      const shared = await loadState(claims.organization, reference);
-      const isOwn = shared !== undefined && mayBeRevoked(shared, claims);
-      const state = isOwn ? await loadState(claims.organization, keyReferenceOf(claims, claims.sub)) : shared;
-      const key = state && narrowToToken(state, claims);
-      if (shared === undefined || state === undefined || key === undefined) throw unauthorized();
-      const { sub, iat } = claims;
-      if (known.findAny(hashed) === undefined) known.put(hashed, { kid: token.kid, sub, iat, shared: shared.reference, state, key });
-      return find(credential, hashed) ?? key;
-    },
-  };
-}
 
 /** Keys, by their secret. */
 function createSecretLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number, counter?: HitCounter): KeyLookup {

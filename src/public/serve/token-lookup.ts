@@ -1,0 +1,117 @@
+// Finds the key behind a bearer token that an API key minted, and what the token may do.
+import { isDeepStrictEqual } from 'node:util';
+import { createCache } from '../../core/cache.ts';
+import type { Ctx } from '../../core/ctx.ts';
+import { type FoundApiKey, findTokenKey, recordApiKeyUse, type TokenKey, type TokenKeyReference } from '../../identity/api-key.store.ts';
+import { unauthorized } from '../../identity/principal.ts';
+import {
+  findTokenVerifier,
+  keyReferenceOf,
+  mayBeRevoked,
+  narrowToToken,
+  proveToken,
+  type TokenVerifier,
+} from '../../identity/record-token.store.ts';
+import { claimsOfVerified, type TokenClaims } from '../../identity/record-token.ts';
+import { type RunLookup, unauthenticated } from '../load/admission.ts';
+
+export type LookupCtx = Pick<Ctx, 'db' | 'log' | 'clock' | 'settings'>;
+
+export type KeyLookup = {
+  /** The valid key of the credential with this hash, while what is known of it is fresh. */
+  find(credential: string, hashed: string): FoundApiKey | undefined;
+  /** Rejects with 401 when there is none. */
+  load(credential: string, hashed: string): Promise<FoundApiKey>;
+};
+
+/** About the memory of a public key. */
+const verifierBytes = 2_000;
+/** About the memory of what is derived from a token: what it may read, and the endpoint narrowed to that. */
+const knownTokenBytes = 2_000;
+const stateKey = ({ apiKeyId, mark, mintedBy, subject }: TokenKeyReference): string =>
+  JSON.stringify([apiKeyId, mark.toString('base64url'), mintedBy, subject]);
+
+/** The state of a key as it was last read; the same object until something other than the time of its last use changes. */
+type KeyState = TokenKey & { readonly reference: string };
+const isSameState = ({ key, ...one }: KeyState, { key: otherKey, ...other }: KeyState): boolean =>
+  isDeepStrictEqual({ ...one, key: { ...key, useRecorded: true } }, { ...other, key: { ...otherKey, useRecorded: true } });
+
+/** A verified token, and what it may do while its key has this state; undefined when that state has revoked it. */
+type KnownToken = Pick<TokenClaims, 'sub' | 'iat'> & {
+  readonly kid: string;
+  readonly shared: string;
+  state: KeyState;
+  key: FoundApiKey | undefined;
+};
+
+/** The states of keys, each looked up once for all tokens of its key. */
+function createKeyStates(ctx: LookupCtx, runLookup: RunLookup, ms: () => number) {
+  const states = createCache<KeyState | undefined>({ maxBytes: ctx.settings.cacheBytes.lookups, ttl: { clock: ctx.clock, ms } });
+  const read = async (name: string, reference: TokenKeyReference): Promise<KeyState | undefined> => {
+    const found = await findTokenKey(ctx, reference);
+    if (found === undefined) return undefined;
+    recordApiKeyUse(ctx, found.key);
+    const [before, state] = [states.findAny(name), { ...found, reference: name }];
+    return before !== undefined && isSameState(before, state) ? before : state;
+  };
+  const load = (organizationId: string, reference: TokenKeyReference): Promise<KeyState | undefined> => {
+    const name = stateKey(reference);
+    return states.load(name, () => runLookup(organizationId, () => read(name, reference)));
+  };
+  return {
+    /** That of the token's own subject when some tokens of the key were revoked since it was issued. */
+    find(token: Pick<KnownToken, 'shared' | 'sub' | 'iat'>, credential: string): KeyState | undefined {
+      const shared = states.findFresh(token.shared);
+      if (shared === undefined || !mayBeRevoked(shared, token)) return shared;
+      return states.findFresh(stateKey(keyReferenceOf(claimsOfVerified(credential), token.sub)));
+    },
+    /** With the name of the state that the tokens of the key share. */
+    async load(claims: TokenClaims): Promise<{ readonly shared: string; readonly state: KeyState } | undefined> {
+      const shared = await load(claims.organization, keyReferenceOf(claims));
+      const isOwn = shared !== undefined && mayBeRevoked(shared, claims);
+      const state = isOwn ? await load(claims.organization, keyReferenceOf(claims, claims.sub)) : shared;
+      return shared && state && { shared: shared.reference, state };
+    },
+  };
+}
+
+/**
+ * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state. What a token may do is derived again only
+ * when that state changes, so that many tokens cost no more than one. A refusal isn't cached, since anyone can make up any number of tokens.
+ */
+export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
+  const { lookups: maxBytes, tokens: maxTokenBytes } = ctx.settings.cacheBytes;
+  const verifiers = createCache<TokenVerifier | undefined>({ maxBytes, bytesOf: () => verifierBytes, ttl: { clock: ctx.clock, ms } });
+  /** By hash. */
+  const known = createCache<KnownToken>({ maxBytes: maxTokenBytes, bytesOf: () => knownTokenBytes });
+  const states = createKeyStates(ctx, runLookup, ms);
+  const findVerifier = (kid: string): Promise<TokenVerifier | undefined> => {
+    const owner = verifiers.findAny(kid)?.organizationId ?? unauthenticated;
+    return verifiers.load(kid, () => runLookup(owner, () => findTokenVerifier(ctx, kid)));
+  };
+  const find = (credential: string, hashed: string): FoundApiKey | undefined => {
+    const token = known.findAny(hashed);
+    if (token === undefined || verifiers.findFresh(token.kid) === undefined) return undefined;
+    const state = states.find(token, credential);
+    if (state === undefined) return undefined;
+    if (token.state !== state) {
+      token.key = narrowToToken(state, claimsOfVerified(credential));
+      token.state = state;
+    }
+    return token.key;
+  };
+  return {
+    find,
+    async load(credential, hashed) {
+      const kid = known.findAny(hashed)?.kid;
+      const isKnown = kid !== undefined && (await findVerifier(kid)) !== undefined;
+      const token = isKnown ? { kid, claims: claimsOfVerified(credential) } : await proveToken(ctx, credential, findVerifier);
+      const found = token && (await states.load(token.claims));
+      const key = token && found && narrowToToken(found.state, token.claims);
+      if (token === undefined || found === undefined || key === undefined) throw unauthorized();
+      const { sub, iat } = token.claims;
+      if (known.findAny(hashed) === undefined) known.put(hashed, { kid: token.kid, sub, iat, ...found, key });
+      return find(credential, hashed) ?? key;
+    },
+  };
+}
