@@ -38,7 +38,15 @@ export const testSettings: Settings = {
   readTimeoutMs: 5_000,
   publicLoad: { ...defaults.publicLoad, maxWaitMs: 10_000 },
   exports: { ...defaults.exports, maxDurationMs: 60_000 },
-  cacheBytes: { bodies: 4 << 20, totals: 1 << 20, anchors: 1 << 20, statements: 4 << 20, lookups: 1 << 20, tokens: 1 << 20, versions: 8 << 20 },
+  cacheBytes: {
+    bodies: 4 << 20,
+    totals: 1 << 20,
+    anchors: 1 << 20,
+    statements: 4 << 20,
+    lookups: 1 << 20,
+    tokens: 1 << 20,
+    versions: 8 << 20,
+  },
   erp: { ...defaults.erp, requestTimeoutMs: 10_000 },
   sync: { ...defaults.sync, leaseMs: 20_000, renewMs: 500, retryBaseMs: 20, retryMaxMs: 100, dropAfterMs: 0 },
   // Nothing listens there; tests of payments set their own server.
