@@ -77,7 +77,7 @@ function createKeyStates(ctx: LookupCtx, runLookup: RunLookup, ms: () => number)
 
 /**
  * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state. What a token may do is derived again only
- * when that state changes, so that many tokens cost no more than one. A refusal isn't cached, since anyone can make up any number of tokens.
+ * when that state changes, so that many tokens cost no more than one. A refusal isn't cached, since anyone can make up any number of tokens. `load` rejects with 401.
  */
 export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
   const { lookups: maxBytes, tokens: maxTokenBytes } = ctx.settings.cacheBytes;
