@@ -49,11 +49,23 @@ export function narrowToToken({ key, subjectRevokedAt }: TokenKey, claims: Token
   };
 }
 
+/**
+ * The state of the token's key that its tokens share, and the one that decides about this token: by its own subject when some tokens of the
+ * key were revoked since it was issued. Undefined when `find` finds none.
+ */
+export async function findStatesOfToken<State extends TokenKey>(
+  claims: TokenClaims,
+  find: (reference: TokenKeyReference) => Promise<State | undefined>,
+): Promise<{ readonly shared: State; readonly state: State } | undefined> {
+  const shared = await find(keyReferenceOf(claims));
+  const state = shared && mayBeRevoked(shared, claims) ? await find(keyReferenceOf(claims, claims.sub)) : shared;
+  return shared && state && { shared, state };
+}
+
 /** As `narrowToToken`, with the key's state as the database has it. */
 export async function findKeyOfToken(ctx: Pick<Ctx, 'db'>, claims: TokenClaims): Promise<FoundApiKey | undefined> {
-  const shared = await findTokenKey(ctx, keyReferenceOf(claims));
-  const found = shared && mayBeRevoked(shared, claims) ? await findTokenKey(ctx, keyReferenceOf(claims, claims.sub)) : shared;
-  return found && narrowToToken(found, claims);
+  const found = await findStatesOfToken(claims, (reference) => findTokenKey(ctx, reference));
+  return found && narrowToToken(found.state, claims);
 }
 
 /**

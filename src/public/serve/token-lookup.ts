@@ -5,6 +5,7 @@ import type { Ctx } from '../../core/ctx.ts';
 import { type FoundApiKey, findTokenKey, recordApiKeyUse, type TokenKey, type TokenKeyReference } from '../../identity/api-key.store.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import {
+  findStatesOfToken,
   findTokenVerifier,
   keyReferenceOf,
   mayBeRevoked,
@@ -65,19 +66,14 @@ function createKeyStates(ctx: LookupCtx, runLookup: RunLookup, ms: () => number)
       if (shared === undefined || !mayBeRevoked(shared, token)) return shared;
       return states.findFresh(stateKey(keyReferenceOf(claimsOfVerified(credential), token.sub)));
     },
-    /** With the name of the state that the tokens of the key share. */
-    async load(claims: TokenClaims): Promise<{ readonly shared: string; readonly state: KeyState } | undefined> {
-      const shared = await load(claims.organization, keyReferenceOf(claims));
-      const isOwn = shared !== undefined && mayBeRevoked(shared, claims);
-      const state = isOwn ? await load(claims.organization, keyReferenceOf(claims, claims.sub)) : shared;
-      return shared && state && { shared: shared.reference, state };
-    },
+    load: (claims: TokenClaims) => findStatesOfToken(claims, (reference) => load(claims.organization, reference)),
   };
 }
 
 /**
  * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state. What a token may do is derived again only
- * when that state changes, so that many tokens cost no more than one. A refusal isn't cached, since anyone can make up any number of tokens. `load` rejects with 401.
+ * when that state changes, so that many tokens cost little more than one. A refusal isn't cached, since anyone can make up any number of
+ * tokens. `load` rejects with 401.
  */
 export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
   const { lookups: maxBytes, tokens: maxTokenBytes } = ctx.settings.cacheBytes;
@@ -110,7 +106,8 @@ export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () =
       const key = token && found && narrowToToken(found.state, token.claims);
       if (token === undefined || found === undefined || key === undefined) throw unauthorized();
       const { sub, iat } = token.claims;
-      if (known.findAny(hashed) === undefined) known.put(hashed, { kid: token.kid, sub, iat, ...found, key });
+      if (known.findAny(hashed) === undefined)
+        known.put(hashed, { kid: token.kid, sub, iat, shared: found.shared.reference, state: found.state, key });
       return find(credential, hashed) ?? key;
     },
   };
