@@ -84,6 +84,14 @@ describe('a question', () => {
     ['How many orders in currency eur?', '3 orders where currency is "EUR".'],
     ['How many orders with total != 5?', '4 orders where total is not "5".'],
     ['How many orders with total => 0.2?', '3 orders where total at least 0.2.'],
+    [
+      'Total of orders by status',
+      'The sum of total where currency is "EUR" by status:\n- open: 5.3, over 3 orders\nThe sum of total where currency is "USD"',
+    ],
+    ['Total of orders in EUR per day', 'by day:\n- 2026-02-01: 0.1, over 1 order\n- 2026-02-02: 0.2, over 1 order\n- 2026-02-03: empty'],
+    ['How many orders per week?', 'orders by week:\n- 2026-01-26: 1 order\n- 2026-02-02: 4 orders'],
+    ['How many unpaid orders?', '2 orders where paid is false.'],
+    ['Is ORD-3 paid?', 'Yes: 1 order where number is "ORD-3" and paid is true.'],
     ['How many orders on 3 Feb 2026 are open?', '0 orders where date is 2026-02-03 and status is "open".'],
   ])('is answered exactly: %s', async (question, expected) => {
     const { reason, text } = await ask(question, tools);
@@ -102,7 +110,8 @@ describe('a question', () => {
     ['How many orders have no customer?', "don't understand"],
     ['How many orders with a customer?', "don't understand"],
     ['How many orders with 2 or more?', "don't understand"],
-    ['Total of orders by status', "don't understand"],
+    ['Total of orders by status and currency', "don't understand"],
+    ['Total of orders by status by currency', "don't understand"],
     ['List the customer name of orders', "don't understand"],
     ['What is the status and total of order ORD-2?', "don't understand"],
     ['How many lines does order ORD-3 have?', "don't understand"],

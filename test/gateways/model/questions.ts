@@ -145,6 +145,40 @@ export const answered: readonly Question[] = [
     'WHITE LOVEBIRD LANTERN',
     'WHITE LOVEBIRD LANTERN',
   ),
+  question(
+    'How many invoices are overdue?',
+    "select count(*) from invoice where f_duedate < '2011-08-31' and f_foreignamountunpaid > 0",
+    '49',
+    '49 invoices',
+  ),
+  question(
+    'Total amount due of invoices by customer',
+    'select l_entity, sum(f_foreignamountunpaid) from invoice where l_entity is not null group by 1 order by 2 desc limit 1',
+    'CUST14646 | 39655.81',
+    '- CUST14646: 39655.81,',
+  ),
+  question(
+    'Who owes us the most?',
+    'select l_entity, sum(f_foreignamountunpaid) from invoice where l_entity is not null group by 1 order by 2 desc limit 1',
+    'CUST14646 | 39655.81',
+    '- CUST14646: 39655.81,',
+    '940 groups',
+  ),
+  question(
+    'Top 5 customers by revenue',
+    'select l_entity, sum(f_foreigntotal) from invoice where l_entity is not null group by 1 order by 2 desc limit 1',
+    'CUST14646 | 40327.81',
+    '5 of 1160 groups',
+    '- CUST14646: 40327.81,',
+  ),
+  question(
+    'What was our revenue per month?',
+    "select sum(f_foreigntotal) filter (where f_trandate < '2011-08-01'), sum(f_foreigntotal) filter (where f_trandate >= '2011-08-01') from invoice",
+    '262727.951 | 748076.32',
+    '- 2011-07: 262727.951,',
+    '- 2011-08: 748076.32,',
+  ),
+  question('Is 563614 paid?', "select f_foreignamountunpaid from invoice where f_tranid = '563614'", '21880.44', 'No: 0 invoices'),
   question('Which customers have open invoices?', `select count(distinct f_entity) from invoice where ${open}`, '940', '940'),
 ];
 
@@ -152,7 +186,7 @@ export const answered: readonly Question[] = [
 export const declined: readonly string[] = [
   'Which customers are in France?',
   'How many invoices were paid in August 2011?',
-  'How many invoices are overdue?',
+  'How many invoices were overdue in July 2011?',
   'How many credit memos over 500?',
   'Are all invoices paid?',
   'How many customers since 2011-08-01?',
@@ -166,6 +200,6 @@ export const declined: readonly string[] = [
   'How many invoices have no customer?',
   'How many items have a name containing "LUNCH BAG"?',
   'How many lines does invoice 563614 have?',
-  'Total amount due of invoices by customer',
+  'Total amount due of invoices by customer and status',
   'List the number and amount due of open invoices',
 ];

@@ -1,36 +1,23 @@
 // The clauses that follow a resource's name in a question, such as `over 500`, `since 2011-08-15`, `with status open` and `per customer`.
-import type { Value } from './text.ts';
+import { type Filter, filterBy, overdue, readFlag, readPayment } from './filters.ts';
+import type { Period } from './periods.ts';
+import type { Question, Value } from './text.ts';
 import { compile, type Field, only, type Resource } from './tools.ts';
 
-export type Filter = {
-  readonly field: Field;
-  /** By the names of the filters in the public interface. */
-  readonly parameters: Readonly<Record<string, string | readonly string[]>>;
-  /** The condition in words, for the answer. */
-  readonly text: string;
-};
-/** A value to look up in these fields, or in any if they are undefined; or a state such as `open`, by its words. */
-export type Lookup = Pick<Words, 'named' | 'isNot'> & { readonly value: string; readonly isState: boolean };
-export type Clause = Readonly<{ conditions?: readonly (Filter | Lookup)[]; by?: readonly Fields[]; sort?: Fields; order?: 'asc' | 'desc' }>;
+/**
+ * A value to look up in these fields, or in any if they are undefined. `state`: by its words, such as `open`, or else what is `meant`;
+ * `name`: a part of it is enough if only one value has that part.
+ */
+export type Lookup = Pick<Words, 'named' | 'isNot'> &
+  Readonly<{ value: string; as: 'value' | 'state' | 'name'; meant?: readonly Filter[] }>;
+type Conditions = readonly (Filter | Lookup)[];
+export type Clause = Readonly<{ conditions?: Conditions; by?: readonly Fields[]; period?: Period; sort?: Fields; order?: 'asc' | 'desc' }>;
 /** The fields that a name may mean. */
 type Fields = readonly Field[];
-type Words = Readonly<{ named: Fields | undefined; values: readonly Value[]; word: string; isNot: boolean }>;
+type Words = Readonly<{ named: Fields | undefined; values: readonly Value[]; word: string; isNot: boolean; today: string }>;
 type Kind = 'number' | 'day';
 /** Undefined if the words don't fit together. */
 type Read = (words: Words, resource: Resource) => Clause | undefined;
-
-/** A filter with values by what follows the field's name; none if the version doesn't have it. */
-function filterBy(field: Field, values: Filter['parameters'], words: string): readonly Filter[] {
-  const parameters = Object.fromEntries(Object.entries(values).map(([suffix, value]) => [field.name + suffix, value]));
-  const hasAll = Object.keys(parameters).every((name) => field.filters.includes(name));
-  return hasAll ? [{ field, parameters, text: `${field.name} ${words}` }] : [];
-}
-
-export function equals(field: Field, values: readonly string[], isNot = false): readonly Filter[] {
-  if (field.kind === 'boolean') return filterBy(field, { '': String(!isNot) }, `is ${!isNot}`);
-  const words = `is ${isNot ? 'not ' : ''}${values.map((value) => `"${value}"`).join(' or ')}`;
-  return filterBy(field, { [isNot ? '_not' : '']: values.length === 1 ? values.join('') : values }, words);
-}
 
 /** The field of a kind that is named, or else the main one; undefined if it isn't clear which. */
 const fieldOf = (named: Fields | undefined, kind: Kind, { main }: Resource): Field | undefined =>
@@ -75,13 +62,20 @@ export const lookUp: Read = ({ named: meant, values: [value], isNot }) => {
   const named = meant?.filter(({ kind, name, filters }) => kind !== 'day' && filters.includes(isNot ? `${name}_not` : name));
   // A number alone may be a year.
   if (value === undefined || named?.length === 0 || (named === undefined && isYear(value.text))) return undefined;
-  return { conditions: [{ named, value: value.text, isNot, isState: false }] };
+  return { conditions: [{ named, value: value.text, isNot, as: 'value' }] };
 };
 /** A state, or the name of a boolean field such as `paid`. */
-export const readState: Read = ({ named, word, isNot }, { phrases }) => {
-  const flags = named === undefined ? phrases.get(word)?.filter(({ kind }) => kind === 'boolean') : undefined;
-  if (flags?.[0] !== undefined) return one(flags.flatMap((flag) => equals(flag, [], isNot)));
-  return { conditions: [{ named, value: word, isNot, isState: true }] };
+export const readState: Read = ({ named, word: words, isNot, today }, resource) => {
+  const word = words.replaceAll(/^(?:(?:still|already|been) )+|(?: (?:yet|already|still))+$/g, '');
+  const lookup = { named, value: word, isNot, as: 'state' } as const;
+  if (named !== undefined) return { conditions: [lookup] };
+  const flags = readFlag(word, isNot, resource);
+  return flags.length > 0 ? one(flags) : { conditions: [{ ...lookup, meant: readPayment(word, isNot, resource, today) }] };
+};
+/** A name without quotes, of a customer and the like. */
+export const readName: Read = ({ named: meant, word, isNot }, { fields }) => {
+  const named = (meant ?? fields).filter(({ name, kind }) => kind === 'text' && /name$|^(?:customer|client|vendor|supplier)$/i.test(name));
+  return named.length === 0 ? undefined : { conditions: [{ named, value: word, isNot, as: 'name' }] };
 };
 
 const F = '(?<f>{fields})';
@@ -90,6 +84,10 @@ const glue = '(?:(?:that|which|whose|who|where|and|with|having|have|has|is|are|w
 /** Up to four words after all other conditions: in "open in August" the day would be that of the state, in "not open in EUR" the negation that of both. */
 const state = '(?<word>[^ <>]+(?: [^ <>]+){0,3}?)(?=$| (?:per|by|sorted|ordered) )';
 const named = `(?:${F}${link} )?`;
+const ends = '(?:per|by|sorted|ordered|over|above|under|below|between|since|before|after|in|on|during|with|that|which|are|is) ';
+const name = `(?<word>(?!(?:and|or|not) |${ends})[^ <>]+(?: [^ <>]+){0,4}?)(?=$| <d| ${ends})`;
+const per = 'per|by|each|every|grouped by|for each|for every';
+const late = '(?:overdue|late|past due)';
 const of = '(?:of|for|from|by|to|in)';
 
 const table: readonly (readonly [pattern: string, read: Read])[] = [
@@ -100,14 +98,21 @@ const table: readonly (readonly [pattern: string, read: Read])[] = [
   [`(?:(?:${of} )?${F}${link} (?<not>not )?|${of} )<[vn]\\d+>`, lookUp],
   [`(?:${of} )?${F}${link} (?<not>not )?${state}`, readState],
   [`(?:${of} |(?<not>not ))?${state}`, readState],
-  [`(?:per|by|each|every|grouped by|for each|for every) ${F}`, ({ named = [] }) => ({ by: [named] })],
+  [`(?:${per}) ${F}`, ({ named = [] }) => ({ by: [named] })],
   [`(?:sort|order)(?:ed)? by ${F}(?: asc(?:ending)?)?`, ({ named = [] }) => ({ sort: named, order: 'asc' })],
   [`(?:sort|order)(?:ed)? by ${F} desc(?:ending)?`, ({ named = [] }) => ({ sort: named, order: 'desc' })],
+  [`(?:${per}) (?<word>day|week|month|quarter|year)`, ({ word }) => ({ period: word as Period })],
+  [`(?:(?:of|for|from|by|to) )?${F}${link} (?<not>not )?${name}`, readName],
+  [`(?:of|for|from|to) ${name}`, readName],
+  [
+    `(?:${late} (?:by|for) (?:more than|over) <n\\d+> days|(?:more than|over) <n\\d+> days ${late})`,
+    ({ values: [days], today }, resource) => one(overdue(resource, today, Number(days?.text))),
+  ],
   ['(?:are|were|there|have|has|exist|in total|altogether|overall)', () => ({})],
 ];
 
 /** The clauses of a text, in each way in which all of it can be understood. */
-export function readClauses(text: string, values: readonly Value[], resource: Resource, hasState = false): readonly (readonly Clause[])[] {
+export function readClauses({ text, values, today }: Question, resource: Resource, hasState = false): readonly (readonly Clause[])[] {
   if (text === '') return [[]];
   const found = table.flatMap(([pattern, read]) => {
     const match = compile(`^ ${glue}${pattern}(?= |$)`, resource).exec(text);
@@ -115,13 +120,13 @@ export function readClauses(text: string, values: readonly Value[], resource: Re
     const { f, word = '', not } = match.groups ?? {};
     const named = f === undefined ? undefined : resource.phrases.get(f);
     const marks = [...match[0].matchAll(/<[ndv](\d+)>/g)].flatMap(([, index]) => values[Number(index)] ?? []);
-    const clause = read({ named, values: marks, word, isNot: not !== undefined }, resource);
+    const clause = read({ named, values: marks, word, isNot: not !== undefined, today }, resource);
     return clause === undefined ? [] : [{ clause, length: match[0].length, isState: read === readState }];
   });
   const longest = found.filter(({ isState }) => !isState).sort((a, b) => b.length - a.length)[0];
   // A state may be any words: only what is no other clause, and only once.
   const ways = longest === undefined && !hasState ? found : [longest].filter((way) => way !== undefined);
   return ways.flatMap(({ clause, length, isState }) =>
-    readClauses(text.slice(length), values, resource, hasState || isState).map((rest) => [clause, ...rest]),
+    readClauses({ text: text.slice(length), values, today }, resource, hasState || isState).map((rest) => [clause, ...rest]),
   );
 }

@@ -3,11 +3,12 @@
 import type { Ctx } from '../../../core/ctx.ts';
 import { answerAborted, answerTimedOut, type Model, ModelError, type ModelEvent, type ModelRequest } from '../model.ts';
 import { runTool } from '../run-tool.ts';
+import { Unclear } from './readings.ts';
 import { type OfflineReply, replyTo } from './reply.ts';
 import { createTools, ToolFailed, type Tools } from './tools.ts';
 
 /** Higher than other models' limits: this model makes many short calls instead of a few long ones. Tools limit their own output. */
-const maxToolCalls = 60;
+const maxToolCalls = 150;
 
 function toolsOf({ tools, limits }: ModelRequest, signal: AbortSignal, report: (event: ModelEvent) => void): Tools {
   const results = new Map<string, Promise<string>>();
@@ -41,6 +42,7 @@ export function createOfflineModel({ clock }: Pick<Ctx, 'clock'>): Model {
     const tools = toolsOf(request, signal, (event) => events.push(event));
     const declined = (error: unknown): OfflineReply => {
       if (signal.aborted) throw request.signal.aborted ? answerAborted() : answerTimedOut(request.limits);
+      if (error instanceof Unclear) return { text: error.message, isAnswer: false };
       if (error instanceof ToolFailed) return { text: `The data could not be read: ${error.message}`, isAnswer: false };
       throw error instanceof ModelError ? error : new ModelError('unavailable', 'The built-in model failed to answer', { cause: error });
     };

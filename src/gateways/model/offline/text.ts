@@ -4,7 +4,7 @@ import { type DaySpan, markDates } from './dates.ts';
 /** Quoted text, a code, a number without thousands separators, or days. A number is a range of itself. */
 export type Value = { readonly text: string } & DaySpan;
 /** Words in lower case with one space between, and marks: `<n0>` is a number, `<d1>` days, `<v2>` quoted text or a word with digits in it. */
-export type Question = { readonly text: string; readonly values: readonly Value[] };
+export type Question = { readonly text: string; readonly values: readonly Value[]; readonly today: string };
 
 const rewrites: readonly (readonly [RegExp, string])[] = [
   [/^\s*(?:(?:hi|hello|please|(?:can|could|would) you|i want to (?:know|see)|tell me(?! about)|let me know)[\s,]+)+/i, ''],
@@ -19,7 +19,7 @@ const quoted = /"([^"]{1,200})"|“([^”]{1,200})”|(?<![\p{L}\d])'([^']{1,200
 const number = /(?<![\p{L}\d._/<-])(?!-?[1-9]\d{0,2}\.\d{3}(?!\d))-?\d+(?:,\d{3})*(?:\.\d+)?(?![\p{L}\d_/>-]|[.,]\d)/gu;
 const code = /(?<![\p{L}\d_<])(?=[\p{L}_./-]*\d)[\p{L}\d][\p{L}\d_./-]*(?<![./-])(?![>\p{L}\d])/gu;
 /** Words that never change the meaning of a question, and punctuation. */
-const fillers = /[?!.,;:#]+(?= |$)|[#,;]|(?<= |^)(?:an?|the|please|me|us|our|my|your|i|we|you|any|currently|now)(?= |$)/g;
+const fillers = /[?!.,;:#]+(?= |$)|[#,;]|(?<= |^)(?:an?|the|please|me|us|our|my|your|i|we|you|any|currently|now)(?=[?!.,;:]*(?: |$))/g;
 
 /** `today` is YYYY-MM-DD. */
 export function normalize(question: string, today: string): Question {
@@ -36,7 +36,7 @@ export function normalize(question: string, today: string): Question {
     .replaceAll(number, (text) => mark('n', text.replaceAll(',', '')))
     .replaceAll(code, (text) => mark('v', text));
   const text = marked.toLowerCase().replaceAll(/\s+/g, ' ').replaceAll(fillers, '');
-  return { text: text.replaceAll(/ +/g, ' ').trim(), values };
+  return { text: text.replaceAll(/ +/g, ' ').trim(), values, today };
 }
 
 const singular = (noun: string): string => noun.replace(/(?<=[^aeiou])ies$/, 'y').replace(/(?<=s|x|z|ch|sh)es$|(?<=[^sui])s$/, '');

@@ -17,7 +17,7 @@ const kinds: Readonly<Record<string, string>> = { integer: 'number', date: 'day'
 /** `kind` is the type, but `number` for whole numbers, also as an id, and `day` for dates and times. */
 const Field = PlainField.transform((field) => {
   const isWholeId = field.name === 'id' && field.description.includes('whole number');
-  return { ...field, kind: isWholeId ? 'number' : (kinds[field.type ?? ''] ?? field.type ?? '') };
+  return { ...field, words: wordsOf(field.name), kind: isWholeId ? 'number' : (kinds[field.type ?? ''] ?? field.type ?? '') };
 });
 /** A truncated description is refused: what is missing could be what the question is about. */
 const cut = z.undefined().optional();
@@ -31,6 +31,8 @@ type Input = { readonly resource: string; readonly filters: Readonly<Record<stri
 /** `one` and `many` are its name in singular and plural, such as `credit memo` and `credit memos`. */
 export type Resource = ReturnType<typeof resourceOf>;
 
+/** The names of what is still to be paid of a record. */
+const debtName = /^(?:amount (?:due|remaining|unpaid)|(?:open |remaining )?balance(?: due)?|(?:unpaid|open) amount)$/;
 const identityNames = ['number', 'code', 'sku', 'reference', 'key', 'name', 'title'];
 
 /** `dueDate` is also called `due`, `isInactive` `inactive`, and `customerName` and `customerId` are both `customer`. */
@@ -41,12 +43,12 @@ export const only = <T>(list: readonly T[]): T | undefined => (list.length === 1
 
 /** The fields that each phrase may mean. */
 function phrasesOf(fields: readonly Field[]): ReadonlyMap<string, readonly Field[]> {
-  const phrases = (wordsFor: (name: string) => string) => {
-    const all = fields.flatMap((field) => Object.values(bothNumbers(wordsFor(field.name))).map((phrase) => ({ phrase, field })));
+  const phrases = (called: (words: string) => string) => {
+    const all = fields.flatMap((field) => Object.values(bothNumbers(called(field.words))).map((phrase) => ({ phrase, field })));
     return [...Map.groupBy(all, ({ phrase }) => phrase)].map(([phrase, found]) => [phrase, found.map(({ field }) => field)] as const);
   };
   // A field's own name wins over a shortened name of another field.
-  return new Map([...phrases((name) => shorten(wordsOf(name))), ...phrases(wordsOf)]);
+  return new Map([...phrases(shorten), ...phrases((words) => words)]);
 }
 
 function resourceOf({ resource: name, description, fields, defaultSort }: z.infer<typeof Described>) {
@@ -57,11 +59,18 @@ function resourceOf({ resource: name, description, fields, defaultSort }: z.infe
   const day = choose(days, 'date', defaultSort.field);
   const decimals = fields.filter(({ type }) => type === 'number');
   const texts = fields.filter(({ kind }) => kind === 'text');
+  const worded = (list: readonly Field[], pattern: RegExp): Field | undefined => only(list.filter(({ words }) => pattern.test(words)));
+  const party = worded(texts, /^(?:customer|client)(?: name)?$/);
   const named = fields.filter((field) => field.name !== 'id' && field.kind !== 'lines');
   return {
     ...{ name, description, fields, ...bothNumbers(wordsOf(name)), phrases: phrasesOf(named) },
     /** The fields by which people refer to a record, the most common first. */
     identity: called(texts, identityNames),
+    currency: fields.find(({ words }) => /^currency(?: (?:name|code|id))?$/.test(words)),
+    /** What is still to be paid, and until when; undefined where the version has no field that says so. */
+    debt: { amount: worded(decimals, debtName), day: worded(days, /^due(?: date| on)?$/) },
+    /** Who owes it: the field, and what such a one is called. */
+    party: party && { field: party, nouns: Object.values(bothNumbers(shorten(party.words))).join('|') },
     /** The fields of a record's date and amount; undefined if that isn't clear. The time of the last change is not its date. */
     main: { day: /modif|chang|updat/i.test(day?.name ?? '') ? undefined : day, number: choose(decimals, 'total', 'amount') },
   };
