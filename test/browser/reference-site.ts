@@ -16,6 +16,7 @@ const rows: InvoiceRow[] = Array.from({ length: 12 }, (_, index) => ({
   paid: index % 2 === 1,
   trandate: '2026-01-31',
   lastmodified: '2026-01-31T23:59:59Z',
+  entity: index === 0 ? '2' : null,
   lines: '[]',
 }));
 

@@ -10,6 +10,8 @@ import { platformBase } from '../../src/http/served.ts';
 import { describePlatform } from '../../src/platform/index.ts';
 import { openDescribed } from '../public/described.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
+import { parties, richInvoices, richTargets } from '../public/openapi/richer-document.ts';
+import { describeTargets } from '../public/related.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { listen, type Server } from './http.ts';
@@ -32,6 +34,7 @@ let database: TestDatabase;
 let server: Server;
 let reader: { secret: string; tenant: string };
 let publishedText: string;
+let richerText: string;
 
 async function generate(name: string, text: string): Promise<void> {
   await writeFile(path.join(generated, `${name}.json`), text);
@@ -55,10 +58,13 @@ async function publish(): Promise<void> {
     paid: index % 2 === 0,
     trandate: '2026-01-31',
     lastmodified: '2026-01-31T10:00:00Z',
+    entity: index < 6 ? '1' : '2',
     lines: '[{"item":"7","quantity":1.5}]',
   }));
   await loadInvoices(database.ctx, id, rows);
   await publishVersion(database.ctx, id);
+  await describeTargets(database.ctx, id, richTargets);
+  await publishVersion(database.ctx, id, { version: 'v2', endpoints: [richInvoices, parties] });
   reader = { tenant: id, secret: (await makeKey(database.ctx, id)).secret };
 }
 
@@ -67,8 +73,13 @@ beforeAll(async () => {
   server = await listen(createApp(database.ctx));
   await publish();
   publishedText = (await read('/openapi/v1')).text;
+  richerText = (await read('/openapi/v2')).text;
   await mkdir(generated, { recursive: true });
-  await Promise.all([generate('platform', JSON.stringify(describePlatform(server.url))), generate('public', publishedText)]);
+  await Promise.all([
+    generate('platform', JSON.stringify(describePlatform(server.url))),
+    generate('public', publishedText),
+    generate('richer', richerText),
+  ]);
 });
 afterAll(async () => {
   await server.stop();
@@ -128,6 +139,22 @@ describe('a typed client of a published version', () => {
       gone: 0,
       missing: { status: 404, code: 'NOT_FOUND' },
       unknownField: true,
+    });
+  });
+
+  it('summarizes, embeds related records and searches with types for all of it', async () => {
+    const types = await readFile(path.join(generated, 'richer.ts'), 'utf8');
+    for (const name of ['summarizeInvoices', 'InvoiceSummary', 'InvoiceSummaryRow']) expect(types).toContain(`    ${name}: {`);
+    expect(JSON.parse(await run('richer-scenario.ts', `${server.url}/api/public`, reader.secret, reader.tenant))).toEqual({
+      sums: ['57', '21'],
+      counts: [6, 6],
+      quarters: ['2026-Q1', '2026-Q1'],
+      lastDay: ['2026-01-31', '2026-01-31'],
+      groups: 2,
+      buyers: ['INV-2', 'INV-2', 'INV-2'],
+      status: 'open',
+      found: ['INV-12', 'INV-1'],
+      number: 'string',
     });
   });
 

@@ -1,11 +1,13 @@
 // Writes the OpenAPI 3.1 description of a version. It is generated once, when the version is published, and the text is stored for good, so
-// nothing here may depend on time, place or the process. Published descriptions keep the names and texts of the day they were generated.
+// nothing here may depend on time or the process, and the address of the service is given. Published descriptions keep the names, texts and
+// address of the day they were generated. An endpoint that declares nothing new is described as it always was, byte for byte.
 import { oas31 } from 'openapi3-ts';
 import { defaultPageSize } from '../../db/page.ts';
 import { type Comparable, compareVersions } from '../version/compare.ts';
 import { masksOf } from '../version/masks.ts';
 import type { EndpointDefinition } from '../version/schema-document.ts';
 import { addChanges } from './changes.ts';
+import { expansionSchemas } from './expansions.ts';
 import { exampleRecord, filterParameters, recordSchema } from './fields.ts';
 import { type EndpointNames, endpointNames } from './names.ts';
 import {
@@ -19,12 +21,16 @@ import {
   versionResponses,
   versionSchemas,
 } from './parts.ts';
+import { expandParameter, orParameter, searchParameter, sortChoices, sortSetsSentence } from './query-parameters.ts';
+import { addSummary, hasSummary } from './summary.ts';
 
 export type Described = Comparable & {
   readonly version: string;
   readonly name: string;
   readonly notes: string;
   readonly draft: boolean;
+  /** The address that callers use, without a path, such as `https://portal.example`; null or absent when it isn't configured. */
+  readonly serverUrl?: string | null;
   /** The previous version, for the list of changes; null for the first. */
   readonly previous: (Comparable & { readonly version: string }) | null;
 };
@@ -39,10 +45,13 @@ export function describeVersion(described: Described): string {
       version: described.draft ? `${version}-draft` : version,
       description: introduction(notes, previous?.version ?? null, previous === null ? [] : compareVersions(previous, described), {
         hasMasks: masksOf(endpoints).size > 0,
+        hasSummaries: endpoints.some(hasSummary),
+        hasRelations: endpoints.some(({ relations = [] }) => relations.length > 0),
+        hasSearch: endpoints.some(({ search = [], or, sortSets = [] }) => search.length > 0 || or === true || sortSets.length > 0),
       }),
       license: { name: 'Proprietary; for customers of this service', identifier: 'LicenseRef-Proprietary' },
     },
-    servers: [{ url: '/api/public', description: 'This service' }],
+    servers: serversOf(described),
     security: [{ apiKey: [], tenant: [] }],
     tags: endpoints.map((endpoint) => ({
       name: endpoint.name,
@@ -60,13 +69,22 @@ export function describeVersion(described: Described): string {
   const names = endpointNames(
     endpoints.map(({ name }) => name),
     Object.keys(versionSchemas),
+    new Set(endpoints.filter(hasSummary).map(({ name }) => name)),
   );
   for (const endpoint of endpoints) {
     const own = names.get(endpoint.name);
-    if (own !== undefined) addEndpoint(builder, described, endpoint, own);
+    if (own !== undefined) addEndpoint(builder, described, endpoint, own, names);
   }
   return builder.getSpecAsJson(undefined, 2);
 }
+
+const publicBase = '/api/public';
+
+/** The address of the service first, if it is known: generated clients take the first one. */
+const serversOf = ({ serverUrl = null }: Described): oas31.ServerObject[] => [
+  ...(serverUrl === null ? [] : [{ url: `${serverUrl}${publicBase}`, description: 'The address of the service' }]),
+  { url: publicBase, description: 'This service' },
+];
 
 const sharedParameters: Readonly<Record<string, oas31.ParameterObject>> = {
   page: {
@@ -89,9 +107,12 @@ function addEndpoint(
   { version, bindings }: Described,
   endpoint: EndpointDefinition,
   names: EndpointNames,
+  all: ReadonlyMap<string, EndpointNames>,
 ): void {
   const { components } = names;
-  const record = recordSchema(endpoint, bindings);
+  const fields = recordSchema(endpoint, bindings);
+  const related = expansionSchemas(endpoint, (resource) => all.get(resource)?.components.record);
+  const record = { ...fields, properties: { ...fields.properties, ...related } };
   const reference = { $ref: `#/components/schemas/${components.record}` };
   const example = exampleRecord(record);
   builder.addSchema(components.record, record);
@@ -101,6 +122,8 @@ function addEndpoint(
     properties: { data: { type: 'array', items: reference }, pagination: { $ref: '#/components/schemas/Pagination' } },
   });
   builder.addPath(`/${version}/${endpoint.name}`, { get: listOperation(endpoint, bindings, names, reference, example) });
+  const filters = selectingParameters(endpoint, bindings);
+  addSummary(builder, { version, endpoint, bindings, names, filters, ifNoneMatch: shared('ifNoneMatch') });
   addChanges(builder, version, endpoint.name, names, example);
   builder.addPath(`/${version}/${endpoint.name}/{id}`, { get: recordOperation(endpoint, names, reference, example) });
 }
@@ -117,7 +140,13 @@ function listOperation(
     tags: [endpoint.name],
     summary: summaries.list,
     ...(endpoint.description !== '' && { description: endpoint.description }),
-    parameters: [...pagingParameters(endpoint), fieldsParameter(endpoint), ...filterParameters(endpoint, bindings), shared('ifNoneMatch')],
+    parameters: [
+      ...pagingParameters(endpoint),
+      fieldsParameter(endpoint),
+      ...expandParameters(endpoint),
+      ...selectingParameters(endpoint, bindings),
+      shared('ifNoneMatch'),
+    ],
     responses: {
       200: listResponse(
         jsonResponse(
@@ -145,6 +174,7 @@ const recordOperation = (
   parameters: [
     { name: 'id', in: 'path', required: true, description: 'Id of the record in the ERP.', schema: { type: 'string' } },
     fieldsParameter(endpoint),
+    ...expandParameters(endpoint),
     shared('ifNoneMatch'),
   ],
   responses: {
@@ -157,6 +187,16 @@ const recordOperation = (
     ...errorRefs,
   },
 });
+
+const expandParameters = ({ relations = [] }: EndpointDefinition): oas31.ParameterObject[] =>
+  relations.length === 0 ? [] : [expandParameter(relations.map(({ name }) => name))];
+
+/** The parameters that select records: search, `or` and the filters. */
+function selectingParameters(endpoint: EndpointDefinition, bindings: Described['bindings']): oas31.ParameterObject[] {
+  const filters = filterParameters(endpoint, bindings);
+  const search = searchParameter(endpoint);
+  return [...(search === undefined ? [] : [search]), ...(endpoint.or === true ? [orParameter(filters)] : []), ...filters];
+}
 
 const fieldsParameter = ({ fields }: EndpointDefinition): oas31.ParameterObject => ({
   name: 'fields',
@@ -178,7 +218,9 @@ const listResponse = (page: oas31.ResponseObject, record: oas31.ReferenceObject)
 });
 
 function pagingParameters(endpoint: EndpointDefinition): (oas31.ParameterObject | oas31.ReferenceObject)[] {
-  const { maxPageSize, sorts, defaultSort } = endpoint;
+  const { maxPageSize, defaultSort, sortSets = [] } = endpoint;
+  const choices = sortChoices(endpoint);
+  const several = sortSets.length === 0 ? '' : ` ${sortSetsSentence}`;
   const fallback = defaultSort === null ? 'Default: by id.' : `Default: by ${defaultSort.field}, ${defaultSort.order}.`;
   return [
     shared('page'),
@@ -188,14 +230,14 @@ function pagingParameters(endpoint: EndpointDefinition): (oas31.ParameterObject 
       description: `Records per page. Values above ${maxPageSize} are rejected.`,
       schema: { type: 'integer', minimum: 1, maximum: maxPageSize, default: Math.min(defaultPageSize, maxPageSize) },
     },
-    ...(sorts.length === 0
+    ...(choices.length === 0
       ? []
       : [
           {
             name: 'sort',
             in: 'query' as const,
-            description: `Sorts by this field; the id breaks ties. ${fallback}`,
-            schema: { type: 'string' as const, enum: [...sorts] },
+            description: `Sorts by this field; the id breaks ties.${several} ${fallback}`,
+            schema: { type: 'string' as const, enum: choices },
           },
         ]),
     {

@@ -58,7 +58,7 @@ const accessExtensions = ({ mask, tags, scopable }: Pick<FieldDefinition, 'mask'
 });
 
 /** A masked value is text, whatever the type of the value behind it. */
-function valueSchema(type: ValueType, field: LineFieldDefinition & Pick<FieldDefinition, 'scopable'>): Schema {
+export function valueSchema(type: ValueType, field: LineFieldDefinition & Pick<FieldDefinition, 'scopable'>): Schema {
   const shape = shapes[type];
   const isText = field.as === 'string' && (type === 'number' || type === 'integer');
   const types = isText ? ['string' as const] : shape.types;
@@ -107,11 +107,12 @@ export function recordSchema(endpoint: EndpointDefinition, bindings: Bindings): 
   return { type: 'object', ...described(endpoint.description), properties: { id, ...Object.fromEntries(fields) }, required: ['id'] };
 }
 
-/** An example record, built from the examples of its fields. */
+/** An example record, built from the examples of its fields. It has no related records, which come only when they are requested. */
 export function exampleRecord(schema: Schema): Record<string, unknown> {
   const properties = Object.entries(schema.properties ?? {}) as [string, Schema][];
+  const fields = properties.filter(([, { anyOf }]) => anyOf === undefined);
   return Object.fromEntries(
-    properties.map(([name, property]) => {
+    fields.map(([name, property]) => {
       if (property.items !== undefined) return [name, [exampleRecord(property.items as Schema)]];
       return [name, property.examples?.[0] ?? null];
     }),
@@ -146,24 +147,36 @@ function parameterValue(operator: Operator, type: ValueType): Schema {
   return { type: first, ...(format !== undefined && { format }), examples: [example] };
 }
 
-/** The parameter of one filter, with its own name and type. */
-export function filterParameter(field: string, operator: Operator, type: ValueType): Parameter {
+/** The parameter of one filter, with its own name and type. `lines` is the field whose lines are filtered. */
+export function filterParameter(field: string, operator: Operator, type: ValueType, lines?: string): Parameter {
   const value = parameterValue(operator, type);
   const isDated = (type === 'date' || type === 'time') && operator !== 'null';
+  const lineNote = lines === undefined ? undefined : `A record matches when one of its \`${lines}\` does.`;
   return {
     name: field + suffixOf(operator),
     in: 'query',
     required: false,
-    description: joined(meanings[operator], isDated ? dateSentence : undefined),
+    description: joined(meanings[operator], lineNote, isDated ? dateSentence : undefined),
     schema: takesSeveral(operator) ? { type: 'array', items: value, minItems: 1, maxItems: 100 } : value,
     ...(takesSeveral(operator) && { style: 'form' as const, explode: true }),
   };
+}
+
+/** The type of a field of lines by its full name, `<lines>.<field>`; undefined for another name and while it isn't bound. */
+function lineType({ fields, recordType }: EndpointDefinition, bindings: Bindings, name: string): ValueType | undefined {
+  const [linesName = '', ...rest] = name.split('.');
+  const lines = fields.find((field) => field.name === linesName);
+  const source = lines?.fields?.find((field) => field.name === rest.join('.'))?.source;
+  if (lines === undefined || source === undefined) return undefined;
+  return boundColumn(bindings, recordType, lines.source)?.lineFields?.find((field) => field.name === source)?.type;
 }
 
 /** The filters of the endpoint that are bound, `id` first. */
 export function filterParameters(endpoint: EndpointDefinition, bindings: Bindings): Parameter[] {
   const idType: ValueType = (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType]?.idType : undefined) ?? 'text';
   const declared = endpoint.filters.flatMap(({ field, operators }) => {
+    const line = lineType(endpoint, bindings, field);
+    if (line !== undefined) return operators.map((operator) => filterParameter(field, operator, line, field.split('.')[0]));
     const source = endpoint.fields.find(({ name }) => name === field)?.source;
     const type = source === undefined ? undefined : boundColumn(bindings, endpoint.recordType, source)?.type;
     if (type === undefined || type === 'lines') return [];

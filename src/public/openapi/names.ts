@@ -2,15 +2,17 @@
 // and the words for its summaries. Deterministic, unique within a document, and identifiers for every valid resource name. Pure.
 
 export type EndpointNames = {
-  readonly operations: { readonly list: string; readonly get: string; readonly changes: string };
+  readonly operations: { readonly list: string; readonly get: string; readonly changes: string; readonly summary?: string };
   readonly components: {
     readonly record: string;
     readonly page: string;
     readonly change: string;
     readonly upsert: string;
     readonly deletion: string;
+    readonly summary?: string;
+    readonly summaryRow?: string;
   };
-  readonly summaries: { readonly list: string; readonly get: string; readonly changes: string };
+  readonly summaries: { readonly list: string; readonly get: string; readonly changes: string; readonly summary?: string };
 };
 
 const irregular: Readonly<Record<string, string>> = {
@@ -67,7 +69,9 @@ const withArticle = (words: string): string => `${startsWithVowelSound.test(word
 
 const pascalCase = (words: readonly string[]): string => words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
 
-function namesOf(plural: string, singular: string): Pick<EndpointNames, 'operations' | 'components'> {
+type Names = Pick<EndpointNames, 'operations' | 'components'>;
+
+function namesOf(plural: string, singular: string): Names {
   return {
     operations: { list: `list${plural}`, get: `get${singular}`, changes: `list${singular}Changes` },
     components: {
@@ -80,37 +84,49 @@ function namesOf(plural: string, singular: string): Pick<EndpointNames, 'operati
   };
 }
 
+/** The names of an endpoint that also has a summary. */
+const withSummary = ({ operations, components }: Names, plural: string, singular: string): Names => ({
+  operations: { ...operations, summary: `summarize${plural}` },
+  components: { ...components, summary: `${singular}Summary`, summaryRow: `${singular}SummaryRow` },
+});
+
 /** What to call an endpoint, best first: when a name is taken, `getInvoicesRecord` instead of `getInvoice`, and then numbers. */
-function* candidates(plural: string, singular: string): Generator<Pick<EndpointNames, 'operations' | 'components'>, never> {
-  yield namesOf(plural, singular);
-  yield namesOf(plural, `${plural}Record`);
-  for (let n = 2; ; n += 1) yield namesOf(`${plural}_${n}`, `${singular}_${n}`);
+function* candidates(plural: string, singular: string, hasSummary: boolean): Generator<Names, never> {
+  const named = (all: string, one: string): Names => (hasSummary ? withSummary(namesOf(all, one), all, one) : namesOf(all, one));
+  yield named(plural, singular);
+  yield named(plural, `${plural}Record`);
+  for (let n = 2; ; n += 1) yield named(`${plural}_${n}`, `${singular}_${n}`);
 }
 
-function summariesOf(words: readonly string[], singular: readonly string[]): EndpointNames['summaries'] {
+function summariesOf(words: readonly string[], singular: readonly string[], hasSummary: boolean): EndpointNames['summaries'] {
   const [all, one] = [words.join(' '), singular.join(' ')];
   return {
     list: `List ${all}`,
     get: `Retrieve ${withArticle(one === all ? `${all} record` : one)}`,
     changes: `List changes to ${all}`,
+    ...(hasSummary && { summary: `Summarize ${all}` }),
   };
 }
 
 /**
  * The names by resource. On a clash the resource that comes first keeps its names. Names differ in more than their case, so that generated
- * files do too; `reserved` holds the names of other components.
+ * files do too; `reserved` holds the names of other components, `summarized` the resources that have a summary.
  */
-export function endpointNames(resources: readonly string[], reserved: readonly string[]): ReadonlyMap<string, EndpointNames> {
+export function endpointNames(
+  resources: readonly string[],
+  reserved: readonly string[],
+  summarized: ReadonlySet<string> = new Set(),
+): ReadonlyMap<string, EndpointNames> {
   const taken = new Set(reserved.map((name) => name.toLowerCase()));
   const found = new Map<string, EndpointNames>();
   for (const resource of resources) {
     const words = resource.split('-').filter((word) => word !== '');
     const singular = words.map((word, index) => (index === words.length - 1 ? singularOf(word) : word));
-    for (const names of candidates(pascalCase(words), pascalCase(singular))) {
+    for (const names of candidates(pascalCase(words), pascalCase(singular), summarized.has(resource))) {
       const all = [...Object.values(names.operations), ...Object.values(names.components)].map((name) => name.toLowerCase());
       if (all.some((name) => taken.has(name))) continue;
       for (const name of all) taken.add(name);
-      found.set(resource, { ...names, summaries: summariesOf(words, singular) });
+      found.set(resource, { ...names, summaries: summariesOf(words, singular, summarized.has(resource)) });
       break;
     }
   }

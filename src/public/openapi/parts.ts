@@ -178,12 +178,29 @@ export const securitySchemes: Readonly<Record<string, oas31.SecuritySchemeObject
 const maskedFields =
   '## Masked fields\nFields with `x-mask` are masked for keys and tokens without unmasked access. Their filters, sorts and groups are then refused with 403 `field_masked`, and a default sort by such a field is by `id` instead.';
 
+const summaries =
+  '## Summaries\n`/summary` of a resource counts the records that match the filters, and computes `sum`, `avg`, `min`, `max` and `count_distinct` of the fields that it declares, for all of them or in groups (`by`). Results are exact: sums, averages, minima and maxima of numbers are strings of decimal digits, and averages have six decimals. A JSON response has at most 1,000 groups, and a request for more is 400 `too_many_groups`. Pass `limit` for the first groups in the order of `sort`, or `Accept: application/x-ndjson` for all of them, one per line.';
+
+const relatedRecords =
+  '## Related records\n`expand` embeds up to three related records in each record of a list, or in a single record, as their own resources return them. It is `null` when there is none or the key may not read it. `ETag` then covers the related records too, and `X-Data-Synced-At` is the oldest time of all of them. Exports and `/changes` have no related records.';
+
+const combinedFilters =
+  '## Search, alternatives and several sorts\nWhere a resource has these parameters: `q` searches its text fields, `or=(filter:operator:value,…)` needs one of two to ten conditions to match, and `sort` takes the listed combinations of fields, where a leading `-` means descending. They apply in addition to all other filters.';
+
+/** What the version declares, apart from resources with fields, filters and sorts. */
+export type DescribedFeatures = {
+  readonly hasMasks: boolean;
+  readonly hasSummaries: boolean;
+  readonly hasRelations: boolean;
+  readonly hasSearch: boolean;
+};
+
 /** The Markdown introduction. The changes from the previous version come last. */
 export function introduction(
   notes: string,
   previousVersion: string | null,
   changes: readonly VersionChange[],
-  { hasMasks }: { readonly hasMasks: boolean },
+  { hasMasks, hasSummaries, hasRelations, hasSearch }: DescribedFeatures,
 ): string {
   const listed = changes.map(({ breaking, message }) => `- ${breaking ? '**Breaking:** ' : ''}${message}.`);
   return [
@@ -195,6 +212,9 @@ export function introduction(
     '## Exports\nA list requested with `Accept: application/x-ndjson` or `text/csv` is returned as a whole, from one state of the data: `fields`, filters, `sort` and `order` apply, `page` and `pageSize` do not. `X-Total-Count` is sent before the first record. A response that ends without a connection error is complete. In CSV (RFC 4180, with a header row) an empty field is `null`, `""` is empty text, and lines are JSON text.',
     '## Following changes\n`/changes` of a resource lists what changed, in the order of the syncs, each record once at its latest change. Start without `since`, and pass the `next` of each response as `since` in the next request; while `hasMore` is true, request it at once. A response may have fewer changes than `limit`, because it ends before it has too many bytes. Deletions are kept for 30 days: a client that returns later gets 410, discards its copy and starts over.',
     `## Values\nDates are \`YYYY-MM-DD\`, timestamps RFC 3339 in UTC. Numbers keep their exact digits. Every field but \`id\` may be \`null\`. ${dateSentence} Multiple filters are combined with AND; nulls sort last in both directions.`,
+    ...(hasSearch ? [combinedFilters] : []),
+    ...(hasRelations ? [relatedRecords] : []),
+    ...(hasSummaries ? [summaries] : []),
     ...(hasMasks ? [maskedFields] : []),
     ...(previousVersion === null
       ? []

@@ -3,11 +3,12 @@
 import { z } from 'zod';
 import type { LineOutput, OutputField, ReadableEndpoint } from '../version/compile.ts';
 import { exampleRecord } from './fields.ts';
+import { restrictParameters } from './restrict-parameters.ts';
+import { exampleRow, restrictRow } from './summary.ts';
 
 const schema = z.looseObject({});
 type Schema = z.infer<typeof schema>;
 const parameter = z.looseObject({ name: z.string().optional(), description: z.string().optional(), schema: schema.optional() });
-type Parameter = z.infer<typeof parameter>;
 const content = z.looseObject({ content: z.looseObject({ 'application/json': z.looseObject({ schema, example: schema }) }) });
 const operation = z.looseObject({ parameters: z.array(parameter), responses: z.looseObject({ 200: content }) });
 type Operation = z.infer<typeof operation>;
@@ -67,50 +68,40 @@ function fieldSchema(value: Schema, field: OutputField): Schema {
   return { ...rest, items: { ...items, properties: { ...items.properties, ...Object.fromEntries(properties) } } };
 }
 
-/** The record with the fields that the reader sees, as it sees them. */
-function restrictRecord(record: unknown, { fields }: ReadableEndpoint): Schema {
+/** The relations whose records the reader may read. */
+const readableRelations = ({ relations, relatedOf }: ReadableEndpoint): string[] =>
+  [...relations.values()].filter((relation) => relatedOf(relation) !== null).map(({ name }) => name);
+
+/** Whether the reader has everything that the version declares of the endpoint. */
+const isWhole = (endpoint: ReadableEndpoint): boolean =>
+  endpoint.key === endpoint.contentKey && readableRelations(endpoint).length === endpoint.relations.size;
+
+/** The record with the fields that the reader sees, as it sees them, and the related records that it may read. */
+function restrictRecord(record: unknown, endpoint: ReadableEndpoint): Schema {
   const { properties, ...rest } = object.parse(record);
   const { id = {} } = properties;
-  return {
-    ...rest,
-    properties: { id, ...Object.fromEntries(fields.map((field) => [field.name, fieldSchema(properties[field.name] ?? {}, field)])) },
-  };
+  const fields = endpoint.fields.map((field) => [field.name, fieldSchema(properties[field.name] ?? {}, field)] as const);
+  const related = readableRelations(endpoint).map((name) => [name, properties[name] ?? {}] as const);
+  return { ...rest, properties: { id, ...Object.fromEntries([...fields, ...related]) } };
 }
 
-const namesIn = (values: unknown, isKept: (name: string) => boolean): string[] => z.array(z.string()).parse(values).filter(isKept);
-const listParameters = new Set(['page', 'pageSize', 'order']);
-const defaultPattern = / Default: by (.+), (?:asc|desc)\.$/;
+/** What is shown of an endpoint to a reader who doesn't have all of it. */
+type Restricted = { readonly endpoint: ReadableEndpoint; readonly record: Schema; readonly row: Schema };
 
-/** Without the fields, filters and sorts that the reader doesn't have. A default sort that it doesn't have is by the id. */
-function restrictParameters(parameters: readonly Parameter[], { fields, filters, sorts }: ReadableEndpoint): Parameter[] {
-  const shown = new Set(['id', ...fields.map(({ name }) => name)]);
-  return parameters.flatMap((given): Parameter[] => {
-    const { name, description = '' } = given;
-    if (name === 'fields') {
-      const items = schema.parse(given.schema?.['items']);
-      return [{ ...given, schema: { ...given.schema, items: { ...items, enum: namesIn(items['enum'], (field) => shown.has(field)) } } }];
-    }
-    if (name === 'sort') {
-      const names = namesIn(given.schema?.['enum'], (field) => sorts.has(field));
-      const text = description.replace(defaultPattern, (found, field) => (sorts.has(field) ? found : ' Default: by id.'));
-      return names.length === 0 ? [] : [{ ...given, description: text, schema: { ...given.schema, enum: names } }];
-    }
-    const isFilter = given['in'] === 'query' && name !== undefined && !listParameters.has(name);
-    return isFilter && !filters.has(name) ? [] : [given];
-  });
-}
-
-/** The operation of one path; the examples show the restricted record. */
-function restrictOperation(get: Operation, part: string | undefined, endpoint: ReadableEndpoint, record: Schema): Operation {
+/** The operation of one path; the examples show the restricted record or row. */
+function restrictOperation(get: Operation, part: string | undefined, { endpoint, record, row }: Restricted): Operation {
   const { parameters, responses } = get;
   const json = responses[200].content['application/json'];
   const example = exampleRecord(record);
   const [entry] = z.array(schema).catch([]).parse(json.example['data']);
-  const data = { undefined: [example], changes: [{ ...entry, record: example }] }[String(part)] ?? example;
+  const isSummary = part === 'summary';
+  const byPart = { undefined: [example], summary: [exampleRow(row)], changes: [{ ...entry, record: example }] };
+  const data = byPart[String(part) as keyof typeof byPart] ?? example;
   const content = { ...responses[200].content, 'application/json': { ...json, example: { ...json.example, data } } };
+  const related = readableRelations(endpoint);
   return {
     ...get,
-    parameters: part === 'changes' ? parameters : restrictParameters(parameters, endpoint),
+    parameters: part === 'changes' ? parameters : restrictParameters(parameters, endpoint, { isSummary, related }),
     responses: { ...responses, 200: { ...responses[200], content } },
   };
 }
@@ -128,6 +119,12 @@ function recordName(paths: z.infer<typeof document>['paths'], resource: string):
   return nameOf(answer.properties['data']?.['$ref']);
 }
 
+/** The name of the component that describes a row of the resource's summary; empty for none. */
+function rowName(paths: z.infer<typeof document>['paths'], resource: string): string {
+  const [, item] = Object.entries(paths).find(([path]) => partsOf(path).join() === `${resource},summary`) ?? [];
+  return nameOf(schema.parse(schema.catch({}).parse(item?.get.responses[200].content['application/x-ndjson'])['schema'] ?? {})['$ref']);
+}
+
 /**
  * The text of a description with nothing but what these endpoints have: their paths and tags, their fields, filters and sorts, masked fields
  * as text, and the components that those use. Without `withChanges` also no list of changes. Throws a ZodError for a text that is no
@@ -136,19 +133,20 @@ function recordName(paths: z.infer<typeof document>['paths'], resource: string):
 export function restrictDescription(text: string, readable: readonly ReadableEndpoint[], withChanges: boolean): string {
   const { info, tags, paths, components, ...rest } = document.parse(JSON.parse(text));
   const endpoints = new Map(readable.map((endpoint) => [endpoint.name, endpoint]));
-  const records = new Map<string, Schema>();
+  const restricted = new Map<string, Restricted>();
   for (const endpoint of readable) {
-    if (endpoint.key === endpoint.contentKey) continue;
-    const name = recordName(paths, endpoint.name);
+    if (isWhole(endpoint)) continue;
+    const [name, rowsName] = [recordName(paths, endpoint.name), rowName(paths, endpoint.name)];
     const record = restrictRecord(components['schemas']?.[name], endpoint);
-    records.set(endpoint.name, record);
-    components['schemas'] = { ...components['schemas'], [name]: record };
+    const row = rowsName === '' ? {} : restrictRow(schema.parse(components['schemas']?.[rowsName]), endpoint);
+    restricted.set(endpoint.name, { endpoint, record, row });
+    components['schemas'] = { ...components['schemas'], [name]: record, ...(rowsName !== '' && { [rowsName]: row }) };
   }
   const kept = Object.entries(paths).flatMap(([path, item]) => {
     const [resource, part] = partsOf(path);
-    const [endpoint, record] = [endpoints.get(resource), records.get(resource)];
-    if (endpoint === undefined) return [];
-    return [[path, record === undefined ? item : { ...item, get: restrictOperation(item.get, part, endpoint, record) }] as const];
+    if (!endpoints.has(resource)) return [];
+    const shown = restricted.get(resource);
+    return [[path, shown === undefined ? item : { ...item, get: restrictOperation(item.get, part, shown) }] as const];
   });
   const used = new Set<string>();
   collectRefs(

@@ -103,6 +103,7 @@ async function describeDraft(tenant: TenantCtx, version: string): Promise<string
     endpoints: draft.endpoints,
     bindings,
     draft: true,
+    serverUrl: tenant.settings.configuredUrl,
     previous: (await inTransaction(tenant, (tx) => findPredecessor(tx, tenant.organizationId, version))) ?? null,
   });
 }

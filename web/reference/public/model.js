@@ -77,6 +77,7 @@ function readParameter(root, given) {
     /** How an array is sent: the parameter repeated, or one value with commas. */
     isRepeated: isList && (parameter.explode ?? (parameter.style ?? 'form') === 'form'),
     options: item.enum ?? (typesOf(item).includes('boolean') ? [true, false] : []),
+    isChoice: item.enum !== undefined,
     example: String(parameter.example ?? item.examples?.[0] ?? item.example ?? ''),
   };
 }
@@ -160,6 +161,29 @@ function readOperation(root, path, item, operation) {
   };
 }
 
+/** The field that a parameter filters: the one with the longest name that the parameter equals or starts with. */
+const fieldOf = ({ name, in: location }, fields) =>
+  location === 'query'
+    ? fields.filter((field) => name === field.name || name.startsWith(`${field.name}_`)).sort((a, b) => b.name.length - a.name.length)[0]
+    : undefined;
+
+/** Fields of records, and those of their lines, can be filtered. */
+const filterable = ({ fields }) => fields.filter(({ depth }) => depth <= 1);
+
+/**
+ * Sets the field of each parameter that is a filter. Only the first operation of a resource has the fields of its records, so that those of
+ * another operation are filters when the first one has the same.
+ */
+function markFilters([list, ...others]) {
+  if (list === undefined) return;
+  for (const parameter of list.parameters) parameter.field = fieldOf(parameter, filterable(list));
+  for (const operation of others)
+    for (const parameter of operation.parameters) {
+      const isSame = ({ name, description }) => name === parameter.name && description === parameter.description;
+      parameter.field = operation.record === list.record ? fieldOf(parameter, filterable(list)) : list.parameters.find(isSame)?.field;
+    }
+}
+
 /** A resource's name as a title: `sales-orders` becomes "Sales orders". */
 const titleOf = (name) => {
   const words = name.replaceAll(/[-_]+/g, ' ').trim();
@@ -175,6 +199,7 @@ export function readDescription(root) {
   for (const { tag } of operations) if (!tags.has(tag)) tags.set(tag, '');
   const resources = [...tags].map(([name, description]) => {
     const own = operations.filter(({ tag }) => tag === name);
+    markFilters(own);
     return { name, title: titleOf(name), description, fields: own[0]?.fields ?? [], record: own[0]?.record, operations: own };
   });
   const { title = '', version = '', description = '' } = root.info ?? {};

@@ -2,18 +2,14 @@
 import { freshId, make } from './dom.js';
 import { phrase } from './prose.js';
 
-/** The field that a parameter filters: the one with the longest name that the parameter equals or starts with. */
-const fieldOf = (name, fields) =>
-  fields.filter((field) => name === field.name || name.startsWith(`${field.name}_`)).sort((a, b) => b.name.length - a.name.length)[0];
-
 const sentencesOf = (text) => text.split(/(?<=[.!?])\s+/);
 /** Long sentences that filters of several kinds repeat; they are shown once, above all filters. */
-function repeatedSentences(parameters, fields) {
+function repeatedSentences(parameters) {
   const kinds = new Map();
-  for (const { name, description } of parameters)
+  for (const { name, description, field } of parameters)
     for (const sentence of sentencesOf(description)) {
       if (!kinds.has(sentence)) kinds.set(sentence, new Set());
-      kinds.get(sentence).add(suffixOf(name, fieldOf(name, fields)));
+      kinds.get(sentence).add(suffixOf(name, field));
     }
   return [...kinds].filter(([sentence, { size }]) => size > 1 && sentence.length > 60).map(([sentence]) => sentence);
 }
@@ -36,8 +32,8 @@ function manyChoices(parameter, { id, ...attributes }) {
 }
 
 function control(parameter, attributes) {
-  const { isList, isRepeated, options, example } = parameter;
-  if (isList && options.length > 2 && !isRepeated) return manyChoices(parameter, attributes);
+  const { isList, isRepeated, isChoice, options, example } = parameter;
+  if (isList && isChoice) return manyChoices(parameter, attributes);
   if (options.length > 0 && (!isList || options.length === 2)) return choices(parameter, attributes);
   const shared = {
     ...attributes,
@@ -116,8 +112,8 @@ function filterGroup(field, rows) {
   return { details, showUse };
 }
 
-function filtersSection(rows, fields, sharedSentences) {
-  const byField = Map.groupBy(rows, ({ parameter }) => fieldOf(parameter.name, fields));
+function filtersSection(rows, sharedSentences) {
+  const byField = Map.groupBy(rows, ({ parameter }) => parameter.field);
   const groups = [...byField].map(([field, own]) => filterGroup(field, own));
   const opener = make('button', { type: 'button', class: 'small', 'aria-pressed': 'false' }, 'Show all');
   opener.addEventListener('click', () => {
@@ -171,13 +167,12 @@ function pathWithQuery(operation, rows) {
  * name and clears the rest; `firstMissing` returns the first input of a required value that is empty.
  */
 export function requestForm(operation, onChange) {
-  const fields = operation.fields.filter(({ depth }) => depth === 0);
-  const isFilter = ({ name, in: location }) => location === 'query' && fieldOf(name, fields) !== undefined;
-  const sharedSentences = repeatedSentences(operation.parameters.filter(isFilter), fields);
+  const isFilter = ({ field }) => field !== undefined;
+  const sharedSentences = repeatedSentences(operation.parameters.filter(isFilter));
   const rows = operation.parameters.map((parameter) => parameterRow(parameter, isFilter(parameter) ? sharedSentences : []));
   const rowsOf = (test) => rows.filter(({ parameter }) => test(parameter));
   const filterRows = rowsOf(isFilter);
-  const filters = filterRows.length === 0 ? undefined : filtersSection(filterRows, fields, sharedSentences);
+  const filters = filterRows.length === 0 ? undefined : filtersSection(filterRows, sharedSentences);
   const element = make(
     'div',
     { class: 'request-form' },

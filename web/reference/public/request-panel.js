@@ -13,13 +13,21 @@ function presetsOf(operation) {
   const named = (name) => operation.parameters.find((parameter) => parameter.name === name);
   const size = named('pageSize') === undefined ? {} : { pageSize: 5 };
   const isTimed = (name) => operation.fields.some((field) => field.name === name && /^date/.test(field.format));
-  const sortable = named('sort')?.options ?? [];
+  const sortable = named('order') === undefined ? [] : (named('sort')?.options ?? []);
   const dated = sortable.find(isTimed) ?? sortable[0];
   const presets = [];
   if (named('pageSize') !== undefined) presets.push(['First five', size]);
   if (dated !== undefined) presets.push([isTimed(dated) ? 'Newest first' : `By ${dated}`, { ...size, sort: dated, order: 'desc' }]);
-  const filter = operation.parameters.find(({ name }) => /_(after|gte|contains|starts_with)$/.test(name) && name !== 'id');
+  const filter = operation.parameters.find(({ name, field }) => field !== undefined && /_(after|gte|contains|starts_with)$/.test(name));
   if (filter !== undefined) presets.push([`Filter by ${filter.name}`, { ...size, [filter.name]: filter.example || 'text' }]);
+  const related = named('expand')?.options.slice(0, 1) ?? [];
+  if (related.length > 0) presets.push([`With ${related[0]}`, { ...size, expand: related }]);
+  const groups = named('by')?.options ?? [];
+  // Counts work for every group; sums may need one for the currency.
+  for (const isPeriod of [false, true]) {
+    const by = groups.find((name) => (isPeriod ? name.endsWith('.month') : !name.includes('.')));
+    if (by !== undefined) presets.push([`By ${by}`, { by: [by], count: true }]);
+  }
   const chosen = (named('fields')?.options ?? []).filter((name) => name !== 'id').slice(0, 3);
   if (chosen.length > 0) presets.push(['Few fields', { ...size, fields: chosen }]);
   return presets;

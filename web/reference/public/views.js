@@ -106,7 +106,7 @@ export function guideView(model, hrefOf, access) {
 function usesOf(name, operation) {
   const parameters = operation?.parameters ?? [];
   const sortable = parameters.find((parameter) => parameter.name === 'sort')?.options.includes(name) === true;
-  const filters = parameters.filter((parameter) => parameter.name === name || parameter.name.startsWith(`${name}_`)).length;
+  const filters = parameters.filter(({ field }) => field?.name === name).length;
   return [sortable && 'sort', filters > 0 && (filters === 1 ? '1 filter' : `${filters} filters`)].filter((text) => text);
 }
 
@@ -123,7 +123,7 @@ function fieldList(fields, operation) {
           'dd',
           {},
           make('span', { class: 'type' }, type, isNullable && ' or null'),
-          (depth === 0 ? usesOf(name, operation) : []).map((text) => make('span', { class: 'tag' }, text)),
+          usesOf(name, operation).map((text) => make('span', { class: 'tag' }, text)),
           description !== '' && make('span', { class: 'words' }, phrase(description)),
           options.length > 0 &&
             make(

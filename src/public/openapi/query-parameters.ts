@@ -1,0 +1,99 @@
+// Describes the parameters that exist only where an endpoint declares them: search, or, expand and sorts by several fields. Examples of
+// `or` are made from the filters that the reader has, so that restricted descriptions make their own.
+import type { oas31 } from 'openapi3-ts';
+import { maxExpansions } from '../read/expand.ts';
+import { maxOrConditions, minOrConditions } from '../read/filters.ts';
+import { type EndpointDefinition, operators } from '../version/schema-document.ts';
+
+type Parameter = oas31.ParameterObject;
+
+/** The parameter of the text search. Undefined where the endpoint declares none. */
+export function searchParameter({ search = [] }: Pick<EndpointDefinition, 'search'>): Parameter | undefined {
+  return search.length === 0 ? undefined : describedSearch(search);
+}
+
+const describedSearch = (search: readonly string[]): Parameter => ({
+  name: 'q',
+  in: 'query',
+  description: searchText(search),
+  schema: { type: 'string', minLength: 3 },
+});
+
+/** What `q` searches; at least one field. */
+export const searchText = (search: readonly string[]): string =>
+  `Contains this text in ${namesText(search)}, ignoring case. At least 3 characters; \`%\` and \`_\` have no special meaning.`;
+
+const namesText = (names: readonly string[]): string => {
+  const quoted = names.map((name) => `\`${name}\``);
+  const last = quoted.pop() ?? '';
+  return quoted.length === 0 ? last : `${quoted.join(', ')} or ${last}`;
+};
+
+const condition = String.raw`[A-Za-z][\w.-]*:(?:${operators.join('|')}):(?:"(?:[^"]|"")*"|[^",()]*)`;
+/** Two to ten conditions. It does not check that the filter exists. */
+export const orPattern = String.raw`^\(${condition}(?:,${condition}){${minOrConditions - 1},${maxOrConditions - 1}}\)$`;
+
+/** A filter as an example of a condition. */
+export type OrExample = { readonly field: string; readonly operator: string; readonly value: string };
+
+/** A value as `or` takes it: in double quotes where a comma, quote or parenthesis would end it. */
+const quoted = (value: string): string => (/[",()]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+const conditionText = ({ field, operator, value }: OrExample): string => `${field}:${operator}:${quoted(value)}`;
+
+/** Two conditions, of different fields where there are two. Undefined without a condition. */
+export function orExample(given: readonly OrExample[]): string | undefined {
+  const own = given.filter(({ field }) => field !== 'id');
+  const [first] = own.length > 0 ? own : given;
+  if (first === undefined) return undefined;
+  const others = own.filter(({ field }) => field !== first.field);
+  const second =
+    others.find(({ operator }) => operator !== 'eq' && operator !== 'not') ?? others[0] ?? own.find((other) => other !== first) ?? first;
+  return `(${conditionText(first)},${conditionText(second)})`;
+}
+
+/** The filters of the list as conditions, with the examples of their parameters. */
+export function orExamplesOf(filters: readonly { readonly name?: string | undefined; readonly schema?: unknown }[]): OrExample[] {
+  return filters.flatMap(({ name = '', schema }) => {
+    const operator = operators.find((each) => each !== 'eq' && name.endsWith(`_${each}`)) ?? 'eq';
+    const field = operator === 'eq' ? name : name.slice(0, -operator.length - 1);
+    const value = exampleOf(schema);
+    return value === undefined ? [] : [{ field, operator, value }];
+  });
+}
+
+/** The example of a parameter's value, or of its items. */
+function exampleOf(schema: unknown): string | undefined {
+  if (typeof schema !== 'object' || schema === null) return undefined;
+  if ('items' in schema) return exampleOf(schema.items);
+  const [first] = 'examples' in schema && Array.isArray(schema.examples) ? schema.examples : [];
+  return first === undefined ? undefined : String(first);
+}
+
+/** The parameter that combines filters; `filters` are the parameters of the same operation. */
+export function orParameter(filters: readonly Parameter[]): Parameter {
+  const example = orExample(orExamplesOf(filters));
+  return {
+    name: 'or',
+    in: 'query',
+    description:
+      'Two to ten conditions `filter:operator:value`, of which at least one must match, in addition to all other filters. The operators are those of the filters: `date_after` is `date:after:…`, and equality is `eq`. Values with commas, quotes or parentheses are written in double quotes, in which `""` is one quote. At most once per request.',
+    schema: { type: 'string', pattern: orPattern, ...(example !== undefined && { examples: [example] }) },
+  };
+}
+
+/** The parameter that embeds related records; `names` are those of relations, at least one. */
+export const expandParameter = (names: readonly string[]): Parameter => ({
+  name: 'expand',
+  in: 'query',
+  style: 'form',
+  explode: false,
+  description: `Embeds related records under these names, separated by commas: each as its own resource returns it, or \`null\`. At most ${maxExpansions}; not for exports.`,
+  schema: { type: 'array', minItems: 1, maxItems: maxExpansions, items: { type: 'string', enum: [...names] } },
+});
+
+/** What `sort` takes where combinations are declared: fields, fields in descending order, and the combinations. */
+export const sortChoices = ({ sorts, sortSets = [] }: Pick<EndpointDefinition, 'sorts' | 'sortSets'>): string[] =>
+  sortSets.length === 0 ? [...sorts] : [...sorts, ...sorts.map((name) => `-${name}`), ...sortSets.map((names) => names.join())];
+
+export const sortSetsSentence =
+  'Several fields are separated by commas, in the combinations listed; a leading `-` means descending, and `order` is then not allowed.';

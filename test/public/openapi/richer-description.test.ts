@@ -1,0 +1,263 @@
+// The description of summaries, related records, search, alternatives, filters on lines and several sorts.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import type { oas31 } from 'openapi3-ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { AccessLayer, RecordAccess } from '../../../src/core/record-access.ts';
+import { describeVersion } from '../../../src/public/openapi/describe-version.ts';
+import { restrictDescription } from '../../../src/public/openapi/restrict-description.ts';
+import { bindDocument } from '../../../src/public/version/bind.ts';
+import { compileSchema } from '../../../src/public/version/compile.ts';
+import { readableEndpoints } from '../../../src/public/version/narrow.ts';
+import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
+import { invoiceColumns } from '../fixture.ts';
+import { parties, richInvoices } from './richer-document.ts';
+
+const available = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true } };
+const parse = (list: readonly unknown[], money: object = {}) => {
+  const { endpoints } = SchemaDocument.parse({ endpoints: list });
+  const bindings = bindDocument({ endpoints }, available);
+  const { invoice } = bindings;
+  return { endpoints, bindings: invoice === undefined ? bindings : { ...bindings, invoice: { ...invoice, ...money } } };
+};
+const textOf = (
+  list: readonly unknown[],
+  { serverUrl, ...money }: { serverUrl?: string; currency?: string; amounts?: object } = {},
+): string =>
+  describeVersion({
+    version: 'v2',
+    name: '',
+    notes: '',
+    draft: false,
+    serverUrl: serverUrl ?? null,
+    previous: null,
+    ...parse(list, money),
+  });
+const documentOf = (list: readonly unknown[]): oas31.OpenAPIObject => JSON.parse(textOf(list));
+
+const restricted = (
+  list: readonly unknown[],
+  layer: Partial<AccessLayer>,
+  unmasked = true,
+): { text: string; body: oas31.OpenAPIObject } => {
+  const schema = compileSchema({ id: 'x', version: 'v2', maskSecret: Buffer.alloc(32), ...parse(list) });
+  const access: RecordAccess = { layers: [{ versions: [], resources: [], rows: null, fields: null, ...layer }], unmasked };
+  const text = restrictDescription(textOf(list), readableEndpoints(schema, access), false);
+  return { text, body: JSON.parse(text) };
+};
+
+const getOf = (document: oas31.OpenAPIObject, at: string): oas31.OperationObject => document.paths?.[`/v2/${at}`]?.get ?? { responses: {} };
+const parameter = (document: oas31.OpenAPIObject, at: string, name: string) =>
+  (getOf(document, at).parameters as oas31.ParameterObject[]).find((each) => each.name === name);
+const valuesOf = (document: oas31.OpenAPIObject, at: string, name: string): unknown => {
+  const schema = parameter(document, at, name)?.schema as oas31.SchemaObject | undefined;
+  return (schema?.items as oas31.SchemaObject | undefined)?.enum ?? schema?.enum;
+};
+const orOf = (document: oas31.OpenAPIObject): oas31.SchemaObject =>
+  (parameter(document, 'invoices', 'or')?.schema ?? {}) as oas31.SchemaObject;
+const schemaOf = (document: oas31.OpenAPIObject, name: string) => document.components?.schemas?.[name] as oas31.SchemaObject;
+
+let document: oas31.OpenAPIObject;
+beforeAll(() => {
+  document = documentOf([richInvoices, parties]);
+});
+
+describe('the description of a version that declares everything', () => {
+  it('is valid OpenAPI 3.1 and lint-clean', async () => {
+    expect((await new Validator().validate(JSON.parse(JSON.stringify(document)))).errors ?? []).toEqual([]);
+    const folder = await mkdtemp(path.join(tmpdir(), 'richer-'));
+    try {
+      await writeFile(path.join(folder, 'v2.json'), textOf([richInvoices, parties], { serverUrl: 'https://portal.example' }));
+      const cli = path.resolve('node_modules/@redocly/cli/bin/cli.js');
+      const args = [cli, 'lint', '--extends=recommended', '--format=json', path.join(folder, 'v2.json')];
+      const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
+      const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, env });
+      expect(JSON.parse(stdout)).toMatchObject({ totals: { errors: 0, warnings: 0 } });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('has parameters only for resources that declare them', () => {
+    for (const name of ['q', 'or', 'expand']) {
+      expect(parameter(document, 'invoices', name), name).toBeDefined();
+      expect(parameter(document, 'parties', name), name).toBeUndefined();
+    }
+    expect(document.paths).not.toHaveProperty('/v2/parties/summary');
+    expect(parameter(document, 'invoices/{id}', 'expand')).toBeDefined();
+    expect(parameter(document, 'invoices/{id}', 'q')).toBeUndefined();
+    expect(parameter(document, 'invoices/summary', 'expand')).toBeUndefined();
+    expect(parameter(document, 'invoices/changes', 'expand')).toBeUndefined();
+    expect(document.info.description).toContain('## Summaries');
+    const plain = documentOf([parties]).info.description ?? '';
+    for (const title of ['Summaries', 'Related records', 'Search']) expect(plain).not.toContain(`## ${title}`);
+  });
+
+  it('types filters on lines like the values of the lines', () => {
+    expect(parameter(document, 'invoices', 'lines.item')).toMatchObject({ schema: { items: { type: 'string' } }, explode: true });
+    expect(parameter(document, 'invoices', 'lines.quantity_gt')).toMatchObject({ schema: { type: 'number' } });
+    expect(parameter(document, 'invoices', 'lines.quantity_gt')?.description).toContain('when one of its `lines` does');
+  });
+
+  it('lists single and combined sorts', () => {
+    const values = valuesOf(document, 'invoices', 'sort');
+    expect(values).toEqual([...richInvoices.sorts, ...richInvoices.sorts.map((name) => `-${name}`), 'date,-total']);
+    expect(parameter(document, 'invoices', 'sort')?.description).toMatch(/Default: by id\.$/);
+  });
+
+  it('has a pattern for `or` that takes what is allowed and nothing else, and an example that it takes', () => {
+    const { pattern = '', examples = [] } = orOf(document);
+    const accepts = (text: string): boolean => new RegExp(pattern, 'u').test(text);
+    expect(examples).toHaveLength(1);
+    const allowed = [
+      '(status:eq:Open,total:gt:1000)',
+      '(status:eq:"a, ""b"" (c)",lines.item:eq:7)',
+      '(modified:after:2026-01-31T10:00:00Z,status:eq:)',
+      `(${Array(10).fill('id:eq:1').join()})`,
+    ];
+    for (const text of [...examples, ...allowed]) expect(accepts(String(text)), String(text)).toBe(true);
+    const refused = ['status:eq:a', '(status:eq:a)', '(status:like:a,b:eq:c)', '(a:eq:b;c:eq:d)', '(a:eq:"b,c:eq:d)', '()'];
+    for (const text of [...refused, `(${Array(11).fill('id:eq:1').join()})`]) expect(accepts(text), text).toBe(false);
+  });
+});
+
+describe('the description of related records', () => {
+  it('has them as optional properties that may be null', () => {
+    const { properties = {}, required } = schemaOf(document, 'Invoice');
+    expect(properties['buyer']).toMatchObject({ anyOf: [{ $ref: '#/components/schemas/Party' }, { type: 'null' }] });
+    expect(required).toEqual(['id']);
+    expect(valuesOf(document, 'invoices', 'expand')).toEqual(['buyer']);
+    const answer = getOf(document, 'invoices').responses?.['200'] as oas31.ResponseObject;
+    expect(answer.content?.['application/json']?.example.data[0]).not.toHaveProperty('buyer');
+  });
+
+  it('describes relations between resources in both directions', async () => {
+    const back = { ...parties, relations: [{ name: 'first', field: 'number', resource: 'invoices' }] };
+    const described = documentOf([richInvoices, back]);
+    expect((await new Validator().validate(JSON.parse(JSON.stringify(described)))).errors ?? []).toEqual([]);
+    expect(schemaOf(described, 'Party').properties).toHaveProperty('first');
+  });
+});
+
+describe('the description of a summary', () => {
+  const functions = ['sum', 'avg', 'min', 'max', 'count_distinct'];
+
+  it('has the exact type of every group and result, none of which depends on the value', () => {
+    const { properties = {} } = schemaOf(document, 'InvoiceSummaryRow');
+    expect(Object.keys(properties)).toEqual([
+      ...['customer', 'paid', 'seq', 'date.day', 'date.week', 'date.month', 'date.quarter', 'date.year'],
+      ...['count', 'sum', 'avg', 'min', 'max', 'count_distinct'],
+    ]);
+    expect(properties).toMatchObject({
+      paid: { type: ['boolean', 'null'] },
+      'date.day': { type: ['string', 'null'], format: 'date' },
+      'date.month': { type: ['string', 'null'] },
+      count: { type: 'integer' },
+      sum: { properties: { total: { type: ['string', 'null'] } } },
+      min: { properties: { total: { type: ['string', 'null'] }, date: { type: ['string', 'null'], format: 'date' } } },
+      count_distinct: { properties: { customer: { type: 'integer' } } },
+    });
+    expect(Object.keys((properties['sum'] as oas31.SchemaObject).properties ?? {})).toEqual(['total']);
+  });
+
+  it('has examples of numbers as they are served: only sums keep the zeros at their end', () => {
+    const { properties = {} } = schemaOf(
+      documentOf([{ ...richInvoices, aggregates: [{ field: 'total', functions }] }]),
+      'InvoiceSummaryRow',
+    );
+    for (const name of ['avg', 'min', 'max']) {
+      const { total } = (properties[name] as oas31.SchemaObject).properties ?? {};
+      expect((total as oas31.SchemaObject).examples, name).toEqual([expect.stringMatching(/^\d+(\.\d*[1-9])?$/)]);
+    }
+  });
+
+  it('lists what each parameter takes', () => {
+    expect(valuesOf(document, 'invoices/summary', 'sum')).toEqual(['total']);
+    expect(valuesOf(document, 'invoices/summary', 'min')).toEqual(['total', 'date']);
+    expect(valuesOf(document, 'invoices/summary', 'count_distinct')).toEqual(['customer']);
+    expect(parameter(document, 'invoices/summary', 'by')).toMatchObject({ explode: true, schema: { maxItems: 2 } });
+    expect(valuesOf(document, 'invoices/summary', 'by')).toContain('date.quarter');
+    const sorts = valuesOf(document, 'invoices/summary', 'sort');
+    for (const name of ['-sum.total', 'min.date', 'date.month', '-count']) expect(sorts).toContain(name);
+    for (const name of ['q', 'or', 'status', 'lines.item', 'limit', 'count'])
+      expect(parameter(document, 'invoices/summary', name)).toBeDefined();
+    for (const name of ['page', 'pageSize', 'order', 'fields']) expect(parameter(document, 'invoices/summary', name), name).toBeUndefined();
+  });
+
+  it('has an operation and names of its own, also where another resource has them', () => {
+    expect(getOf(document, 'invoices/summary')).toMatchObject({ operationId: 'summarizeInvoices', summary: 'Summarize invoices' });
+    const clashing = documentOf([{ ...parties, name: 'invoice-summaries' }, richInvoices, parties]);
+    const ids = Object.values(clashing.paths ?? {}).map((item) => item.get?.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(schemaOf(clashing, 'InvoiceSummary').properties).toHaveProperty('id');
+  });
+
+  it('says that several currencies are never added up, where records have one', () => {
+    const note = 'several_currencies';
+    expect(textOf([richInvoices, parties], { currency: 'status' })).toContain(note);
+    expect(textOf([richInvoices, parties])).not.toContain(note);
+    const none = richInvoices.aggregates.map((aggregate) => ({ ...aggregate, currency: 'none' }));
+    expect(textOf([{ ...richInvoices, aggregates: none }, parties], { currency: 'status' })).not.toContain(note);
+    expect(textOf([richInvoices, parties], { currency: 'status', amounts: { total: 'status' } })).toContain(note);
+    expect(textOf([richInvoices, parties], { currency: 'status', amounts: {} })).not.toContain(note);
+    const dates = { ...richInvoices, aggregates: [{ field: 'date', functions: ['min'] }] };
+    expect(textOf([dates, parties], { currency: 'status' })).not.toContain(note);
+  });
+});
+
+describe('the description for a reader of a part', () => {
+  it('names neither a resource that it may not read nor the relation to it', () => {
+    const { text, body } = restricted([richInvoices, parties], { resources: ['invoices'] });
+    expect(text).not.toMatch(/buyer|part(y|ies)/i);
+    expect(parameter(body, 'invoices', 'expand')).toBeUndefined();
+    expect(body.paths).toHaveProperty('/v2/invoices/summary');
+    const both = restricted([richInvoices, parties], { resources: ['invoices', 'parties'] });
+    expect(schemaOf(both.body, 'Invoice').properties).toHaveProperty('buyer');
+  });
+
+  it('has the aggregates, groups, sorts, searched fields and filters of its fields alone', () => {
+    const { text, body } = restricted([richInvoices, parties], { fields: { invoices: ['number', 'date', 'customer'] } });
+    expect(text).not.toMatch(/totalText|customerName|quantity|[.-]total/);
+    expect(valuesOf(body, 'invoices/summary', 'min')).toEqual(['date']);
+    expect(parameter(body, 'invoices/summary', 'sum')).toBeUndefined();
+    expect(valuesOf(body, 'invoices', 'sort')).toEqual(['number', 'date', '-number', '-date']);
+    expect(parameter(body, 'invoices', 'q')?.description).toContain('in `number`, ignoring');
+    expect(parameter(body, 'invoices', 'lines.item')).toBeUndefined();
+    expect(schemaOf(body, 'InvoiceSummaryRow').properties).not.toHaveProperty('sum');
+    expect(schemaOf(body, 'InvoiceSummaryRow').properties).toHaveProperty(['date.month']);
+    expect(schemaOf(body, 'Invoice').properties).toHaveProperty('buyer');
+    const { examples = [] } = orOf(body);
+    expect(examples[0]).toMatch(/^\(number:/);
+    const answer = getOf(body, 'invoices/summary').responses?.['200'] as oas31.ResponseObject;
+    expect(Object.keys(answer.content?.['application/json']?.example.data[0])).toEqual(['customer', 'count', 'min']);
+  });
+
+  it('has no search, groups or results of masked fields', () => {
+    const fields = richInvoices.fields.map((field) =>
+      field.name === 'customer' || field.name === 'number' ? { ...field, mask: 'hash' } : field,
+    );
+    const { body } = restricted([{ ...richInvoices, fields, search: ['number'] }, parties], {}, false);
+    expect(parameter(body, 'invoices', 'q')).toBeUndefined();
+    expect(valuesOf(body, 'invoices/summary', 'by')).not.toContain('customer');
+    expect(parameter(body, 'invoices/summary', 'count_distinct')).toBeUndefined();
+    expect(parameter(body, 'invoices', 'expand')).toBeUndefined();
+    expect(schemaOf(body, 'Invoice').properties).not.toHaveProperty('buyer');
+  });
+
+  it('is valid OpenAPI 3.1', async () => {
+    for (const layer of [{ resources: ['invoices'] }, { fields: { invoices: ['number'], parties: ['paid'] } }, { resources: ['parties'] }])
+      expect((await new Validator().validate(JSON.parse(restricted([richInvoices, parties], layer).text))).errors ?? []).toEqual([]);
+  });
+});
+
+describe('the servers of a description', () => {
+  it('have the configured address first and the relative one second', () => {
+    const { servers } = JSON.parse(textOf([parties], { serverUrl: 'https://portal.example' }));
+    expect(servers.map(({ url }: { url: string }) => url)).toEqual(['https://portal.example/api/public', '/api/public']);
+    expect(documentOf([parties]).servers).toEqual([{ url: '/api/public', description: 'This service' }]);
+  });
+});
