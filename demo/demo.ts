@@ -110,6 +110,17 @@ Read as one customer: this token, valid for an hour, sees the invoices, credit m
 `;
 }
 
+/** Commands that read as the key: lists, a filtered list, a summary. */
+const readingText = (api: string, headers: string): string =>
+  [
+    '/invoices?pageSize=2',
+    '/invoices?amountDue_gt=0&date_after=2011-08-15&sort=amountDue&order=desc&pageSize=3&fields=number,date,customerName,amountDue',
+    '/invoices/summary?sum=amountDue&by=customerName&by=currency&sort=-sum.amountDue&limit=3',
+    '/customers?pageSize=2',
+  ]
+    .map((address) => `  curl ${headers} '${api}${address}'`)
+    .join('\n');
+
 function welcomeText(file: DemoFile, token: CustomerToken | undefined, identityProvider: IdentityProviderServer, dataDir: string): string {
   const { baseUrl, tenantId, apiKey, managementKey, version, agentId, netsuiteUrl, erpControl } = file;
   const agentToken = `$(${agentTokenCommand(identityProvider)})`;
@@ -130,9 +141,7 @@ The service is at ${baseUrl}
 
 Try it:
 
-  curl ${headers} '${api}/invoices?pageSize=2'
-  curl ${headers} '${api}/invoices?amountDue_gt=0&date_after=2011-08-15&sort=amountDue&order=desc&pageSize=3&fields=number,date,customerName,amountDue'
-  curl ${headers} '${api}/customers?pageSize=2'
+${readingText(api, headers)}
   curl -H 'Authorization: Bearer ${managementKey}' '${baseUrl}/api/platform/v1/whoami'
 ${customerText(file, token)}
 Ask the agent (docs/agents.md has more):

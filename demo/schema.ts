@@ -1,5 +1,5 @@
 // What the demo publishes as v1: customers, items, invoices and credit memos with their lines, under names that the wholesaler's customers
-// would use.
+// would use. It starts from what the service proposes for the synced records: edit-proposal.ts gives that the names and the fields of here.
 
 const text = ['eq', 'contains', 'starts_with'];
 const range = ['eq', 'gte', 'lte', 'gt', 'lt'];
@@ -113,6 +113,7 @@ const items = {
   maxPageSize: 1000,
 };
 
+/** The lists alone, without what the proposal adds: see edit-proposal.ts. */
 export const demoEndpoints = [invoices, customers, items, creditMemos];
 export const demoRecordTypes = [
   { recordType: 'customer', name: 'Customers' },

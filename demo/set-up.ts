@@ -4,10 +4,11 @@ import type { NetsuiteAccount } from 'netsuite-simulator';
 import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
 import { inTransaction } from '../src/db/transaction.ts';
+import { editProposal, Proposal } from './edit-proposal.ts';
 import type { ManagementCall } from './management-client.ts';
 import { ManagementApiError } from './management-client.ts';
 import type { ProgressDisplay } from './progress.ts';
-import { demoEndpoints, demoRecordTypes } from './schema.ts';
+import { demoRecordTypes } from './schema.ts';
 
 const anything = z.unknown();
 const Identified = z.object({ id: z.string() });
@@ -153,15 +154,20 @@ type Publishing = {
   publication: { status: string; progress: { done: number; total: number }; problems: { path: string; message: string }[] } | null;
 };
 
+/** The service's proposal for the demo's record types, edited. */
+async function createDraft(call: ManagementCall) {
+  const recordTypes = demoRecordTypes.map(({ recordType }) => recordType);
+  const proposal = await call('POST', '/api-schema/draft-from', Proposal, { recordTypes });
+  return call('POST', '/api-schema', Schema, { name: 'Wholesale records', endpoints: editProposal(proposal) });
+}
+
 /** Publishes v1 unless a version is served already. Resolves to the served version's label. Throws an Error when publishing fails. */
 export async function publishSchema(ctx: Ctx, organizationId: string, call: ManagementCall, progress: ProgressDisplay): Promise<string> {
   const { data } = await call('GET', '/api-schema', Schemas);
   const live = data.findLast(({ status }) => status === 'published' || status === 'deprecated');
   if (live !== undefined) return live.version;
   progress.startStep('Publishing API schema v1');
-  const draft =
-    data.find(({ status }) => status === 'draft') ??
-    (await call('POST', '/api-schema', Schema, { name: 'Wholesale records', endpoints: demoEndpoints }));
+  const draft = data.find(({ status }) => status === 'draft') ?? (await createDraft(call));
   await call('POST', `/api-schema/${draft.id}/publish`, anything, { revision: draft.revision }).catch((error: unknown) => {
     // After a kill during publishing, the publication is already running.
     if (!(error instanceof ManagementApiError && error.status === 422 && error.detailCodes.includes('publishing'))) throw error;

@@ -1,0 +1,155 @@
+// Proposes the fields of an endpoint: those that have values, under names from their labels. Pure.
+import type { RecordColumn } from '../../warehouse/columns.ts';
+import { columnOf } from '../version/bind.ts';
+import { maskFits } from '../version/operators.ts';
+import type { FieldDefinition, LineFieldDefinition } from '../version/schema-document.ts';
+import type { ColumnFact } from './column-facts.ts';
+import type { DescribedField, DraftSource, Masked, Proposed } from './described.ts';
+import { camelCase, fieldName, wordsOf } from './names.ts';
+
+const maxFields = 500;
+const maxScopable = 3;
+const noValues: ColumnFact = { filled: 0, distinct: 0, length: 0 };
+
+const personalWords = /\b(?:e ?mail|phone|mobile|fax|first name|last name|middle name|surname|birth\w*|address\w*|iban|passport)\b/;
+const confidentialWords = /\b(?:cost|margin|salary|wage|credit limit|password|bank account)\b/;
+
+/** Tags by the words of the label; the texts alone are personal. */
+function tagsOf({ label, type }: DescribedField): FieldDefinition['tags'] {
+  const words = label.toLowerCase().replaceAll(/[^a-z]+/g, ' ');
+  if (confidentialWords.test(words)) return ['confidential'];
+  const isText = type === 'text' || type === 'reference' || type === 'date';
+  return isText && personalWords.test(words) ? ['personal'] : undefined;
+}
+
+/** A field that the connector derives to show another has its name with `display` in front: it is proposed under the name of the other. */
+const derivedName = (field: DescribedField, all: readonly DescribedField[]): DescribedField | undefined =>
+  all.find(({ name, syncable }) => syncable && /^display[A-Z]/.test(name) && name.slice('display'.length).toLowerCase() === field.name);
+
+/** The words of the label. A custom field that has none is called by its name without the prefix of the ERP. */
+const labelWords = ({ name, label, custom }: DescribedField): string[] => {
+  const prefix = /^[a-z]+_(?=.)/i.exec(name)?.[0] ?? '';
+  return wordsOf(custom && label === name ? name.slice(prefix.length) : label);
+};
+
+type Part = { readonly source: string; readonly isLabel: boolean; readonly words: readonly string[]; readonly description: string };
+
+/**
+ * The parts of a field to propose. A reference whose target is known is its id and the name of what it refers to; other references, and lists,
+ * are the text that people know, or their value where there is no text; so is `currency`, the reference that names the currency.
+ */
+function partsOf(field: DescribedField, named: DescribedField, isFilled: (source: string) => boolean, currency?: string): Part[] {
+  const words = labelWords(named);
+  const label = field.label;
+  const own = { source: field.name, isLabel: false, words, description: label };
+  if (field.type !== 'reference' && field.type !== 'list') return isFilled(own.source) ? [own] : [];
+  const stem = words.at(-1) === 'id' && words.length > 1 ? words.slice(0, -1) : words;
+  const text = { source: `${field.name}.name`, isLabel: true, words: stem, description: label };
+  const id = { ...own, words: field.type === 'list' ? stem : [...stem, 'id'] };
+  if (field.target === undefined || field.name === currency) return [text, id].filter(({ source }) => isFilled(source)).slice(0, 1);
+  return [
+    { ...id, description: `${label} (id)` },
+    { ...text, words: [...stem, 'name'], description: `${label} (name in the ERP)` },
+  ].filter(({ source }) => isFilled(source));
+}
+
+/** Names of a field, the best first. */
+function namesOf({ words, isLabel }: Part, field: DescribedField, { described }: Pick<DraftSource, 'described'>): string[] {
+  const { shownAs, modifiedField } = described;
+  const plain = camelCase(words);
+  const fromSource = camelCase([...wordsOf(field.name), ...(isLabel ? ['name'] : [])]);
+  if (field.type === 'boolean') return [/^(?:is|has|can)$/.test(words[0] ?? '') ? plain : camelCase(['is', ...words]), fromSource];
+  if (field.name === modifiedField) return ['modifiedAt', plain, fromSource];
+  const isReference = field.type === 'reference';
+  if (field.name === shownAs.number && !isReference) return ['number', plain, fromSource];
+  if (field.name === shownAs.name && !isReference) return ['name', plain, fromSource];
+  const done = camelCase(words.filter((word) => word !== 'date'));
+  if (field.type === 'time') return [done.endsWith('ed') ? `${done}At` : plain, plain, fromSource];
+  return [plain, fromSource];
+}
+
+/** A derived field takes the place of the field that it shows; the id is in every record already. */
+function fieldsToPropose(fields: readonly DescribedField[]): { field: DescribedField; named: DescribedField }[] {
+  const derived = new Set(fields.flatMap((field) => derivedName(field, fields) ?? []));
+  return fields
+    .filter((field) => field.syncable && !derived.has(field))
+    .map((named) => ({ field: derivedName(named, fields) ?? named, named }));
+}
+
+const maskedAs = (field: DescribedField, type: RecordColumn['type'], mask: Masked['mask']): Masked => {
+  const tags = tagsOf(field);
+  return { ...(mask !== undefined && maskFits(mask, type) && { mask }), ...(tags !== undefined && { tags }) };
+};
+
+/**
+ * The fields that have values in the sample and whose columns can be read, those that identify a record first. `resources`: the proposed
+ * resources by record type. `singular`: the words of the record type.
+ */
+export function proposeFields(draft: DraftSource, resources: ReadonlyMap<string, string>, singular: readonly string[]): Proposed[] {
+  const { described, available, facts, masks } = draft;
+  const taken = new Set<string>();
+  const live = (source: string): RecordColumn | undefined => {
+    const found = columnOf(available.columns, source);
+    return found?.state === 'live' ? found : undefined;
+  };
+  const factOf = (source: string): ColumnFact => facts.columns.get(live(source)?.column ?? '') ?? noValues;
+  const { number, name, date } = described.shownAs;
+  const rank = (field: DescribedField): number => {
+    const first = [number, date, name].indexOf(field.name);
+    return first === -1 ? 3 : first;
+  };
+  const ordered = fieldsToPropose(described.fields.filter((field) => field.name !== 'id' && field.type !== 'lines')).sort(
+    (a, b) => rank(a.field) - rank(b.field),
+  );
+  const found = ordered.flatMap(({ field, named }) =>
+    partsOf(field, named, (source) => factOf(source).filled > 0, available.currency).flatMap((part): Proposed[] => {
+      const column = live(part.source);
+      if (column === undefined) return [];
+      const fact = factOf(part.source);
+      const masked = maskedAs(field, column.type, masks.get(part.source));
+      const isTarget = !part.isLabel && field.target !== undefined;
+      const definition: FieldDefinition = {
+        name: fieldName(namesOf(part, field, draft), camelCase(singular), taken),
+        source: part.source,
+        description: part.description,
+        ...masked,
+      };
+      const refersTo = (isTarget && resources.get(field.target ?? '')) || null;
+      return [{ definition, field, part: part.isLabel ? 'label' : 'value', fact, empty: facts.records - fact.filled, refersTo }];
+    }),
+  );
+  const lines = described.fields.filter(({ type, syncable }) => type === 'lines' && syncable);
+  return [
+    ...withScopes(found).slice(0, maxFields - lines.length),
+    ...lines.flatMap((field) => proposeLines(field, draft, taken, live('lines'))),
+  ];
+}
+
+/** Each scopable field takes two indexes: the references to proposed resources come first, and custom ones last. */
+function withScopes(fields: readonly Proposed[]): Proposed[] {
+  const weightOf = ({ refersTo, field }: Proposed): number => (refersTo === null ? 2 : 0) + (field.custom ? 1 : 0);
+  const candidates = fields.filter(
+    ({ part, field, definition }) => part === 'value' && field.target !== undefined && !field.volatile && definition.mask === undefined,
+  );
+  const chosen = new Set(candidates.sort((a, b) => weightOf(a) - weightOf(b)).slice(0, maxScopable));
+  return fields.map((each) => (chosen.has(each) ? { ...each, definition: { ...each.definition, scopable: true } } : each));
+}
+
+function proposeLines(field: DescribedField, { facts, masks }: DraftSource, taken: Set<string>, column: RecordColumn | undefined) {
+  if (column === undefined || facts.lines === 0) return [];
+  const lineTaken = new Set<string>();
+  const factOf = (source: string): ColumnFact => facts.columns.get(`${column.column}.${source}`) ?? noValues;
+  const fields = fieldsToPropose(field.fields ?? []).flatMap(({ field: line, named }) =>
+    partsOf(line, named, (source) => factOf(source).filled > 0).flatMap((part): LineFieldDefinition[] => {
+      const type = column.lineFields?.find(({ name }) => name === part.source)?.type;
+      if (type === undefined) return [];
+      const candidates = [camelCase(part.words), camelCase([...wordsOf(line.name), ...(part.isLabel ? ['name'] : [])])];
+      const name = fieldName(candidates, 'line', lineTaken);
+      return [{ name, source: part.source, description: part.description, ...maskedAs(line, type, masks.get(`lines.${part.source}`)) }];
+    }),
+  );
+  if (fields.length === 0) return [];
+  const name = fieldName([camelCase(wordsOf(field.label)), 'lines'], 'record', taken);
+  const definition: FieldDefinition = { name, source: 'lines', description: field.label, fields: fields.slice(0, maxFields) };
+  return [{ definition, field, part: 'lines' as const, fact: noValues, empty: 0, refersTo: null }];
+}
