@@ -1682,6 +1682,7 @@ create table views (
   team_id uuid,
   created_at timestamp with time zone default clock_timestamp() not null,
   updated_at timestamp with time zone default clock_timestamp() not null,
+  summary jsonb,
   constraint views_pkey PRIMARY KEY (id),
   constraint view_of_organization UNIQUE (organization_id, id),
   constraint only_team_views_name_a_team CHECK (team_id IS NULL OR visibility = 'team'),

@@ -61,7 +61,7 @@ const searchTool = (routes: readonly Route[]): Tool => {
     name: 'search_operations',
     title: 'Search operations',
     description:
-      'Finds operations of the management interface (organizations, members, teams, domains, ERP connection, syncs, API keys, API versions, views and more) by keywords. `allowed` says whether you may call the operation.',
+      'Finds operations of the management interface (members, teams, domains, ERP connection, syncs, API keys, API versions, views and more) by keywords. `allowed` says whether you may call the operation.',
     input: z.strictObject({
       words: z.string().min(1).max(200).describe('Keywords, such as: list sync runs'),
       limit: z.int().min(1).max(maxFound).optional().describe('Maximum number of results; 10 by default'),

@@ -3,6 +3,7 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { CallerCtx } from '../core/ctx.ts';
+import { parseExact } from '../core/exact-json.ts';
 import { errorBody, logFailure, toAppError } from '../http/errors.ts';
 import { parseArguments } from '../http/route/parse.ts';
 
@@ -14,6 +15,8 @@ type Spec<I extends z.ZodObject> = {
   readonly title: string;
   readonly description: string;
   readonly input: I;
+  /** The shape of the result, which is then also returned as structured content. */
+  readonly output?: z.ZodObject;
   /** Whether a call may change something. */
   readonly writes: boolean;
   /** Resolves with JSON text. Rejects with AppErrors. */
@@ -28,24 +31,44 @@ export const defineTool = <I extends z.ZodObject>(spec: Spec<I>): Tool => ({
   run: (ctx, raw) => spec.run(ctx, parseArguments(spec.input, raw)),
 });
 
-/** Removes schema keywords that say nothing about the value. */
-function tidy(schema: Record<string, unknown>): void {
-  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
-  delete schema['propertyNames'];
+type Json = Record<string, unknown>;
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
+
+/** A value or a list of such values, in fewer characters. */
+function mergeList({ anyOf, ...rest }: Json): Json {
+  const [one, list, ...others] = (anyOf ?? []) as Json[];
+  if (one === undefined || list?.['type'] !== 'array' || others.length > 0) return { ...rest, ...(anyOf !== undefined && { anyOf }) };
+  return { ...rest, type: [one['type'], 'array'].flat() };
+}
+
+/** Whether the keyword says nothing about the value, or only sets a limit that no ordinary call reaches: the list stays short. */
+function isNoise(key: string, value: unknown): boolean {
+  if (key === 'additionalProperties' || key === 'properties') return isEmpty(value);
+  if (key === 'maxItems') return Number(value) >= 100;
+  return key === 'propertyNames' || key === 'maxLength' || key === 'minItems' || Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
+}
+
+function tidy(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(tidy);
+  if (!isObject(schema)) return schema;
+  const said = Object.entries(schema).filter(([key, value]) => !isNoise(key, value));
+  return mergeList(Object.fromEntries(said.map(([key, value]) => [key, tidy(value)])));
+}
+
+function jsonSchemaOf(schema: z.ZodObject, io: 'input' | 'output'): ListedTool['inputSchema'] {
+  const { $schema: _, ...listed } = z.toJSONSchema(schema, { io });
+  return { ...(tidy(listed) as Json), type: 'object' } as ListedTool['inputSchema'];
 }
 
 /** The tool as `tools/list` shows it. */
-export function describeTool({ name, title, description, input, writes }: Tool): ListedTool {
-  const { $schema: _, ...schema } = z.toJSONSchema(input, {
-    io: 'input',
-    override: ({ jsonSchema }) => tidy(jsonSchema as Record<string, unknown>),
-  });
-  const inputSchema = { ...schema, type: 'object' } as ListedTool['inputSchema'];
+export function describeTool({ name, title, description, input, output, writes }: Tool): ListedTool {
   const annotations = { readOnlyHint: !writes, ...(writes && { destructiveHint: true }), openWorldHint: false };
-  return { name, title, description, inputSchema, annotations };
+  const outputSchema = output && { outputSchema: jsonSchemaOf(output, 'output') };
+  return { name, title, description, inputSchema: jsonSchemaOf(input, 'input'), ...outputSchema, annotations };
 }
 
-type Result = { content: { type: 'text'; text: string }[]; isError?: true };
+type Result = { content: { type: 'text'; text: string }[]; structuredContent?: Json; isError?: true };
 const textResult = (text: string): Result => ({ content: [{ type: 'text', text }] });
 
 /**
@@ -60,7 +83,8 @@ export async function callTool(tool: Tool, ctx: CallerCtx, raw: unknown): Promis
   try {
     const text = await tool.run(ctx, raw);
     logCall(200);
-    return textResult(text);
+    // Numbers keep their digits: what is parsed here is only written again.
+    return { ...textResult(text), ...(tool.output && { structuredContent: parseExact(text) as Json }) };
   } catch (error) {
     const shown = toAppError(error);
     logCall(shown.status);

@@ -33,6 +33,8 @@ const many = Array.from({ length: 49 }, (_, index) => ({
   description: 'The same once more',
 }));
 
+const summaryGroups = ['status', { field: 'date', periods: ['month'] }];
+
 export type McpSite = Awaited<ReturnType<typeof openMcpSite>>;
 
 async function publishRecords(ctx: Ctx, organizationId: string): Promise<void> {
@@ -41,6 +43,8 @@ async function publishRecords(ctx: Ctx, organizationId: string): Promise<void> {
   await publishVersion(ctx, organizationId, { version: 'v2', status: 'retired' });
   await publishVersion(ctx, organizationId, { version: 'v3', status: 'deprecated', sunsetAt: '2027-01-01T00:00:00Z' });
   await publishVersion(ctx, organizationId, { version: 'v4', status: 'draft' });
+  const summarized = { ...invoicesEndpoint, aggregates: [{ field: 'total', functions: ['sum'] }], groups: summaryGroups };
+  await publishVersion(ctx, organizationId, { version: 'v5', endpoints: [summarized] });
 }
 
 /** Publishes records and versions only when `records` is set. */

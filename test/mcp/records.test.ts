@@ -25,19 +25,22 @@ const failure = async (name: string, input: Record<string, unknown>, by = client
 };
 
 describe('the tools', () => {
-  it('are listed in fewer than 2,000 tokens even with a version of 50 resources, the same for old and new clients', async () => {
+  it('are listed in at most 7,200 bytes even with a version of 50 resources, the same for old and new clients', async () => {
     const modern = await site.connect((await site.key(site.organization.id)).secret, 'auto');
     const [{ tools }, listed] = [await client.listTools(), await modern.listTools()];
     expect(tools.map(({ name }) => name)).toEqual([
       'describe',
       'query',
+      'aggregate',
       'get',
       'search_operations',
       'describe_operation',
       'call_operation',
     ]);
     expect(listed.tools).toEqual(tools);
-    expect(JSON.stringify(tools).length / 4).toBeLessThan(1_500);
+    expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThanOrEqual(7_200);
+    const typed = tools.filter(({ outputSchema }) => outputSchema !== undefined).map(({ name }) => name);
+    expect(typed).toEqual(['describe', 'query', 'aggregate', 'get']);
     expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name)).toEqual(['call_operation']);
     expect([modern.getServerVersion()?.name, client.getInstructions()]).toEqual([
       'portal-service',
@@ -53,6 +56,7 @@ describe('describe', () => {
     expect(versions.map(({ version, resources }) => [version, resources.length])).toEqual([
       ['v1', 50],
       ['v3', 1],
+      ['v5', 1],
     ]);
     expect((await call(client, 'describe', { version: 'v1' })).value['resources']).toContainEqual({
       resource: 'invoices',
@@ -134,6 +138,61 @@ describe('query and get', () => {
   });
 });
 
+describe('aggregate', () => {
+  const summary = { version: 'v5', resource: 'invoices' };
+  it('returns what /summary returns, with exact digits', async () => {
+    const { text, value } = await call(client, 'aggregate', { ...summary, by: ['status'], sum: ['total'], sort: '-sum.total', limit: 1 });
+    const same = await rest('/v5/invoices/summary?by=status&sum=total&sort=-sum.total&limit=1');
+    expect(text).toBe(`${same.text.slice(0, -1)},"freshness":{"generation":"1","syncedAt":"2026-03-01T08:00:00Z"}}`);
+    expect(value['data']).toEqual([{ status: 'open', sum: { total: '12345678901234567900.60' } }]);
+    const described = (await call(client, 'describe', summary)).value;
+    expect([described['aggregates'], described['groups']]).toEqual([[{ field: 'total', functions: ['sum'] }], ['status', 'date.month']]);
+  });
+
+  it.each([
+    [{ ...summary, by: ['number'] }, '/v5/invoices/summary?by=number'],
+    [{ ...summary, avg: ['total'] }, '/v5/invoices/summary?avg=total'],
+    [{ ...summary, filters: { stats: 'open' } }, '/v5/invoices/summary?stats=open'],
+  ])('%j gets the same error as from the public interface', async (input, path) => {
+    const { requestId: _own, ...refused } = await failure('aggregate', input);
+    const { requestId: _theirs, ...expected } = (await rest(path)).body.error;
+    expect(refused).toEqual(expected);
+  });
+
+  it('is refused where the version declares no summary', async () => {
+    expect(await failure('aggregate', v1)).toMatchObject({ code: 'BAD_REQUEST', details: [{ code: 'no_summary' }] });
+  });
+});
+
+describe('structured results', () => {
+  it.each<[string, Record<string, unknown>]>([
+    ['describe', {}],
+    ['describe', { version: 'v1' }],
+    ['describe', v1],
+    ['query', { ...v1, pageSize: 2 }],
+    ['query', { ...v1, filters: { status: 'long' } }],
+    ['aggregate', { version: 'v5', resource: 'invoices', by: ['date.month'] }],
+    ['get', { ...v1, id: '2' }],
+  ])('%s %j equals the text, for old and new clients, which check it against the schema of the tool', async (name, input) => {
+    const modern = await site.connect((await site.key(site.organization.id)).secret, 'auto');
+    for (const by of [client, modern]) {
+      await by.listTools();
+      const { structuredContent, content } = await by.callTool({ name, arguments: input });
+      expect(structuredContent).toEqual(JSON.parse((content as { text: string }[])[0]?.text ?? ''));
+    }
+  });
+
+  it('keep the digits of numbers, and errors have none', async () => {
+    const { secret } = await site.key(site.organization.id);
+    const send = async (input: object) => {
+      const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get', arguments: { ...v1, ...input } } };
+      return (await site.post(request, { authorization: `Bearer ${secret}` })).text();
+    };
+    expect(await send({ id: '2', fields: ['total'] })).toContain('"structuredContent":{"data":{"id":"2","total":12345678901234567890.10}');
+    expect(await send({ id: '4711' })).not.toContain('structuredContent');
+  });
+});
+
 describe('what a caller may read', () => {
   it('with a key is limited by its scopes, also in the usage statistics', async () => {
     const key = await site.key(site.organization.id, { versions: ['v1'], resources: ['invoices'] });
@@ -167,6 +226,7 @@ describe('what a caller may read', () => {
     const calls: [string, Record<string, unknown>][] = [
       ['describe', {}],
       ['query', v1],
+      ['aggregate', { version: 'v5', resource: 'invoices' }],
       ['get', { ...v1, id: '1' }],
     ];
     for (const [name, input] of calls)

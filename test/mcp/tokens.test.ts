@@ -30,7 +30,7 @@ const failure = async (client: Parameters<typeof call>[0], name: string, input: 
 describe('a token at /mcp', () => {
   it.each(['legacy', 'auto'] as const)('lists and calls the record tools only, for %s clients', async (mode) => {
     const client = await site.connect(await token({}), mode);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['describe', 'query', 'get']);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['describe', 'query', 'aggregate', 'get']);
     expect(client.getInstructions()).not.toContain('operation');
     expect((await call(client, 'query', v1)).isError).toBe(false);
     for (const [name, input] of [
@@ -46,12 +46,15 @@ describe('a token at /mcp', () => {
     expect((await call(client, 'describe')).value['versions']).toEqual([
       expect.objectContaining({ version: 'v1', resources: ['invoices'] }),
       expect.objectContaining({ version: 'v3', resources: ['invoices'] }),
+      expect.objectContaining({ version: 'v5', resources: ['invoices'] }),
     ]);
     const { value } = await call(client, 'query', v1);
     expect([(value['data'] as { id: string }[]).map(({ id }) => id), value['pagination']]).toEqual([
       ['1', '2'],
       expect.objectContaining({ total: 2 }),
     ]);
+    const summary = { version: 'v5', resource: 'invoices', sum: ['total'] };
+    expect((await call(client, 'aggregate', summary)).value['data']).toEqual([{ sum: { total: '12345678901234567900.60' } }]);
     expect((await call(client, 'get', { ...v1, id: '2' })).isError).toBe(false);
     expect((await failure(client, 'get', { ...v1, id: '3' })).code).toBe('NOT_FOUND');
     expect((await failure(client, 'query', { ...v1, resource: 'copy-1' })).details).toMatchObject([{ code: 'resource_out_of_scope' }]);
@@ -94,7 +97,7 @@ describe('a restricted key at /mcp', () => {
   it('has the record tools only', async () => {
     const restricted = await site.key(site.organization.id, { resources: ['invoices'] });
     const client = await site.connect(restricted.secret);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['describe', 'query', 'get']);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['describe', 'query', 'aggregate', 'get']);
     await expect(call(client, 'call_operation', { id: 'getWhoAmI' })).rejects.toThrow('Unknown tool');
   });
 });

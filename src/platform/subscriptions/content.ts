@@ -25,9 +25,10 @@ export type SlotContent = {
 
 const maxSubjectLength = 200;
 
-const countRecords = (total: number): string => `${total.toLocaleString('en-US')} ${total === 1 ? 'record' : 'records'}`;
-export const subjectOf = ({ viewName }: MailContext, total: number): string =>
-  oneLine(`${viewName}: ${total === 0 ? 'no records' : countRecords(total)}`, maxSubjectLength);
+type Counted = Pick<ViewTable, 'total' | 'unit'>;
+const countOf = ({ total, unit }: Counted): string => `${total.toLocaleString('en-US')} ${unit}${total === 1 ? '' : 's'}`;
+const subjectOf = ({ viewName }: MailContext, view: Counted): string =>
+  oneLine(`${viewName}: ${view.total === 0 ? `no ${view.unit}s` : countOf(view)}`, maxSubjectLength);
 
 const asOf = ({ syncedAt }: Pick<ViewTable, 'syncedAt'>, { timezone }: MailContext): string =>
   syncedAt === null ? 'The time of the last sync is unknown.' : `As of ${formatLocalTime(syncedAt, timezone)} (${timezone}).`;
@@ -58,19 +59,20 @@ function tableBody(view: ViewTable, context: MailContext): MailBody {
   const [all, shown] = [view.total, table.rows.length];
   const summary =
     all === 0
-      ? 'There are no records.'
+      ? `There are no ${view.unit}s.`
       : shown === all
-        ? `${countRecords(all)}.`
-        : `The first ${shown.toLocaleString('en-US')} of ${countRecords(all)}.`;
+        ? `${countOf(view)}.`
+        : `The first ${shown.toLocaleString('en-US')} of ${countOf(view)}.`;
   const body = { title: context.viewName, paragraphs: [`${summary} ${asOf(view, context)}`, ...problemParagraphs(view.problems)] };
   if (shown === 0) return body;
-  return { ...body, table, ...(shown < all && { action: { label: `Download all ${countRecords(all)}`, url: context.recordsUrl } }) };
+  const label = view.unit === 'row' ? 'Download the records' : `Download all ${countOf(view)}`;
+  return { ...body, table, ...(shown < all && { action: { label, url: context.recordsUrl } }) };
 }
 
 /** The first records in the mail itself. */
 export const tableContent = (view: ViewTable, context: MailContext): SlotContent => ({
   title: context.viewName,
-  subject: subjectOf(context, view.total),
+  subject: subjectOf(context, view),
   records: view.total,
   attachment: undefined,
   layout: layoutFor(tableBody(view, context), context),
@@ -85,7 +87,7 @@ export function templateContent(
   const plain = layoutFor(tableBody(view, context), context);
   return {
     title: context.viewName,
-    subject: oneLine(texts.subject, maxSubjectLength) || subjectOf(context, view.total),
+    subject: oneLine(texts.subject, maxSubjectLength) || subjectOf(context, view),
     records: view.total,
     attachment: undefined,
     layout: (url) => ({ text: plain(url).text, html: withSmallPrint(texts.body, footer(context, url)) }),
@@ -101,15 +103,20 @@ const fileNameOf = ({ viewName }: MailContext, day: string): string => {
 };
 
 /** All records as an attached CSV file. `slot` is the date in the file name. */
-export function csvContent(view: Omit<ViewTable, 'columns' | 'records'>, csv: Buffer, context: MailContext, slot: Date): SlotContent {
+export function csvContent(
+  view: Omit<ViewTable, 'columns' | 'records' | 'unit'>,
+  csv: Buffer,
+  context: MailContext,
+  slot: Date,
+): SlotContent {
   const filename = fileNameOf(context, formatLocalTime(slot.toISOString(), context.timezone).slice(0, 10));
   const summary =
     view.total === 0
       ? `There are no records: ${filename} contains only the column headings.`
-      : `${countRecords(view.total)} in ${filename}.`;
+      : `${countOf({ total: view.total, unit: 'record' })} in ${filename}.`;
   return {
     title: context.viewName,
-    subject: subjectOf(context, view.total),
+    subject: subjectOf(context, { ...view, unit: 'record' }),
     records: view.total,
     attachment: { filename, contentType: 'text/csv', content: csv },
     layout: layoutFor(

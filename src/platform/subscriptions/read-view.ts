@@ -6,7 +6,8 @@ import { renderTemplate, TemplateError } from '../../templates/index.ts';
 import { templateData } from '../portal/template-data.ts';
 import { templateParts } from '../portal/templates.service.ts';
 import { findTemplate } from '../portal/templates.store.ts';
-import { readViewTable, type ViewTable } from '../views/view-table.ts';
+import { readViewContent } from '../views/summary-table.ts';
+import type { ViewTable } from '../views/view-table.ts';
 import { recordQueryOf } from '../views/views.service.ts';
 import { csvContent, type MailContext, type SlotContent, tableContent, templateContent } from './content.ts';
 import { type SlotWork, UndeliverableError } from './deliver-slot.ts';
@@ -63,6 +64,6 @@ async function readCsv(
 export async function readContent(records: RecordReader, tenant: TenantCtx, work: SlotWork, stop: AbortSignal): Promise<SlotContent> {
   const { view, context, subscription } = work;
   if (subscription.format === 'csv') return readCsv(records, tenant, work, stop);
-  const found = await readViewTable(records, tenant, view);
+  const found = await readViewContent(records, tenant, view);
   return subscription.template_id === null ? tableContent(found, context) : renderFor(tenant, subscription.template_id, found, context);
 }

@@ -1,4 +1,4 @@
-// A view as people see it in a mail: its first records under the ERP's labels, and its values as text.
+// A view as people see it in a mail: its first records under the ERP's labels, or the rows of its summary, and its values as text.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import type { RecordReader } from '../../public/index.ts';
@@ -15,8 +15,12 @@ export type ViewColumn = {
   readonly label: string;
   readonly type: string | null;
   readonly amount: { readonly currency: string | null; readonly isNamed: boolean } | null;
+  /** What a missing value is shown as; nothing by default. */
+  readonly empty?: string;
 };
 export type ViewTable = {
+  /** What `records` are: those of the view, or the rows of its summary. */
+  readonly unit: 'record' | 'row';
   readonly columns: readonly ViewColumn[];
   readonly records: readonly Readonly<Record<string, unknown>>[];
   readonly total: number;
@@ -24,12 +28,12 @@ export type ViewTable = {
   readonly problems: readonly string[];
 };
 
-const maxRecordsInMail = 50;
+export const maxRecordsInMail = 50;
 
-type Fields = NonNullable<Awaited<ReturnType<typeof findDescription>>>['fields'];
+export type Fields = NonNullable<Awaited<ReturnType<typeof findDescription>>>['fields'];
 
 /** The ERP's label of a field. A reference has one label for its id and its name; when the view has both, the id's label gets "(id)". */
-function labelOf(fields: Fields, { columns }: ViewRow): (source: string) => string {
+export function labelOf(fields: Fields, { columns }: Pick<ViewRow, 'columns'>): (source: string) => string {
   const labels = new Map(fields.map(({ name, label }) => [name, label]));
   return (source) => {
     const label = labels.get(source.replace(/\.name$/, '')) ?? source;
@@ -48,6 +52,7 @@ export async function readViewTable(records: RecordReader, tenant: TenantCtx, vi
   const label = labelOf(fields, view);
   const isAdded = (path: string): boolean => Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
   return {
+    unit: 'record',
     columns: found.columns.slice(0, view.columns.length).map(({ name, source, type }) => {
       const currency = type === 'text' ? undefined : amounts.get(source); // masked amounts are texts
       const amount = currency === undefined ? null : { currency, isNamed: currency !== null && view.columns.includes(currency) };
@@ -88,9 +93,14 @@ function amountText(value: unknown, currency: string | null): string {
 }
 
 /** A record's value in a column as text for a mail. */
-export function recordCell(record: Readonly<Record<string, unknown>>, { name, type, amount }: ViewColumn, timezone: string): string {
+export function recordCell(
+  record: Readonly<Record<string, unknown>>,
+  { name, type, amount, empty = '' }: ViewColumn,
+  timezone: string,
+): string {
   const value = record[name] ?? null;
-  if (amount === null || value === null) return cellText(value, type, timezone);
+  if (value === null) return empty;
+  if (amount === null) return cellText(value, type, timezone);
   const given = amount.currency === null ? null : record[amount.currency];
   const currency = typeof given === 'string' ? given : null;
   const text = amountText(value, currency);

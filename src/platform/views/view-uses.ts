@@ -9,16 +9,20 @@ export type ViewUse = {
   /** Null when the caller may not see the view. */
   readonly view: { readonly id: string; readonly name: string } | null;
   readonly isPrivate: boolean;
-  /** Distinct sources in columns, filters and sort, as the view writes them. */
+  /** Distinct sources in columns, filters, sort and summary, as the view writes them. */
   readonly sources: readonly string[];
 };
+
+const fieldsOf = (parts: readonly { readonly field: string }[]): string[] => parts.map(({ field }) => field);
 
 export async function findViewUses(tx: Tx, ctx: RequestCtx, recordType: string): Promise<ViewUse[]> {
   const maySee = ctx.principal.permissions.has('view:read');
   const views = await listViewsOfRecordType(tx, ctx.organizationId, recordType, viewerOf(ctx));
-  return views.map(({ id, name, visible, visibility, columns, filters, sort }) => ({
+  return views.map(({ id, name, visible, visibility, columns, filters, sort, summary }) => ({
     view: visible && maySee ? { id, name } : null,
     isPrivate: visibility === 'private',
-    sources: [...new Set([...columns, ...[...filters, ...sort].map(({ field }) => field)])].filter((source) => source !== 'id'),
+    sources: [
+      ...new Set([...columns, ...fieldsOf([...filters, ...sort, ...(summary?.groups ?? []), ...(summary?.aggregates ?? [])])]),
+    ].filter((source) => source !== 'id'),
   }));
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { IdParams, queryBoolean } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
-import { NewView, View, ViewPatch, ViewRecords, visibilities } from './views.schemas.ts';
+import { NewView, View, ViewPatch, ViewRecords, ViewRows, visibilities } from './views.schemas.ts';
 import * as service from './views.service.ts';
 
 const group = 'Views';
@@ -35,7 +35,7 @@ export const viewRoutes = [
     summary: 'Create a view',
     description:
       'A view can use any synced field of one record type. A `private` view is visible to its owner only, a `team` view to the members ' +
-      'of that team, an `organization` view to every member with `view:read`.',
+      'of that team, an `organization` view to every member with `view:read`. With a `summary` it also shows groups and aggregates of its records.',
     body: NewView,
     example: {
       name: 'Open invoices',
@@ -68,7 +68,7 @@ export const viewRoutes = [
     path: '/views/{id}',
     permission: 'view:update',
     summary: 'Update a view',
-    description: `${whoChanges} Omitted fields stay as they are; null clears filters and sort. The record type cannot change.`,
+    description: `${whoChanges} Omitted fields stay as they are; null clears filters, sort and summary. The record type cannot change.`,
     params: IdParams,
     body: ViewPatch,
     example: { columns: ['tranid', 'trandate', 'entity.name', 'foreigntotal'], sort: [{ field: 'foreigntotal', direction: 'desc' }] },
@@ -116,5 +116,24 @@ export const viewRoutes = [
       open: (ctx, { params, query }, left) => service.openViewCsv(ctx, params.id, query, left),
     },
     handler: (ctx, { params, query }) => service.listViewRecords(ctx, params.id, query),
+  }),
+  defineRoute({
+    id: 'listViewRows',
+    group,
+    method: 'GET',
+    path: '/views/{id}/rows',
+    permission: 'view:read',
+    readsRecords: true,
+    summary: "List the rows of a view's summary",
+    description:
+      'Counts and aggregates the records that the filters of the view select, in its groups, with exact digits. Amounts of several ' +
+      'currencies are never added up. A group, an aggregate or a filter that does not work at the moment holds the rows back and is ' +
+      'reported in `problems`; so does a field that any published or deprecated version masks, for callers without `unmasked:read`. ' +
+      'Returns 422 for a view without a summary.',
+    params: IdParams,
+    query: z.strictObject({ masked: queryBoolean.default(false).describe('Masks fields also for callers with `unmasked:read`') }),
+    response: ViewRows,
+    additionalErrors: [422],
+    handler: (ctx, { params, query }) => service.listViewRows(ctx, params.id, query),
   }),
 ];

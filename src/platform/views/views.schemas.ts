@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, Instant, Problem, shortText } from '../../http/fields.ts';
 import { Pagination } from '../../http/page.ts';
-import { operators } from '../../public/index.ts';
+import { aggregateFunctions, operators, periods } from '../../public/index.ts';
 
 const source = z.string().min(1).max(200);
 const column = source.describe('A field of the record type, `<field>.name` for its label, or `lines`');
@@ -22,9 +22,50 @@ export const ViewFilter = z
   .meta({ id: 'ViewFilter' });
 export const ViewSort = z.strictObject({ field, direction: z.enum(['asc', 'desc']) }).meta({ id: 'ViewSort' });
 
+const summarized = source.describe('A field of the record type, or `<field>.name` for its label');
+const ViewAggregate = z.strictObject({
+  field: summarized,
+  functions: z
+    .array(z.enum(aggregateFunctions))
+    .min(1)
+    .max(aggregateFunctions.length)
+    .describe('Sums and averages of numbers; minima and maxima also of dates and times; `count_distinct` of any field'),
+});
+const period = z.enum(periods).nullable();
+const aggregates = z.array(ViewAggregate).max(20).describe('Every row also has the `count` of its records');
+const describedGroups = 'One row per group; without groups one row for all records';
+const summarySort = z
+  .string()
+  .max(220)
+  .nullable()
+  .describe('A group or an aggregate: `<field>`, `<field>.<period>`, `count` or `<function>.<field>`; a leading `-` means descending');
+const limit = z.int().min(1).max(1_000).describe('Maximum number of rows');
+
+const NewViewGroup = z.strictObject({
+  field: summarized,
+  period: period.default(null).describe("Of a date or time, in the time zone of the ERP account's dates"),
+});
+const NewViewSummary = z
+  .strictObject({
+    aggregates: aggregates.default([]),
+    groups: z.array(NewViewGroup).max(2).default([]).describe(describedGroups),
+    sort: summarySort.default(null),
+    limit: limit.default(100),
+  })
+  .meta({ id: 'NewViewSummary' });
+const ViewSummary = z
+  .object({
+    aggregates,
+    groups: z.array(z.object({ field: summarized, period })).describe(describedGroups),
+    sort: summarySort,
+    limit,
+  })
+  .meta({ id: 'ViewSummary' });
+
 const columns = z.array(column).min(1).max(100).describe('In display order, without duplicates; every record also has `id`');
 const filters = z.array(ViewFilter).max(20).describe('Combined with AND');
 const sort = z.array(ViewSort).max(3).describe('Records without a value come last; ties are sorted by id');
+const summary = NewViewSummary.nullable().describe('What the view shows of its records in groups; mails then show these rows');
 export const visibilities = ['private', 'team', 'organization'] as const;
 const visibility = z.enum(visibilities);
 const teamId = Id.nullable().describe('Only with the visibility `team`');
@@ -35,6 +76,7 @@ export const NewView = z.strictObject({
   columns,
   filters: filters.default([]),
   sort: sort.default([]),
+  summary: summary.default(null),
   visibility: visibility.default('private'),
   teamId: teamId.default(null),
 });
@@ -43,6 +85,7 @@ export const ViewPatch = z.strictObject({
   columns: columns.optional(),
   filters: filters.nullable().optional(),
   sort: sort.nullable().optional(),
+  summary: summary.optional(),
   visibility: visibility.optional(),
   teamId: teamId.optional(),
 });
@@ -55,6 +98,7 @@ export const View = z
     columns: z.array(z.string()),
     filters: z.array(ViewFilter),
     sort: z.array(ViewSort),
+    summary: ViewSummary.nullable(),
     visibility,
     teamId: Id.nullable().describe('Null also after the team was deleted: then only the owner sees the view'),
     owner: z
@@ -89,6 +133,19 @@ export const ViewRecords = z
     syncedAt: Instant.nullable().describe('When the last sync that could read every field of the view was made'),
   })
   .meta({ id: 'ViewRecords' });
+
+export const ViewRows = z
+  .object({
+    data: z
+      .array(z.record(z.string(), z.unknown()))
+      .describe(
+        'Groups under `<field>` or `<field>.<period>`, then `count`, then an object of fields for each function. Sums, averages, minima and maxima are texts with exact digits',
+      ),
+    total: z.int().describe('Number of groups, also of those beyond the limit'),
+    problems: z.array(Problem).describe('Parts of the summary that do not work at the moment. There are no rows then, unless `stale`'),
+    syncedAt: Instant.nullable().describe('When the last sync that could read every field of the summary was made'),
+  })
+  .meta({ id: 'ViewRows' });
 
 export type NewView = z.output<typeof NewView>;
 export type ViewPatch = z.output<typeof ViewPatch>;

@@ -11,6 +11,7 @@ import type { DownloadFile } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { type QueryProblem, type RecordQuery, recordsOf } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
+import { findSummaryProblems, summaryQueryOf, toSummaryProblem } from './view-summary.ts';
 import type { NewView, View, ViewPatch } from './views.schemas.ts';
 import * as store from './views.store.ts';
 
@@ -27,6 +28,7 @@ const viewOf = (row: store.ViewRow): View => ({
   columns: row.columns,
   filters: row.filters,
   sort: row.sort,
+  summary: row.summary,
   visibility: row.visibility,
   teamId: row.team_id,
   owner: row.owner_id === null ? null : { id: row.owner_id, email: row.owner_email ?? '', name: row.owner_name ?? '' },
@@ -73,7 +75,7 @@ const findDuplicates = (names: readonly string[], path: (index: number) => strin
     names.indexOf(name) === index ? [] : [{ path: path(index), code: 'duplicate', message: `"${name}" appears more than once` }],
   );
 
-type ViewQuery = Pick<store.ViewRow, 'record_type' | 'columns' | 'filters' | 'sort'>;
+type ViewQuery = Pick<store.ViewRow, 'record_type' | 'columns' | 'filters' | 'sort' | 'summary'>;
 
 /**
  * Throws 422 for problems that no later sync can resolve, only in the given `parts`: the other parts were checked when they were saved.
@@ -90,9 +92,10 @@ async function assertQueryIsValid(ctx: RequestCtx, query: ViewQuery, parts: read
       (index) => `sort[${index}].field`,
     ),
     ...(await recordsOf(ctx).check(ctx, recordQueryOf(query), ctx.principal.reads)).filter(({ passing }) => !passing).map(toViewProblem),
+    ...(await findSummaryProblems(ctx, query)),
   ];
   const details = found
-    .filter(({ path }) => parts.some((part) => path === part || path.startsWith(`${part}[`)))
+    .filter(({ path }) => parts.some((part) => path === part || path.startsWith(`${part}[`) || path.startsWith(`${part}.`)))
     .filter(({ path }, index, all) => all.findIndex((other) => other.path === path) === index);
   if (details.length > 0) throw invalid('The view is not valid', details.slice(0, 100));
 }
@@ -125,6 +128,8 @@ async function readBack(tx: Tx, ctx: RequestCtx, id: string): Promise<View> {
   return viewOf(row);
 }
 
+const toJson = (summary: store.ViewRow['summary']): string | null => (summary === null ? null : JSON.stringify(summary));
+
 /** More people can read the audit log than a private or team view, so for those it names only the changed fields. */
 const forAudit = (view: Pick<store.ViewRow, 'visibility' | 'record_type'>, change: object): Record<string, unknown> =>
   view.visibility === 'organization'
@@ -142,12 +147,13 @@ export const getView = (ctx: RequestCtx, id: string) => inTransaction(ctx, async
 
 /** Throws 422 for invalid columns, filters, sorts or team, and at the quota. */
 export async function createView(ctx: RequestCtx, input: NewView): Promise<View> {
-  const { recordType, teamId, columns, filters, sort, ...same } = input;
-  await assertQueryIsValid(ctx, { record_type: recordType, columns, filters, sort }, ['recordType', 'columns', 'filters', 'sort']);
+  const { recordType, teamId, columns, filters, sort, summary, ...same } = input;
+  const parts = ['recordType', 'columns', 'filters', 'sort', 'summary'];
+  await assertQueryIsValid(ctx, { record_type: recordType, columns, filters, sort, summary }, parts);
   return inViewTransaction(ctx, async (tx) => {
     await assertTeam(tx, ctx, input.visibility, teamId);
     const id = createId();
-    const queryColumns = { columns, filters: JSON.stringify(filters), sort: JSON.stringify(sort) };
+    const queryColumns = { columns, filters: JSON.stringify(filters), sort: JSON.stringify(sort), summary: toJson(summary) };
     const owned = { id, record_type: recordType, team_id: teamId, owner_id: ctx.principal.user.id };
     await assertQuota(tx, ctx, 'views');
     await store.insertView(tx, ctx.organizationId, { ...same, ...queryColumns, ...owned });
@@ -169,8 +175,12 @@ export async function updateView(ctx: RequestCtx, id: string, change: ViewPatch)
   const { columns = before.columns } = change;
   const filters = change.filters === undefined ? before.filters : (change.filters ?? []);
   const sort = change.sort === undefined ? before.sort : (change.sort ?? []);
-  const parts = (['columns', 'filters', 'sort'] as const).filter((part) => change[part] !== undefined);
-  if (parts.length > 0) await assertQueryIsValid(ctx, { record_type: before.record_type, columns, filters, sort }, parts);
+  const { summary = before.summary } = change;
+  const parts = (['columns', 'filters', 'sort', 'summary'] as const).filter(
+    // A summary of money may depend on a filter by the currency.
+    (part) => change[part] !== undefined || (part === 'summary' && change.filters !== undefined),
+  );
+  if (parts.length > 0) await assertQueryIsValid(ctx, { record_type: before.record_type, columns, filters, sort, summary }, parts);
   return inViewTransaction(ctx, async (tx) => {
     const row = await getEditableView(tx, ctx, id);
     const shared = change.visibility === undefined && change.teamId === undefined ? undefined : visibilityColumns(row, change);
@@ -181,6 +191,7 @@ export async function updateView(ctx: RequestCtx, id: string, change: ViewPatch)
       ...(change.columns !== undefined && { columns }),
       ...(change.filters !== undefined && { filters: JSON.stringify(filters) }),
       ...(change.sort !== undefined && { sort: JSON.stringify(sort) }),
+      ...(change.summary !== undefined && { summary: toJson(summary) }),
     });
     const changes = forAudit({ ...row, ...shared }, change);
     await writeAudit(tx, ctx, { action: 'view.update', target: { type: 'view', id }, changes });
@@ -236,4 +247,14 @@ export async function listViewRecords(ctx: RequestCtx, id: string, { masked, ...
     problems: problems.map(toViewProblem),
     syncedAt,
   };
+}
+
+/** Throws 404 for a view that the caller may not see, 422 `no_summary` for one that has no summary. */
+export async function listViewRows(ctx: RequestCtx, id: string, read: ViewRead) {
+  const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
+  const query = summaryQueryOf(view);
+  if (query === undefined)
+    throw invalid('The view has no summary', [{ path: 'summary', code: 'no_summary', message: 'Add a summary to the view' }]);
+  const { rows, total, problems, syncedAt } = await recordsOf(ctx).summarize(ctx, query, rightsOf(ctx, read));
+  return { data: parseExact(rows) as Record<string, unknown>[], total, problems: problems.map(toSummaryProblem), syncedAt };
 }

@@ -12,6 +12,7 @@ export type ViewRow = {
   columns: string[];
   filters: NewView['filters'];
   sort: NewView['sort'];
+  summary: NewView['summary'];
   visibility: NewView['visibility'];
   team_id: string | null;
   owner_id: string | null;
@@ -33,7 +34,8 @@ const selectViews = (tx: Tx, organizationId: string) =>
   tx('views as v')
     .leftJoin('users as u', 'u.id', 'v.owner_id')
     .where('v.organization_id', organizationId)
-    .select('v.id', 'v.name', 'v.record_type', 'v.columns', 'v.filters', 'v.sort', 'v.visibility', 'v.team_id', 'v.owner_id')
+    .select('v.id', 'v.name', 'v.record_type', 'v.columns', 'v.filters', 'v.sort', 'v.summary', 'v.visibility', 'v.team_id')
+    .select('v.owner_id')
     .select('u.email as owner_email', 'u.name as owner_name', 'v.created_at', 'v.updated_at');
 
 export type ViewFilters = {
@@ -62,7 +64,11 @@ export const findVisibleView = async (tx: Tx, organizationId: string, viewer: Vi
 export const findView = async (tx: Tx, organizationId: string, id: string): Promise<ViewRow | undefined> =>
   (await selectViews(tx, organizationId).where('v.id', id).first()) as ViewRow | undefined;
 
-type Columns = Pick<ViewRow, 'name' | 'columns' | 'visibility' | 'team_id'> & { readonly filters: string; readonly sort: string };
+type Columns = Pick<ViewRow, 'name' | 'columns' | 'visibility' | 'team_id'> & {
+  readonly filters: string;
+  readonly sort: string;
+  readonly summary: string | null;
+};
 export const insertView = (tx: Tx, organizationId: string, row: Columns & Pick<ViewRow, 'id' | 'record_type' | 'owner_id'>) =>
   tx('views').insert({ ...row, organization_id: organizationId });
 export const updateView = (tx: Tx, organizationId: string, id: string, change: Partial<Columns>): Promise<number> =>
@@ -89,7 +95,7 @@ export async function listViewsOfRecordType(
   organizationId: string,
   recordType: string,
   viewer: Viewer,
-): Promise<(Pick<ViewRow, 'id' | 'name' | 'visibility' | 'columns' | 'filters' | 'sort'> & { visible: boolean })[]> {
+): Promise<(Pick<ViewRow, 'id' | 'name' | 'visibility' | 'columns' | 'filters' | 'sort' | 'summary'> & { visible: boolean })[]> {
   return tx('views as v')
     .where({ 'v.organization_id': organizationId, 'v.record_type': recordType })
     .orderBy([
@@ -103,6 +109,7 @@ export async function listViewsOfRecordType(
       'v.columns',
       'v.filters',
       'v.sort',
+      'v.summary',
       tx.raw(`${isVisible} as visible`, viewerBindings(viewer)),
     );
 }

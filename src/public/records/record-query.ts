@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto';
 import { didYouMean } from '../../core/nearest-name.ts';
 import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
-import { completePlan, type FilterCondition, type ListPlan, parseCondition, type SortKey } from '../read/plan.ts';
+import { type FilterCondition, parseCondition } from '../read/filters.ts';
+import { completePlan, type ListPlan, type SortKey } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
 import { freshnessOfSources } from '../read/stale-fields.ts';
 import { type AvailableRecordType, columnOf, sourceOf } from '../version/bind.ts';
@@ -187,6 +188,12 @@ export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, {
     defaultSort: { column: idColumn(type.idType), order: 'asc' },
     scopable: new Map(),
     maxPageSize: Number.POSITIVE_INFINITY,
+    summary: null,
+    relations: new Map(),
+    search: [],
+    takesOr: false,
+    sortSets: new Map(),
+    takesSortSets: false,
   });
   return { endpoint, found };
 }
@@ -209,6 +216,7 @@ export function bindQuery(query: RecordQuery, target: QueryTarget, { page, pageS
   const plan = completePlan({
     endpoint,
     conditions: conditions.filter((condition) => condition !== undefined),
+    anyOf: [],
     sort: { ...first, further: first.column.column === 'id' ? [] : further },
     fields: endpoint.fields,
     page,

@@ -4,6 +4,7 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { startCopy, watchCopy } from '../export/copy-lines.ts';
 import { createCsvWriter } from '../export/csv.ts';
+import { copyStatement } from '../export/export-sql.ts';
 import type { ExportState } from '../export/export-state.ts';
 import { mayOpenAgain, openSnapshot, type Snapshot, type SnapshotSource, totalOf } from '../export/snapshot.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
@@ -75,8 +76,9 @@ export async function findQueryTarget(
   ctx: TenantCtx,
   recordType: string,
   { unmasked }: CallerRights,
+  readType: typeof readAvailableType = readAvailableType,
 ): Promise<QueryTarget | undefined> {
-  const type = await readAvailableType(ctx, recordType);
+  const type = await readType(ctx, recordType);
   const masks = unmasked ? undefined : (await findLivingMasks(ctx)).get(recordType);
   return type && { type, masks: masks ?? noMasks };
 }
@@ -102,7 +104,13 @@ async function startOnce(request: CsvRequest, source: SnapshotSource, onDone: ()
       return headerOnly(query, { ...bound, problems }, syncedAt);
     }
     const total = await totalOf(snapshot, reader, plan);
-    const rows = await startCopy(snapshot, { plan, total, signal, createWriter, yieldToReads: sources.exports.yieldToReads });
+    const rows = await startCopy(snapshot, {
+      write: (table) => copyStatement(table, plan),
+      total,
+      signal,
+      createWriter,
+      yieldToReads: sources.exports.yieldToReads,
+    });
     return {
       ...bound,
       problems,

@@ -5,6 +5,8 @@ import type { Semaphore } from '../../core/semaphore.ts';
 import { readListPage } from '../read/list.ts';
 import { currentFreshness } from '../read/reader.ts';
 import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';
+import { readSummary } from '../read/summary.ts';
+import { readDescribedType } from '../version/available.ts';
 import type { FindLivingMasks } from '../version/living-masks.ts';
 import { isRecordId } from '../version/values.ts';
 import {
@@ -16,7 +18,22 @@ import {
   type RecordQuery,
   unknownRecordTypeProblem,
 } from './record-query.ts';
+import { bindSummary, freshnessOfSummary, type SummaryColumn, type SummaryQuery } from './record-summary.ts';
 import { type CallerRights, type CsvSources, findQueryTarget, type RecordsCsv, startRecordsCsv } from './records-csv.ts';
+
+/** The groups of a summary. */
+export type FoundGroups = {
+  readonly columns: readonly SummaryColumn[];
+  /** The rows as the text of a JSON array: groups and `count` by name, and an object of fields for each function, as in `/summary`. */
+  readonly rows: string;
+  /** Number of groups; 1 without groups. */
+  readonly total: number;
+  /** As of FoundRecords. */
+  readonly syncedAt: string | null;
+  readonly problems: readonly QueryProblem[];
+  /** No rows are returned because of the problems. */
+  readonly heldBack: boolean;
+};
 
 /** What reads of records share with those of the public interface. */
 export type RecordSources = CsvSources & {
@@ -55,6 +72,13 @@ export type RecordReader = {
    * run.
    */
   csv(tenant: TenantCtx, query: RecordQuery, signal: AbortSignal, rights: CallerRights): Promise<RecordsCsv>;
+  /**
+   * The groups of a summary, of all records that the filters select. Groups, aggregates and filters that do not work hold the rows back.
+   * Rejects with 503 as `list` does.
+   */
+  summarize(tenant: TenantCtx, query: SummaryQuery, rights: CallerRights): Promise<FoundGroups>;
+  /** The problems that `summarize` would report now, apart from fields that the ERP can't read at the moment. */
+  checkSummary(tenant: TenantCtx, query: SummaryQuery, rights: CallerRights): Promise<readonly QueryProblem[]>;
   /** The problems that `list` would report now, apart from fields that the ERP can't read at the moment, without reading records. */
   check(tenant: TenantCtx, query: RecordQuery, rights: CallerRights): Promise<readonly QueryProblem[]>;
 };
@@ -94,9 +118,32 @@ async function get(
   if (target === undefined || !isRecordId(target.type.idType, id)) return undefined;
   const columns = names.filter((source) => source !== 'id').map((source) => ({ name: source, source }));
   const { endpoint } = endpointOf({ recordType, columns }, target, () => undefined);
-  const plan = { endpoint, id, fields: endpoint.fields, normalized: '' };
+  const plan = { endpoint, id, fields: endpoint.fields, expansions: [], normalized: '' };
   const { record } = await readSingleRecord(sources.readerOf(ctx.organizationId), plan);
   return record === null ? undefined : wholeText(record);
+}
+
+const findSummaryTarget = (sources: RecordSources, ctx: TenantCtx, { recordType }: SummaryQuery, rights: CallerRights) =>
+  findQueryTarget(sources, ctx, recordType, rights, readDescribedType);
+
+async function summarize(sources: RecordSources, ctx: TenantCtx, query: SummaryQuery, rights: CallerRights): Promise<FoundGroups> {
+  const target = await findSummaryTarget(sources, ctx, query, rights);
+  const none = { columns: [], rows: '[]', total: 0, heldBack: true };
+  if (target === undefined) return { ...none, syncedAt: null, problems: [unknownRecordTypeProblem] };
+  const reader = textReader(sources.readerOf(ctx.organizationId));
+  const { plan, columns, problems } = bindSummary(query, target);
+  if (plan === undefined) {
+    const { syncedAt, problems: stale } = freshnessOfSummary(query, await currentFreshness(reader, query.recordType));
+    return { ...none, columns, problems: [...problems, ...stale], syncedAt };
+  }
+  const { rows, total, freshness } = await readSummary(reader, plan);
+  const { syncedAt, problems: stale } = freshnessOfSummary(query, freshness);
+  return { columns, rows: `[${wholeText(rows)}]`, total, problems: [...problems, ...stale], syncedAt, heldBack: false };
+}
+
+async function checkSummary(sources: RecordSources, ctx: TenantCtx, query: SummaryQuery, rights: CallerRights) {
+  const target = await findSummaryTarget(sources, ctx, query, rights);
+  return target === undefined ? [unknownRecordTypeProblem] : bindSummary(query, target).problems;
 }
 
 async function check(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, rights: CallerRights): Promise<readonly QueryProblem[]> {
@@ -120,6 +167,8 @@ export function createRecordReader(sources: RecordSources): RecordReader {
     list: (tenant, query, page, rights) => withPermit(sources, tenant, () => list(sources, tenant, query, page, rights)),
     get: (tenant, recordType, id, names, rights) => withPermit(sources, tenant, () => get(sources, tenant, recordType, id, names, rights)),
     csv: (tenant, query, signal, rights) => startRecordsCsv({ sources, ctx: tenant, query, signal, rights }),
+    summarize: (tenant, query, rights) => withPermit(sources, tenant, () => summarize(sources, tenant, query, rights)),
+    checkSummary: (tenant, query, rights) => checkSummary(sources, tenant, query, rights),
     check: (tenant, query, rights) => check(sources, tenant, query, rights),
   };
 }

@@ -4,11 +4,10 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { allowsResource, allowsVersion, type RecordAccess } from '../../core/record-access.ts';
 import { truncatedList } from '../../core/truncate-list.ts';
-import { readListPage } from '../read/list.ts';
-import { planList } from '../read/plan.ts';
-import { currentFreshness, type Freshness, type Reader, type ReaderOf } from '../read/reader.ts';
+import { countRecords } from '../read/count-records.ts';
+import type { Freshness, ReaderOf } from '../read/reader.ts';
 import { parameterError, parameterProblem } from '../read/request.ts';
-import { freshnessOfFields } from '../read/stale-fields.ts';
+import { type Embedded, freshnessWithRelated, noneEmbedded } from '../read/stale-fields.ts';
 import type { CompiledEndpoint, CompiledSchema, OutputField, ReadableEndpoint } from '../version/compile.ts';
 import type { FieldMask } from '../version/masks.ts';
 import { readableEndpoints } from '../version/narrow.ts';
@@ -93,16 +92,20 @@ const shownMask = (mask: FieldMask | null) => (mask === null ? {} : { type: 'tex
 function describeField(field: OutputField, endpoint: CompiledEndpoint, definition: EndpointDefinition | undefined) {
   const defined = definition?.fields.find(({ name }) => name === field.name);
   const about = (text: string | undefined) => (text === undefined || text === '' ? {} : { description: text });
+  const filtersOf = (name: string) => {
+    const filters = [...endpoint.filters.values()].filter((filter) => filter.field === name).map((filter) => filter.name);
+    return filters.length > 0 ? { filters } : {};
+  };
   if (field.kind === 'lines') {
     const lines = field.lines.map(({ name, type, asString, mask }) => ({
       name,
       type: asString ? 'text' : type,
       ...shownMask(mask),
       ...about(defined?.fields?.find((line) => line.name === name)?.description),
+      ...filtersOf(`${field.name}.${name}`),
     }));
     return { name: field.name, type: 'lines', ...about(defined?.description), fields: lines };
   }
-  const filters = [...endpoint.filters.values()].filter((filter) => filter.field === field.name).map(({ name }) => name);
   const type = field.kind === 'absent' ? null : field.column.type;
   return {
     name: field.name,
@@ -110,7 +113,7 @@ function describeField(field: OutputField, endpoint: CompiledEndpoint, definitio
     ...(field.kind === 'value' && field.asString && { writtenAs: 'text' }),
     ...(field.kind === 'value' && shownMask(field.mask)),
     ...about(defined?.description),
-    ...(filters.length > 0 && { filters }),
+    ...filtersOf(field.name),
     ...(endpoint.sorts.has(field.name) && { sortable: true }),
   };
 }
@@ -133,24 +136,36 @@ function pick<F extends { readonly name: string }>(all: readonly F[], wanted: re
   return all.filter(({ name }) => wanted === undefined || wanted.includes(name));
 }
 
+/** What the endpoint declares besides filters and sorts, by the names that the inputs of the tools take. */
+const describeDeclared = ({ summary, relations, relatedOf, search, takesOr, sortSets }: ReadableEndpoint) => ({
+  ...(sortSets.size > 0 && { sortSets: [...sortSets.keys()] }),
+  ...(search.length > 0 && { search: search.map(({ name }) => name) }),
+  ...(takesOr && { or: true }),
+  // Names of resources that the reader may not read are not for them.
+  ...(relations.size > 0 && {
+    relations: [...relations.values()].filter((one) => relatedOf(one) !== null).map(({ name, resource }) => ({ name, resource })),
+  }),
+  ...(summary !== null && {
+    aggregates: [...summary.aggregates.values()].map(({ field, functions, isMoney }) => ({
+      field: field.name,
+      functions,
+      ...(isMoney && { money: true }),
+    })),
+    groups: [...summary.groups.keys()],
+  }),
+});
+
 /** Of the version, or of ids when the caller can't sort by the field. */
 const shownSort = ({ lacksDefaultSort, sorts }: ReadableEndpoint, defined: EndpointDefinition['defaultSort'] | undefined) =>
   defined && !lacksDefaultSort && sorts.has(defined.field) ? defined : { field: 'id', order: 'asc' };
 
-/** The number of records that the caller can read, and the state of the data. */
-async function countRecords(reader: Reader, endpoint: ReadableEndpoint): Promise<{ total: number; freshness: Freshness }> {
-  if (endpoint.scope.length > 0) return readListPage(reader, planList(endpoint, oneRecord));
-  const freshness = await currentFreshness(reader, endpoint.recordType);
-  return { total: freshness.rowCount, freshness };
-}
-const oneRecord = new Map([
-  ['pageSize', ['1']],
-  ['fields', ['id']],
-]);
-
-/** `staleFields` only when the ERP can't read some of the endpoint's fields at the moment. */
-export function describeFreshness(freshness: Freshness, { fields }: Pick<CompiledEndpoint, 'fields'>) {
-  const { syncedAt, stale } = freshnessOfFields(freshness, fields);
+/** `staleFields` only when the ERP can't read some of the fields at the moment. */
+export function describeFreshness(
+  freshness: Freshness,
+  { fields }: Pick<CompiledEndpoint, 'fields'>,
+  { expansions, related }: Embedded = noneEmbedded,
+) {
+  const { syncedAt, stale } = freshnessWithRelated(freshness, fields, expansions, related);
   const staleFields = stale.map(({ name, since }) => ({ field: name, since }));
   return { generation: freshness.generation, syncedAt, ...(staleFields.length > 0 && { staleFields }) };
 }
@@ -179,6 +194,7 @@ export async function describeResource(
     description: definition?.description ?? '',
     defaultSort: shownSort(endpoint, definition?.defaultSort),
     maxPageSize: endpoint.maxPageSize,
+    ...describeDeclared(endpoint),
     records,
     freshness: describeFreshness(freshness, endpoint),
   };

@@ -5,7 +5,8 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
 import { type RecordAccess, unlimitedLayer } from '../../core/record-access.ts';
 import { parameterError } from '../read/request.ts';
-import { AggregateInput, DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess } from './record-tools.ts';
+import type { RecordTools, ToolAccess } from './record-tools.ts';
+import { AggregateInput, DescribeInput, GetInput, QueryInput } from './tool-inputs.ts';
 
 export type VersionTool = {
   readonly name: string;
@@ -16,8 +17,10 @@ export type VersionTool = {
   run(input: unknown): Promise<string>;
 };
 
+/** `aggregate` reads what `summarize` does, also where the version declares no summary. */
+type BoundName = Exclude<keyof RecordTools, 'summarize'>;
 /** One of the record tools, with the version already fixed. */
-type BoundTool = { readonly name: keyof RecordTools; readonly description: string; readonly input: z.ZodObject };
+type BoundTool = { readonly name: BoundName; readonly description: string; readonly input: z.ZodObject };
 
 const boundTools: readonly BoundTool[] = [
   {
@@ -70,7 +73,7 @@ export function createVersionTools(
 ): readonly VersionTool[] {
   const layers = [...reads.layers, { ...unlimitedLayer, versions: [version] }];
   const access: ToolAccess = { reads: { ...reads, layers }, maxCharacters };
-  const run: Readonly<Record<keyof RecordTools, (input: Record<string, unknown>) => Promise<string>>> = {
+  const run: Readonly<Record<BoundName, (input: Record<string, unknown>) => Promise<string>>> = {
     describe: (input) => tools.describe(tenant, access, DescribeInput.parse({ ...input, version })),
     query: (input) => tools.query(tenant, access, QueryInput.parse({ ...input, version })),
     get: (input) => tools.get(tenant, access, GetInput.parse({ ...input, version })),

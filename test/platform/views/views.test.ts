@@ -74,6 +74,7 @@ describe('/views', () => {
         columns: ['tranid', 'total'],
         filters,
         sort,
+        summary: null,
         visibility: 'private',
         teamId: null,
         owner: { id: w.owner.id, email: expect.any(String), name: expect.any(String) },

@@ -6,6 +6,7 @@ import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion, withReads } from '../fixture.ts';
+import { exactAverage } from '../read/exact-average.ts';
 
 let database: TestDatabase;
 let organizationId: string;
@@ -59,9 +60,11 @@ const refusal = async (name: string, input: unknown, from = tools) =>
 
 describe('aggregate', () => {
   it('computes exact aggregates of a number, with and without filters', async () => {
-    const figures = (where: string) =>
-      reference(`select count(*)::int as count, count(f_total)::int as values, sum(f_total)::text as sum, min(f_total)::text as min,
-        max(f_total)::text as max, trim_scale(round(avg(f_total), 6))::text as average from $t where ${where}`);
+    const figures = async (where: string) => {
+      const found = await reference(`select count(*)::int as count, count(f_total)::int as values, sum(f_total)::text as sum,
+        trim_scale(min(f_total))::text as min, trim_scale(max(f_total))::text as max, array_agg(f_total::text) as totals from $t where ${where}`);
+      return found.map(({ totals, ...row }) => ({ ...row, average: exactAverage(totals) }));
+    };
     const asked = { resource: 'invoices', field: 'total' };
     expect(await run('aggregate', asked)).toMatchObject((await figures('true'))[0]);
     expect((await run('aggregate', asked)).sum).toMatch(/^9007199254741\d+\.\d\d$/);
@@ -99,6 +102,17 @@ describe('aggregate', () => {
       { value: 'paid', count: 15 },
       { value: null, count: 15 },
     ]);
+  });
+
+  it('groups dates and times by a period', async () => {
+    const expected =
+      await reference(`select to_char(f_trandate, 'YYYY-MM') as value, count(*)::int as count, sum(f_total)::text as sum from $t
+      group by 1 order by 1`);
+    const asked = { resource: 'invoices', field: 'total', groupBy: 'date.month', orderBy: 'value' };
+    expect(await run('aggregate', asked)).toMatchObject({ totalGroups: 3, groups: expected });
+    expect((await run('aggregate', { resource: 'invoices', groupBy: 'modified.year' })).groups).toEqual([{ value: '2026', count: 60 }]);
+    expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'status.month' })).toContain('neither a date nor a time');
+    expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'date.decade' })).toContain('no field "date.decade"');
   });
 
   it('accepts only the declared filters and the published fields', async () => {

@@ -1,0 +1,238 @@
+// Summaries of views: what they compute, compared with SQL written here, what is refused, and what masked readers get.
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { exactAverage } from '../../public/read/exact-average.ts';
+import type { Answer, Api } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { type World, world } from '../members/world.ts';
+
+const rows: InvoiceRow[] = Array.from({ length: 80 }, (_, at) => ({
+  id: at + 1,
+  tranid: `INV-${at}`,
+  status: ['open', 'paid', null][at % 3] ?? null,
+  total: at % 11 === 0 ? null : at === 7 ? '12345678901234567890.10' : `${at - 20}.${at % 10}5`,
+  seq: String(at % 4),
+  trandate: at % 13 === 0 ? null : `2026-0${1 + (at % 5)}-1${at % 9}`,
+  lastmodified: `2026-01-${10 + (at % 20)}T23:30:00Z`,
+  entity: ['EUR', 'USD'][at % 2] ?? null,
+  entityName: ['Euro', 'US Dollar'][at % 2] ?? null,
+}));
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+let table: string;
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+  w = await world(database.ctx, app);
+  table = await loadInvoices(database.ctx, w.id, rows);
+});
+afterAll(() => database.close());
+
+const moneyFields = [
+  { name: 'total', label: 'Amount', currency: 'entity' },
+  { name: 'seq', label: 'Base amount', currency: null },
+];
+
+/** Of the ERP account, which may have several currencies. */
+const setAccount = (account: object): Promise<void> =>
+  inTransaction({ db: database.ctx.db, organizationId: w.id }, async (tx) => {
+    const row = { organization_id: w.id, refreshed_at: new Date(), account: JSON.stringify(account) };
+    await tx('erp_metadata').insert(row).onConflict('organization_id').merge();
+  });
+
+/** The ERP says that `total` is an amount in the currency that `entity` names, and `seq` one whose currency no field tells. */
+async function describeMoney(): Promise<void> {
+  const description = { name: 'invoice', label: 'Invoice', fields: moneyFields };
+  const row = { organization_id: w.id, name: 'invoice', position: 0, head: JSON.stringify({ name: 'invoice', label: 'Invoice' }) };
+  await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+    tx('erp_record_types').insert({ ...row, description: JSON.stringify(description), described_at: '2026-03-02T10:00:00Z' }),
+  );
+}
+
+const body = (summary: object | null, given: object = {}) => ({
+  ...{ name: 'Totals', recordType: 'invoice', columns: ['tranid'], visibility: 'organization' },
+  ...{ summary, ...given },
+});
+const send = (summary: object | null, given: object = {}): Promise<Answer> => w.owner.api('post', '/views', body(summary, given));
+async function make(summary: object, given: object = {}): Promise<string> {
+  const made = await send(summary, given);
+  expect(made.status, made.text).toBe(201);
+  return made.body.id;
+}
+const read = (id: string, api: Api = w.owner.api, query = ''): Promise<Answer> => api('get', `/views/${id}/rows${query}`);
+const problemsOf = ({ body: found }: Answer): string[][] =>
+  (found.error?.details ?? found.problems ?? []).map(({ path, code }: { path: string; code: string }) => [path, code]);
+const reference = async (sql: string) => (await database.ctx.db.data.query(sql.replace('$t', `${tenantSchema(w.id)}.${table}`))).rows;
+
+describe('GET /views/{id}/rows', () => {
+  it('returns the groups of the filtered records with exact digits', async () => {
+    const id = await make(
+      {
+        aggregates: [
+          { field: 'total', functions: ['sum', 'avg', 'min', 'max'] },
+          { field: 'seq', functions: ['count_distinct'] },
+        ],
+        groups: [{ field: 'status' }, { field: 'trandate', period: 'month' }],
+      },
+      { filters: [{ field: 'id', operator: 'not', value: ['3', '4'] }] },
+    );
+    const expected = await reference(`select f_status as status, to_char(f_trandate, 'YYYY-MM') as month, count(*)::int as count,
+      sum(f_total)::text as sum, array_agg(f_total::text) as totals, trim_scale(min(f_total))::text as min,
+      trim_scale(max(f_total))::text as max, count(distinct f_seq)::int as distinct from $t where id not in (3, 4) group by 1, 2 order by 1 nulls last, 2 nulls last`);
+    expect(expected.length).toBeGreaterThan(10);
+    const { status, body: found } = await read(id);
+    expect([status, found]).toEqual([
+      200,
+      {
+        data: expected.map(({ status: shown, month, count, sum, totals, min, max, distinct }) => ({
+          ...{
+            status: shown,
+            'trandate.month': month,
+            count,
+            sum: { total: sum },
+            avg: { total: exactAverage(totals) },
+            min: { total: min },
+          },
+          ...{ max: { total: max }, count_distinct: { seq: distinct } },
+        })),
+        total: expected.length,
+        problems: [],
+        syncedAt: '2026-03-01T08:00:00Z',
+      },
+    ]);
+    expect(found.data.some(({ sum }: { sum: { total: string } }) => /^1234567890123456\d{4}[.]/.test(sum.total))).toBe(true);
+  });
+
+  it('sorts by an aggregate, returns the first groups, and one row without groups', async () => {
+    const top = { aggregates: [{ field: 'total', functions: ['max'] }], groups: [{ field: 'entity.name' }], sort: '-max.total', limit: 1 };
+    expect((await read(await make(top))).body).toMatchObject({
+      data: [{ 'entity.name': 'US Dollar', count: 40, max: { total: '12345678901234567890.1' } }],
+      total: 2,
+    });
+    expect((await read(await make({}))).body).toMatchObject({ data: [{ count: 80 }], total: 1 });
+    const none = await make(
+      { aggregates: [{ field: 'total', functions: ['sum'] }] },
+      { filters: [{ field: 'id', operator: 'eq', value: '0' }] },
+    );
+    expect((await read(none)).body.data).toEqual([{ count: 0, sum: { total: null } }]);
+  });
+
+  it('is 422 for a view without a summary, and 404 for callers who may not see the view', async () => {
+    const bare = await send(null);
+    expect([bare.status, bare.body.summary]).toEqual([201, null]);
+    expect(problemsOf(await read(bare.body.id))).toEqual([['summary', 'no_summary']]);
+    const own = await make({}, { visibility: 'private' });
+    const viewer = (await w.join('viewer')).api;
+    expect((await read(own, viewer)).status).toBe(404);
+    expect((await read(await make({}), viewer)).status).toBe(200);
+    const withoutRecords = (await w.join(['view:read'])).api;
+    expect((await read(await make({}), withoutRecords)).status).toBe(403);
+  });
+});
+
+describe('a summary', () => {
+  it('is returned with its defaults, changed, and removed', async () => {
+    const id = await make({ groups: [{ field: 'trandate', period: 'quarter' }] });
+    const at = `/views/${id}`;
+    const full = { aggregates: [], groups: [{ field: 'trandate', period: 'quarter' }], sort: null, limit: 100 };
+    expect((await w.owner.api('get', at)).body.summary).toEqual(full);
+    expect((await w.owner.api('patch', at, { name: 'Quarters' })).body.summary).toEqual(full);
+    const changed = await w.owner.api('patch', at, { summary: { groups: [{ field: 'seq' }], sort: '-seq' } });
+    expect(changed.body.summary).toMatchObject({ groups: [{ field: 'seq', period: null }], sort: '-seq' });
+    expect((await read(id)).body.data.map(({ seq }: { seq: number }) => seq)).toEqual([3, 2, 1, 0]);
+    expect((await w.owner.api('patch', at, { summary: null })).body.summary).toBeNull();
+    expect((await read(id)).status).toBe(422);
+  });
+
+  it.each<[string, object, string[][]]>([
+    [
+      'unknown fields',
+      { groups: [{ field: 'stat' }], aggregates: [{ field: 'totl', functions: ['sum'] }] },
+      [
+        ['summary.groups[0].field', 'unknown_source'],
+        ['summary.aggregates[0].field', 'unknown_source'],
+      ],
+    ],
+    [
+      'a sum of texts',
+      { aggregates: [{ field: 'status', functions: ['count_distinct', 'sum'] }] },
+      [['summary.aggregates[0].functions[1]', 'function_misfits']],
+    ],
+    ['periods of a text', { groups: [{ field: 'status', period: 'month' }] }, [['summary.groups[0].period', 'invalid_value']]],
+    ['lines', { groups: [{ field: 'lines' }] }, [['summary.groups[0].field', 'lines']]],
+    ['a group twice', { groups: [{ field: 'status' }, { field: 'status' }] }, [['summary.groups[1].field', 'duplicate']]],
+    ['a sort by what it lacks', { groups: [{ field: 'status' }], sort: '-sum.total' }, [['summary.sort', 'unknown_sort']]],
+    ['three groups', { groups: [{ field: 'status' }, { field: 'seq' }, { field: 'paid' }] }, [['summary.groups', 'too_big']]],
+  ])('with %s is refused', async (_name, summary, problems) => {
+    const refused = await send(summary);
+    expect([refused.status, problemsOf(refused)]).toEqual([422, problems]);
+  });
+
+  it('never adds up amounts of several currencies', async () => {
+    await describeMoney();
+    const aggregates = [{ field: 'total', functions: ['sum'] }];
+    const refused = await send({ aggregates });
+    expect([refused.status, problemsOf(refused)]).toEqual([422, [['summary.aggregates[0].field', 'several_currencies']]]);
+    expect(refused.text).toContain('entity.name');
+    const [euro, dollar] = await reference('select l_entity as name, sum(f_total)::text as sum from $t group by 1 order by 1');
+    const grouped = await make({ aggregates, groups: [{ field: 'entity.name' }] });
+    expect((await read(grouped)).body.data).toEqual([
+      { 'entity.name': 'Euro', count: 40, sum: { total: euro.sum } },
+      { 'entity.name': 'US Dollar', count: 40, sum: { total: dollar.sum } },
+    ]);
+    const filters = [{ field: 'entity', operator: 'eq', value: 'EUR' }];
+    const filtered = await make({ aggregates }, { filters });
+    expect((await read(filtered)).body.data).toEqual([{ count: 40, sum: { total: euro.sum } }]);
+    const several = await send({ aggregates }, { filters: [{ field: 'entity', operator: 'eq', value: ['EUR', 'USD'] }] });
+    expect(problemsOf(several)).toEqual([['summary.aggregates[0].field', 'several_currencies']]);
+    const unfiltered = await w.owner.api('patch', `/views/${filtered}`, { filters: null });
+    expect([unfiltered.status, problemsOf(unfiltered)]).toEqual([422, [['summary.aggregates[0].field', 'several_currencies']]]);
+    expect((await send({ aggregates: [{ field: 'total', functions: ['count_distinct'] }] })).status).toBe(201);
+    const untold = await send({ aggregates: [{ field: 'seq', functions: ['sum'] }], groups: [{ field: 'entity' }] });
+    expect([untold.status, problemsOf(untold)]).toEqual([422, [['summary.aggregates[0].field', 'several_currencies']]]);
+    await setAccount({ hasCurrencies: false });
+    expect((await send({ aggregates: [{ field: 'seq', functions: ['sum'] }, ...aggregates] })).status).toBe(201);
+  });
+
+  it('has the days of the account, also after its zone has changed', async () => {
+    const id = await make({ groups: [{ field: 'lastmodified', period: 'day' }] });
+    for (const [utcOffsetMinutes, first] of [
+      [0, '2026-01-10'],
+      [60, '2026-01-11'],
+      [-1_440, '2026-01-09'],
+    ] as const) {
+      await setAccount({ hasCurrencies: true, utcOffsetMinutes });
+      expect((await read(id)).body.data[0], `${utcOffsetMinutes}`).toEqual({ 'lastmodified.day': first, count: 4 });
+    }
+  });
+
+  it('with a field that no longer exists has no rows and says why', async () => {
+    const id = await make({ groups: [{ field: 'paid' }] });
+    const change = (state: string) =>
+      database.ctx.db.data.query(`update ${tenantSchema(w.id)}.record_columns set state = $1 where field = 'paid'`, [state]);
+    await change('vanished');
+    const found = await read(id);
+    expect([found.status, found.body.data, problemsOf(found)]).toEqual([200, [], [['summary.groups[0].field', 'vanished']]]);
+    await change('live');
+    expect((await read(id)).body.data).toEqual([{ paid: null, count: 80 }]);
+  });
+
+  it('of a field that a version masks is held back for callers without unmasked:read', async () => {
+    const fields = invoicesEndpoint.fields.map((field) => (field.name === 'status' ? { ...field, mask: 'hash' } : field));
+    const owner = await w.session(w.owner.id);
+    const id = await make({ groups: [{ field: 'status' }] });
+    expect((await read(id, owner)).body.data).toHaveLength(3);
+    await publishVersion(database.ctx, w.id, { endpoints: [{ ...invoicesEndpoint, fields }] });
+    const viewer = (await w.join('viewer')).api;
+    await expect.poll(async () => (await read(id, viewer)).body.data).toEqual([]);
+    expect(problemsOf(await read(id, viewer))).toEqual([['summary.groups[0].field', 'masked_field']]);
+    expect((await read(id, owner)).body.data).toHaveLength(3);
+    expect((await read(id, owner, '?masked=true')).body.data).toEqual([]);
+  });
+});
