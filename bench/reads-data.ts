@@ -123,10 +123,14 @@ const Draft = z.object({ id: z.string(), revision: z.number() });
 const Published = z.object({ status: z.string() });
 const publishTimeoutMs = 600_000;
 
+/** Publishes `endpointsOf` these invoices. Rejects as `publishEndpoints` does. */
+export const publishInvoices = (url: string, invoices: Invoices, admin: Pool): Promise<void> =>
+  publishEndpoints(url, invoices, admin, endpointsOf(invoices));
+
 /** Publishes through the running service at `url`, as a customer would. Rejects when it takes longer than `publishTimeoutMs`. */
-export async function publishInvoices(url: string, invoices: Invoices, admin: Pool): Promise<void> {
+export async function publishEndpoints(url: string, invoices: Invoices, admin: Pool, endpoints: readonly object[]): Promise<void> {
   const call = createManagementClient(url, invoices.key);
-  const draft = await call('POST', '/api-schema', Draft, { endpoints: endpointsOf(invoices) });
+  const draft = await call('POST', '/api-schema', Draft, { endpoints });
   await call('POST', `/api-schema/${draft.id}/publish`, anything, { revision: draft.revision });
   const untilMs = performance.now() + publishTimeoutMs;
   while ((await call('GET', `/api-schema/${draft.id}`, Published)).status !== 'published') {

@@ -2,27 +2,12 @@
 import { expect } from 'vitest';
 import type { AppError } from '../../src/core/errors.ts';
 import type { Answer } from './call.ts';
+import { averageOf, byValue, isNumeric, respelled, textOf } from './computed.ts';
 import type { Door } from './doors.ts';
-import { type FieldKind, type FieldModel, sumOf, visibleFields } from './model.ts';
+import { type FieldModel, sumOf, visibleFields } from './model.ts';
 import { allowedNames, type Case, expectedOf, inspect, refusalOf } from './oracle.ts';
-import { toolInput } from './queries.ts';
+import { selectionInput } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
-
-const isNumeric = (kind: FieldKind): boolean => kind === 'integer' || kind === 'number';
-const textOf = (value: unknown): string => String(value).replace(/^#/, '');
-const scaled = (text: string): bigint => BigInt(sumOf([text, '0.0000000000']).replace('.', ''));
-const byValue = (kind: FieldKind) => (a: string, b: string) => {
-  const [left, right] = isNumeric(kind) ? [scaled(a), scaled(b)] : [a, b];
-  return left < right ? -1 : left > right ? 1 : 0;
-};
-
-/** Rounded half up to six decimals, without trailing zeros. */
-function averageOf(texts: readonly string[]): string {
-  const total = scaled(sumOf(texts));
-  const millionths = (total * 2n + 10_000n * BigInt(texts.length)) / (20_000n * BigInt(texts.length));
-  const digits = String(millionths).padStart(7, '0');
-  return `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '');
-}
 
 type Aggregates = Record<string, unknown>;
 
@@ -30,14 +15,11 @@ function aggregatesOf(records: readonly Record<string, unknown>[], field: FieldM
   const count = { count: `#${records.length}` };
   if (field === undefined) return count;
   const values = records.flatMap((record) => (record[field.name] === null ? [] : [textOf(record[field.name])])).sort(byValue(field.kind));
-  const range = { ...count, values: `#${values.length}`, min: values[0] ?? null, max: values.at(-1) ?? null };
+  const range = { ...count, values: `#${values.length}`, min: respelled(values[0] ?? null), max: respelled(values.at(-1) ?? null) };
   if (!isNumeric(field.kind)) return range;
   return { ...range, sum: values.length === 0 ? null : sumOf(values), average: values.length === 0 ? null : averageOf(values) };
 }
 
-/** Some numbers have several spellings, such as those of different scales. */
-const respelled = (value: unknown): unknown =>
-  typeof value === 'string' && /^-?\d+\.\d+$/.test(value) ? value.replace(/\.?0+$/, '') : value;
 const comparable = (aggregates: Aggregates): string =>
   JSON.stringify(Object.entries(aggregates).map(([name, value]) => [name, respelled(value)]));
 
@@ -62,9 +44,8 @@ async function checkAggregate(one: Case): Promise<void> {
   const ordered = scalars.filter(({ kind }) => isNumeric(kind) || kind === 'date' || kind === 'time');
   const field = ordered.length > 0 && random.chance(0.7) ? random.pick(ordered) : undefined;
   const groupBy = random.chance(0.5) ? random.pick(scalars) : undefined;
-  const { filters } = toolInput(one.query) as { filters?: Record<string, string[]> };
   const input = {
-    ...(filters !== undefined && { filters }),
+    ...selectionInput(one.query),
     ...(field !== undefined && { field: field.name }),
     ...(groupBy !== undefined && { groupBy: groupBy.name }),
   };
@@ -82,10 +63,7 @@ async function checkAggregate(one: Case): Promise<void> {
   expect(answer.status, answer.text).toBe(200);
   const found = parseExact(answer.text) as { totalGroups?: string; groups?: Aggregates[] } & Aggregates;
   // Sums and averages are values of no record.
-  const computed = [
-    aggregatesOf(expected.whole, field),
-    ...(groupBy === undefined ? [] : [...groupsOf(expected.whole, groupBy, field).values()]),
-  ];
+  const computed = [aggregatesOf(expected.whole, field), ...(groupBy === undefined ? [] : [...groupsOf(expected.whole, groupBy, field)])];
   inspect(one, answer, JSON.stringify(input), { names: allowedNames(one, 'resource'), records: [...expected.records, ...computed] });
   if (groupBy === undefined) {
     const { freshness: _freshness, ...aggregates } = found;
@@ -101,12 +79,16 @@ async function checkAggregate(one: Case): Promise<void> {
   }
 }
 
+/** Equal numbers are one group, without zeros at the end. */
+const keyOf = (value: unknown, { kind }: FieldModel): string =>
+  value === null ? '' : textOf(kind === 'number' ? respelled(value) : value);
+
 function groupsOf(
   records: readonly Record<string, unknown>[],
   groupBy: FieldModel,
   field: FieldModel | undefined,
 ): Map<string, Aggregates> {
-  const groups = Map.groupBy(records, (record) => (record[groupBy.name] === null ? '' : textOf(record[groupBy.name])));
+  const groups = Map.groupBy(records, (record) => keyOf(record[groupBy.name], groupBy));
   return new Map([...groups].map(([value, list]) => [value, aggregatesOf(list, field)]));
 }
 

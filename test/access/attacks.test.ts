@@ -6,6 +6,7 @@ import { makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 import type { EndpointModel, FieldModel, Layer } from './model.ts';
 import { createOracle, type Oracle, type Reader } from './oracle.ts';
+import { plainQuery } from './queries.ts';
 import { createRandom, tokensIn } from './random.ts';
 import { putRandom, type RecordKind } from './records.ts';
 import { runWorld } from './run-cases.ts';
@@ -112,9 +113,9 @@ describe('parameters', () => {
     const filter = endpoint.filters.find(({ field, operator }) => field === owner.name && operator === 'eq')?.parameter;
     const queries = ['', ...(filter === undefined ? [] : [`${filter}=${a}&${filter}=${c}`, `${filter}=${c}`])];
     for (const query of queries) for (const seen of await ownersOf(reader, query)) expect([a, b]).toContain(seen);
-    const foreign = (
-      await oracle.wholeRecords({ version: 'v1', endpoints: [] }, endpoint, { filters: [], sort: null, order: null })
-    ).filter((record) => record[owner.name] === c);
+    const foreign = (await oracle.wholeRecords({ version: 'v1', endpoints: [] }, endpoint, plainQuery)).filter(
+      (record) => record[owner.name] === c,
+    );
     const ids = foreign.slice(0, 5).map(({ id }) => `id=${id}`);
     expect((await pageOf(reader, `&${ids.join('&')}`)).pagination.total).toBe(0);
   });
@@ -132,7 +133,7 @@ describe('a record that a sync moves to another customer', () => {
     const watching = [watch(), watch()];
     const moveTo = (customer: string) => (kind: RecordKind) => {
       for (const id of kind.erp.records.keys()) {
-        putRandom(world.random, world.pools, kind, id, 0);
+        putRandom(world.random, world.pools, kind, id, 0, []);
         kind.erp.shift(id, { owner: customer });
       }
     };

@@ -48,23 +48,23 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'the rows of a list of many bytes',
     door: 'list',
     file: 'public/read/sql.ts',
-    find: "pageStatement('large list', ref, plan,",
-    replace: `pageStatement('large list', ref, ${planWithoutScope},`,
+    find: "'large list',\n    ref,\n    plan,",
+    replace: `'large list', ref, ${planWithoutScope},`,
     large: true,
   },
   {
     what: 'the cache of plans',
     door: 'list',
     file: 'public/read/plan-cache.ts',
-    find: '{endpoint.reach}?',
-    replace: "{''}?",
+    find: '{endpoint.reach}$',
+    replace: "{''}$",
   },
   {
     what: 'the cache of totals',
     door: 'list',
     file: 'public/read/plan.ts',
-    find: 'const selected = conditions.map(',
-    replace: 'const selected = plan.conditions.map(',
+    find: 'filterKeyOf(endpoint, { conditions,',
+    replace: 'filterKeyOf(endpoint, { conditions: plan.conditions,',
   },
   {
     what: 'a record by its id',
@@ -98,7 +98,7 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'the total of an export',
     door: 'export as JSON lines',
     file: 'public/export/snapshot.ts',
-    find: 'if (plan.conditions.length === 0) return',
+    find: 'if (selectsAll(plan)) return',
     replace: 'if (plan.conditions.length === plan.endpoint.scope.length) return',
   },
   {
@@ -149,7 +149,7 @@ export const doorPatches: readonly DoorPatch[] = [
   {
     what: 'the number of records of describe',
     door: 'describe of /mcp',
-    file: 'public/tools/describe.ts',
+    file: 'public/read/count-records.ts',
     find: 'if (endpoint.scope.length > 0) return readListPage',
     replace: 'if (endpoint.scope.length > 99) return readListPage',
   },
@@ -157,8 +157,8 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'the tool query',
     door: 'query of /mcp',
     file: 'public/tools/record-tools.ts',
-    find: 'const plan = planList(endpoint, queryOf(input));',
-    replace: `const plan = planList(${withoutScope('endpoint')}, queryOf(input));`,
+    find: 'const plan = planList(endpoint, listQuery(endpoint, input));',
+    replace: `const plan = planList(${withoutScope('endpoint')}, listQuery(endpoint, input));`,
   },
   {
     what: 'the tool get',
@@ -199,7 +199,7 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'filters and sorts by masked fields',
     door: 'list',
     file: 'public/read/plan.ts',
-    find: '  assertUnmasked(endpoint, query);\n',
+    find: '  assertListUnmasked(endpoint, query);\n',
     replace: '',
   },
   {
@@ -213,11 +213,11 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'a record in pieces',
     door: 'record',
     file: 'public/read/rows.ts',
-    find: `row.bytes === null) return { freshness, record: row.record };
-    const large = await readPieces(limited, recordType, (table) => largeRecordStatement(table, plan));`,
-    replace: `row.bytes === -1) return { freshness, record: row.record };
+    find: `row.bytes === null) return { freshness, related, record: row.record };
+    const large = await readPieces(limited, recordType, (table) => largeRecordStatement(table, plan), options);`,
+    replace: `row.bytes === -1) return { freshness, related, record: row.record };
     const unlimited = { ...plan, endpoint: ${withoutScope('endpoint')} };
-    const large = await readPieces(limited, recordType, (table) => largeRecordStatement(table, unlimited));`,
+    const large = await readPieces(limited, recordType, (table) => largeRecordStatement(table, unlimited), options);`,
   },
   {
     what: 'changes of many bytes',
@@ -227,7 +227,19 @@ export const doorPatches: readonly DoorPatch[] = [
     replace: `pageStatement('large changes', ref, { ...plan, endpoint: ${withoutScope('plan.endpoint')} }, (`,
     large: true,
   },
-  ...['list', 'record', 'export as JSON lines', 'export as CSV', 'change feed', 'query of /mcp', 'aggregate'].map((door) => ({
+  ...[
+    'list',
+    'record',
+    'export as JSON lines',
+    'export as CSV',
+    'change feed',
+    'query of /mcp',
+    'aggregate',
+    'summary',
+    'aggregate of /mcp',
+    'expand',
+    'expand of /mcp',
+  ].map((door) => ({
     what: 'the exclusion of withheld records',
     door,
     file: 'public/read/conditions.ts',
@@ -343,15 +355,15 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'a list of a stale field',
     door: 'stale scope fields',
     file: 'public/read/list.ts',
-    find: 'assertScopeFresh(plan.endpoint, page.freshness);',
+    find: 'assertScopesFresh(plan, page);',
     replace: '',
   },
   {
     what: 'a record of a stale field',
     door: 'stale scope fields',
     file: 'public/read/rows.ts',
-    find: 'recordStatement(table, plan));\n    assertScopeFresh(endpoint, freshness);',
-    replace: 'recordStatement(table, plan));',
+    find: 'assertScopesFresh(plan, read);',
+    replace: '',
   },
   {
     what: 'an export of a stale field',

@@ -74,11 +74,11 @@ export function createFollower(one: Case): Follower {
       const current = new Map(expected.records.map((record) => [String(record['id']), JSON.stringify(record)]));
       for (const id of current.keys()) everReadable.add(id);
       since = await follow(copy, since, current);
-      expect(new Map([...copy].sort())).toEqual(new Map([...current].sort()));
+      expect(new Map([...copy].sort()), 'the copy that was kept').toEqual(new Map([...current].sort()));
       await checkReach(since);
       const fresh = new Map<string, string>();
       await follow(fresh, null, current);
-      expect(new Map([...fresh].sort())).toEqual(new Map([...current].sort()));
+      expect(new Map([...fresh].sort()), 'a new copy').toEqual(new Map([...current].sort()));
     },
   };
 }

@@ -18,7 +18,21 @@ export type EndpointModel = {
   readonly sorts: readonly string[];
   readonly defaultSort: { readonly field: string; readonly order: 'asc' | 'desc' } | null;
   readonly maxPageSize: number;
+} & DeclarationsModel;
+/** What a version may offer beyond filters and sorts by one field. Empty or false: the endpoint doesn't declare it. */
+export type DeclarationsModel = {
+  readonly search: readonly string[];
+  readonly takesOr: boolean;
+  /** As documents write them: a leading `-` means descending. */
+  readonly sortSets: readonly (readonly string[])[];
+  readonly aggregates: readonly { readonly field: string; readonly functions: readonly AggregateFunction[] }[];
+  readonly groups: readonly GroupModel[];
+  readonly relations: readonly RelationModel[];
 };
+export type AggregateFunction = 'sum' | 'avg' | 'min' | 'max' | 'count_distinct';
+export type Period = 'day' | 'week' | 'month' | 'quarter' | 'year';
+export type GroupModel = { readonly field: string; readonly periods: readonly Period[] | null };
+export type RelationModel = { readonly name: string; readonly field: string; readonly resource: string };
 export type VersionModel = { readonly version: string; readonly endpoints: readonly EndpointModel[] };
 
 export type Condition = { readonly field: string; readonly source: string; readonly in: readonly string[] };
@@ -71,7 +85,7 @@ const decimal = (text: string): string => {
   return digits === '0' ? '0' : `${sign}${digits}`;
 };
 
-function equals(kind: FieldKind, value: unknown, wanted: string): boolean {
+export function equals(kind: FieldKind, value: unknown, wanted: string): boolean {
   if (value === null || value === undefined) return false;
   const text = shown(value);
   if (kind === 'number' || kind === 'integer') return decimal(text) === decimal(wanted);

@@ -1,6 +1,7 @@
 // What a limited reader must be answered: what an unlimited one is answered, filtered in memory. And what no answer may contain.
 import { expect } from 'vitest';
 import type { Answer } from './call.ts';
+import { isFound, isOfLines, matches } from './matching.ts';
 import {
   type Access,
   allows,
@@ -35,7 +36,9 @@ export type Oracle = {
   wholeRecords(
     version: VersionModel,
     endpoint: EndpointModel,
-    query: Pick<Query, 'filters' | 'sort' | 'order'>,
+    query: Pick<Query, 'filters' | 'q' | 'or' | 'sort' | 'order'>,
+    /** The fields that `q` searches: all of the version when absent. */
+    searched?: readonly string[],
   ): Promise<readonly ExactRecord[]>;
   /** To be called after the data has changed. */
   refresh(): Promise<void>;
@@ -66,11 +69,19 @@ export async function createOracle(world: World, service: Service = world.servic
       .filter(Boolean)
       .map((line) => parseExact(line) as ExactRecord);
   };
-  const wholeRecords: Oracle['wholeRecords'] = (version, endpoint, query) => {
-    const path = pathOf(version, endpoint, filterText(query), orderText(query));
+  const wholeRecords: Oracle['wholeRecords'] = async (version, endpoint, query, searched = endpoint.search) => {
+    const { q, or } = query;
+    const asked = { filters: query.filters.filter(({ filter }) => !isOfLines(filter)), q: null, or: null };
+    const path = pathOf(version, endpoint, filterText(asked), orderText(query));
     const found = known.get(path) ?? exported(whole, path);
     known.set(path, found);
-    return found;
+    const ofLines = query.filters.filter(({ filter }) => isOfLines(filter));
+    return (await found).filter(
+      (record) =>
+        ofLines.every((condition) => matches(endpoint, record, condition)) &&
+        (q === null || isFound(record, q, searched)) &&
+        (or === null || or.some((condition) => matches(endpoint, record, condition))),
+    );
   };
   /** The hashes are what the service answers to a reader who may see every record masked: a function of the value, for each source. */
   const learn = async (): Promise<void> => {
@@ -99,7 +110,7 @@ export async function createOracle(world: World, service: Service = world.servic
     },
   };
 }
-const noQuery = { filters: [], sort: null, order: null } as const;
+const noQuery = { filters: [], q: null, or: null, sort: null, order: null } as const;
 
 type Hashed = Map<string, Map<string, string>>;
 
@@ -145,33 +156,61 @@ const refused = (statuses: readonly number[], codes: readonly string[]): Expecte
 
 type Part = 'filters' | 'order' | 'fields';
 
-/** Why the reader may not ask this; undefined when they may. `parts`: what of the query is asked. */
-export function refusalOf({ reader: { access }, version, endpoint, query }: Case, parts: readonly Part[]): Expected | undefined {
+/** Why the reader may not ask this; undefined when they may. `parts`: what of the query is asked; `further`: fields that are used besides. */
+export function refusalOf(
+  { reader: { access }, version, endpoint, query }: Case,
+  parts: readonly Part[],
+  further: readonly string[] = [],
+): Expected | undefined {
   const found = readability(access, version.version, endpoint);
   if (found !== 'readable') return refused([403], [found]);
-  const visible = visibleFields(access, endpoint);
-  const named: string[] = [];
-  if (parts.includes('filters')) named.push(...query.filters.map(({ filter }) => filter.field));
-  if (parts.includes('order') && query.sort !== null) named.push(query.sort);
-  const shown = new Map(visible.map((field) => [field.name, field]));
-  const hidden = [...named, ...(parts.includes('fields') ? (query.fields ?? []) : [])].some((name) => name !== 'id' && !shown.has(name));
-  const isMasked = !access.unmasked && named.some((name) => shown.get(name)?.mask != null);
-  if (hidden && isMasked) return refused([400, 403], ['unknown_parameter', 'unknown_sort', 'unknown_field', 'field_masked']);
-  if (hidden) return refused([400], ['unknown_parameter', 'unknown_sort', 'unknown_field']);
+  const { or, q, sort, filters } = query;
+  const named = [...further];
+  if (parts.includes('filters')) named.push(...[...filters, ...(or ?? [])].map(({ filter }) => filter.field));
+  if (parts.includes('order') && sort !== null) named.push(...sort.split(',').map((key) => key.replace(/^-/, '')));
+  const usable = (name: string): 'usable' | 'hidden' | 'masked' => usability(access, endpoint, name);
+  // Without any field to search, `q` is no parameter for this reader.
+  const hasNoSearch = parts.includes('filters') && q !== null && searchedBy(access, endpoint).length === 0;
+  const fields = parts.includes('fields') ? (query.fields ?? []) : [];
+  const isHidden = hasNoSearch || named.some((name) => usable(name) === 'hidden') || fields.some((name) => usable(name) === 'hidden');
+  const isMasked =
+    named.some((name) => usable(name) === 'masked') || (hasNoSearch && endpoint.search.some((name) => usable(name) === 'masked'));
+  if (isHidden && isMasked) return refused([400, 403], [...unknownCodes, 'field_masked']);
+  if (isHidden) return refused([400], unknownCodes);
   return isMasked ? refused([403], ['field_masked']) : undefined;
 }
+const unknownCodes = ['parameter', 'sort', 'field', 'filter', 'group', 'aggregate', 'relation'].map((what) => `unknown_${what}`);
+
+/** How the reader may use a field, or `<lines>.<field>`, in filters, sorts and summaries. */
+export function usability(access: Access, endpoint: EndpointModel, field: string): 'usable' | 'hidden' | 'masked' {
+  if (field === 'id') return 'usable';
+  const [name, part] = field.split('.');
+  const shown = visibleFields(access, endpoint).find((one) => one.name === name);
+  if (shown === undefined) return 'hidden';
+  const mask = part === undefined ? shown.mask : shown.lines.find((line) => line.name === part)?.mask;
+  return access.unmasked || mask == null ? 'usable' : 'masked';
+}
+
+/** The fields that `q` searches for this reader. */
+const searchedBy = (access: Access, endpoint: EndpointModel): string[] =>
+  endpoint.search.filter((name) => usability(access, endpoint, name) === 'usable');
 
 /** The scoped answer to the query: the unlimited one, filtered. */
-export async function expectedOf(one: Case, parts: readonly Part[] = ['filters', 'order', 'fields']): Promise<Expected> {
-  const refusal = refusalOf(one, parts);
+export async function expectedOf(
+  one: Case,
+  parts: readonly Part[] = ['filters', 'order', 'fields'],
+  further: readonly string[] = [],
+): Promise<Expected> {
+  const refusal = refusalOf(one, parts, further);
   if (refusal !== undefined) return refusal;
   const { oracle, reader, version, endpoint, query } = one;
   const { access } = reader;
-  const asked = parts.includes('filters') ? query : { ...query, filters: [] };
-  const records = await oracle.wholeRecords(version, endpoint, parts.includes('order') ? asked : { ...asked, sort: null, order: null });
+  const asked = parts.includes('filters') ? query : { ...query, filters: [], q: null, or: null };
+  const ordered = parts.includes('order') ? asked : { ...asked, sort: null, order: null };
+  const records = await oracle.wholeRecords(version, endpoint, ordered, searchedBy(access, endpoint));
   const whole = records.filter((record) => allows(access, endpoint, record, oracle.world.withheld(endpoint.recordType)));
-  const ordered = fallsBackToId(one) && parts.includes('order') ? sortById(endpoint, whole, query.order) : whole;
-  return { kind: 'answered', whole: ordered, records: ordered.map((record) => seenBy(access, endpoint, record, oracle.hashes)) };
+  const sorted = fallsBackToId(one) && parts.includes('order') ? sortById(endpoint, whole, query.order) : whole;
+  return { kind: 'answered', whole: sorted, records: sorted.map((record) => seenBy(access, endpoint, record, oracle.hashes)) };
 }
 
 /** A default sort by a field that the reader doesn't see as it is reveals its values. */
@@ -193,28 +232,31 @@ export function allowedNames({ reader: { access }, oracle, version, endpoint }: 
   const versions = of === 'all' ? oracle.world.versions : [version];
   const readable = versions.flatMap((one) => one.endpoints.filter((other) => readability(access, one.version, other) === 'readable'));
   const described = of === 'resource' ? readable.filter(({ name }) => name === endpoint.name) : readable;
-  const names = described.flatMap((one) =>
-    visibleFields(access, one).flatMap(({ name, lines }) => [name, ...lines.map((line) => line.name)]),
-  );
+  const names = described.flatMap((one) => [
+    ...visibleFields(access, one).flatMap(({ name, lines }) => [name, ...lines.map((line) => line.name)]),
+    ...one.relations.filter(({ field }) => usability(access, one, field) === 'usable').map(({ name }) => name),
+  ]);
   return new Set([...readable.map(({ name }) => name), ...names]);
 }
 
 /** Headers with numbers that count no records. */
 const sizes = new Set(['content-length', 'keep-alive', 'date', 'etag', 'x-request-id', 'x-data-generation']);
 
-/** Throws when an answer contains a value, name or count that neither its records, the names nor the request have. */
+/**
+ * Throws when an answer contains a value, name or count that neither its records, the names nor the request have.
+ * `hasNumbers`: the answer has numbers that count no records, such as those of examples or sums.
+ */
 export function inspect(
   one: Case,
   answer: Answer,
   sent: string,
-  allowed: { readonly names: ReadonlySet<string>; readonly records?: readonly unknown[]; readonly hasExamples?: true },
+  allowed: { readonly names: ReadonlySet<string>; readonly records?: readonly unknown[]; readonly hasNumbers?: true },
 ): void {
   const { oracle, reader, endpoint } = one;
   const known = new Set([...allowed.names, ...tokensIn(sent), ...tokensIn(JSON.stringify(allowed.records ?? []))]);
   const foreign = [...tokensIn(`${answer.head}\n${answer.text}`)].filter((token) => !known.has(token));
   expect(foreign, `foreign values in ${answer.status} ${answer.text.slice(0, 600)}`).toEqual([]);
-  // Examples have numbers of their own.
-  if (allowed.hasExamples) return;
+  if (allowed.hasNumbers) return;
   if (conditionsOf(reader.access, endpoint).length === 0) return;
   const rows = oracle.world.kinds.find(({ name }) => name === endpoint.recordType)?.erp.records.size ?? 0;
   // Smaller numbers are those of pages as well.

@@ -58,14 +58,17 @@ export type RecordKind = {
   readonly name: string;
   readonly idType: 'integer' | 'text';
   readonly erp: MemoryErp;
+  /** The record type whose records the field `link` names. */
+  readonly target: string;
   /** Ids of the stored records whose newest version can't be stored and belongs to another customer or has no readable values. */
   readonly withheld: Set<string>;
 };
 
 /** The ERP of one record type. */
-export function createErp(name: string, idType: 'integer' | 'text'): RecordKind {
+export function createErp(name: string, idType: 'integer' | 'text', target: string): RecordKind {
   const fields = [...scopeSources, ...ownSources].map((one) => field(one.source, one.type));
-  const erp = memoryErp([...fields, field('lines', 'lines', lineSources), field('modified', 'time')]);
+  const link = { ...field('link', 'reference'), target };
+  const erp = memoryErp([...fields, link, field('lines', 'lines', lineSources), field('modified', 'time')]);
   erp.shownAs = { number: null, name: 'note', date: null, amount: null };
   erp.deleted = new Map();
   const { metadata } = erp.connector;
@@ -73,7 +76,7 @@ export function createErp(name: string, idType: 'integer' | 'text'): RecordKind 
     ...erp.connector,
     metadata: async (signal: AbortSignal) => (await metadata(signal)).map((type) => ({ ...type, name, label: name, table: name, idType })),
   };
-  return { name, idType, erp: Object.assign(erp, { connector }), withheld: new Set() };
+  return { name, idType, erp: Object.assign(erp, { connector }), target, withheld: new Set() };
 }
 
 /** With `bulk` characters more in its note, which makes answers large. */
@@ -107,10 +110,17 @@ export function randomRecord(
 
 const now = (): string => new Date().toISOString().replace(/\.\d+Z$/, 'Z');
 
-export function putRandom(random: Random, pools: Pools, { erp }: RecordKind, id: string, bulk: number): void {
+/** Of records that there may be, are no more, or never were, some in a form that no id has. */
+function randomLink(random: Random, ids: readonly string[]): string | null {
+  if (ids.length === 0 || random.chance(0.1)) return null;
+  return random.chance(0.1) ? random.pick([random.id(), random.word(), '0']) : random.pick(ids);
+}
+
+/** `linked`: ids of the record type that the kind refers to. */
+export function putRandom(random: Random, pools: Pools, kind: RecordKind, id: string, bulk: number, linked: readonly string[]): void {
   const { values, labels, lines } = randomRecord(random, pools, bulk);
   const modifiedAt = now();
-  erp.put(id, { ...values, modified: modifiedAt }, { labels, lines, modifiedAt });
+  kind.erp.put(id, { ...values, link: randomLink(random, linked), modified: modifiedAt }, { labels, lines, modifiedAt });
 }
 
 /** The newest version of a stored record can't be stored: it belongs to another customer, has no readable values, or the stored ones. */
@@ -124,20 +134,22 @@ function rejectRandom(random: Random, pools: Pools, { erp, withheld }: RecordKin
   if (way !== 'unmoved') withheld.add(id);
 }
 
-function mend(random: Random, pools: Pools, kind: RecordKind, id: string, bulk: number): void {
+function mend(random: Random, pools: Pools, kind: RecordKind, id: string, bulk: number, linked: readonly string[]): void {
   kind.erp.rejects.delete(id);
   kind.withheld.delete(id);
-  putRandom(random, pools, kind, id, bulk);
+  putRandom(random, pools, kind, id, bulk, linked);
 }
 
 /** Some records move to other customers, some are new, some are deleted, and of some the new version can't be stored, for a while. */
-export function changeRecords(random: Random, pools: Pools, kind: RecordKind, bulk: number): void {
-  const { rejects } = kind.erp;
-  for (const id of [...rejects.keys()]) if (random.chance(0.4)) mend(random, pools, kind, id, bulk);
-  const stored = [...kind.erp.records.keys()].filter((id) => !rejects.has(id));
+export function changeRecords(random: Random, pools: Pools, kind: RecordKind, bulk: number, linked: readonly string[]): void {
+  const { rejects, records } = kind.erp;
+  const isStored = (id: string): boolean => !rejects.has(id);
+  // Before any is mended: the newest version of these is the stored one.
+  const stored = [...records.keys()].filter(isStored);
+  for (const id of [...rejects.keys()]) if (random.chance(0.4)) mend(random, pools, kind, id, bulk, linked);
   for (const id of random.some(stored).slice(0, random.int(6))) rejectRandom(random, pools, kind, id);
-  const ids = stored.filter((id) => !rejects.has(id));
-  for (const id of random.some(ids).slice(0, 12)) putRandom(random, pools, kind, id, bulk);
+  const ids = [...records.keys()].filter(isStored);
+  for (const id of random.some(ids).slice(0, 12)) putRandom(random, pools, kind, id, bulk, linked);
   for (const id of random.some(ids).slice(0, 3)) if (random.chance(0.5)) kind.erp.drop(id);
-  for (let n = random.int(4); n > 0; n -= 1) putRandom(random, pools, kind, random.id(), bulk);
+  for (let n = random.int(4); n > 0; n -= 1) putRandom(random, pools, kind, random.id(), bulk, linked);
 }

@@ -1,15 +1,18 @@
 // Runs random cases through every door.
 import { aggregateDoor } from './aggregates.ts';
+import { discoveryDoor } from './discovery.ts';
 import { type Door, readDoors } from './doors.ts';
+import { expansionDoors } from './expansions.ts';
 import { createFollower } from './feed.ts';
 import { type Access, type Layer, readability } from './model.ts';
 import { type Case, createOracle, expectedOf, type Oracle, type Reader } from './oracle.ts';
 import { plainQuery, randomQuery } from './queries.ts';
 import { randomLayer, unlimited } from './scopes.ts';
 import { checkStale } from './stale.ts';
+import { summaryDoors } from './summaries.ts';
 import type { World } from './world.ts';
 
-export const doors: readonly Door[] = [...readDoors, aggregateDoor];
+export const doors: readonly Door[] = [...readDoors, discoveryDoor, aggregateDoor, ...summaryDoors, ...expansionDoors];
 /** Reported like a door; its cases are the histories. */
 export const feedName = 'change feed';
 /** Also reported like a door: every door while a field of a scope is stale. */

@@ -1,5 +1,6 @@
 // Random versions over the random records: resources, public names, filters, sorts, scopable and masked fields.
-import type { EndpointModel, FieldModel, FilterModel, LineModel, MaskKind, VersionModel } from './model.ts';
+import { declarationsOf, randomDeclarations, randomRelations } from './declarations.ts';
+import type { EndpointModel, FieldKind, FieldModel, FilterModel, LineModel, MaskKind, VersionModel } from './model.ts';
 import type { Random } from './random.ts';
 import { ownSources, type RecordKind, scopeSources } from './records.ts';
 
@@ -20,9 +21,10 @@ const maskOf = (random: Random, kind: string): MaskKind | null => (random.chance
 const nameOf = (random: Random, before: string | undefined): string =>
   before !== undefined && random.chance(0.5) ? before : random.word();
 
+const lineKinds: Readonly<Record<string, FieldKind>> = { item: 'text', cost: 'number', count: 'integer' };
+
 function randomLines(random: Random, before: FieldModel | undefined): LineModel[] {
-  const kinds = { item: 'text', cost: 'number', count: 'integer' };
-  return Object.entries(kinds).map(([source, kind]) => ({
+  return Object.entries(lineKinds).map(([source, kind]) => ({
     source,
     name: nameOf(random, before?.lines.find((line) => line.source === source)?.name),
     mask: maskOf(random, kind),
@@ -76,12 +78,36 @@ function randomFields(random: Random, before: EndpointModel | undefined): FieldM
         },
       ]
     : [];
-  return [...plain, ...label, ...own, ...lines];
+  const links: FieldModel[] = random.chance(0.75)
+    ? [
+        {
+          name: nameOf(random, known('link')?.name),
+          source: 'link',
+          kind: 'text',
+          scopable: false,
+          mask: random.chance(0.15) ? 'hash' : null,
+          lines: [],
+        },
+      ]
+    : [];
+  return [...plain, ...label, ...own, ...links, ...lines];
 }
 
 const suffix = (operator: string): string => (operator === 'eq' ? '' : `_${operator}`);
 
-function randomEndpoint(random: Random, kind: RecordKind, before: EndpointModel | undefined): EndpointModel {
+const lineOperators = { text: ['eq'], number: ['eq', 'gt', 'lt', 'gte', 'lte'] };
+
+/** By `<lines field>.<field of a line>`. */
+const randomLineFilters = (random: Random, fields: readonly FieldModel[]): FilterModel[] =>
+  fields.flatMap((lines) =>
+    random.some(lines.lines, 1).flatMap(({ name, source }) => {
+      const field = `${lines.name}.${name}`;
+      const kind = lineKinds[source] === 'text' ? 'text' : 'number';
+      return random.some(lineOperators[kind], 1).map((operator) => ({ field, operator, parameter: `${field}${suffix(operator)}` }));
+    }),
+  );
+
+function randomEndpoint(random: Random, kind: RecordKind, before: EndpointModel | undefined): Omit<EndpointModel, 'relations'> {
   const fields = randomFields(random, before);
   const scalars = fields.filter((one) => one.kind !== 'lines');
   const declared = random.some(scalars, 5).flatMap(({ name, kind: type }): FilterModel[] =>
@@ -90,7 +116,7 @@ function randomEndpoint(random: Random, kind: RecordKind, before: EndpointModel 
       .slice(0, 4)
       .map((operator) => ({ field: name, operator, parameter: `${name}${suffix(operator)}` })),
   );
-  const filters: FilterModel[] = [{ field: 'id', operator: 'eq', parameter: 'id' }, ...declared];
+  const filters: FilterModel[] = [{ field: 'id', operator: 'eq', parameter: 'id' }, ...declared, ...randomLineFilters(random, fields)];
   const sorts = random
     .some(scalars, 2)
     .slice(0, 4)
@@ -105,6 +131,7 @@ function randomEndpoint(random: Random, kind: RecordKind, before: EndpointModel 
     sorts,
     defaultSort,
     maxPageSize: random.pick([20, 100, 1_000]),
+    ...randomDeclarations(random, scalars),
   };
 }
 
@@ -115,14 +142,18 @@ export function randomVersion(random: Random, version: string, kinds: readonly R
     const first = randomEndpoint(random, kind, former[0]);
     return random.chance(0.4) ? [first, randomEndpoint(random, kind, former[1])] : [first];
   });
-  return { version, endpoints };
+  return {
+    version,
+    endpoints: endpoints.map((endpoint) => ({ ...endpoint, relations: randomRelations(random, endpoint, endpoints, kinds) })),
+  };
 }
 
 const optional = (mask: MaskKind | null): object => (mask === null ? {} : { mask });
 
 /** As the management interface takes it. */
 export const documentOf = ({ endpoints }: VersionModel): object => ({
-  endpoints: endpoints.map(({ name, recordType, fields, filters, sorts, defaultSort, maxPageSize }) => ({
+  endpoints: endpoints.map(({ name, recordType, fields, filters, sorts, defaultSort, maxPageSize, ...declarations }) => ({
+    ...declarationsOf(declarations),
     name,
     recordType,
     fields: fields.map((one) => ({

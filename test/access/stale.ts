@@ -4,6 +4,7 @@ import { until } from '../setup/until.ts';
 import { callAggregate } from './aggregates.ts';
 import type { Answer } from './call.ts';
 import { callTool, codesIn } from './doors.ts';
+import { expandedReads } from './expansions.ts';
 import { conditionsOf, readability } from './model.ts';
 import type { Case, Oracle, Reader } from './oracle.ts';
 import { plainQuery } from './queries.ts';
@@ -33,7 +34,28 @@ async function asksOf(one: Case): Promise<Ask[]> {
     () => callTool(one, 'describe', target),
     () => callAggregate(one, {}),
   ];
-  return [...(await Promise.all(tagged)), ...paths.map((at) => get(at)), ...exports, ...tools];
+  const hasSummary = endpoint.aggregates.length + endpoint.groups.length > 0;
+  const summaries = !hasSummary
+    ? []
+    : [
+        get(`${path}/summary?count=true`, {
+          'if-none-match': (await oracle.get(reader, `${path}/summary?count=true`)).headers['etag'] ?? '',
+        }),
+        get(`${path}/summary`),
+        get(`${path}/summary`, { accept: 'application/x-ndjson' }),
+        () => callTool(one, 'aggregate', target),
+      ];
+  return [...(await Promise.all(tagged)), ...paths.map((at) => get(at)), ...exports, ...tools, ...summaries];
+}
+
+/** Ways to read records with others that they embed: they are refused when the scope of either names the stale field. */
+function expandedAsks(one: Case): { readonly asks: readonly Ask[]; readonly related: Case } | undefined {
+  const { oracle, reader, version, endpoint } = one;
+  const reads = expandedReads(one);
+  if (reads === undefined || readability(reader.access, version.version, reads.related) !== 'readable') return undefined;
+  const path = `${version.version}/${endpoint.name}?${reads.query}`;
+  const target = { version: version.version, resource: endpoint.name, expand: [reads.query.slice('expand='.length)] };
+  return { asks: [() => oracle.get(reader, path), () => callTool(one, 'query', target)], related: { ...one, endpoint: reads.related } };
 }
 
 /** The readable resources of the readers. */
@@ -67,6 +89,12 @@ export async function checkStale(
       await check(one, async () => {
         const answers = await Promise.all([...asks, ...asks].map((ask) => ask()));
         for (const answer of answers) expect(isStale(answer), `${answer.status} ${answer.text}`).toBe(isNamed(one));
+        const expanded = expandedAsks(one);
+        const isRefused = expanded !== undefined && (isNamed(one) || isNamed(expanded.related));
+        for (const ask of expanded?.asks ?? []) {
+          const answer = await ask();
+          expect(isStale(answer), `${answer.status} ${answer.text}`).toBe(isRefused);
+        }
       });
   } finally {
     await oracle.world.setStale(null);

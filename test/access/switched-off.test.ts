@@ -5,6 +5,7 @@ import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { doorPatches } from './door-patches.ts';
 import { createOracle, type Reader } from './oracle.ts';
 import { createRandom } from './random.ts';
+import { richerPatches } from './richer-patches.ts';
 import { createFollowers, createReaders, Difference, doors, feedName, randomCase, runQueries, runStale, staleName } from './run-cases.ts';
 import { type Service, startService } from './service.ts';
 import { loadWithout } from './switch-off.ts';
@@ -69,7 +70,7 @@ async function findDifference(of: Service, { world, readers }: Place, door: stri
 }
 
 describe('the oracle', () => {
-  it.each(doorPatches)('notices at "$door" when $what has no scope', async (patch) => {
+  it.each([...doorPatches, ...richerPatches])('notices at "$door" when $what has no scope', async (patch) => {
     const loaded = await loadWithout<typeof import('./service.ts')>(patch, 'service.ts');
     const without = await loaded.startService(database, options);
     try {

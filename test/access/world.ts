@@ -1,6 +1,7 @@
 // A company with random records that are synced, and random versions that are published, in front of the whole service.
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
+import { saveAccount } from '../../src/sync/record-types.store.ts';
 import { claimRun, insertRun } from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
@@ -22,6 +23,8 @@ export type World = {
   readonly pools: Pools;
   readonly kinds: readonly RecordKind[];
   readonly versions: readonly VersionModel[];
+  /** How far the zone of the ERP account is ahead of UTC, when the versions are published. */
+  readonly utcOffsetMinutes: number;
   /** A key that may do anything an owner may. */
   readonly ownerSecret: string;
   /** Ids of the records of a type, also of those that are not synced yet. */
@@ -82,21 +85,34 @@ async function publish({ call, ctx }: Service, secret: string, model: VersionMod
   if ((JSON.parse(text) as { status: string }).status !== 'published') throw new Error(`not published: ${text}`);
 }
 
+/** As reading the metadata of the ERP does. */
+async function describeAccount(tenant: TenantCtx, kinds: readonly RecordKind[], utcOffsetMinutes: number): Promise<void> {
+  const types = await Promise.all(kinds.map(({ erp }) => erp.connector.metadata(noSignal)));
+  const unknown = { hasSubsidiaries: null, hasCurrencies: null, baseCurrency: null, accountingBooks: null };
+  await saveAccount(tenant, { described: types.flat(), listed: [], account: { ...unknown, utcOffsetMinutes } });
+}
+
 /** `bulk`: characters by which each record is longer, so that pages have to be read in pieces. */
 export async function createWorld(service: Service, random: Random, { bulk = 0, records = 120 }: WorldOptions = {}): Promise<World> {
   const { ctx } = service;
   const { id: organizationId } = await makeOrganization(ctx);
   const tenant: TenantCtx = { ...ctx, organizationId };
   const pools = createPools(random);
-  const kinds = [createErp('thing', 'integer'), ...(random.chance(0.5) ? [createErp('party', 'text')] : [])];
+  const hasParties = random.chance(0.5);
+  const thing = createErp('thing', 'integer', hasParties && random.chance(0.5) ? 'party' : 'thing');
+  const kinds = hasParties ? [thing, createErp('party', 'text', 'thing')] : [thing];
+  const first = new Map(kinds.map(({ name }) => [name, Array.from({ length: records + random.int(40) }, () => random.id())]));
+  const linkedBy = ({ target }: RecordKind): string[] => [...(kinds.find(({ name }) => name === target)?.erp.records.keys() ?? [])];
   const configs = new Map<string, string>();
   for (const kind of kinds) {
     configs.set(kind.name, await addConfig(ctx, organizationId, { recordType: kind.name, maxDeleteShare: 1 }));
-    for (let n = records + random.int(40); n > 0; n -= 1) putRandom(random, pools, kind, random.id(), bulk);
+    for (const id of first.get(kind.name) ?? []) putRandom(random, pools, kind, id, bulk, first.get(kind.target) ?? []);
     await sync(tenant, configs, kind, 'full');
   }
-  const first = randomVersion(random, 'v1', kinds, null);
-  const versions = [first, randomVersion(random, 'v2', kinds, first)];
+  const utcOffsetMinutes = random.pick([0, 330, -480]);
+  await describeAccount(tenant, kinds, utcOffsetMinutes);
+  const v1 = randomVersion(random, 'v1', kinds, null);
+  const versions = [v1, randomVersion(random, 'v2', kinds, v1)];
   const { secret: ownerSecret } = await makeKey(ctx, organizationId, { permissions: ['write'] });
   for (const model of versions) await publish(service, ownerSecret, model);
   return {
@@ -107,6 +123,7 @@ export async function createWorld(service: Service, random: Random, { bulk = 0, 
     pools,
     kinds,
     versions,
+    utcOffsetMinutes,
     ownerSecret,
     ids: () => Object.fromEntries(kinds.map(({ name, erp }) => [name, [...erp.records.keys()]])),
     withheld: (recordType) => kinds.find(({ name }) => name === recordType)?.withheld ?? new Set(),
@@ -116,7 +133,7 @@ export async function createWorld(service: Service, random: Random, { bulk = 0, 
         const stale = source === null ? {} : { [source]: { since, syncedAt: since } };
         await tx.raw(`update ${tenantSchema(organizationId)}.record_state set stale_fields = ?::jsonb`, [JSON.stringify(stale)]);
       }),
-    change: async (edit = (kind) => changeRecords(random, pools, kind, bulk)) => {
+    change: async (edit = (kind) => changeRecords(random, pools, kind, bulk, linkedBy(kind))) => {
       for (const kind of kinds) {
         edit(kind);
         await sync(tenant, configs, kind, random.chance(0.3) ? 'full' : 'incremental');

@@ -74,7 +74,7 @@ describe('reads of every kind while syncs publish', () => {
     ]);
     expectCorrect();
     expect(readers.findings.cut).toBe(0);
-    expect(Object.keys(readers.findings.kinds)).toHaveLength(11);
+    expect(Object.keys(readers.findings.kinds)).toHaveLength(19);
     const [one = 0, two = 0, primary = 0] = (await Promise.all([answered('1'), answered('2'), answered('primary')])).map(
       (now, at) => now - (before[at] ?? 0),
     );

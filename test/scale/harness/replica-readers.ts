@@ -6,6 +6,7 @@ import { fullAccess } from '../../../src/core/record-access.ts';
 import { maxCharacters } from '../../../src/mcp/tool.ts';
 import { recordToolsOf } from '../../../src/public/index.ts';
 import { parts, type ReplicatedService } from './replicated-service.ts';
+import { richerKinds } from './richer-kinds.ts';
 
 type Answer = { readonly status: number; readonly text: string; readonly headers: IncomingHttpHeaders };
 /** The states that an answer shows in its records, and how many records of the organization, or of one part, it has or counts. */
@@ -30,7 +31,7 @@ export type Findings = {
 /** The state that the process trusts may be this old. */
 const maxAgeMs = 1_000;
 const maxProblems = 20;
-const exportKinds: readonly string[] = ['ndjson', 'csv'];
+const exportKinds: readonly string[] = ['ndjson', 'csv', 'summary as JSON lines'];
 /** The connection broke during the answer. */
 class CutOff extends Error {}
 const pageSize = 25;
@@ -123,6 +124,7 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
   }
 
   const kinds: Record<string, { readonly weight: number; read(reader: Reader): Promise<Shown | undefined> }> = {
+    ...richerKinds(get, records, countOf),
     list: { weight: 20, read: async () => shownIn(await get(`/api/public/v1/things?pageSize=${pageSize}&page=${1 + below(8)}`)) },
     revalidated: {
       weight: 10,

@@ -7,6 +7,7 @@ import { createLog } from '../../../src/core/log.ts';
 import { openDatabase } from '../../../src/open-database.ts';
 import { enterVersions } from '../../../src/platform/api-schemas/shown-columns.ts';
 import { type Service, startService } from '../../../src/service.ts';
+import { saveAccount } from '../../../src/sync/record-types.store.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { startCleanupWatcher } from '../../setup/cleanup-watcher.ts';
 import { databaseUrl } from '../../setup/database-url.ts';
@@ -17,16 +18,36 @@ import { field, type MemoryErp, memoryErp, type SyncWorld, syncWorld } from '../
 import { type Servers, startPair } from './servers.ts';
 
 const database = 'portal';
-const recordFields = [field('name'), field('total', 'number'), field('part')];
+const lineFields = [field('item'), field('amount', 'number')];
+const recordFields = [
+  field('name'),
+  field('total', 'number'),
+  field('part'),
+  { ...field('parent', 'reference'), target: 'thing' },
+  field('lines', 'lines', lineFields),
+];
+const sourced = ({ name }: { readonly name: string }) => ({ name, source: name });
 const endpoint = {
   name: 'things',
   recordType: 'thing',
-  fields: recordFields.map(({ name }) => ({ name, source: name })),
+  fields: recordFields.map(({ name }) => ({
+    ...sourced({ name }),
+    ...(name === 'parent' && { name: 'parentId' }),
+    ...(name === 'lines' && { fields: lineFields.map(sourced) }),
+  })),
   filters: [
     { field: 'part', operators: ['eq', 'not'] },
     { field: 'total', operators: ['gte', 'lte'] },
+    { field: 'lines.item', operators: ['eq'] },
+    { field: 'lines.amount', operators: ['gt'] },
   ],
   sorts: ['name', 'total'],
+  search: ['name'],
+  or: true,
+  sortSets: [['part', '-name']],
+  aggregates: [{ field: 'total', functions: ['sum', 'min', 'max'] }],
+  groups: ['part', 'name'],
+  relations: [{ name: 'parent', field: 'parentId', resource: 'things' }],
 };
 /** Of the values of `part`, which never change. */
 export const parts = 3;
@@ -71,7 +92,16 @@ const idsOf = (records: number, state: number): number[] => Array.from({ length:
 
 function changeErp(erp: MemoryErp, ids: readonly number[], state: number): void {
   erp.records.clear();
-  for (const id of ids) erp.put(id, { name: `name ${id}`, total: String(state), part: String(id % parts) });
+  for (const id of ids) {
+    const part = String(id % parts);
+    const lines = [
+      { item: `item-${part}`, amount: String(state) },
+      { item: 'every', amount: '-1' },
+    ];
+    // Of the first records, which every state has, or of one that some states lack.
+    const parent = id % 10 === 0 ? String(ids.length) : String(1 + (id % 50));
+    erp.put(id, { name: `name ${id} of part ${part}`, total: String(state), part, parent }, { lines });
+  }
 }
 
 type Environment = Readonly<Record<string, string>>;
@@ -135,6 +165,9 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
     published.push({ state, atMs: performance.now() });
   };
   await publish();
+  // The version needs to know what references refer to.
+  const described = await erp.connector.metadata(AbortSignal.timeout(60_000));
+  await saveAccount({ ...service.ctx, organizationId: world.organizationId }, { described, listed: [], account: null });
   await publishVersion(service.ctx, world.organizationId, { endpoints: [endpoint] });
   // As publishing does. The service's maintenance may have entered before that no version shows anything.
   await enterVersions({ ...service.ctx, organizationId: world.organizationId });

@@ -1,0 +1,114 @@
+// The measurements of richer reads: each against the plain read that it adds to, in turn, so that a busy moment affects both.
+import type { Pool } from 'pg';
+import { dates, type Invoices, statuses } from './reads-data.ts';
+import { measureLoad, quantile, type RequestSet } from './reads-load.ts';
+import { headersOf } from './reads-measure.ts';
+import { type RunningServer, startService } from './reads-servers.ts';
+import { resource } from './richer-data.ts';
+
+export type RicherBench = {
+  readonly folder: string;
+  readonly admin: Pool;
+  readonly invoices: Invoices;
+  readonly rounds: number;
+  /** Duration of each measurement. */
+  readonly ms: number;
+};
+
+const base = `/api/public/v1/${resource}`;
+const connections = 16;
+const summariesPerRound = 8;
+/** The requests of each kind. Pages of 25 records, the newest first where there is no other order. */
+const paths = {
+  plain: dates.map((date) => `${base}?trandate_after=${date}`),
+  expand: dates.map((date) => `${base}?trandate_after=${date}&expand=related`),
+  oneKey: dates.map((date) => `${base}?trandate_after=${date}&sort=trandate`),
+  twoKeys: dates.map((date) => `${base}?trandate_after=${date}&sort=trandate,-total`),
+  search: Array.from({ length: 40 }, (_, n) => `${base}?q=${encodeURIComponent(`lantern ${n + 100}`)}`),
+  lines: Array.from({ length: 40 }, (_, n) => `${base}?lines.item=${n * 100}`),
+  lineRange: Array.from({ length: 40 }, (_, n) => `${base}?lines.rate_gt=${89_000 + n * 20}`),
+  or: statuses.map((status) => `${base}?or=${encodeURIComponent(`(statusName:eq:"${status}",total:gt:89000)`)}`),
+} as const;
+export type Kind = keyof typeof paths;
+const summaries = {
+  'by status': `${base}/summary?sum=total&by=statusName`,
+  'by month and status': `${base}/summary?sum=total&avg=total&by=trandate.month&by=statusName`,
+  'the ten customers with the largest sums': `${base}/summary?sum=total&by=entity&sort=-sum.total&limit=10`,
+  'of one customer': `${base}/summary?sum=total&entity=17`,
+} as const;
+export type SummaryKind = keyof typeof summaries;
+
+export type RicherRound = {
+  /** Requests per second. */
+  readonly perSecond: Readonly<Record<Kind, number>>;
+  readonly p50Ms: Readonly<Record<Kind, number>>;
+  /** Of the same summary in one generation, and of a kept list. */
+  readonly keptSummary: number;
+  readonly keptList: number;
+  /** Of the first request of a generation. */
+  readonly coldMs: Readonly<Record<SummaryKind, number>>;
+};
+
+const nextGeneration = ({ admin, invoices }: RicherBench): Promise<unknown> =>
+  admin.query(`update ${invoices.schema}.record_state set generation = generation + 1 where record_type = 'invoice'`);
+
+/** The service may trust for this long that the generation is the newest. */
+const trustMs = 1_100;
+
+/** The median over several generations. */
+async function measureCold(bench: RicherBench, { url }: RunningServer, path: string): Promise<number> {
+  const durationsMs: number[] = [];
+  for (let n = 0; n < summariesPerRound; n += 1) {
+    await nextGeneration(bench);
+    await new Promise((resolve) => setTimeout(resolve, trustMs));
+    const startMs = performance.now();
+    const response = await fetch(url + path, { headers: headersOf(bench.invoices) });
+    await response.arrayBuffer();
+    if (response.status !== 200) throw new Error(`${path} returned status ${response.status}`);
+    durationsMs.push(performance.now() - startMs);
+  }
+  return quantile(
+    durationsMs.sort((a, b) => a - b),
+    0.5,
+  );
+}
+
+const mapValues = async <K extends string, T>(record: Readonly<Record<K, unknown>>, of: (key: K) => Promise<T>): Promise<Record<K, T>> => {
+  const entries: [K, T][] = [];
+  for (const key of Object.keys(record) as K[]) entries.push([key, await of(key)]);
+  return Object.fromEntries(entries) as Record<K, T>;
+};
+
+export async function measureRicher(bench: RicherBench): Promise<RicherRound[]> {
+  const { folder, invoices, rounds, ms } = bench;
+  const headers = headersOf(invoices);
+  const servers: RunningServer[] = [];
+  try {
+    const uncached = await startService(folder, { environment: { BODY_CACHE_MB: '0' } });
+    servers.push(uncached);
+    const caching = await startService(folder);
+    servers.push(caching);
+    const load = (server: RunningServer, list: readonly string[]) => {
+      const requests: RequestSet = { url: server.url, headers, paths: list };
+      return measureLoad(server.pid, requests, connections, ms);
+    };
+    const kept = [paths.plain[0] ?? '', summaries['by status']] as const;
+    for (const list of Object.values(paths)) await load(uncached, list);
+    for (const path of kept) await load(caching, [path]);
+    const results: RicherRound[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const loads = await mapValues(paths, (kind) => load(uncached, paths[kind]));
+      results.push({
+        perSecond: await mapValues(paths, async (kind) => loads[kind].perSecond),
+        p50Ms: await mapValues(paths, async (kind) => loads[kind].p50Ms),
+        keptList: (await load(caching, [kept[0]])).perSecond,
+        keptSummary: (await load(caching, [kept[1]])).perSecond,
+        coldMs: await mapValues(summaries, (kind) => measureCold(bench, caching, summaries[kind])),
+      });
+      console.log(`round ${round + 1}/${rounds}`);
+    }
+    return results;
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+  }
+}
