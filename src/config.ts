@@ -89,6 +89,7 @@ function oidcFrom(env: Environment): Settings['oidc'] {
 const derivedFrom = (env: Environment): DerivedSettings => ({
   production: env.NODE_ENV === 'production',
   publicUrl: withoutSlash(env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`),
+  configuredUrl: env.PUBLIC_URL === undefined ? null : withoutSlash(env.PUBLIC_URL),
   ownUrl: `http://127.0.0.1:${env.PORT}`,
   mail: { outboxFolder: path.join(env.DATA_DIR, 'outbox') },
   models: modelsFrom(env),

@@ -9,21 +9,44 @@ import { serveRequest } from './serve/serve.ts';
 import { createPublicService } from './serve/service.ts';
 import type { ApiCall, UsageCounter } from './serve/usage.ts';
 
+export { readColumnFacts } from './draft/column-facts.ts';
+export type { DraftSource } from './draft/described.ts';
+export { draftDocument } from './draft/draft-document.ts';
 export { closeQueues, createReadEngine, findLivingMasks, newestRecordsOf, publicMetrics, recordsOf, recordToolsOf } from './engine.ts';
 export { describeVersion } from './openapi/describe-version.ts';
 export { type Proof, proveVersion } from './proof/prove.ts';
 export { indexesOf } from './read/indexes.ts';
 export type { QueryProblem, RecordQuery } from './records/record-query.ts';
+export type { SummaryColumn, SummaryQuery } from './records/record-summary.ts';
 export type { RecordReader } from './records/records.ts';
 export { startUsageCounter, type UsageCounter } from './serve/usage.ts';
-export { DescribeInput, GetInput, QueryInput, type RecordTools, type ToolAccess } from './tools/record-tools.ts';
+export type { RecordTools, ToolAccess } from './tools/record-tools.ts';
+export {
+  DescribeInput,
+  DescribeOutput,
+  GetInput,
+  GetOutput,
+  QueryInput,
+  QueryOutput,
+  SummarizeInput,
+  SummarizeOutput,
+} from './tools/tool-inputs.ts';
 export { createVersionTools, type VersionTool } from './tools/version-tools.ts';
 export { readAvailable } from './version/available.ts';
 export { type Available, bindDocument, sourceOf } from './version/bind.ts';
 export { compareVersions, type VersionChange } from './version/compare.ts';
 export { ensureMaskSecret } from './version/mask-secret.ts';
 export { maskedSql } from './version/masks.ts';
-export { type Bindings, EndpointDefinition, operators, type RecordTypeBinding, SchemaDocument } from './version/schema-document.ts';
+export {
+  aggregateFunctions,
+  type Bindings,
+  EndpointDefinition,
+  type GroupDefinition,
+  operators,
+  periods,
+  type RecordTypeBinding,
+  SchemaDocument,
+} from './version/schema-document.ts';
 export { shownColumnsOf } from './version/shown-columns.ts';
 export { type DefinitionProblem, validateDocument } from './version/validate.ts';
 export { parseFilterValue } from './version/values.ts';

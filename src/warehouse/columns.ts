@@ -4,6 +4,8 @@ import type { PoolClient } from 'pg';
 import type { FieldMetadata, FieldType, RecordTypeMetadata } from '../connectors/connector.ts';
 
 export type ColumnType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'lines';
+/** False for a type that isn't known. */
+export const isNumeric = (type: ColumnType | undefined): boolean => type === 'number' || type === 'integer';
 /** The states are described at the table record_columns, in state-tables.ts. */
 export type ColumnState = 'loading' | 'live' | 'stale' | 'returned' | 'vanished' | 'replaced';
 export type LineField = { readonly name: string; readonly type: Exclude<ColumnType, 'lines'> };

@@ -25,7 +25,13 @@ const problemsOf = (environment: Record<string, string>): string[] => {
 describe('readConfig', () => {
   it('has defaults for everything outside production', () => {
     const config = readConfig({});
-    expect(config.settings).toMatchObject({ publicUrl: 'http://127.0.0.1:8080', production: false, rateLimitPerMinute: 60, oidc: null });
+    expect(config.settings).toMatchObject({
+      publicUrl: 'http://127.0.0.1:8080',
+      configuredUrl: null,
+      production: false,
+      rateLimitPerMinute: 60,
+      oidc: null,
+    });
   });
 
   it('has the defaults of syncs that are documented', () => {
@@ -118,7 +124,10 @@ describe('readConfig', () => {
 
   it('reports everything that is missing in production at once', () => {
     expect(problemsOf({ NODE_ENV: 'production' })).toEqual(['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL']);
-    expect(readConfig(good).settings.publicUrl).toBe('https://portal.example.org');
+    expect(readConfig(good).settings).toMatchObject({
+      publicUrl: 'https://portal.example.org',
+      configuredUrl: 'https://portal.example.org',
+    });
   });
 
   it('forbids sandbox payments in production unless they are allowed explicitly', () => {

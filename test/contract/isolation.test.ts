@@ -168,6 +168,7 @@ const requestsFor = (
   ['delete', `/sync-configs/${config}`],
   ['get', `/views/${view}`],
   ['get', `/views/${view}/records`],
+  ['get', `/views/${view}/rows`],
   ['patch', `/views/${view}`, { name: 'taken over' }],
   ['delete', `/views/${view}`],
   ['get', `/agents/${agent}`],

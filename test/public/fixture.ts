@@ -55,6 +55,13 @@ export const invoiceColumns: readonly RecordColumn[] = [
   },
 ];
 
+/** The same with lines that have a field of every type. */
+export const richLineColumns: readonly RecordColumn[] = invoiceColumns.map((held): RecordColumn => {
+  if (held.lineFields === null) return held;
+  const more = { position: 'integer', taxed: 'boolean', due: 'date', shipped: 'time' } as const;
+  return { ...held, lineFields: [...held.lineFields, ...Object.entries(more).map(([name, type]) => ({ name, type }))] };
+});
+
 const all = ['eq', 'not', 'null'];
 const dated = ['after', 'before', 'gte', 'lte'];
 export const invoicesEndpoint = {
@@ -118,6 +125,7 @@ export async function loadInvoices(
   organizationId: string,
   rows: readonly InvoiceRow[],
   idType: 'integer' | 'text' = 'integer',
+  columns: readonly RecordColumn[] = invoiceColumns,
 ): Promise<string> {
   await createTenantSchema(ctx, organizationId);
   const schema = tenantSchema(organizationId);
@@ -125,9 +133,9 @@ export async function loadInvoices(
   const table = `invoice_${tables}`;
   const client = await ctx.db.data.connect();
   try {
-    await createRecordTable(client, schema, table, idType, invoiceColumns);
+    await createRecordTable(client, schema, table, idType, columns);
     await insertInvoices(ctx, organizationId, table, rows);
-    for (const [position, held] of invoiceColumns.entries()) {
+    for (const [position, held] of columns.entries()) {
       await client.query(
         `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
          values ('invoice', $1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,

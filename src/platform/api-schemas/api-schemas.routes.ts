@@ -8,12 +8,15 @@ import {
   ApiSchemaDifference,
   ApiSchemaPatch,
   ApiSchemaValidation,
+  DraftFrom,
   NewApiSchema,
+  ProposedDraft,
   PublicationReport,
   PublishInput,
   RetiredApiSchema,
 } from './api-schemas.schemas.ts';
 import * as service from './api-schemas.service.ts';
+import { draftFromRecordTypes } from './draft-from.ts';
 import { proveApiSchema } from './prove-again.ts';
 import { getPublication, planIndexes, startIndexMaintenance, startPublication } from './publication.ts';
 import { deprecateApiSchema, listApiSchemaCallers, retireApiSchema } from './version-lifecycle.ts';
@@ -70,6 +73,22 @@ export const apiSchemaRoutes = [
     response: ApiSchema,
     status: 201,
     handler: (ctx, { body }) => service.createApiSchema(ctx, body),
+  }),
+  defineRoute({
+    id: 'draftApiSchemaFrom',
+    group,
+    method: 'POST',
+    path: '/api-schema/draft-from',
+    permission: 'api-schema:create',
+    summary: 'Propose a draft from synced records',
+    description:
+      'Returns a definition for the record types, made from what the ERP says about their fields and from a sample of the records: names, ' +
+      'filters, sorts, aggregates, groups, relations, search and tags. It is valid as it is and saved as nothing: edit it, then send it to ' +
+      '`POST /api-schema`. Fields without a value in the sample are left out.',
+    body: DraftFrom,
+    example: { recordTypes: ['invoice', 'customer'] },
+    response: ProposedDraft,
+    handler: (ctx, { body }) => draftFromRecordTypes(ctx, body),
   }),
   defineRoute({
     id: 'getApiSchema',

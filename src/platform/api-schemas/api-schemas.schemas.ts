@@ -22,6 +22,16 @@ export const ApiSchemaPatch = z.strictObject({
 export const PublishInput = z.strictObject({
   revision: z.int().min(1).describe('The reviewed revision; returns 422 if the draft has changed since'),
 });
+export const DraftFrom = z.strictObject({
+  recordTypes: z
+    .array(z.string().min(1).max(200))
+    .min(1)
+    .max(50)
+    .describe('Synced record types; each gets one endpoint. Relations are proposed between those that are named together'),
+});
+/** The body of a draft. */
+export const ProposedDraft = z.object({ endpoints }).meta({ id: 'ProposedDraft' });
+export type DraftFrom = z.output<typeof DraftFrom>;
 export type NewApiSchema = z.output<typeof NewApiSchema>;
 export type ApiSchemaPatch = z.output<typeof ApiSchemaPatch>;
 
@@ -31,7 +41,7 @@ const ProofSummary = z
     pairs: z
       .int()
       .describe(
-        'Number of combinations: each filter and no filter, with each sort in both directions; and each field that row scopes may name',
+        'Number of combinations: each filter and no filter, with each sort in both directions; each field that row scopes may name; and each group of a summary',
       ),
     tried: z
       .int()
@@ -103,7 +113,8 @@ const TriedPair = z
     resource: z.string(),
     filter: z.string().nullable().describe('The filter parameter; null for the unfiltered list'),
     scope: z.string().optional().describe('The field of a row scope; absent for reads without one'),
-    sort: z.string().nullable().describe('Null when sorted by id'),
+    group: z.string().optional().describe('The group of a summary of all records; absent for reads of records'),
+    sort: z.string().nullable().describe('Null when sorted by id, and for summaries'),
     order: z.enum(['asc', 'desc']),
     trials: z.array(Trial),
   })

@@ -1,28 +1,42 @@
 // Turns the measured reads of a version into warnings (slow) and problems (slower than the read timeout). Pure functions.
-import type { DefinitionProblem, EndpointDefinition, Proof } from '../../public/index.ts';
+import type { DefinitionProblem, EndpointDefinition, GroupDefinition, Proof } from '../../public/index.ts';
 import type { ProofSummary } from './api-schemas.schemas.ts';
 
 type Pair = Proof['pairs'][number];
-type Read = Pick<Pair, 'resource' | 'filter' | 'scope' | 'sort' | 'order'> & { readonly value: Pair['trials'][number]['value'] };
+type Read = Pick<Pair, 'resource' | 'filter' | 'scope' | 'group' | 'sort' | 'order'> & { readonly value: Pair['trials'][number]['value'] };
 
 const maxWarnings = 20;
 
+/** It has its directions in its name. */
+const isSortSet = (sort: string | null): boolean => sort?.includes(',') === true;
+
 /** The request as a caller would write it, without the value. */
-const formatRead = ({ resource, filter, scope, sort, order, value }: Read): string => {
-  const parameters = [...(filter === null ? [] : [`${filter}=…`]), ...(sort === null ? [] : [`sort=${sort}`]), `order=${order}`];
+const formatRead = ({ resource, filter, scope, group, sort, order, value }: Read): string => {
+  if (group !== undefined) return `${resource}/summary?by=${group}`;
+  const parameters = [
+    ...(filter === null ? [] : [`${filter}=…`]),
+    ...(sort === null ? [] : [`sort=${sort}`]),
+    ...(isSortSet(sort) ? [] : [`order=${order}`]),
+  ];
   const under = scope === undefined ? '' : ` under a row scope by ${scope}`;
   return `${resource}?${parameters.join('&')}${under}${value === 'all' ? '' : ` (${value} value)`}`;
 };
 
-/** Path in the definition: the field of the row scope, the operator of the filter, or else the sort. */
-function pathOf(endpoints: readonly EndpointDefinition[], { resource, filter, scope, sort }: Read): string {
+const namesGroup = (group: GroupDefinition, name: string): boolean =>
+  typeof group === 'string' ? group === name : group.periods.some((period) => `${group.field}.${period}` === name);
+
+/** Path in the definition: the group of the summary, the field of the row scope, the operator of the filter, or else the sort. */
+function pathOf(endpoints: readonly EndpointDefinition[], { resource, filter, scope, group, sort }: Read): string {
   const index = endpoints.findIndex(({ name }) => name === resource);
   const endpoint = endpoints[index];
+  if (group !== undefined) return `endpoints[${index}].groups[${(endpoint?.groups ?? []).findIndex((one) => namesGroup(one, group))}]`;
   if (scope !== undefined) return `endpoints[${index}].fields[${endpoint?.fields.findIndex(({ name }) => name === scope)}].scopable`;
   for (const [position, { field, operators }] of (endpoint?.filters ?? []).entries()) {
     const operator = operators.findIndex((name) => filter === (name === 'eq' ? field : `${field}_${name}`));
     if (operator !== -1) return `endpoints[${index}].filters[${position}].operators[${operator}]`;
   }
+  if (filter === 'q' || filter === 'or') return `endpoints[${index}].${filter === 'q' ? 'search' : 'or'}`;
+  if (isSortSet(sort)) return `endpoints[${index}].sortSets[${(endpoint?.sortSets ?? []).findIndex((keys) => keys.join() === sort)}]`;
   const at = sort === null ? -1 : (endpoint?.sorts.indexOf(sort) ?? -1);
   return at === -1 ? `endpoints[${index}]` : `endpoints[${index}].sorts[${at}]`;
 }
@@ -42,7 +56,7 @@ export function summarizeProof(proof: Proof, endpoints: readonly EndpointDefinit
     warnings: slow.slice(0, maxWarnings).map((read) => ({
       path: pathOf(endpoints, read),
       code: 'slow_read',
-      message: `${formatRead(read)} takes ${Math.round(read.ms)} ms for the first page of ${read.rows} records`,
+      message: `${formatRead(read)} takes ${Math.round(read.ms)} ms ${read.group === undefined ? 'for the first page of' : 'for'} ${read.rows} records`,
     })),
   };
 }
@@ -58,7 +72,8 @@ export const findTooSlowReads = ({ timedOut }: Proof, endpoints: readonly Endpoi
     blocks: 'publish',
   }));
 
-const advice = ({ filter, scope, sort, counting }: Proof['timedOut'][number]): string => {
+const advice = ({ filter, scope, group, sort, counting, distinct }: Proof['timedOut'][number]): string => {
+  if (group !== undefined) return `the group ${group}${distinct ? ' or the function "count_distinct"' : ''}`;
   if (scope !== undefined) return `"scopable" of the field ${scope}`;
   if (filter === null) return sort === null ? 'the resource' : `the sort ${sort}`;
   return counting || sort === null ? `the filter ${filter}` : `the filter ${filter} or the sort ${sort}`;

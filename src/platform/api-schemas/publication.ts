@@ -137,7 +137,9 @@ async function publishDraft(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy
       return;
     }
     const { version, name, notes } = row;
-    const openapi = describeVersion({ version, name, notes, draft: false, endpoints: document.endpoints, bindings, previous });
+    const { endpoints } = document;
+    const serverUrl = ctx.settings.configuredUrl;
+    const openapi = describeVersion({ version, name, notes, draft: false, serverUrl, endpoints, bindings, previous });
     await ensureMaskSecret(tx, ctx, document.endpoints);
     const warnings = await warnOfTaggedFields(tx, ctx.organizationId, row);
     const progress = { step: 'live', done: 1, total: 1 };

@@ -6,7 +6,7 @@ import { inTransaction } from '../../db/transaction.ts';
 import { assertReadsRecords } from '../../http/route/authorize.ts';
 import { readAvailable, recordsOf } from '../../public/index.ts';
 import { previewTemplate } from '../../templates/index.ts';
-import { readViewTable } from '../views/view-table.ts';
+import { readViewContent } from '../views/summary-table.ts';
 import { findViewForCaller } from '../views/views.service.ts';
 import { sourceTypes } from './sources.ts';
 import { unknownRecordTypeDetail } from './targets.ts';
@@ -52,7 +52,7 @@ async function readView(ctx: RequestCtx, viewId: string): Promise<Json> {
   if (view === undefined)
     throw invalid('Unknown view', [{ path: 'viewId', code: 'unknown_view', message: 'Use the id of a view that you can see' }]);
   assertReadsRecords(ctx);
-  const table = await readViewTable(recordsOf(ctx), ctx, view);
+  const table = await readViewContent(recordsOf(ctx), ctx, view);
   return templateData(table, { viewName: view.name, organizationName: ctx.principal.organization.name, timezone: 'UTC' });
 }
 

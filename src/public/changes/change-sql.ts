@@ -163,10 +163,10 @@ left join (select * from page order by n desc limit 1) as l on true where s.reco
 /** As `changesStatement`, with the changes in pieces (`PieceRow`): as many as have at most `maxBytes`, at least one. */
 export const largeChangesStatement = (ref: TableRef, plan: ChangePlan, maxBytes: number): Statement =>
   pageStatement('large changes', ref, plan, ({ expressions, columns, state, table, idType, recordType }, bind) => {
-    const { fields } = plan.endpoint;
+    const records = `${table} cross join lateral (select ${recordColumns(plan.endpoint.fields)}) as o`;
     const entries = `select coalesce(array_agg(case p.kind when 0 then p.id::${idType} end order by p.n), '{}') as ids,
   coalesce(array_agg(${headSql} order by p.n), '{}') as heads from page as p`;
-    return `with recursive ${expressions}, ${pieceExpressions({ table, fields, entries, maxBytes: bind(maxBytes, 'bigint'), mayEndEarly: true })}
+    return `with recursive ${expressions}, ${pieceExpressions({ records, entries, maxBytes: bind(maxBytes, 'bigint'), mayEndEarly: true })}
 select ${stateColumns}, ${pieceColumns}, (select count(*) from found) > taken.fitting as more, ${columns}
 from ${state} cross join ${piecesFrom} left join page as l on l.n = taken.fitting where s.record_type = ${recordType}`;
   });

@@ -3,10 +3,10 @@
 import type { Settings } from '../../core/settings.ts';
 
 import { copyOut } from '../../db/driver/copy-out.ts';
-import type { ListPlan } from '../read/plan.ts';
+import type { TableRef } from '../read/sql.ts';
 import type { BlockedWriters } from './blocked-writers.ts';
 import type { CellColumn, RowWriter } from './copy-rows.ts';
-import { copyStatement, exportSettings } from './export-sql.ts';
+import { type CopyStatement, exportSettings } from './export-sql.ts';
 import { createSlowReaderCheck } from './slow-reader.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -20,8 +20,9 @@ export type CopiedRows = {
 };
 
 export type CopyOptions = {
-  readonly plan: ListPlan;
-  readonly total: number;
+  readonly write: (table: TableRef) => CopyStatement;
+  /** Number of rows that must come; null when it is unknown. */
+  readonly total: number | null;
   /** Aborted as soon as the reader disconnects. */
   readonly signal: AbortSignal;
   readonly createWriter: (columns: readonly CellColumn[]) => RowWriter;
@@ -35,9 +36,9 @@ export type CopyOptions = {
  */
 export async function startCopy(
   { client, table, release }: Snapshot,
-  { plan, total, signal, createWriter, yieldToReads }: CopyOptions,
+  { write: writeStatement, total, signal, createWriter, yieldToReads }: CopyOptions,
 ): Promise<CopiedRows> {
-  const { text, columns } = copyStatement(table, plan);
+  const { text, columns } = writeStatement(table);
   await client.query(exportSettings);
   const { pieces: chunks, rowCount } = copyOut(client, text);
   const firstChunk = await chunks.next();
@@ -55,7 +56,7 @@ export async function startCopy(
     }
     // The stream may end cleanly only when PostgreSQL reports the COPY as complete.
     await client.query('commit');
-    if (rowCount() !== total) throw new Error(`export returned ${rowCount()} of ${total} records`);
+    if (total !== null && rowCount() !== total) throw new Error(`export returned ${rowCount()} of ${total} records`);
     release();
   }
   return {

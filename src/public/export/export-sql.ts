@@ -8,6 +8,8 @@ import type { ListPlan } from '../read/plan.ts';
 import { mayLackKey } from '../read/ranges.ts';
 import { linesJson, maskedColumn } from '../read/render-sql.ts';
 import { orderSql, rangeOrderSql, type TableRef } from '../read/sql.ts';
+import type { SummaryPlan } from '../read/summary-plan.ts';
+import { summaryRowsSql } from '../read/summary-sql.ts';
 import type { OutputField } from '../version/compile.ts';
 import type { CellColumn, CellKind } from './copy-rows.ts';
 
@@ -37,6 +39,14 @@ const encoded = (value: unknown): string => `convert_from('\\x${Buffer.from(Stri
 const valueSql = (value: unknown, type: string): string =>
   `${Array.isArray(value) ? `array[${value.map(encoded).join(', ')}]` : encoded(value)}::${type}`;
 
+const copyText = (sql: string): string => `copy (${sql}) to stdout (format text, encoding 'UTF8')`;
+
+/** Every group of a summary, each as the JSON text of its row. */
+export const copySummaryStatement = (table: TableRef, plan: SummaryPlan): CopyStatement => ({
+  text: copyText(summaryRowsSql(table, plan, valueSql)),
+  columns: [{ name: 'row', kind: 'json' }],
+});
+
 export function copyStatement({ schema, table }: TableRef, plan: ListPlan): CopyStatement {
   const texts = planConditions(plan, schema).map((part) => part.text(valueSql));
   const { sql, columns } = cellColumns(plan.fields, plan.endpoint.idType);
@@ -47,7 +57,7 @@ export function copyStatement({ schema, table }: TableRef, plan: ListPlan): Copy
       ? `select ${sql} from (select * ${sorted} offset 0) as t order by ${order}`
       : `select ${sql} ${sorted}`;
   };
-  return { text: `copy (${rowsSql(plan, rangeSql)}) to stdout (format text, encoding 'UTF8')`, columns };
+  return { text: copyText(rowsSql(plan, rangeSql)), columns };
 }
 
 /** In descending order, records with a value and those without are two ranges of one index: see ranges.ts. */

@@ -114,3 +114,7 @@ export const createJsonLinesWriter = (columns: readonly CellColumn[]): RowWriter
     }),
     end: '}\n',
   });
+
+/** For rows that are one column of JSON text. */
+export const createJsonTextWriter = (): RowWriter =>
+  createRowWriter({ head: '', cells: [{ whenNull: '', before: '', write: writeJson, after: '' }], end: '\n' });

@@ -4,17 +4,19 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { sqlState } from '../../db/pg-errors.ts';
-import { identityOf, type ReadContext, sendNotModifiedIfFresh } from '../http/exchange.ts';
+import { identityOf, type ReadContext, type Representation, sendNotModifiedIfFresh } from '../http/exchange.ts';
 import { acceptsGzip, knownTags } from '../http/negotiate.ts';
 import { addFreshness, gzipLevel, matchingTag, sendNotModified, tagOf } from '../http/response.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
-import { type ListPlan, planList } from '../read/plan.ts';
+import { planList } from '../read/plan.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 import { parseQuery, queryTextOf } from '../read/request.ts';
+import type { TableRef } from '../read/sql.ts';
 import { assertScopeFresh } from '../read/stale-fields.ts';
 import { type CopiedRows, startCopy, watchCopy } from './copy-lines.ts';
 import type { CellColumn, RowWriter } from './copy-rows.ts';
 import { createCsvWriter } from './csv.ts';
+import { type CopyStatement, copyStatement } from './export-sql.ts';
 import type { ExportState } from './export-state.ts';
 import { createJsonLinesWriter } from './json-lines.ts';
 import { mayOpenAgain, openSnapshot, type Snapshot, type SnapshotSource, totalOf } from './snapshot.ts';
@@ -31,23 +33,46 @@ const rowWriters: Readonly<Record<ExportType, (columns: readonly CellColumn[]) =
   'text/csv': createCsvWriter,
 };
 
+/** What is streamed. */
+export type ExportContent = {
+  readonly representation: Representation;
+  readonly type: ExportType;
+  /** Equal for all requests with the same response from this endpoint. */
+  readonly normalized: string;
+  readonly write: (table: TableRef) => CopyStatement;
+  readonly createWriter: (columns: readonly CellColumn[]) => RowWriter;
+  /** Number of rows; null when counting them would cost as much as sending them. */
+  readonly countRows: (snapshot: Snapshot) => Promise<number | null>;
+};
+
 type ExportJob = {
   readonly exports: ExportState;
   readonly read: ReadContext;
-  readonly type: ExportType;
-  readonly plan: ListPlan;
+  readonly content: ExportContent;
   /** Aborted as soon as the client disconnects. */
   readonly signal: AbortSignal;
 };
 
+/** Streams a whole list. Rejects as `streamRows` does, and with 400 for bad parameters. */
+export function serveExport(exports: ExportState, read: ReadContext, type: ExportType): Promise<void> {
+  const plan = planList(read.endpoint, parseQuery(queryTextOf(read.exchange.req.url ?? '')), { paged: false });
+  return streamRows(exports, read, {
+    representation: type,
+    type,
+    normalized: plan.normalized,
+    write: (table) => copyStatement(table, plan),
+    createWriter: rowWriters[type],
+    countRows: (snapshot) => totalOf(snapshot, read.reader, plan),
+  });
+}
+
 /**
- * Streams the export, or sends 304. Rejects with 400 for bad parameters and with 503 when too many exports run or wait, nothing is synced,
- * or the database is unavailable; only before the first byte.
+ * Streams the rows, or sends 304. Rejects with 503 when too many exports run or wait, nothing is synced, or the database is unavailable;
+ * only before the first byte.
  */
-export async function serveExport(exports: ExportState, read: ReadContext, type: ExportType): Promise<void> {
-  const { req, res } = read.exchange;
-  const plan = planList(read.endpoint, parseQuery(queryTextOf(req.url ?? '')), { paged: false });
-  if (await sendNotModifiedIfFresh(read, type, plan.normalized)) return;
+export async function streamRows(exports: ExportState, read: ReadContext, content: ExportContent): Promise<void> {
+  const { res } = read.exchange;
+  if (await sendNotModifiedIfFresh(read, content.representation, content.normalized)) return;
   const gone = new AbortController();
   res.once('close', () => gone.abort());
   // A client that disconnected before this line emits no further event, and would wait for a permit in vain.
@@ -60,7 +85,7 @@ export async function serveExport(exports: ExportState, read: ReadContext, type:
       read.reader,
       read.endpoint.recordType,
       async () => {
-        await exportWhole({ exports, read, type, plan, signal: gone.signal }, source);
+        await exportWhole({ exports, read, content, signal: gone.signal }, source);
         return true;
       },
       (error) => !res.headersSent && mayOpenAgain(source, error),
@@ -85,10 +110,10 @@ async function exportWhole(job: ExportJob, source: SnapshotSource): Promise<void
 }
 
 async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
-  const { read, type, plan } = job;
+  const { read, content } = job;
   const { req, res, headers } = read.exchange;
   assertScopeFresh(read.endpoint, snapshot.freshness);
-  const identity = identityOf(read, type, plan.normalized, snapshot.freshness);
+  const identity = identityOf(read, content.representation, content.normalized, snapshot.freshness);
   const isGzip = acceptsGzip(req.headers);
   const tag = tagOf(identity, isGzip ? 'gzip' : 'identity');
   const knownTag = knownTags(req.headers).includes('*') ? tag : matchingTag(req, identity);
@@ -96,19 +121,19 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
     addFreshness(read.exchange, snapshot.freshness, read.endpoint);
     return sendNotModified(read.exchange, knownTag);
   }
-  const total = await totalOf(snapshot, read.reader, plan);
+  const total = await content.countRows(snapshot);
   const rows =
     req.method === 'HEAD'
       ? undefined
       : await startCopy(snapshot, {
-          plan,
+          write: content.write,
           total,
           signal: job.signal,
-          createWriter: rowWriters[type],
+          createWriter: content.createWriter,
           yieldToReads: job.exports.yieldToReads,
         });
   addFreshness(read.exchange, snapshot.freshness, read.endpoint);
-  headers.push('ETag', tag, 'X-Total-Count', String(total), 'Content-Type', contentTypes[type]);
+  headers.push('ETag', tag, ...(total === null ? [] : ['X-Total-Count', String(total)]), 'Content-Type', contentTypes[content.type]);
   if (isGzip) headers.push('Content-Encoding', 'gzip');
   res.writeHead(200, headers);
   if (rows === undefined) return void res.end();
@@ -127,7 +152,7 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
 }
 
 /** Settles with the write, or rejects when the client disconnects: not every write to a broken connection calls back. */
-const written = (gone: AbortSignal, write: (callback: (error?: Error | null) => void) => void): Promise<void> =>
+const writeWhileOpen = (gone: AbortSignal, write: (callback: (error?: Error | null) => void) => void): Promise<void> =>
   new Promise((resolve, reject) => {
     const onAbort = (): void => reject(gone.reason);
     gone.addEventListener('abort', onAbort);
@@ -140,8 +165,8 @@ const written = (gone: AbortSignal, write: (callback: (error?: Error | null) => 
 
 /** Each chunk is handed to the operating system before the next is produced. */
 async function sendPlain({ read }: CopiedRows, res: ServerResponse, gone: AbortSignal): Promise<void> {
-  for await (const chunk of read()) await written(gone, (callback) => res.write(chunk, callback));
-  await written(gone, (callback) => res.end(callback));
+  for await (const chunk of read()) await writeWhileOpen(gone, (callback) => res.write(chunk, callback));
+  await writeWhileOpen(gone, (callback) => res.end(callback));
 }
 
 /** Compression runs while the next chunk is read, so each chunk is copied. */

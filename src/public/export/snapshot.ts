@@ -5,7 +5,7 @@ import { longReadKey } from '../../warehouse/table.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { isUndefinedObject, notSynced, queryCanceled } from '../read/failures.ts';
 import { totalKeyFor } from '../read/list.ts';
-import type { ListPlan } from '../read/plan.ts';
+import { type ListPlan, selectsAll } from '../read/plan.ts';
 import { currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow } from '../read/reader.ts';
 import type { ReplicaReads } from '../read/replica-servers.ts';
 import { askReplica } from '../read/replicas.ts';
@@ -176,7 +176,7 @@ const holdLock = (primary: Pool, table: TableRef, limits: Limits): Promise<Pick<
  * list waits for this count or fails with it, nor the reverse.
  */
 export async function totalOf({ client, table: tableRef, freshness }: Snapshot, reader: Reader, plan: ListPlan): Promise<number> {
-  if (plan.conditions.length === 0) return freshness.rowCount;
+  if (selectsAll(plan)) return freshness.rowCount;
   const key = totalKeyFor(reader, plan, freshness);
   const known = reader.totals.find(key);
   if (known !== undefined) return known;

@@ -4,7 +4,8 @@ import type { Principal, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import type { RecordServedRoute } from '../../core/served-route.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
-import { cachedFreshness, currentFreshness, type Freshness, type Reader } from '../read/reader.ts';
+import { type Expansion, noExpansions, readExpansions } from '../read/expand.ts';
+import { cachedFreshness, currentFreshness, type Freshness, type Reader, type ReadStates } from '../read/reader.ts';
 import { assertScopeFresh } from '../read/stale-fields.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { chooseMediaType } from './negotiate.ts';
@@ -45,7 +46,7 @@ export type ReadContext = {
   readonly bodies: PageBodyCache;
 };
 
-export type Representation = 'list' | 'record' | 'changes' | 'application/x-ndjson' | 'text/csv';
+export type Representation = 'list' | 'record' | 'summary' | 'changes' | 'application/x-ndjson' | 'text/csv' | 'summary/x-ndjson';
 
 /** The response media type among those offered, the default first. Throws 406 when the client accepts none. */
 export function negotiateMediaType<T extends string>(req: IncomingMessage, offered: readonly [T, ...T[]]): T {
@@ -55,12 +56,13 @@ export function negotiateMediaType<T extends string>(req: IncomingMessage, offer
   throw new AppError('BAD_REQUEST', message, { status: 406, details: [{ path: 'Accept', code: 'not_acceptable', message }] });
 }
 
-/** Everything that decides the bytes of a representation, for its entity tag. */
+/** Everything that decides the bytes of a representation, for its entity tag. `related`: the states of the records that it embeds. */
 export const identityOf = (
   { reader, scopeKey, endpoint }: ReadContext,
   kind: Representation,
   normalized: string,
   { epoch, generation }: Freshness,
+  related: readonly Freshness[] = noneRelated,
 ): Identity => [
   reader.organizationId,
   scopeKey,
@@ -70,29 +72,54 @@ export const identityOf = (
   normalized,
   epoch,
   generation,
+  ...related.flatMap((state) => [state.epoch, state.generation]),
 ];
+const noneRelated: readonly Freshness[] = [];
 
 /**
  * The state of the resource, synchronously when it is cached. Rejects with 503 when nothing is synced, and throws it or rejects with it
  * when a field of the row scope is stale.
  */
-export function freshnessFor({ reader, endpoint }: ReadContext): Freshness | Promise<Freshness> {
+export function freshnessFor({ reader, endpoint }: Pick<ReadContext, 'reader' | 'endpoint'>): Freshness | Promise<Freshness> {
   const cached = cachedFreshness(reader, endpoint.recordType);
   if (cached !== undefined) return assertScopeFresh(endpoint, cached);
   return currentFreshness(reader, endpoint.recordType).then((current) => assertScopeFresh(endpoint, current));
 }
 
-/** Sends 304 when the cached freshness shows that the client is up to date. Rejects with 503 when nothing is synced. */
-export async function sendNotModifiedIfFresh(read: ReadContext, kind: Representation, normalized: string): Promise<boolean> {
-  if (read.exchange.req.headers['if-none-match'] === undefined) return false;
+/** As `freshnessFor`, with the states of the related resources. */
+function statesFor(read: ReadContext, expansions: readonly Expansion[]): ReadStates | Promise<ReadStates> {
+  if (expansions.length > 0) return loadStates(read, expansions);
+  const own = freshnessFor(read);
+  return own instanceof Promise ? own.then(withoutRelated) : withoutRelated(own);
+}
+async function loadStates(read: ReadContext, expansions: readonly Expansion[]): Promise<ReadStates> {
   const freshness = await freshnessFor(read);
-  return sendIfNotModified(read, freshness, identityOf(read, kind, normalized, freshness));
+  const others = readExpansions(expansions).map(async ({ endpoint }) => freshnessFor({ reader: read.reader, endpoint }));
+  return { freshness, related: await Promise.all(others) };
+}
+const withoutRelated = (freshness: Freshness): ReadStates => ({ freshness, related: noneRelated });
+
+/** Sends 304 when the cached freshness shows that the client is up to date. Rejects with 503 when nothing is synced. */
+export async function sendNotModifiedIfFresh(
+  read: ReadContext,
+  kind: Representation,
+  normalized: string,
+  expansions: readonly Expansion[] = noExpansions,
+): Promise<boolean> {
+  if (read.exchange.req.headers['if-none-match'] === undefined) return false;
+  const states = await statesFor(read, expansions);
+  return sendIfNotModified(read, states, expansions, identityOf(read, kind, normalized, states.freshness, states.related));
 }
 
-function sendIfNotModified({ exchange, endpoint }: ReadContext, freshness: Freshness, identity: Identity): boolean {
+function sendIfNotModified(
+  { exchange, endpoint }: ReadContext,
+  { freshness, related }: ReadStates,
+  expansions: readonly Expansion[],
+  identity: Identity,
+): boolean {
   const tag = matchingTag(exchange.req, identity);
   if (tag === undefined) return false;
-  addFreshness(exchange, freshness, endpoint);
+  addFreshness(exchange, freshness, endpoint, { expansions, related });
   sendNotModified(exchange, tag);
   return true;
 }
@@ -107,8 +134,13 @@ export const readerFor = ({ reader, exchange: { res } }: ReadContext): Reader =>
   },
 });
 
-/** `links` is the Link header, empty for none. */
-export type RenderedPage = { readonly body: BodyParts; readonly links: string; readonly freshness: Freshness };
+/** `links` is the Link header, empty for none. `related`: the states of the records that the page embeds. */
+export type RenderedPage = {
+  readonly body: BodyParts;
+  readonly links: string;
+  readonly freshness: Freshness;
+  readonly related?: readonly Freshness[];
+};
 
 /**
  * Sends a page: 304 or a cached body when the cached freshness allows it, otherwise the page from `render`. Rejects with 503 when nothing
@@ -119,22 +151,28 @@ export async function sendPageOrNotModified(
   kind: Representation,
   normalized: string,
   render: () => Promise<RenderedPage>,
+  expansions: readonly Expansion[] = noExpansions,
 ): Promise<void> {
   const { exchange, bodies } = read;
-  const known = freshnessFor(read);
+  const known = statesFor(read, expansions);
   const current = known instanceof Promise ? await known : known;
-  const identity = identityOf(read, kind, normalized, current);
-  if (sendIfNotModified(read, current, identity)) return;
+  const identity = identityOf(read, kind, normalized, current.freshness, current.related);
+  if (sendIfNotModified(read, current, expansions, identity)) return;
   const cached = bodies.find(exchange.req, identity);
-  if (cached !== undefined) return sendPage(read, current, cached);
-  const { body: parts, links, freshness } = await render();
-  const body = { ...(await writeBody(exchange.req, identityOf(read, kind, normalized, freshness), parts)), links };
+  if (cached !== undefined) return sendPage(read, current, expansions, cached);
+  const { body: parts, links, freshness, related = noneRelated } = await render();
+  const body = { ...(await writeBody(exchange.req, identityOf(read, kind, normalized, freshness, related), parts)), links };
   bodies.put(body);
-  sendPage(read, freshness, body);
+  sendPage(read, { freshness, related }, expansions, body);
 }
 
-function sendPage({ exchange, endpoint }: ReadContext, freshness: Freshness, body: PageBody): void {
-  addFreshness(exchange, freshness, endpoint);
+function sendPage(
+  { exchange, endpoint }: ReadContext,
+  { freshness, related }: ReadStates,
+  expansions: readonly Expansion[],
+  body: PageBody,
+): void {
+  addFreshness(exchange, freshness, endpoint, { expansions, related });
   if (body.links !== '') exchange.headers.push('Link', body.links);
   sendBody(exchange, body);
 }

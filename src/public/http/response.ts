@@ -9,7 +9,7 @@ import { allowsVersion, type RecordAccess } from '../../core/record-access.ts';
 import type { ListPlan } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
 import type { RecordsText } from '../read/rows.ts';
-import { freshnessOfFields } from '../read/stale-fields.ts';
+import { type Embedded, freshnessOfFields, freshnessWithRelated, noneEmbedded } from '../read/stale-fields.ts';
 import type { CompiledEndpoint } from '../version/compile.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { acceptsGzip, knownTags } from './negotiate.ts';
@@ -123,10 +123,16 @@ export function addCacheHeaders({ headers }: PendingResponse): void {
   headers.push('Cache-Control', 'private, no-cache');
 }
 
-/** The freshness of the fields that the endpoint shows. None of it is part of the entity tag. */
-export function addFreshness({ headers }: PendingResponse, freshness: Freshness, { fields }: Pick<CompiledEndpoint, 'fields'>): void {
+/** The freshness of the fields that the endpoint and the embedded records show. None of it is part of the entity tag. */
+export function addFreshness(
+  { headers }: PendingResponse,
+  freshness: Freshness,
+  { fields }: Pick<CompiledEndpoint, 'fields'>,
+  { expansions, related }: Embedded = noneEmbedded,
+): void {
   headers.push('X-Data-Generation', freshness.generation);
-  const shown = freshness.stale === null ? undefined : freshnessOfFields(freshness, fields);
+  const own = freshness.stale === null ? undefined : freshnessOfFields(freshness, fields);
+  const shown = related.length === 0 ? own : freshnessWithRelated(freshness, fields, expansions, related);
   const { syncedAt } = shown ?? freshness;
   if (syncedAt !== null) headers.push('X-Data-Synced-At', syncedAt);
   if (shown !== undefined && shown.header !== '') headers.push('X-Data-Stale-Fields', shown.header);
@@ -155,6 +161,12 @@ export const listBody = (records: RecordsText, total: number, { page, pageSize }
   before: '{"data":[',
   records,
   after: `],"pagination":{"total":${total},"page":${page},"pageSize":${pageSize},"totalPages":${Math.ceil(total / pageSize)}}}`,
+});
+
+export const summaryBody = (rows: RecordsText, total: number): BodyParts => ({
+  before: '{"data":[',
+  records: rows,
+  after: `],"total":${total}}`,
 });
 
 export const textBody = (text: string): BodyParts => ({ before: '', records: text, after: '' });

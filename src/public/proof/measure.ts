@@ -8,6 +8,10 @@ import { isTooLarge, queryCanceled } from '../read/failures.ts';
 import type { ListPlan } from '../read/plan.ts';
 import { anchoredRanges, type Range, sortedRanges } from '../read/ranges.ts';
 import { anchorsStatement, largeListStatement, listStatement, type Statement, type TableRef } from '../read/sql.ts';
+import { planWholeSummaries } from '../read/summary-plan.ts';
+import { largeSummaryStatement, summaryStatement } from '../read/summary-sql.ts';
+import type { CompiledEndpoint } from '../version/compile.ts';
+import { readWhole } from '../version/narrow.ts';
 
 /** Slower reads are repeated this often, in case only the cache was cold. */
 const repeats = 2;
@@ -20,6 +24,16 @@ export const provedPage = (tableRef: TableRef, plan: ListPlan, ranges: readonly 
   large: largeListStatement(tableRef, plan, ranges, withTotal, 0),
 });
 
+/** The costliest summaries by this group, without and with numbers of different values; empty for an unknown group. */
+export const provedSummaries = (tableRef: TableRef, endpoint: CompiledEndpoint, group: string): (ProvedPage & { distinct: boolean })[] =>
+  planWholeSummaries(readWhole(endpoint), group).map((plan) => ({
+    distinct: plan.measures.some(({ name }) => name === 'count_distinct'),
+    page: summaryStatement(tableRef, plan),
+    large: largeSummaryStatement(tableRef, { ...plan, limit: 1 }, maxRowBytes),
+  }));
+/** PostgreSQL allows no longer text. */
+const maxRowBytes = 2 ** 30;
+
 async function query<Row extends QueryResultRow>(ctx: TenantCtx, { page, large }: ProvedPage, prefix = ''): Promise<Row | undefined> {
   const run = async ({ write, values }: Statement): Promise<Row | undefined> =>
     (await ctx.db.data.query<Row>(`${prefix}${write()}`, [...values])).rows[0];
@@ -29,7 +43,8 @@ async function query<Row extends QueryResultRow>(ctx: TenantCtx, { page, large }
 /** The second read of list.ts: long lists have anchors from then on, until their data changes. */
 export async function fallbackStatement(ctx: TenantCtx, tableRef: TableRef, plan: ListPlan, rows: number): Promise<ProvedPage> {
   const { anchorEvery, cacheBytes } = ctx.settings;
-  if (rows <= anchorEvery || cacheBytes.anchors === 0) return provedPage(tableRef, plan, sortedRanges(plan), false);
+  if (plan.sort.further.length > 0 || rows <= anchorEvery || cacheBytes.anchors === 0)
+    return provedPage(tableRef, plan, sortedRanges(plan), false);
   const every = spacingFor(rows, anchorEvery);
   const { write, values } = anchorsStatement(tableRef, plan, every);
   const { rows: built } = await ctx.db.data.query<{ valued: string; nulls: string | null }>(write(), [...values]);

@@ -1,5 +1,5 @@
-// Measures on the real data what a version will cost before it goes live: each filter with each sort, and each row scope, is read as a client
-// would, with a common, a rare and an absent value. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
+// Measures on the real data what a version will cost before it goes live: each filter with each sort, each row scope and each group of a
+// summary is read as a client would, with a common, a rare and an absent value. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
@@ -14,9 +14,10 @@ import { type CompiledEndpoint, compileSchema, type ReadableEndpoint } from '../
 import { readWhole } from '../version/narrow.ts';
 import type { Bindings, SchemaDocument } from '../version/schema-document.ts';
 import { parseFilterValue } from '../version/values.ts';
-import { fallbackStatement, measure, provedPage, rounded, runFirst } from './measure.ts';
+import { fallbackStatement, type Measured, measure, provedPage, provedSummaries, rounded, runFirst } from './measure.ts';
 import { countPairs, type Pair, pairsOf } from './pairs.ts';
-import { type ColumnSample, sampleColumn, type TrialFilter, trialValues, type ValueKind } from './trial-values.ts';
+import { trialFilterOf, trialValuesOf } from './trial-filters.ts';
+import { type ColumnSample, sampleColumn, type TrialColumn, type TrialFilter, type ValueKind } from './trial-values.ts';
 
 export type Trial = {
   /** `all` when there is no filter. */
@@ -33,7 +34,12 @@ export type Trial = {
 export type PairReport = Pair & { readonly trials: readonly Trial[] };
 
 /** A pair that hit the statement timeout, with the kind of value. */
-export type TimedOut = Pair & { readonly value: Trial['value']; readonly counting: boolean };
+export type TimedOut = Pair & {
+  readonly value: Trial['value'];
+  readonly counting: boolean;
+  /** Of a summary: it counts different values. */
+  readonly distinct?: true;
+};
 
 export type Proof = {
   /** All pairs of the version. Fewer are measured when there are few records, too many pairs, or no time left. */
@@ -133,8 +139,7 @@ async function tryPair(run: ProofRun, pair: Pair): Promise<Trial[]> {
 }
 
 async function tryValues(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair): Promise<Trial[]> {
-  const filter = filterOf(endpoint, pair);
-  const values = filter === undefined ? [{ kind: 'all' as const, text: '' }] : await valuesOf(run, endpoint, filter);
+  const values = (await trialValuesOf(endpoint, pair, sampleOf(run, endpoint))) ?? [{ kind: 'all' as const, text: '' }];
   const trials: Trial[] = [];
   for (const { kind, text } of values) {
     const trial = await tryValue(run, endpoint, pair, kind, text);
@@ -143,31 +148,27 @@ async function tryValues(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair):
   return trials;
 }
 
-/** A row scope filters by equality. */
-function filterOf({ fields, filters }: CompiledEndpoint, { filter, scope }: Pair): TrialFilter | undefined {
-  const scoped = fields.find(({ name }) => name === scope);
-  if (scoped?.kind === 'value') return { operator: 'eq', column: scoped.column };
-  return filter === null ? undefined : filters.get(filter);
-}
-
-async function valuesOf(run: ProofRun, endpoint: CompiledEndpoint, filter: TrialFilter) {
-  const { ctx, samples } = run;
-  const { table, rowCount } = await readTable(run, endpoint.recordType);
-  const tableRef = { schema: tenantSchema(ctx.organizationId), table };
-  const sample = await once(samples, `${endpoint.recordType} ${filter.column.column}`, () =>
-    inDataTransaction(ctx.db.data, (client) => sampleColumn(client, tableRef, filter.column, rowCount)),
-  );
-  return sample === undefined ? [] : trialValues(filter, sample);
-}
+const sampleOf =
+  (run: ProofRun, { recordType }: CompiledEndpoint) =>
+  async (column: TrialColumn) => {
+    const { ctx, samples } = run;
+    const { table, rowCount } = await readTable(run, recordType);
+    const tableRef = { schema: tenantSchema(ctx.organizationId), table };
+    return once(samples, JSON.stringify([recordType, column.column, column.line]), () =>
+      inDataTransaction(ctx.db.data, (client) => sampleColumn(client, tableRef, column, rowCount)),
+    );
+  };
 
 /** The plan of the request as a client would send it; undefined for a value that the interface would reject. */
 function planOf(endpoint: CompiledEndpoint, pair: Pair, text: string) {
   const { filter, scope, sort, order } = pair;
-  const query = new Map<string, string[]>([['order', [order]]]);
+  const query = new Map<string, string[]>();
+  // A sort set has its directions in its name.
+  if (sort === null || !endpoint.sortSets.has(sort)) query.set('order', [order]);
   if (sort !== null) query.set('sort', [sort]);
   if (filter !== null) query.set(filter, [text]);
   try {
-    const readable = scope === undefined ? readWhole(endpoint) : underScope(endpoint, filterOf(endpoint, pair), text);
+    const readable = scope === undefined ? readWhole(endpoint) : underScope(endpoint, trialFilterOf(endpoint, pair), text);
     return readable && planList(readable, query);
   } catch (error) {
     if (error instanceof AppError) return undefined;
@@ -192,6 +193,7 @@ async function tryValue(
 ): Promise<Trial | undefined> {
   const { ctx, options } = run;
   const { table, rowCount } = await readTable(run, endpoint.recordType);
+  if (pair.group !== undefined) return trySummary(run, endpoint, pair, pair.group);
   const tableRef = { schema: tenantSchema(ctx.organizationId), table };
   const scanLimit = scanLimitWithoutTotal(ctx.settings);
   const plan = planOf(endpoint, pair, text);
@@ -221,6 +223,28 @@ async function tryValue(
       (other) => counting && other.counting && other.resource === resource && other.filter === filter && other.scope === scope,
     );
     if (!isRecorded) run.timedOut.push({ ...pair, value, counting });
+    return undefined;
+  }
+}
+
+/**
+ * The summaries of all records by one group, as the first client after a sync reads them: the slowest of them. Undefined when one timed out,
+ * which is recorded.
+ */
+async function trySummary(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair, group: string): Promise<Trial | undefined> {
+  const { ctx, options, timedOut } = run;
+  const { table, rowCount } = await readTable(run, endpoint.recordType);
+  const pages = provedSummaries({ schema: tenantSchema(ctx.organizationId), table }, endpoint, group);
+  if (pages.length === 0) return undefined;
+  const measured: Measured[] = [];
+  try {
+    for (const page of pages) measured.push(await measure(ctx, options.warnMs, table, page));
+    const ms = Math.max(...measured.map((each) => each.ms));
+    return { value: 'all', rows: rowCount, ms, byIndex: measured.every(({ byIndex }) => byIndex), firstMs: ms };
+  } catch (error) {
+    if (sqlState(error) !== queryCanceled) throw error;
+    const distinct = pages[measured.length]?.distinct === true;
+    timedOut.push({ ...pair, value: 'all', counting: false, ...(distinct && { distinct }) });
     return undefined;
   }
 }

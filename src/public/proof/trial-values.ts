@@ -3,6 +3,8 @@
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { quoteIdentifier } from '../../warehouse/table.ts';
+import { parameterTypes } from '../read/conditions.ts';
+import { literal } from '../read/render-sql.ts';
 import type { CompiledColumn, FilterParameter } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
@@ -50,11 +52,20 @@ function outsideSql(type: ValueType, edge: string, sign: '+' | '-'): string {
   return type === 'integer' ? `case when ${edge} <> ${integerEdge[sign]} then ${outside} end` : outside;
 }
 
-/** One statement per column: the ends of the range from the index, everything else from a sample. Rejects with the error of PostgreSQL. */
+export type TrialColumn = Pick<CompiledColumn, 'column' | 'type' | 'line'>;
+
+/** Of lines, the values of one field as those of a column: the JSON form of dates and times is what PostgreSQL reads. */
+const linesSql = (source: string, lines: string, line: string, type: ValueType): string =>
+  `(select (e.line ->> ${literal(line)})::${parameterTypes[type]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)) as l`;
+
+/**
+ * One statement per column: the ends of the range from the index, everything else from a sample; for a field of lines all from a sample.
+ * Rejects with the error of PostgreSQL.
+ */
 export async function sampleColumn(
   client: Pick<PoolClient, 'query'>,
   { schema, table }: TrialTable,
-  { column, type }: CompiledColumn,
+  { column, type, line }: TrialColumn,
   rowCount: number,
 ) {
   const source = `${schema}.${quoteIdentifier(table)} as t`;
@@ -62,11 +73,13 @@ export async function sampleColumn(
   const share = rowCount <= sampleRows ? '' : ` tablesample system (${((sampleRows / rowCount) * 100).toFixed(4)})`;
   const text = (expression: string): string => textSql(type, expression);
   const ranged = steps[type] !== undefined;
-  const [min, max] = [`(select min(${value}) from ${source})`, `(select max(${value}) from ${source})`];
+  const ofLines = line === undefined ? undefined : linesSql(`${source}${share}`, value, line, type);
+  const ends = ofLines === undefined ? { of: value, from: source } : { of: 'v', from: 'sampled' };
+  const [min, max] = [`(select min(${ends.of}) from ${ends.from})`, `(select max(${ends.of}) from ${ends.from})`];
   const percentile = (part: number): string => text(`(select percentile_disc(${part}) within group (order by v) from sampled)`);
   const inRange = (sql: string): string => (ranged ? sql : 'null');
   const { rows } = await client.query<ColumnSample>(
-    `with sampled as materialized (select ${value} as v from ${source}${share}),
+    `with sampled as materialized (select ${ofLines === undefined ? `${value} as v from ${source}${share}` : `v from ${ofLines}`}),
        counted as materialized (select v, count(*) as n from sampled where v is not null
          ${type === 'text' ? `and v <> '' and length(v) <= ${maxTextLength}` : ''} group by v)
      select ${text('(select v from counted order by n desc, v limit 1)')} as common,

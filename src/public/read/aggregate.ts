@@ -1,18 +1,20 @@
-// Counts and aggregates the records that a list would return, in one database statement: exact digits, nothing loaded into memory. Accepts
-// only the filters of the version and computes only over fields that the version publishes.
+// Counts and aggregates the records that a list would return, for the built-in agents: over any field that the version publishes, declared
+// as an aggregate or not, with the SQL of summaries. Accepts only the filters of the version.
 import type { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { responseTooLong } from '../../core/truncate-list.ts';
-import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
-import { columnReference, planConditions, whereSql } from './conditions.ts';
+import type { CompiledGroup, ReadableEndpoint, ValueField } from '../version/compile.ts';
+import { type Period, periods } from '../version/schema-document.ts';
+import { planConditions } from './conditions.ts';
+import { assertOneCurrency } from './currencies.ts';
 import { maxTextBytes } from './large-sql.ts';
 import { fieldMasked, type ListPlan, planList } from './plan.ts';
 import type { Freshness, Reader, StateRow } from './reader.ts';
-import { valueJson } from './render-sql.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
 import { readRow } from './rows.ts';
-import { createParameters, type Statement, stateColumns, stateOf, type TableRef, tableSql } from './sql.ts';
+import { createParameters, type Statement, stateColumns, stateOf, type TableRef } from './sql.ts';
 import { assertScopeFresh } from './stale-fields.ts';
+import { groupedSql, groupJson, type MeasureFunction, measureJson, objectSql } from './summary-sql.ts';
 import { withinTimeLimit } from './time-limit.ts';
 
 export const aggregateOrders = ['count', 'sum', 'min', 'max', 'average', 'value'] as const;
@@ -20,7 +22,7 @@ export const aggregateOrders = ['count', 'sum', 'min', 'max', 'average', 'value'
 export type AggregateOptions = {
   /** The field to compute over: a number for all aggregates, a date or time for min and max. Undefined: counts only. */
   readonly field?: string | undefined;
-  /** One group per value of this field. */
+  /** One group per value of this field, or per period of `<date or time>.<period>`. */
   readonly groupBy?: string | undefined;
   /** Order of the groups: largest aggregate first; `value` sorts by the group value, ascending. */
   readonly orderBy: (typeof aggregateOrders)[number];
@@ -28,11 +30,10 @@ export type AggregateOptions = {
   readonly limit: number;
 };
 
-type ValueField = Extract<OutputField, { kind: 'value' }>;
 type AggregatePlan = {
   readonly list: ListPlan;
   readonly field: ValueField | undefined;
-  readonly groupBy: ValueField | undefined;
+  readonly groupBy: CompiledGroup | undefined;
   readonly orderBy: AggregateOptions['orderBy'];
   readonly limit: number;
 };
@@ -54,9 +55,26 @@ function findField({ fields, masked, name: resource }: ReadableEndpoint, path: s
 const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';
 const isOrdered = (field: ValueField): boolean => isNumber(field) || field.column.type === 'date' || field.column.type === 'time';
 
+/** The group key of a field, or of a period such as `date.month`. */
+function findGroup(endpoint: ReadableEndpoint, name: string): CompiledGroup {
+  const period = periods.find((known: Period) => name.endsWith(`.${known}`)) ?? null;
+  const field = findField(endpoint, 'groupBy', period === null ? name : name.slice(0, -period.length - 1));
+  if (period !== null && field.column.type !== 'date' && field.column.type !== 'time')
+    throw fieldError('groupBy', 'field_misfits', `"${field.name}" has no periods: it is neither a date nor a time`);
+  return { name: 'value', field, period };
+}
+
+/** All functions of a number are computed together. */
+function assertOneCurrencyOf({ list, field, groupBy }: AggregatePlan): void {
+  const { summary } = list.endpoint;
+  if (summary === null || field === undefined || !isNumber(field)) return;
+  const groups = groupBy === undefined ? [] : [groupBy];
+  assertOneCurrency({ list, summary, groups, measures: [{ name: 'sum', field }] });
+}
+
 /**
- * Pure. `query` holds filters only. Throws 400 for filters and fields that the endpoint does not have, and for fields that cannot be
- * aggregated, and 403 for filters and fields that the reader sees masked.
+ * Pure. `query` holds filters only. Throws 400 for filters and fields that the endpoint does not have, for fields that cannot be
+ * aggregated, and for amounts of several currencies, and 403 for filters and fields that the reader sees masked.
  */
 export function planAggregate(
   endpoint: ReadableEndpoint,
@@ -71,57 +89,50 @@ export function planAggregate(
     throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a numeric "field"`);
   if ((orderBy === 'min' || orderBy === 'max') && field === undefined)
     throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a "field"`);
-  const group = groupBy === undefined ? undefined : findField(endpoint, 'groupBy', groupBy);
-  return { list: planList(endpoint, query, { paged: false }), field, groupBy: group, orderBy, limit };
+  const group = groupBy === undefined ? undefined : findGroup(endpoint, groupBy);
+  const plan = { list: planList(endpoint, query, { paged: false }), field, groupBy: group, orderBy, limit };
+  assertOneCurrencyOf(plan);
+  return plan;
 }
 
-/** An average may have infinitely many digits; this many decimals are more than money needs. */
-const averageDigits = 6;
-
-/** Names and SQL of the aggregates over rows `t`: `by` is the raw value for ordering, `shown` the text for the result. */
-function aggregateExpressions(field: ValueField | undefined): Readonly<Record<string, { readonly by: string; readonly shown: string }>> {
-  const count = { by: 'count(*)', shown: 'count(*)' };
-  if (field === undefined) return { count };
-  const value = columnReference(field.column);
-  const texts = (sql: string): string => (isNumber(field) ? `(${sql})::text` : valueJson(`(${sql})`, field.column.type, true));
-  const aggregateSql = (sql: string) => ({ by: sql, shown: texts(sql) });
-  const withRange = {
-    count,
-    values: { by: `count(${value})`, shown: `count(${value})` },
-    min: aggregateSql(`min(${value})`),
-    max: aggregateSql(`max(${value})`),
-  };
-  if (!isNumber(field)) return withRange;
-  return { ...withRange, sum: aggregateSql(`sum(${value})`), average: aggregateSql(`trim_scale(round(avg(${value}), ${averageDigits}))`) };
-}
-
-const objectSql = (entries: readonly (readonly [string, string])[]): string =>
-  `json_build_object(${entries.map(([name, sql]) => `'${name}', ${sql}`).join(', ')})`;
+type Output = { readonly as: string; readonly name: MeasureFunction };
+const rangeOutputs: readonly Output[] = [
+  { as: 'values', name: 'values' },
+  { as: 'min', name: 'min' },
+  { as: 'max', name: 'max' },
+];
+const numberOutputs: readonly Output[] = [...rangeOutputs, { as: 'sum', name: 'sum' }, { as: 'average', name: 'avg' }];
 
 export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statement {
   const { list, field, groupBy, orderBy, limit } = plan;
   const { endpoint } = list;
   const conditions = planConditions(list, table.schema);
-  const aggregates = Object.entries(aggregateExpressions(field));
+  const outputs = field === undefined ? [] : isNumber(field) ? numberOutputs : rangeOutputs;
+  const measures = field === undefined ? [] : outputs.map(({ name }) => ({ name, field }));
+  const groups = groupBy === undefined ? [] : [groupBy];
+  const { utcOffsetMinutes = 0 } = endpoint.summary ?? {};
   const write = (): string => {
     const { recordType, bind } = createParameters();
-    const source = `from ${tableSql(table)}${whereSql(conditions.map((part) => part.text(bind)))}`;
-    const shown = aggregates.map(([name, { shown: sql }]) => [name, sql] as const);
-    const state = `${stateOf(table)} where s.record_type = ${recordType}`;
+    const texts = conditions.map((part) => part.text(bind));
+    const grouped = groupedSql(table, { groups, measures, utcOffsetMinutes }, texts);
+    const row = objectSql([
+      ...groups.map((group) => [group.name, groupJson(group, 'g.k0')] as const),
+      ['count', 'g.n'],
+      ...measures.map(({ name, field: of }, at) => [outputs[at]?.as ?? name, measureJson(name, of, `g.m${at}`)] as const),
+    ]);
     // Values of a group may be as large as a field: what no caller accepts does not leave PostgreSQL.
-    const select = (
-      result: string,
-    ): string => `select ${stateColumns}, (select case when octet_length(a.text) <= ${maxTextBytes} then a.text end
-      from (${result} offset 0) as a(text)) as result ${state}`;
-    if (groupBy === undefined) return select(`select ${objectSql(shown)}::text ${source}`);
-    const value = columnReference(groupBy.column);
-    const by = orderBy === 'value' ? '' : `${aggregateExpressions(field)[orderBy]?.by ?? 'count(*)'} desc nulls last, `;
-    const groups = `select ${objectSql([['value', valueJson(value, groupBy.column.type, groupBy.asString)], ...shown])} as g,
-      row_number() over (order by ${by}${value} asc nulls last) as n ${source} group by ${value}`;
-    return select(`select json_build_object('totalGroups', count(*), 'groups',
-      coalesce(json_agg(r.g order by r.n) filter (where r.n <= ${bind(limit, 'bigint')}), '[]'))::text from (${groups}) as r`);
+    const select = (result: string): string => `with g as materialized (${grouped})
+      select ${stateColumns}, (select case when octet_length(a.text) <= ${maxTextBytes} then a.text end
+        from (${result} offset 0) as a(text)) as result ${stateOf(table)} where s.record_type = ${recordType}`;
+    if (groupBy === undefined) return select(`select ${row} from g`);
+    const at = outputs.findIndex(({ as }) => as === orderBy);
+    const by = orderBy === 'value' ? '' : `${at === -1 ? 'g.n' : `g.m${at}`} desc nulls last, `;
+    const rows = `select ${row} as row from g order by ${by}g.k0 asc nulls last limit ${bind(limit, 'bigint')}`;
+    return select(`select '{"totalGroups":' || (select count(*) from g) || ',"groups":[' || coalesce(string_agg(r.row, ','), '') || ']}'
+      from (${rows}) as r`);
   };
-  const shape = [conditions.map(({ key }) => key).join(), field?.name ?? '', groupBy?.name ?? '', orderBy];
+  const grouping = [groupBy?.field.name ?? '', groupBy?.period ?? '', utcOffsetMinutes];
+  const shape = [conditions.map(({ key }) => key).join(), field?.name ?? '', ...grouping, orderBy];
   return {
     key: ['aggregate', table.schema, table.table, endpoint.key, ...shape].join('\n'),
     values: [endpoint.recordType, ...conditions.flatMap(({ values }) => values), ...(groupBy === undefined ? [] : [limit])],

@@ -4,13 +4,13 @@ import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { CompiledColumn } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Span } from '../version/values.ts';
-import type { FilterCondition, ListPlan } from './plan.ts';
+import type { FilterCondition, Selection } from './filters.ts';
+import { writeLineCondition } from './line-conditions.ts';
+import type { ListPlan } from './plan.ts';
 import { literal } from './render-sql.ts';
+import { comparisons, createCondition, type SqlPart, type WrittenCondition } from './sql-part.ts';
 
-/** Returns the placeholder of one of a part's values, such as `$3::text`. */
-export type Bind = (value: unknown, type: string) => string;
-/** A fragment of a statement. Equal keys mean equal texts. `text` binds each of its values once, in order. */
-export type SqlPart = { readonly key: string; readonly values: readonly unknown[]; text(bind: Bind): string };
+export type { Bind, SqlPart } from './sql-part.ts';
 
 export const parameterTypes: Readonly<Record<ValueType, string>> = {
   text: 'text',
@@ -30,23 +30,32 @@ export const columnReference = ({ column }: CompiledColumn): string => `t.${quot
 export const foldedSql = (text: string): string => `lower(${text} collate "pg_c_utf8")`;
 
 const escapedPattern = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
-const comparisons = { after: '>', gt: '>', before: '<', lt: '<', gte: '>=', lte: '<=' } as const;
 const spanOf = (value: FilterCondition['values'][number]): Span => (typeof value === 'string' ? { from: value, to: value } : value);
 
-type Written = { readonly variant: string; readonly values: readonly unknown[]; text(bind: Bind): string };
-const written = (variant: string, values: readonly unknown[], text: (bind: Bind) => string): Written => ({ variant, values, text });
-
 export function conditionPart(condition: FilterCondition): SqlPart {
+  const { column, line } = condition.column;
   const { variant, values, text } = writeCondition(condition);
-  return { key: `${condition.column.column} ${condition.operator} ${variant}`, values, text };
+  return { key: `${column}${line === undefined ? '' : ` ${JSON.stringify(line)}`} ${condition.operator} ${variant}`, values, text };
 }
 
+/** One of the conditions must match. */
+function groupPart(group: readonly FilterCondition[]): SqlPart {
+  const parts = group.map(conditionPart);
+  return {
+    key: `(${parts.map(({ key }) => key).join(' or ')})`,
+    values: parts.flatMap(({ values }) => values),
+    text: (bind) => `(${parts.map((part) => part.text(bind)).join(' or ')})`,
+  };
+}
+
+type Selecting = Pick<ListPlan, 'endpoint' | 'conditions'> & Partial<Pick<Selection, 'anyOf'>>;
+
 /**
- * The conditions of a plan in their order, and after those of a row scope that the record isn't withheld: its newest version may be outside
- * the scope. `schema` is that of the table.
+ * The conditions of a plan in their order, then its groups, and under a row scope that the record isn't withheld: its newest version may be
+ * outside the scope. `schema` is that of the table.
  */
-export function planConditions({ endpoint, conditions }: Pick<ListPlan, 'endpoint' | 'conditions'>, schema: string): readonly SqlPart[] {
-  const parts = conditions.map(conditionPart);
+export function planConditions({ endpoint, conditions, anyOf = [] }: Selecting, schema: string): readonly SqlPart[] {
+  const parts = [...conditions.map(conditionPart), ...anyOf.map(groupPart)];
   if (endpoint.scope.length === 0) return parts;
   const withheld = `select from ${schema}.withheld_records as w where w.record_type = ${literal(endpoint.recordType)} and w.id = t.id::text`;
   return [...parts, { key: 'not withheld', values: [], text: () => `not exists (${withheld})` }];
@@ -55,22 +64,25 @@ export function planConditions({ endpoint, conditions }: Pick<ListPlan, 'endpoin
 /** Empty without conditions, otherwise starts with ` where `. */
 export const whereSql = (conditions: readonly string[]): string => (conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`);
 
-function writeCondition({ column, operator, values }: FilterCondition): Written {
+function writeCondition(condition: FilterCondition): WrittenCondition {
+  const { column, operator, values } = condition;
   const left = columnReference(column);
+  if (column.line !== undefined) return writeLineCondition(left, { line: column.line, type: column.type }, condition);
   const type = parameterTypes[column.type];
   const [first = ''] = values;
-  if (operator === 'null') return written(String(first), [], () => `${left} is ${first === 'true' ? '' : 'not '}null`);
+  if (operator === 'null') return createCondition(String(first), [], () => `${left} is ${first === 'true' ? '' : 'not '}null`);
   if (operator === 'contains' || operator === 'starts_with') {
     const pattern = `${operator === 'contains' ? '%' : ''}${escapedPattern(String(first))}%`;
-    return written('', [pattern], (bind) => `${foldedSql(left)} like ${foldedSql(bind(pattern, 'text'))}`);
+    return createCondition('', [pattern], (bind) => `${foldedSql(left)} like ${foldedSql(bind(pattern, 'text'))}`);
   }
   if (column.type === 'time') return writeTime(left, operator, values.map(spanOf));
   if (operator === 'eq')
     return values.length === 1
-      ? written('one', [first], (bind) => `${left} = ${bind(first, type)}`)
-      : written('any', [values], (bind) => `${left} = any(${bind(values, `${type}[]`)})`);
-  if (operator === 'not') return written('', [values], (bind) => `(${left} is null or ${left} <> all(${bind(values, `${type}[]`)}))`);
-  return written('', [first], (bind) => `${left} ${comparisons[operator]} ${bind(first, type)}`);
+      ? createCondition('one', [first], (bind) => `${left} = ${bind(first, type)}`)
+      : createCondition('any', [values], (bind) => `${left} = any(${bind(values, `${type}[]`)})`);
+  if (operator === 'not')
+    return createCondition('', [values], (bind) => `(${left} is null or ${left} <> all(${bind(values, `${type}[]`)}))`);
+  return createCondition('', [first], (bind) => `${left} ${comparisons[operator]} ${bind(first, type)}`);
 }
 
 /** Times are compared with the first and last microsecond of the value that the client gave, so that a date means the whole day. */
@@ -78,15 +90,15 @@ function writeTime(
   left: string,
   operator: Exclude<FilterCondition['operator'], 'null' | 'contains' | 'starts_with'>,
   spans: readonly Span[],
-): Written {
+): WrittenCondition {
   const [first = { from: '', to: '' }] = spans;
   if (operator !== 'eq' && operator !== 'not') {
     const edge = operator === 'after' || operator === 'gt' || operator === 'lte' ? first.to : first.from;
-    return written('', [edge], (bind) => `${left} ${comparisons[operator]} ${bind(edge, 'timestamptz')}`);
+    return createCondition('', [edge], (bind) => `${left} ${comparisons[operator]} ${bind(edge, 'timestamptz')}`);
   }
   const one = spans.length === 1;
   const [from, to] = one ? [first.from, first.to] : [spans.map((span) => span.from), spans.map((span) => span.to)];
-  return written(one ? 'one' : 'any', [from, to], (bind) => {
+  return createCondition(one ? 'one' : 'any', [from, to], (bind) => {
     const within = one
       ? `(${left} >= ${bind(from, 'timestamptz')} and ${left} <= ${bind(to, 'timestamptz')})`
       : `exists (select from unnest(${bind(from, 'timestamptz[]')}, ${bind(to, 'timestamptz[]')}) as v(first, last) where ${left} >= v.first and ${left} <= v.last)`;

@@ -1,9 +1,10 @@
 // Derives the indexes for the filters, sorts and row scopes of a version, using exactly the expressions that sql.ts compares and orders by.
 import type { IndexSpec } from '../../warehouse/indexes.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { type CompiledColumn, type CompiledEndpoint, compileSchema } from '../version/compile.ts';
+import { type CompiledColumn, type CompiledEndpoint, type CompiledSort, compileSchema } from '../version/compile.ts';
 import type { Bindings, Operator, SchemaDocument } from '../version/schema-document.ts';
 import { foldedSql } from './conditions.ts';
+import { lineBoundSql, rangeEnd } from './line-conditions.ts';
 
 /** Operators served by an index on the values themselves; `not` selects too much for any index. */
 const byValue: readonly Operator[] = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'null'];
@@ -33,15 +34,31 @@ const byChange = (column?: CompiledColumn): IndexSpec => ({
   expression: [...(column === undefined ? [] : [quoteIdentifier(column.column)]), 'generation', 'id'].join(', '),
 });
 
+/** Walked forward only, so each direction that is declared has an index of its own, with nulls where orderSql writes them. */
+const bySet = (set: CompiledSort): IndexSpec => {
+  const keys = set.map(({ column, order }) => `${quoteIdentifier(column.column)}${order === 'desc' ? ' desc nulls last' : ''}`);
+  return { method: 'btree', expression: [...keys, `id${set[0]?.order === 'desc' ? ' desc' : ''}`].join(', ') };
+};
+
+/** One index serves equality on all fields of the lines; a range is served by that on its end. Equal times are a range. */
+function lineIndexes({ column, type, line }: CompiledColumn & { readonly line: string }, operator: Operator): IndexSpec[] {
+  const lines = quoteIdentifier(column);
+  if (operator === 'eq' && type !== 'time') return [{ method: 'gin', expression: `${lines} jsonb_path_ops` }];
+  const ends = operator === 'eq' ? (['min', 'max'] as const) : [rangeEnd(operator)];
+  return ends.map((end) => ({ method: 'btree', expression: `${lineBoundSql(lines, { line, type }, end)}, id` }));
+}
+
 function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
   const { column: defaultColumn } = endpoint.defaultSort;
   const scopable = [...endpoint.scopable.values()].filter(({ column }) => column !== 'id');
   // A row scope is an equality filter of every read.
   const scopes = scopable.map((column) => ({ column, operator: 'eq' as const }));
   const filters = [...endpoint.filters.values(), ...scopes].filter(({ column }) => column.column !== 'id');
+  const search = endpoint.search.map(({ column }) => ({ column, operator: 'contains' as const }));
   const equalled = new Set(filters.filter(({ operator }) => operator === 'eq').map(({ column }) => column.column));
   const sorted = new Set([defaultColumn, ...endpoint.sorts.values()].map(({ column }) => column));
-  const specs = filters.flatMap(({ column, operator }): IndexSpec[] => {
+  const specs = [...filters, ...search].flatMap(({ column, operator }): IndexSpec[] => {
+    if (column.line !== undefined) return lineIndexes({ ...column, line: column.line }, operator);
     const folded = foldedSql(quoteIdentifier(column.column));
     if (operator === 'contains') return [{ method: 'gin', expression: `${folded} gin_trgm_ops` }];
     if (operator === 'starts_with') return [{ method: 'btree', expression: `${folded} text_pattern_ops` }];
@@ -53,5 +70,11 @@ function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
     return sorted.has(column.column) ? [] : [over(column)];
   });
   const sorts = [defaultColumn, ...endpoint.sorts.values()].filter(({ column }) => column !== 'id');
-  return [byChange(), ...scopable.map(byChange), ...specs, ...sorts.map((column) => over(column))];
+  return [
+    byChange(),
+    ...scopable.map(byChange),
+    ...specs,
+    ...sorts.map((column) => over(column)),
+    ...[...endpoint.sortSets.values()].map(bySet),
+  ];
 }

@@ -1,19 +1,16 @@
 // SQL of reads that are too large for one text. Records are written one by one until the bound is reached, and come as bytes in pieces, each
 // in a row of its own, so that no process handles more than a piece at a time. Pure.
-import type { OutputField } from '../version/compile.ts';
-import { recordColumns } from './render-sql.ts';
-
 /** More bytes of records than this don't leave PostgreSQL as one text. */
 export const maxTextBytes = 512 * 1024;
 /** Short enough that the garbage collector frees their texts while they are young. */
 const pieceBytes = 32 * 1024;
 
 /**
- * Number of rows with the text `column`. Fails with `isTooLarge` as soon as the texts have more than `maxTextBytes` together, before further
+ * Number of rows with the text `column`. Fails with `isTooLarge` as soon as the texts have more than `maxBytes` together, before further
  * ones are written: no aggregate of PostgreSQL ends early, but a sum of floats fails when it overflows.
  */
-export const boundedCount = (column: string): string =>
-  `case when sum(octet_length(${column}) * ${Number.MAX_VALUE / maxTextBytes}::float8) is null then 0 else count(*)::int end`;
+export const boundedCount = (column: string, maxBytes = maxTextBytes): string =>
+  `case when sum(octet_length(${column}) * ${Number.MAX_VALUE / maxBytes}::float8) is null then 0 else count(*)::int end`;
 
 /** What a row of such a read has besides the state. `fitting`: how many of the `found` entries the bound admits, at least one. */
 export type PieceRow = {
@@ -26,9 +23,8 @@ export type PieceRow = {
 export const pieceColumns = 'taken.found, taken.fitting, b.at, b.piece';
 
 type Pieces = {
-  /** The table as `t`. */
-  readonly table: string;
-  readonly fields: readonly OutputField[];
+  /** The table as `t`, joined with its records as `o`. */
+  readonly records: string;
   /** One row with the arrays `ids`, and `heads` if there is a text before each record; the record of an absent id is null. */
   readonly entries: string;
   /** A parameter. */
@@ -38,8 +34,8 @@ type Pieces = {
 };
 
 /** The expressions after `with recursive`; `from … cross join` continues with `piecesFrom`. */
-export function pieceExpressions({ table, fields, entries, maxBytes, mayEndEarly }: Pieces): string {
-  const record = `(select row_to_json(o)::text from ${table} cross join lateral (select ${recordColumns(fields)}) as o where t.id = entries.ids[w.n + 1])`;
+export function pieceExpressions({ records, entries, maxBytes, mayEndEarly }: Pieces): string {
+  const record = `(select row_to_json(o)::text from ${records} where t.id = entries.ids[w.n + 1])`;
   const item = mayEndEarly ? `entries.heads[w.n + 1] || coalesce(${record}, 'null') || '}'` : record;
   // OFFSET 0 keeps PostgreSQL from writing the record twice.
   return `entries as materialized (${entries}),

@@ -3,40 +3,44 @@
 import type { AppError } from '../../core/errors.ts';
 import { megabyte } from '../../core/settings/values.ts';
 import { anchorKey, type BuiltAnchors, parseAnchors, spacingFor } from './anchors.ts';
+import { relatedTypes } from './expand.ts';
 import { isTooLarge } from './failures.ts';
 import { skipsRecords } from './order-index.ts';
-import type { ListPlan } from './plan.ts';
+import { type ListPlan, selectsAll } from './plan.ts';
 import { anchoredRanges, boundedRanges, emptyRanges, firstRow, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
-import { cachedFreshness, currentFreshness, type Freshness, isSameData, type Reader, type StateRow } from './reader.ts';
+import { cachedFreshness, currentFreshness, type Freshness, isSameData, type Reader, type ReadStates, type StateRow } from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
 import { parameterError, parameterProblem } from './request.ts';
 import { type RecordsText, readPieces, readRow } from './rows.ts';
-import { anchorsStatement, largeListStatement, listStatement } from './sql.ts';
-import { assertScopeFresh } from './stale-fields.ts';
+import { anchorsStatement, largeListStatement, listStatement, type TableRef } from './sql.ts';
+import { assertScopesFresh } from './stale-fields.ts';
 import { withinTimeLimit } from './time-limit.ts';
 import { totalKey } from './totals.ts';
 
-export type ListRead = { readonly freshness: Freshness; readonly records: RecordsText; readonly total: number };
+export type ListRead = ReadStates & { readonly records: RecordsText; readonly total: number };
 
 type ListRow = StateRow & { records: string; found: number; total?: string };
 /** `fitting`: how many of the `found` records an answer may have; there are none when these are fewer. */
-type Page = { readonly freshness: Freshness; readonly records: RecordsText; readonly found: number; readonly fitting: number };
+type Page = Omit<ListRead, 'total'> & { readonly found: number; readonly fitting: number };
 type PageRead = Page & { readonly total: string | undefined };
 
 /** Rejects with 503 as `readRow` does. */
 async function readPage(reader: Reader, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Promise<PageRead> {
   const { recordType } = plan.endpoint;
+  const options = { related: relatedTypes(plan.expansions) };
   try {
-    const { row, freshness } = await readRow<ListRow>(reader, recordType, (table) => listStatement(table, plan, ranges, withTotal));
-    return { freshness, records: row.records, found: row.found, fitting: row.found, total: row.total };
+    const write = (table: TableRef) => listStatement(table, plan, ranges, withTotal);
+    const { row, ...states } = await readRow<ListRow>(reader, recordType, write, options);
+    return { ...pickStates(states), records: row.records, found: row.found, fitting: row.found, total: row.total };
   } catch (error) {
     if (!isTooLarge(error)) throw error;
   }
-  const { row, pieces, freshness } = await readPieces<{ total?: string }>(reader, recordType, (table) =>
-    largeListStatement(table, plan, ranges, withTotal, reader.maxAnswerBytes),
-  );
-  return { freshness, records: pieces, found: row.found, fitting: row.fitting, total: row.total };
+  const write = (table: TableRef) => largeListStatement(table, plan, ranges, withTotal, reader.maxAnswerBytes);
+  const { row, pieces, ...states } = await readPieces<{ total?: string }>(reader, recordType, write, options);
+  return { ...pickStates(states), records: pieces, found: row.found, fitting: row.fitting, total: row.total };
 }
+
+const pickStates = ({ freshness, related }: ReadStates): ReadStates => ({ freshness, related });
 
 /** 400 that names the largest page that starts at the same record and fits. */
 function pageTooLarge(plan: ListPlan, fitting: number, maxBytes: number): AppError {
@@ -59,7 +63,7 @@ type Found = Page & { readonly total: number };
 export const readListPage = (reader: Reader, plan: ListPlan): Promise<ListRead> =>
   withinTimeLimit(reader, async (limited) => {
     const page = await readNewest(limited, plan);
-    assertScopeFresh(plan.endpoint, page.freshness);
+    assertScopesFresh(plan, page);
     if (page.fitting < page.found) throw pageTooLarge(plan, page.fitting, reader.maxAnswerBytes);
     return page;
   });
@@ -88,7 +92,7 @@ async function readInOneStatement(reader: Reader, plan: ListPlan): Promise<Found
 async function readPlanned(reader: Reader, plan: ListPlan, sortsAll: boolean): Promise<Found | undefined> {
   const { recordType } = plan.endpoint;
   const planned = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
-  return plan.conditions.length === 0
+  return selectsAll(plan)
     ? readWithKnownTotal(reader, plan, planned, planned.rowCount, sortsAll)
     : readFiltered(reader, plan, planned, sortsAll);
 }
@@ -127,7 +131,7 @@ async function readWithKnownTotal(
   if (chosen === undefined) return undefined;
   const page = await readPage(reader, plan, chosen.ranges, false);
   if (isSameData(planned, page.freshness)) return { ...page, total };
-  return plan.conditions.length === 0 && chosen.validForAnyData ? { ...page, total: page.freshness.rowCount } : undefined;
+  return selectsAll(plan) && chosen.validForAnyData ? { ...page, total: page.freshness.rowCount } : undefined;
 }
 
 /** Pages at least this many anchors deep justify building anchors; before that, walking there is cheaper. */

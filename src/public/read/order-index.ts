@@ -5,22 +5,28 @@
 // page again, which takes as long as reading it. A literal limit around them makes the generic plan cheap, and PostgreSQL switches to it by
 // itself. Where the best plan depends on the values it must not switch, so no literal limit is used there.
 
+import type { CompiledSort } from '../version/compile.ts';
 import type { Operator } from '../version/schema-document.ts';
-import type { FilterCondition, ListPlan } from './plan.ts';
+import type { FilterCondition } from './filters.ts';
+import type { ListPlan } from './plan.ts';
 
 /** Operators that select one range of an index, or a few. */
 export const rangeOperators: ReadonlySet<Operator> = new Set(['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt']);
 
-/**
- * Whether an index gives the order. Undeclared sorts, such as those of saved queries, may have no index; several sort keys always require a
- * sort.
- */
+/** Whether an index gives the order. Undeclared sorts, such as those of saved queries, may have none. */
 function isWalkable({ sort, endpoint }: ListPlan): boolean {
   const sorted = sort.column.column;
-  if (sort.further.length > 0) return false;
+  if (sort.further.length > 0) return [...endpoint.sortSets.values()].some((set) => isSortBy(set, sort));
   if (sorted === 'id' || sorted === endpoint.defaultSort.column.column) return true;
   return [...endpoint.sorts.values()].some(({ column }) => column === sorted);
 }
+
+const isSortBy = (set: CompiledSort, { column, order, further }: ListPlan['sort']): boolean => {
+  const keys = [{ column, order }, ...further];
+  return (
+    set.length === keys.length && set.every((key, at) => key.column.column === keys[at]?.column.column && key.order === keys[at]?.order)
+  );
+};
 
 /**
  * An equality after which an index continues in the default order: declared or of a row scope, and with one value. A timestamp that equals a
@@ -28,9 +34,10 @@ function isWalkable({ sort, endpoint }: ListPlan): boolean {
  */
 function isEquality(condition: FilterCondition, { filters, scope }: ListPlan['endpoint']): boolean {
   const { column, operator, values } = condition;
-  if (operator !== 'eq' || values.length !== 1 || column.type === 'time' || column.column === 'id') return false;
+  if (operator !== 'eq' || values.length !== 1 || column.type === 'time' || column.column === 'id' || column.line !== undefined)
+    return false;
   const declared = [...scope, ...filters.values()];
-  return declared.some((other) => other.operator === 'eq' && other.column.column === column.column);
+  return declared.some((other) => other.operator === 'eq' && other.column.line === undefined && other.column.column === column.column);
 }
 
 /** Positions of the conditions that this index also serves: those on the sort column, and in the default order one equality. */
@@ -46,7 +53,8 @@ const known = new WeakMap<ListPlan, ReadonlySet<number>>();
 
 function findServed({ sort, conditions, endpoint }: ListPlan): ReadonlySet<number> {
   const served = new Set<number>();
-  let equalled = endpoint.lacksDefaultSort || sort.column.column !== endpoint.defaultSort.column.column;
+  const inDefaultOrder = sort.further.length === 0 && sort.column.column === endpoint.defaultSort.column.column;
+  let equalled = endpoint.lacksDefaultSort || !inDefaultOrder;
   for (const [index, condition] of conditions.entries()) {
     if (condition.column.column === sort.column.column) {
       if (rangeOperators.has(condition.operator)) served.add(index);
@@ -58,7 +66,8 @@ function findServed({ sort, conditions, endpoint }: ListPlan): ReadonlySet<numbe
   return served;
 }
 
-const servesAll = (plan: ListPlan): boolean => servedConditions(plan).size === plan.conditions.length;
+/** No index serves a group of alternatives. */
+const servesAll = (plan: ListPlan): boolean => plan.anyOf.length === 0 && servedConditions(plan).size === plan.conditions.length;
 
 /** Whether walking the index passes records that the filters exclude. */
 export const skipsRecords = (plan: ListPlan): boolean => isWalkable(plan) && !servesAll(plan);

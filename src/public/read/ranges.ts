@@ -38,7 +38,8 @@ export const rowsOnPage = (plan: Window, total: number): number => Math.max(0, M
 
 const excludesNulls: ReadonlySet<Operator> = new Set([...rangeOperators, 'contains', 'starts_with'] as const);
 /**
- * Whether a list walked in an index may contain records without a sort value. Lists with several sort keys are always sorted as a whole.
+ * Whether a list walked in an index may contain records without a sort value, in a range of its own. The indexes of several sort keys are
+ * walked in one direction, and have them in their places.
  */
 export const mayLackKey = ({ sort, conditions }: Pick<ListPlan, 'sort' | 'conditions'>): boolean =>
   sort.further.length === 0 &&

@@ -29,6 +29,9 @@ export type Freshness = {
   readonly accepted: string | null;
 };
 
+/** The states of a read: of its own records, and of the related ones that these embed, in the order of their expansions. */
+export type ReadStates = { readonly freshness: Freshness; readonly related: readonly Freshness[] };
+
 /** Whether both name the same content. */
 export const isSameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;
 
@@ -98,6 +101,8 @@ export type StateRow = {
   synced_at: string | null;
   stale_fields: string | null;
   accepted_fields: string | null;
+  /** Of statements that read tables of other record types as well: the states of those; null for one that has none. */
+  related?: readonly (StateRow | null)[];
 };
 
 /** The state of a row; undefined before the first publish. Throws ForeignRole when the statement ran with another role. */
@@ -122,9 +127,13 @@ export const stateKey = (reader: Reader, recordType: string): string => `${reade
 export const cachedFreshness = (reader: Reader, recordType: string): Freshness | undefined =>
   reader.states.findFresh(stateKey(reader, recordType));
 
+/** The current state; undefined when nothing has been published. Rejects with 503 when the database is unavailable. */
+export const findFreshness = (reader: Reader, recordType: string): Promise<Freshness | undefined> =>
+  reader.states.load(stateKey(reader, recordType), () => readFreshness(reader, recordType));
+
 /** The current state, from the cache or the database. Rejects with 503 when nothing has been published or the database is unavailable. */
 export async function currentFreshness(reader: Reader, recordType: string): Promise<Freshness> {
-  const found = await reader.states.load(stateKey(reader, recordType), () => readFreshness(reader, recordType));
+  const found = await findFreshness(reader, recordType);
   if (found === undefined) throw notSynced();
   return found;
 }

@@ -8,8 +8,12 @@ import { isConnectionLost, isTooLarge, isUndefinedObject } from './failures.ts';
 import { currentFreshness, type Freshness, isSameData, type Reader, stateKey } from './reader.ts';
 import { chooseServer, type FallbackReason, type ReplicaReads, type ReplicaServer } from './replica-servers.ts';
 
-const lackingKey = (reader: Reader, recordType: string, { epoch, generation }: Freshness): string =>
-  `${stateKey(reader, recordType)} ${epoch} ${generation}`;
+type Trusted = { readonly recordType: string; readonly trusted: Freshness };
+
+const lackingKey = (reader: Reader, { related = [], ...base }: Trusted & Pick<Question<unknown>, 'related'>): string =>
+  [base, ...related]
+    .map(({ recordType, trusted: { epoch, generation } }) => `${stateKey(reader, recordType)} ${epoch} ${generation}`)
+    .join(' ');
 
 /** The trusted state that an answer has; undefined when it has another one. */
 async function trustedStateOf(reader: Reader, recordType: string, trusted: Freshness, state: Freshness | undefined) {
@@ -37,11 +41,20 @@ function reasonOf(error: unknown): FallbackReason {
 const mustLeaveOut = (error: unknown): boolean =>
   !(error instanceof DatabaseError) || isConnectionLost(error) || sqlState(error)?.startsWith('53') === true;
 
+type Asked<T> = {
+  readonly answer: T;
+  readonly state: Freshness | undefined;
+  /** In the order of the other record types. */
+  readonly related?: readonly (Freshness | undefined)[];
+};
+
 export type Question<T> = {
   readonly recordType: string;
   /** The state for which the statement was written, as the primary reported it. */
   readonly trusted: Freshness;
-  ask(server: ReplicaServer): Promise<{ readonly answer: T; readonly state: Freshness | undefined }>;
+  /** Other record types that the statement reads; an answer counts only if it has their trusted states as well. */
+  readonly related?: readonly Trusted[];
+  ask(server: ReplicaServer): Promise<Asked<T>>;
   /** Whether an answer with the trusted state is final; by default it is. */
   readonly counts?: (answer: T, freshness: Freshness) => boolean;
   /** Called with an answer that doesn't count. */
@@ -50,14 +63,14 @@ export type Question<T> = {
   isOver(): boolean;
 };
 
-type Answered<T> = { readonly answer: T; readonly freshness: Freshness };
+type Answered<T> = { readonly answer: T; readonly freshness: Freshness; readonly related: readonly Freshness[] };
 
 /** Rejects with the errors that the primary would report as well. */
 async function askServer<T>(reader: Reader, server: ReplicaServer, question: Question<T>): Promise<Answered<T> | FallbackReason> {
-  const { recordType, trusted, ask, isOver } = question;
+  const { ask, isOver } = question;
   const position = server.replica.position();
   const lacksState = (): FallbackReason => {
-    server.lacking.put(lackingKey(reader, recordType, trusted), position);
+    server.lacking.put(lackingKey(reader, question), position);
     return 'behind';
   };
   let asked: Awaited<ReturnType<typeof ask>>;
@@ -69,22 +82,29 @@ async function askServer<T>(reader: Reader, server: ReplicaServer, question: Que
     const reason = reasonOf(error);
     return reason === 'behind' ? lacksState() : reason;
   }
-  return judge(reader, question, asked, lacksState);
+  return acceptAnswer(reader, question, asked, lacksState);
 }
 
-/** Rejects with 503 when the primary must be asked and is unavailable. */
-async function judge<T>(
+/** The answer if it has the trusted states, otherwise why not. Rejects with 503 when the primary must be asked and is unavailable. */
+async function acceptAnswer<T>(
   reader: Reader,
-  { recordType, trusted, counts, discard }: Question<T>,
-  { answer, state }: { readonly answer: T; readonly state: Freshness | undefined },
+  question: Question<T>,
+  { answer, state, related: states = [] }: Asked<T>,
   lacksState: () => FallbackReason,
 ): Promise<Answered<T> | FallbackReason> {
+  const { recordType, trusted, related: named = [], counts, discard } = question;
   let isUsed = false;
   try {
     const freshness = await trustedStateOf(reader, recordType, trusted, state);
-    isUsed = freshness !== undefined && counts?.(answer, freshness) !== false;
-    if (freshness === undefined) return lacksState();
-    return isUsed ? { answer, freshness } : 'behind';
+    const related: Freshness[] = [];
+    for (const [position, other] of named.entries()) {
+      const found = await trustedStateOf(reader, other.recordType, other.trusted, states[position]);
+      if (found !== undefined) related.push(found);
+    }
+    const isComplete = freshness !== undefined && related.length === named.length;
+    isUsed = isComplete && counts?.(answer, freshness) !== false;
+    if (!isComplete) return lacksState();
+    return isUsed ? { answer, freshness, related } : 'behind';
   } finally {
     if (!isUsed) discard?.(answer);
   }
@@ -95,7 +115,7 @@ async function judge<T>(
  * too many wait for the replica or the primary is unavailable, and with the errors that the primary would report as well.
  */
 export async function askReplica<T>(reader: Reader, reads: ReplicaReads, question: Question<T>): Promise<Answered<T> | undefined> {
-  const server = chooseServer(reads, lackingKey(reader, question.recordType, question.trusted));
+  const server = chooseServer(reads, lackingKey(reader, question));
   const found = server === undefined ? undefined : await askServer(reader, server, question);
   if (server !== undefined && found !== undefined) server.counts[typeof found === 'object' ? 'answered' : found] += 1;
   if (typeof found === 'object') return found;

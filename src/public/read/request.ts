@@ -3,7 +3,7 @@
 import { AppError, type ErrorDetail } from '../../core/errors.ts';
 
 export type RequestTarget = {
-  readonly kind: 'list' | 'record' | 'changes' | 'description' | 'nothing';
+  readonly kind: 'list' | 'record' | 'changes' | 'description' | 'discovery' | 'nothing';
   /** Empty when the URL names none. */
   readonly version: string;
   readonly resource: string;
@@ -35,6 +35,7 @@ export function parseTarget(url: string): RequestTarget {
     .slice(path.startsWith('/') ? 1 : 0, path.length > 1 && path.endsWith('/') ? -1 : undefined)
     .split('/')
     .map(decodeSegment);
+  if (path === '' || path === '/') return { kind: 'discovery', version: '', resource: '', id: '' };
   const [first = '', second = '', third = ''] = segments;
   if (first === 'openapi') return { kind: segments.length === 2 ? 'description' : 'nothing', version: second, resource: '', id: '' };
   const below = third === 'changes' ? 'changes' : 'record';

@@ -2,14 +2,25 @@
 // table that has since been replaced, it is written again for the one that is active now.
 import { megabyte } from '../../core/settings/values.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
+import { relatedTypes } from './expand.ts';
 import { asUnavailable, isUndefinedObject, timedOut, withOneRetry } from './failures.ts';
 import type { PieceRow } from './large-sql.ts';
 import type { RecordPlan } from './plan.ts';
-import { cachedFreshness, currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow, stateKey } from './reader.ts';
+import {
+  cachedFreshness,
+  currentFreshness,
+  type Freshness,
+  freshnessOf,
+  type Reader,
+  type ReadStates,
+  type StateRow,
+  stateKey,
+} from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
+import type { ReplicaReads } from './replica-servers.ts';
 import { askReplica } from './replicas.ts';
 import { largeRecordStatement, recordStatement, type Statement, type TableRef } from './sql.ts';
-import { assertScopeFresh } from './stale-fields.ts';
+import { assertScopesFresh } from './stale-fields.ts';
 import { withinTimeLimit } from './time-limit.ts';
 
 /** JSON text that PostgreSQL wrote; as bytes in pieces when it is longer than `maxTextBytes`. */
@@ -25,9 +36,10 @@ const maxWholeBytes = 4 * megabyte;
 export const textReader = (reader: Reader): Reader => ({ ...reader, maxAnswerBytes: Math.min(reader.maxAnswerBytes, maxWholeBytes) });
 
 /** `record` is null when it does not exist. */
-export type RecordRead = { readonly freshness: Freshness; readonly record: RecordsText | null };
+export type RecordRead = ReadStates & { readonly record: RecordsText | null };
 
-export type Read<Row> = { readonly row: Row; readonly rows: readonly Row[]; readonly freshness: Freshness };
+/** `related`: the states of the other record types, in their order. */
+export type Read<Row> = ReadStates & { readonly row: Row; readonly rows: readonly Row[] };
 
 const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
   b !== undefined &&
@@ -39,10 +51,34 @@ const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
   a.accepted === b.accepted &&
   a.rowCount === b.rowCount;
 
-/** Undefined when the table is not the active one. */
-function readOf<Row>(rows: readonly Row[], freshness: Freshness | undefined, table: string): Read<Row> | undefined {
+/** A record type that a statement reads, and its state when the statement was written. */
+type Named = { readonly recordType: string; readonly current: Freshness };
+
+/** The state that a statement saw; the same object as before when nothing has changed. Refreshes the cached state. */
+function remember(reader: Reader, { recordType, current }: Named, read: Freshness | undefined, startedMs: number): Freshness | undefined {
+  const seen = isSame(current, read) ? current : read;
+  reader.states.put(stateKey(reader, recordType), seen, startedMs);
+  return seen;
+}
+
+const stateOfType = async (reader: Reader, recordType: string): Promise<Named> => ({
+  recordType,
+  current: cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType)),
+});
+
+/** Undefined when one of the tables is not the active one. */
+function readOf<Row>(
+  rows: readonly Row[],
+  freshness: Freshness | undefined,
+  { current: { table } }: Named,
+  states: readonly (Freshness | undefined)[],
+  others: readonly Named[],
+): Read<Row> | undefined {
   const [row] = rows;
-  return row !== undefined && freshness?.table === table ? { row, rows, freshness } : undefined;
+  const related = states.flatMap((state, position) => (state?.table === others[position]?.current.table ? (state ?? []) : []));
+  return row !== undefined && freshness?.table === table && related.length === others.length
+    ? { row, rows, freshness, related }
+    : undefined;
 }
 
 /** Throws 503 when the time of the read is over. */
@@ -54,7 +90,18 @@ type ReadOptions<Row> = {
   readonly way?: 'run' | 'runInSteps';
   /** Whether an answer of a replica is final; otherwise the primary is asked. By default it is. */
   readonly counts?: (row: Row, freshness: Freshness) => boolean;
+  /** Other record types whose tables the statement reads. Its first row then has their states in `related`. */
+  readonly related?: readonly string[];
 };
+
+const noTypes: readonly string[] = [];
+const noneNamed: readonly Named[] = [];
+
+/** The states that the row of a statement reports. Throws ForeignRole as `freshnessOf` does. */
+const statesOf = (row: StateRow | undefined) => ({
+  state: freshnessOf(row),
+  related: (row?.related ?? []).map((state) => freshnessOf(state ?? undefined)),
+});
 
 /**
  * Runs the statement from `write` for the active table, again after a table swap, until the statement itself saw that table as the active
@@ -65,42 +112,55 @@ export function readRow<Row extends StateRow>(
   reader: Reader,
   recordType: string,
   write: (table: TableRef) => Statement,
-  { way = 'run', counts }: ReadOptions<Row> = {},
+  options: ReadOptions<Row> = {},
 ): Promise<Read<Row>> {
-  const key = stateKey(reader, recordType);
+  const { way = 'run', related = noTypes } = options;
   const schema = tenantSchema(reader.organizationId);
   return repeatWhileReplaced(reader, recordType, async () => {
-    const current = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
-    const { table } = current;
-    const statement = write({ schema, table });
+    const base = await stateOfType(reader, recordType);
+    const others = related.length === 0 ? noneNamed : await Promise.all(related.map((type) => stateOfType(reader, type)));
+    const { table } = base.current;
+    const statement = write(
+      others.length === 0 ? { schema, table } : { schema, table, related: others.map(({ current }) => current.table) },
+    );
     assertInTime(reader);
     if (reader.replicas !== undefined) {
-      const found = await askReplica<Row[]>(reader, reader.replicas, {
-        recordType,
-        trusted: current,
-        ask: async ({ statements }) => {
-          const answer = await statements[way]<Row>(reader.organizationId, statement);
-          return { answer, state: freshnessOf(answer[0]) };
-        },
-        counts: ([row], freshness) => row !== undefined && counts?.(row, freshness) !== false,
-        isOver: () => reader.progress?.isOver === true,
-      });
-      if (found !== undefined) return readOf(found.answer, found.freshness, table);
+      const found = await askReplicaFor<Row>(reader, reader.replicas, statement, base, others, options);
+      if (found !== undefined) return readOf(found.answer, found.freshness, base, found.related, others);
       assertInTime(reader);
     }
     const startedMs = reader.clock.monotonicMs();
     try {
       const rows = await withOneRetry(() => reader.statements[way]<Row>(reader.organizationId, statement));
-      const read = freshnessOf(rows[0]);
-      const seen = isSame(current, read) ? current : read;
-      reader.states.put(key, seen, startedMs);
-      return readOf(rows, seen, table);
+      const read = statesOf(rows[0]);
+      const seen = others.map((named, position) => remember(reader, named, read.related[position], startedMs));
+      return readOf(rows, remember(reader, base, read.state, startedMs), base, seen, others);
     } catch (error) {
-      if (isUndefinedObject(error)) reader.states.evict(key);
+      if (isUndefinedObject(error)) for (const named of [base, ...others]) reader.states.evict(stateKey(reader, named.recordType));
       throw asUnavailable(error);
     }
   });
 }
+
+const askReplicaFor = <Row extends StateRow>(
+  reader: Reader,
+  replicas: ReplicaReads,
+  statement: Statement,
+  { recordType, current }: Named,
+  others: readonly Named[],
+  { way = 'run', counts }: ReadOptions<Row>,
+) =>
+  askReplica<Row[]>(reader, replicas, {
+    recordType,
+    trusted: current,
+    related: others.map((other) => ({ recordType: other.recordType, trusted: other.current })),
+    ask: async ({ statements }) => {
+      const answer = await statements[way]<Row>(reader.organizationId, statement);
+      return { answer, ...statesOf(answer[0]) };
+    },
+    counts: ([row], freshness) => row !== undefined && counts?.(row, freshness) !== false,
+    isOver: () => reader.progress?.isOver === true,
+  });
 
 /** As `readRow`, for statements whose records come in pieces. Takes a permit of the large reads, once for each read, and few run at once. */
 export async function readPieces<Row>(
@@ -108,13 +168,13 @@ export async function readPieces<Row>(
   recordType: string,
   write: (table: TableRef) => Statement,
   options: Omit<ReadOptions<Row>, 'way'> = {},
-): Promise<{ row: Row & PieceRow; freshness: Freshness; pieces: readonly Buffer[] }> {
+): Promise<ReadStates & { row: Row & PieceRow; pieces: readonly Buffer[] }> {
   await reader.progress?.acquireLarge();
-  const { row, rows, freshness } = await reader.largeStatements.run(reader.organizationId, () =>
+  const { row, rows, freshness, related } = await reader.largeStatements.run(reader.organizationId, () =>
     readRow<StateRow & PieceRow & Row>(reader, recordType, write, { ...options, way: 'runInSteps' }),
   );
   const found = rows.flatMap(({ at, piece }) => (at === null || piece === null ? [] : [{ at, piece }]));
-  return { row, freshness, pieces: found.sort((a, b) => a.at - b.at).map(({ piece }) => piece) };
+  return { row, freshness, related, pieces: found.sort((a, b) => a.at - b.at).map(({ piece }) => piece) };
 }
 
 type RecordRow = StateRow & { bytes: number | null; record: string | null };
@@ -124,10 +184,12 @@ export const readSingleRecord = (reader: Reader, plan: RecordPlan): Promise<Reco
   withinTimeLimit(reader, async (limited) => {
     const { endpoint } = plan;
     const { recordType } = endpoint;
-    const { row, freshness } = await readRow<RecordRow>(limited, recordType, (table) => recordStatement(table, plan));
-    assertScopeFresh(endpoint, freshness);
-    if (row.record !== null || row.bytes === null) return { freshness, record: row.record };
-    const large = await readPieces(limited, recordType, (table) => largeRecordStatement(table, plan));
-    assertScopeFresh(endpoint, large.freshness);
-    return { freshness: large.freshness, record: large.pieces.length === 0 ? null : large.pieces };
+    const options = { related: relatedTypes(plan.expansions) };
+    const read = await readRow<RecordRow>(limited, recordType, (table) => recordStatement(table, plan), options);
+    assertScopesFresh(plan, read);
+    const { row, freshness, related } = read;
+    if (row.record !== null || row.bytes === null) return { freshness, related, record: row.record };
+    const large = await readPieces(limited, recordType, (table) => largeRecordStatement(table, plan), options);
+    assertScopesFresh(plan, large);
+    return { freshness: large.freshness, related: large.related, record: large.pieces.length === 0 ? null : large.pieces };
   });

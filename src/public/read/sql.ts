@@ -9,16 +9,17 @@ import { rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { OutputField } from '../version/compile.ts';
 import { type Bind, columnReference, parameterTypes, planConditions, type SqlPart, whereSql } from './conditions.ts';
+import { type ExpandedSql, expandedSql } from './expand-sql.ts';
 import { boundedCount, maxTextBytes, pieceColumns, pieceExpressions, piecesFrom } from './large-sql.ts';
 import { hasOnePlan, rowCapFor, servedConditions } from './order-index.ts';
 import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';
 import type { Range } from './ranges.ts';
-import { recordColumns } from './render-sql.ts';
 
 /** A statement whose text is written only when no text of the same key is cached. */
 export type Statement = { readonly key: string; readonly values: readonly unknown[]; write(): string };
 
-export type TableRef = { readonly schema: string; readonly table: string };
+/** `related`: the tables of related records, for `readExpansions` in their order; absent without any. */
+export type TableRef = { readonly schema: string; readonly table: string; readonly related?: readonly string[] };
 
 /** The epoch is null in a session with another role than the service's: see `freshnessOf`. */
 export const stateColumns = `s.active_table, case current_user when '${serviceRole}' then s.epoch end as epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339Sql('s.synced_at')} as synced_at,
@@ -95,12 +96,12 @@ function rangePart(ref: TableRef, plan: ListPlan, { strategy, nulls, from, limit
 }
 
 /** For plans in the plan cache; the conditions of a plan never change, nor does the schema of their organization. */
-const written = new WeakMap<ListPlan['conditions'], readonly SqlPart[]>();
+const conditionCache = new WeakMap<ListPlan['conditions'], readonly SqlPart[]>();
 function conditionParts(plan: Pick<ListPlan, 'endpoint' | 'conditions'>, { schema }: TableRef): readonly SqlPart[] {
-  const cached = written.get(plan.conditions);
+  const cached = conditionCache.get(plan.conditions);
   if (cached !== undefined) return cached;
   const parts = planConditions(plan, schema);
-  written.set(plan.conditions, parts);
+  conditionCache.set(plan.conditions, parts);
   return parts;
 }
 /** Of a record that this reader may read. */
@@ -114,22 +115,40 @@ type LastStatement = {
   readonly withTotal: boolean;
   readonly statement: Statement;
 };
+const isSameTable = (one: TableRef, other: TableRef): boolean =>
+  one.table === other.table && one.schema === other.schema && one.related?.join('\n') === other.related?.join('\n');
 /** The last statement of a cached plan: the same page is often requested again. */
 const lastStatements = new WeakMap<ListPlan, LastStatement>();
 
 export function listStatement(ref: TableRef, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Statement {
   const last = lastStatements.get(plan);
-  const { schema, table } = ref;
-  if (last?.ranges === ranges && last.withTotal === withTotal && last.ref.table === table && last.ref.schema === schema)
-    return last.statement;
+  if (last?.ranges === ranges && last.withTotal === withTotal && isSameTable(last.ref, ref)) return last.statement;
   const statement = writeList(ref, plan, ranges, withTotal);
   lastStatements.set(plan, { ref, ranges, withTotal, statement });
   return statement;
 }
 
-type PageSql = { readonly recordType: string; readonly bind: Bind; readonly found: string; readonly total: string };
+/** The records of a plan with those that they embed. */
+const expandedOf = ({ fields, expansions }: Pick<ListPlan, 'fields' | 'expansions'>, ref: TableRef): ExpandedSql =>
+  expandedSql(
+    ref,
+    fields,
+    expansions,
+    (type) => `(select row_to_json(x) from (select ${stateColumns} ${stateOf(ref)} where s.record_type = ${type}) as x)`,
+  );
 
-/** A statement about a page of a list. `found` selects its ids in their order; `total` is a further column, if requested. */
+type PageSql = {
+  readonly recordType: string;
+  readonly bind: Bind;
+  readonly found: string;
+  readonly total: string;
+  readonly records: string;
+};
+
+/**
+ * A statement about a page of a list. `found` selects its ids in their order; `total` has further columns, if requested; `records` is the
+ * table with its records as `o`.
+ */
 function pageStatement(
   kind: string,
   ref: TableRef,
@@ -143,17 +162,19 @@ function pageStatement(
   // A counting statement may need another plan for a common value than for a rare one.
   const isCapped = !withTotal && hasOnePlan(plan);
   const parts = ranges.map((range) => rangePart(ref, plan, range, isCapped));
+  const expanded = expandedOf(plan, ref);
   const write = (): string => {
     const { recordType, bind } = createParameters();
     const texts = conditions.map((part) => part.text(bind));
     const found = parts.map((part) => part.text(texts, bind)).join(' union all ');
     const total = withTotal ? `, (select count(*)::text from ${tableSql(ref)}${whereSql(texts)}) as total` : '';
-    return writePage({ recordType, bind, found, total });
+    const { records, states } = expanded.text(bind);
+    return writePage({ recordType, bind, found, total: total + states, records: `${tableSql(ref)} ${records}` });
   };
-  const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sortKey(sort), keysOf(parts), withTotal];
+  const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sortKey(sort), keysOf(parts), withTotal, expanded.key];
   return {
     key: [kind, ref.schema, ref.table, endpoint.key, ...shape].join('\n'),
-    values: [endpoint.recordType, ...valuesOf(conditions), ...valuesOf(parts)],
+    values: [endpoint.recordType, ...valuesOf(conditions), ...valuesOf(parts), ...expanded.values],
     write,
   };
 }
@@ -169,9 +190,9 @@ const writeList = (ref: TableRef, plan: ListPlan, ranges: readonly Range[], with
     plan,
     ranges,
     withTotal,
-    ({ recordType, found, total }) => `select ${stateColumns}, r.records, r.found${total} ${stateOf(ref)} cross join lateral (
+    ({ recordType, found, total, records }) => `select ${stateColumns}, r.records, r.found${total} ${stateOf(ref)} cross join lateral (
       select coalesce(string_agg(p.record, ','), '') as records, ${boundedCount('p.record')} as found from (select (select row_to_json(o)::text
-        from ${tableSql(ref)} cross join lateral (select ${recordColumns(plan.fields)}) as o where t.id = f.id) as record from (${found}) as f offset 0) as p
+        from ${records} where t.id = f.id) as record from (${found}) as f offset 0) as p
       ) as r where s.record_type = ${recordType}`,
   );
 
@@ -183,11 +204,18 @@ export function largeListStatement(
   withTotal: boolean,
   maxBytes: number,
 ): Statement {
-  const { key, values, write } = pageStatement('large list', ref, plan, ranges, withTotal, ({ recordType, bind, found, total }) => {
-    const pieces = { table: tableSql(ref), fields: plan.fields, maxBytes: bind(maxBytes, 'bigint'), mayEndEarly: false };
-    return `with recursive ${pieceExpressions({ ...pieces, entries: `select array(${found}) as ids` })}
+  const { key, values, write } = pageStatement(
+    'large list',
+    ref,
+    plan,
+    ranges,
+    withTotal,
+    ({ recordType, bind, found, total, records }) => {
+      const pieces = { records, maxBytes: bind(maxBytes, 'bigint'), mayEndEarly: false };
+      return `with recursive ${pieceExpressions({ ...pieces, entries: `select array(${found}) as ids` })}
       select ${stateColumns}, ${pieceColumns}${total} ${stateOf(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
-  });
+    },
+  );
   return { key, values: [...values, maxBytes], write };
 }
 
@@ -221,37 +249,40 @@ export function anchorsStatement(ref: TableRef, plan: ListPlan, every: number): 
  * more than `maxTextBytes`; `bytes` tells the two apart.
  */
 export function recordStatement(ref: TableRef, plan: RecordPlan): Statement {
-  const { fields } = plan;
+  const expanded = expandedOf(plan, ref);
   const write = (): string => {
     const { recordType, bind } = createParameters();
-    const record = `select row_to_json(o)::text as text from ${tableSql(ref)} cross join lateral (select ${recordColumns(fields)}) as o
-      ${recordWhere(ref, plan, bind)} offset 0`;
-    return `select ${stateColumns}, octet_length(r.text) as bytes, case when octet_length(r.text) <= ${maxTextBytes} then r.text end as record
+    const where = recordWhere(ref, plan, bind);
+    const { records, states } = expanded.text(bind);
+    const record = `select row_to_json(o)::text as text from ${tableSql(ref)} ${records}
+      ${where} offset 0`;
+    return `select ${stateColumns}, octet_length(r.text) as bytes, case when octet_length(r.text) <= ${maxTextBytes} then r.text end as record${states}
       ${stateOf(ref)} left join lateral (${record}) as r on true where s.record_type = ${recordType}`;
   };
-  return { ...keyAndValues('record', ref, plan), write };
+  return { ...keyAndValues('record', ref, plan, expanded), write };
 }
 
 const recordWhere = (ref: TableRef, plan: RecordPlan, bind: Bind): string =>
   whereSql([`t.id = ${bind(plan.id, parameterTypes[plan.endpoint.idType])}`, ...scopeParts(plan, ref).map((part) => part.text(bind))]);
 
-function keyAndValues(kind: string, ref: TableRef, plan: RecordPlan): Pick<Statement, 'key' | 'values'> {
+function keyAndValues(kind: string, ref: TableRef, plan: RecordPlan, expanded: ExpandedSql): Pick<Statement, 'key' | 'values'> {
   const { endpoint, fields, id } = plan;
   const scope = scopeParts(plan, ref);
   return {
-    key: [kind, ref.schema, ref.table, endpoint.key, fieldsKey(fields, endpoint.fields), keysOf(scope)].join('\n'),
-    values: [endpoint.recordType, id, ...valuesOf(scope)],
+    key: [kind, ref.schema, ref.table, endpoint.key, fieldsKey(fields, endpoint.fields), keysOf(scope), expanded.key].join('\n'),
+    values: [endpoint.recordType, id, ...valuesOf(scope), ...expanded.values],
   };
 }
 
 /** One record of any size in pieces (`PieceRow`), none when it does not exist or is outside the row scope, and its state. */
 export function largeRecordStatement(ref: TableRef, plan: RecordPlan): Statement {
-  const { fields } = plan;
+  const expanded = expandedOf(plan, ref);
   const write = (): string => {
     const { recordType, bind } = createParameters();
     const entries = `select array(select t.id from ${tableSql(ref)}${recordWhere(ref, plan, bind)}) as ids`;
-    return `with recursive ${pieceExpressions({ table: tableSql(ref), fields, entries, maxBytes: '0', mayEndEarly: false })}
-      select ${stateColumns}, ${pieceColumns} ${stateOf(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
+    const { records, states } = expanded.text(bind);
+    return `with recursive ${pieceExpressions({ records: `${tableSql(ref)} ${records}`, entries, maxBytes: '0', mayEndEarly: false })}
+      select ${stateColumns}, ${pieceColumns}${states} ${stateOf(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
   };
-  return { ...keyAndValues('large record', ref, plan), write };
+  return { ...keyAndValues('large record', ref, plan, expanded), write };
 }

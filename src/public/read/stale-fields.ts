@@ -2,8 +2,13 @@
 // could read all of the fields that are shown. Readers of other fields see no difference.
 import type { AcceptedField, StaleFields } from '../../warehouse/record-state.ts';
 import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
+import { type Expansion, readExpansions } from './expand.ts';
 import { scopeFieldStale } from './failures.ts';
-import type { Freshness, ShownFreshness, ShownStaleField } from './reader.ts';
+import type { Freshness, ReadStates, ShownFreshness, ShownStaleField } from './reader.ts';
+
+/** Related records that a response embeds, and their states: those of `readExpansions`. */
+export type Embedded = { readonly expansions: readonly Expansion[]; readonly related: readonly Freshness[] };
+export const noneEmbedded: Embedded = { expansions: [], related: [] };
 
 type NamedSource = { readonly name: string; readonly source: string };
 
@@ -11,6 +16,9 @@ type NamedSource = { readonly name: string; readonly source: string };
 const maxHeaderLength = 4_000;
 
 const byTime = (a: string, b: string): number => Date.parse(a) - Date.parse(b);
+/** Null when one of the times isn't known. */
+const oldestOf = (times: readonly (string | null)[]): string | null =>
+  times.reduce((oldest, time) => (oldest === null || time === null ? null : byTime(time, oldest) < 0 ? time : oldest));
 
 /** A label, `<field>.name`, is as stale as its field. */
 const fieldOf = (stale: StaleFields, source: string): string => (Object.hasOwn(stale, source) ? source : source.replace(/\.name$/, ''));
@@ -39,6 +47,17 @@ export function assertScopeFresh({ scope, scopable }: ReadableEndpoint, freshnes
   return freshness;
 }
 
+type Expanded = { readonly endpoint: ReadableEndpoint; readonly expansions: readonly Expansion[] };
+
+/** As `assertScopeFresh`, for a plan and the related records that it embeds. */
+export function assertScopesFresh({ endpoint, expansions }: Expanded, { freshness, related }: ReadStates): void {
+  assertScopeFresh(endpoint, freshness);
+  for (const [position, { endpoint: other }] of readExpansions(expansions).entries()) {
+    const state = related[position];
+    if (state !== undefined) assertScopeFresh(other, state);
+  }
+}
+
 /** The freshness of these sources, with stale ones under their names. */
 export function freshnessOfSources({ syncedAt, stale }: Freshness, shown: readonly NamedSource[]): ShownFreshness {
   if (stale === null) return { syncedAt, stale: [], header: '' };
@@ -48,10 +67,8 @@ export function freshnessOfSources({ syncedAt, stale }: Freshness, shown: readon
     const entry = Object.hasOwn(all, field) ? all[field] : undefined;
     return entry === undefined ? [] : [{ name, ...entry }];
   });
-  const times = [...found.map((entry) => entry.syncedAt), syncedAt];
-  const known = times.filter((time) => time !== null).sort(byTime);
   return {
-    syncedAt: known.length < times.length ? null : (known[0] ?? null),
+    syncedAt: oldestOf([...found.map((entry) => entry.syncedAt), syncedAt]),
     stale: found.map(({ name, since }) => ({ name, since })),
     header: headerOf(found),
   };
@@ -67,4 +84,25 @@ export function freshnessOfFields(freshness: Freshness, fields: readonly OutputF
   );
   freshness.stale?.byFields.set(fields, shown);
   return shown;
+}
+
+/**
+ * The freshness of records that embed others: the oldest time, and the stale fields of the others as `<relation>.<field>`. `related` has
+ * the states of `readExpansions`.
+ */
+export function freshnessWithRelated(
+  freshness: Freshness,
+  fields: readonly OutputField[],
+  expansions: readonly Expansion[],
+  related: readonly Freshness[],
+): ShownFreshness {
+  const own = freshnessOfFields(freshness, fields);
+  const others = readExpansions(expansions).flatMap(({ relation, endpoint }, position) => {
+    const state = related[position];
+    return state === undefined ? [] : [{ name: relation.name, shown: freshnessOfFields(state, endpoint.fields) }];
+  });
+  const syncedAt = oldestOf([own.syncedAt, ...others.map(({ shown }) => shown.syncedAt)]);
+  const named = others.flatMap(({ name, shown }) => shown.stale.map((field) => ({ name: `${name}.${field.name}`, since: field.since })));
+  const stale = [...own.stale, ...named];
+  return { syncedAt, stale, header: headerOf(stale) };
 }

@@ -1,5 +1,6 @@
 // Handles one request of the public interface. The checks run in this order: 401 · 503 when the organization is at its limit · 400 tenant ·
 // 403 tenant · 403 scopes · 404 · 410 · 406 · 400 parameters, and only then 304 or a read. A lookup or a read may also end with 503.
+import type { RecordAccess } from '../../core/record-access.ts';
 import type { ServedRoute } from '../../core/served-route.ts';
 import { serveChanges } from '../changes/change-feed.ts';
 import { exportTypes, serveExport } from '../export/serve-export.ts';
@@ -32,6 +33,8 @@ import { isRecordId } from '../version/values.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { assertTenant } from './authorize.ts';
 import { serveDescription, serveDescriptionToMember } from './serve-description.ts';
+import { serveDiscovery } from './serve-discovery.ts';
+import { serveSummary } from './serve-summary.ts';
 import type { PublicService } from './service.ts';
 
 /** Many proxies and clients reject responses with more than 4 to 8 KiB of headers; a long query would be repeated four times in Link. */
@@ -43,8 +46,10 @@ const served = {
   list: { route: listPath, kind: 'list' },
   export: { route: listPath, kind: 'export' },
   record: { route: `${listPath}/{id}`, kind: 'record' },
+  summary: { route: `${listPath}/summary`, kind: 'summary' },
   changes: { route: `${listPath}/changes`, kind: 'changes' },
   description: { route: '/api/public/openapi/{version}', kind: 'description' },
+  discovery: { route: '/api/public', kind: 'discovery' },
 } as const satisfies Record<string, ServedRoute>;
 
 /**
@@ -66,14 +71,14 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   const caller = service.callerOf(key);
   try {
     assertTenant(key, req.headers, key.tokenSubject === undefined ? 'key' : 'token');
-    if (target.version === '') throw notFoundError();
-    assertScopes(caller.access, target.version, target.resource === '' ? null : target.resource);
+    if (target.kind !== 'discovery') assertTarget(target, caller.access);
   } catch (refusal) {
     const report = () => reportNamedTarget(service.engine, caller.tenant, target, exchange.onTarget);
     await runLookup(organizationId, report).catch(() => undefined);
     throw refusal;
   }
   addCacheHeaders(exchange);
+  if (target.kind === 'discovery') return serveDiscovery(service, exchange, caller);
   if (target.kind === 'description')
     return runLookup(organizationId, () => serveDescription(service, exchange, caller.tenant, key, target.version));
   const { tenant } = caller;
@@ -89,8 +94,21 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   const { scopeKey, reader } = caller;
   const read: ReadContext = { exchange, tenant, scopeKey, reader, version: state.version, endpoint, bodies: service.bodies };
   if (target.kind === 'list') await serveList(service, read);
-  else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
+  else if (isSummary(endpoint, target)) {
+    exchange.onServed(served.summary);
+    await serveSummary(service, read);
+  } else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
 }
+
+/** Throws 404 when no version is named, and 403 outside the scopes. */
+function assertTarget({ version, resource }: RequestTarget, access: RecordAccess): void {
+  if (version === '') throw notFoundError();
+  assertScopes(access, version, resource === '' ? null : resource);
+}
+
+/** A version that declares no summary has a record of this id, if any. */
+const isSummary = ({ summary }: CompiledEndpoint, { kind, id }: RequestTarget): boolean =>
+  kind === 'record' && id === 'summary' && summary !== null;
 
 function findEndpoint(
   exchange: PublicExchange,
@@ -101,7 +119,7 @@ function findEndpoint(
   const endpoint = endpoints.get(target.resource);
   if (endpoint === undefined || target.kind === 'nothing') throw notFoundError();
   exchange.onTarget(state.version, endpoint.name);
-  if (target.kind === 'record' && !isRecordId(endpoint.idType, target.id)) throw notFoundError();
+  if (target.kind === 'record' && !isSummary(endpoint, target) && !isRecordId(endpoint.idType, target.id)) throw notFoundError();
   assertNotRetired(state);
   return endpoint;
 }
@@ -115,20 +133,22 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
   }
   const plan = service.loadPlan(read.endpoint, queryTextOf(req.url ?? ''));
   const path = `${read.exchange.baseUrl}/${read.version}/${read.endpoint.name}`;
-  await sendPageOrNotModified(read, 'list', plan.normalized, async () => {
-    const { records, total, freshness } = await readListPage(readerFor(read), plan);
+  const render = async () => {
+    const { records, total, freshness, related } = await readListPage(readerFor(read), plan);
     const links = paginationLinks(path, plan, total);
-    return { body: listBody(records, total, plan), links: links.length <= maxLinkLength ? links : '', freshness };
-  });
+    return { body: listBody(records, total, plan), links: links.length <= maxLinkLength ? links : '', freshness, related };
+  };
+  await sendPageOrNotModified(read, 'list', plan.normalized, render, plan.expansions);
 }
 
 async function serveRecord(read: ReadContext, id: string): Promise<void> {
   const plan = await planExisting(read, id);
-  if (await sendNotModifiedIfFresh(read, 'record', plan.normalized)) return;
-  const { record, freshness } = await readSingleRecord(readerFor(read), plan);
+  const { expansions, normalized } = plan;
+  if (await sendNotModifiedIfFresh(read, 'record', normalized, expansions)) return;
+  const { record, freshness, related } = await readSingleRecord(readerFor(read), plan);
   if (record === null) throw notFoundError();
-  addFreshness(read.exchange, freshness, read.endpoint);
-  await sendJsonText(read.exchange, identityOf(read, 'record', plan.normalized, freshness), recordBody(record));
+  addFreshness(read.exchange, freshness, read.endpoint, { expansions, related });
+  await sendJsonText(read.exchange, identityOf(read, 'record', normalized, freshness, related), recordBody(record));
 }
 
 /** An absent record is a 404 even when the parameters are invalid too. */
@@ -138,7 +158,7 @@ async function planExisting(read: ReadContext, id: string): Promise<RecordPlan> 
     negotiateMediaType(req, ['application/json']);
     return planRecord(read.endpoint, id, parseQuery(queryTextOf(req.url ?? '')));
   } catch (error) {
-    const { record } = await readSingleRecord(read.reader, { endpoint: read.endpoint, id, fields: [], normalized: '' });
+    const { record } = await readSingleRecord(read.reader, { endpoint: read.endpoint, id, fields: [], expansions: [], normalized: '' });
     if (record === null) throw notFoundError();
     throw error;
   }

@@ -1,5 +1,5 @@
 // What the requests of one process share, besides the read engine: who is admitted, who calls, and the responses that are kept.
-import { createCache } from '../../core/cache.ts';
+import { type Cache, createCache } from '../../core/cache.ts';
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { isReaderCurrent } from '../../db/former-warehouse.ts';
@@ -8,7 +8,8 @@ import { type Engine, engineOf } from '../engine.ts';
 import type { ReadContext } from '../http/exchange.ts';
 import { createPageBodyCache, type PageBodyCache } from '../http/page-bodies.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit, createLookupQueue, type RunLookup } from '../load/admission.ts';
-import { createPlanCache, type PlanCache } from '../read/plan-cache.ts';
+import { createPlanCaches, type PlanCache, type SummaryPlanCache } from '../read/plan-cache.ts';
+import type { SummaryRead } from '../read/summary.ts';
 import { type Authenticate, createAuthenticator, scopeKeyOf } from './authorize.ts';
 
 /** The state that one process shares between requests. */
@@ -21,6 +22,9 @@ export type PublicService = {
   readonly bodies: PageBodyCache;
   readonly engine: Engine;
   readonly loadPlan: PlanCache;
+  readonly loadSummaryPlan: SummaryPlanCache;
+  /** Those being read; undefined for large ones. Their bodies are kept in `bodies`. */
+  readonly summaries: Cache<SummaryRead | undefined>;
   readonly callerOf: (key: FoundApiKey) => Caller;
 };
 
@@ -29,13 +33,14 @@ type Context = Pick<ReadContext, 'tenant' | 'reader'>;
 /** About the memory of a context. */
 const contextBytes = 1_000;
 /** Derived from the key alone. */
-type Caller = Context & Pick<ReadContext, 'scopeKey'> & { readonly access: RecordAccess };
+export type Caller = Context & Pick<ReadContext, 'scopeKey'> & { readonly access: RecordAccess };
 
 export function createPublicService(shared: ReadingCtx): PublicService {
   const { cacheBytes, publicLoad } = shared.settings;
   const engine = engineOf(shared);
   const ctx: Ctx = { ...shared, db: { ...shared.db, control: shared.db.lookups } };
   const runLookup = createLookupQueue(ctx);
+  const plans = createPlanCaches(cacheBytes.statements, engine.cacheCounters.queries);
   /** A cached key is the same object until it is read again. */
   const callers = new WeakMap<FoundApiKey, Caller>();
   const contexts = createCache<Context>({ maxBytes: cacheBytes.lookups, bytesOf: () => contextBytes });
@@ -54,7 +59,9 @@ export function createPublicService(shared: ReadingCtx): PublicService {
     authenticate: createAuthenticator(ctx, runLookup, engine.outageTrust, engine.cacheCounters.keys),
     bodies: createPageBodyCache(cacheBytes.bodies, engine.cacheCounters.bodies),
     engine,
-    loadPlan: createPlanCache(cacheBytes.statements, engine.cacheCounters.queries),
+    loadPlan: plans.list,
+    loadSummaryPlan: plans.summary,
+    summaries: createCache({ maxBytes: 0 }),
     callerOf: (key) => {
       const cached = callers.get(key);
       if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;

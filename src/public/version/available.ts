@@ -20,8 +20,8 @@ export async function readAvailable(ctx: Pick<TenantCtx, 'db' | 'organizationId'
   const available: Record<string, AvailableRecordType> = {};
   for (const row of states) {
     const columns = await readRecordColumns(warehouseOf(ctx.db, ctx.organizationId).data, schema, row.record_type);
-    const { label = row.record_type, volatileFields = [] } = described.get(row.record_type) ?? {};
-    available[row.record_type] = { label, idType: row.id_type, columns, hasData: row.has_data, volatileFields };
+    const { label = row.record_type, volatileFields = [], targets = {}, ...summaries } = described.get(row.record_type) ?? {};
+    available[row.record_type] = { label, idType: row.id_type, columns, hasData: row.has_data, volatileFields, targets, ...summaries };
   }
   return available;
 }
@@ -50,16 +50,53 @@ export async function readAvailableType(
   return { label: recordType, idType: row.id_type, columns, hasData: row.has_data };
 }
 
-type Described = Required<Pick<AvailableRecordType, 'label' | 'volatileFields'>>;
+type Described = Required<Pick<AvailableRecordType, 'label' | 'volatileFields' | 'targets'>> &
+  Pick<AvailableRecordType, 'currency' | 'amounts' | 'utcOffsetMinutes'>;
+type DescribedRow = Pick<Described, 'label' | 'volatileFields' | 'targets'> & {
+  readonly name: string;
+  readonly currency: string | null;
+  readonly amounts: Readonly<Record<string, string | null>> | null;
+  /** What the account as a whole has; null where it isn't known. */
+  readonly account: { readonly hasCurrencies: boolean | null; readonly utcOffsetMinutes: number | null } | null;
+};
+
+function describedOf({ label, volatileFields, targets, currency, amounts, account }: DescribedRow): Described {
+  const utcOffsetMinutes = account?.utcOffsetMinutes ?? null;
+  const hasCurrencies = account?.hasCurrencies !== false;
+  return {
+    label,
+    volatileFields: volatileFields ?? [],
+    targets: targets ?? {},
+    ...(currency !== null && hasCurrencies && { currency }),
+    ...(amounts !== null && hasCurrencies && { amounts }),
+    ...(utcOffsetMinutes !== null && { utcOffsetMinutes }),
+  };
+}
 
 /** What the ERP says about the record types, by name. */
 async function readDescribed(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, names: readonly string[]): Promise<Map<string, Described>> {
   const { rows } = await inTransaction(ctx, (tx) =>
-    tx.raw<{ rows: (Described & { name: string })[] }>(
-      `select name, head ->> 'label' as label, jsonb_path_query_array(description, cast(? as jsonpath)) as "volatileFields"
-       from erp_record_types where organization_id = ? and name = any(?)`,
+    tx.raw<{ rows: DescribedRow[] }>(
+      `select name, head ->> 'label' as label, jsonb_path_query_array(description, cast(? as jsonpath)) as "volatileFields",
+         (select jsonb_object_agg(f ->> 'name', f ->> 'target') from jsonb_array_elements(description -> 'fields') as f
+          where f ->> 'target' is not null) as targets,
+         (select f ->> 'currency' from jsonb_array_elements(description -> 'fields') with ordinality as e(f, position)
+          where f ->> 'currency' is not null order by position limit 1) as currency,
+         (select jsonb_object_agg(f ->> 'name', f -> 'currency') from jsonb_array_elements(description -> 'fields') as f
+          where f -> 'currency' is not null) as amounts,
+         (select m.account from erp_metadata as m where m.organization_id = t.organization_id) as account
+       from erp_record_types as t where organization_id = ? and name = any(?)`,
       ['$.fields[*] ? (@.volatile == true).name', ctx.organizationId, [...names]],
     ),
   );
-  return new Map(rows.map(({ name, label, volatileFields }) => [name, { label, volatileFields: volatileFields ?? [] }]));
+  return new Map(rows.map((row) => [row.name, describedOf(row)]));
+}
+
+/** As `readAvailableType`, with what the ERP says about the record type. */
+export async function readDescribedType(
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  recordType: string,
+): Promise<AvailableRecordType | undefined> {
+  const found = await readAvailableType(ctx, recordType);
+  return found && { ...found, ...(await readDescribed(ctx, [recordType])).get(recordType) };
 }

@@ -1,9 +1,10 @@
 // Finds the physical column behind each source of a definition. The bindings found at publish time are stored for good.
 import type { ColumnState, RecordColumn } from '../../warehouse/columns.ts';
-import type { Bindings, BoundColumn, SchemaDocument } from './schema-document.ts';
+import type { Money } from './money.ts';
+import type { Bindings, BoundColumn, RecordTypeBinding, SchemaDocument } from './schema-document.ts';
 
 /** What the warehouse holds of one record type. */
-export type AvailableRecordType = {
+export type AvailableRecordType = Money & {
   readonly label: string;
   readonly idType: 'integer' | 'text';
   readonly columns: readonly RecordColumn[];
@@ -11,6 +12,10 @@ export type AvailableRecordType = {
   readonly hasData: boolean;
   /** Fields whose values change without the record's modification time. */
   readonly volatileFields?: readonly string[];
+  /** Record types by the name of the reference field that names their records; only those that are known. */
+  readonly targets?: Readonly<Record<string, string>>;
+  /** How far the zone of the account's dates is ahead of UTC; absent where it isn't known. */
+  readonly utcOffsetMinutes?: number;
 };
 
 /** By record type. */
@@ -33,13 +38,29 @@ export function columnOf(columns: readonly RecordColumn[], source: string): Reco
     .sort((a, b) => preference[a.state] - preference[b.state])[0];
 }
 
+type NewBinding = RecordTypeBinding & { readonly columns: Record<string, BoundColumn> };
+
+/** What summaries need besides columns; nothing for record types that no endpoint summarizes. */
+function bindSummaries({ endpoints }: SchemaDocument, name: string, available: AvailableRecordType) {
+  const own = endpoints.filter(({ recordType }) => recordType === name);
+  if (!own.some(({ aggregates, groups }) => (aggregates ?? groups) !== undefined)) return {};
+  const { currency, amounts, utcOffsetMinutes } = available;
+  const sources = new Set(own.flatMap(({ fields }) => fields.map(({ source }) => source)));
+  return {
+    ...(currency !== undefined && { currency }),
+    ...(amounts !== undefined && { amounts: Object.fromEntries(Object.entries(amounts).filter(([source]) => sources.has(source))) }),
+    ...(utcOffsetMinutes !== undefined && { utcOffsetMinutes }),
+  };
+}
+
 /** Binds every source that has a column; a definition that validated without problems is bound completely. */
 export function bindDocument(document: SchemaDocument, available: Available): Bindings {
-  const bindings: Record<string, { idType: 'integer' | 'text'; columns: Record<string, BoundColumn> }> = {};
+  const bindings: Record<string, NewBinding> = {};
   for (const endpoint of document.endpoints) {
     const recordType = availableType(available, endpoint.recordType);
     if (recordType === undefined) continue;
-    const bound = bindings[endpoint.recordType] ?? { idType: recordType.idType, columns: {} };
+    const summaries = bindSummaries(document, endpoint.recordType, recordType);
+    const bound = bindings[endpoint.recordType] ?? { idType: recordType.idType, columns: {}, ...summaries };
     bindings[endpoint.recordType] = bound;
     for (const field of endpoint.fields) {
       const found = columnOf(recordType.columns, field.source);

@@ -1,5 +1,6 @@
 // Compares two versions: what changes for clients, and which changes break them. Pure.
-import type { ColumnType } from '../../warehouse/columns.ts';
+import { type ColumnType, isNumeric } from '../../warehouse/columns.ts';
+import { currencyOf, mixesCurrencies } from './money.ts';
 import type { Bindings, EndpointDefinition, FieldDefinition } from './schema-document.ts';
 
 export type VersionChange = {
@@ -80,7 +81,98 @@ function compareEndpoints(
   }
   changes.push(...compareNames(`${name}.filters.`, (filter) => `The filter ${filter} of ${name}`, filterNames(before), filterNames(after)));
   changes.push(...compareNames(`${name}.sorts.`, (sort) => `The sort ${sort} of ${name}`, before.sorts, after.sorts));
-  return changes;
+  return [...changes, ...compareDeclared(before, beforeBindings, after, afterBindings)];
+}
+
+/** The parts of an endpoint that exist only where they are declared. */
+function compareDeclared(
+  before: EndpointDefinition,
+  beforeBindings: Bindings,
+  after: EndpointDefinition,
+  afterBindings: Bindings,
+): VersionChange[] {
+  const { name } = after;
+  const [oldBinding, newBinding] = [bindingOf(before, beforeBindings), bindingOf(after, afterBindings)];
+  const compared = (kind: string, thing: string, namesOf: (endpoint: EndpointDefinition) => readonly string[]): VersionChange[] =>
+    compareNames(`${name}.${kind}.`, (each) => `The ${thing} ${each} of ${name}`, namesOf(before), namesOf(after));
+  return [
+    ...compared('search', 'searched field', ({ search = [] }) => search),
+    ...compareNames(`${name}.`, (each) => `The parameter ${each} of ${name}`, before.or ? ['or'] : [], after.or ? ['or'] : []),
+    ...compared('sortSets', 'sort', ({ sortSets = [] }) => sortSets.map((keys) => keys.join())),
+    ...compared('aggregates', 'aggregate', ({ aggregates = [] }) =>
+      aggregates.flatMap(({ field, functions }) => functions.map((each) => `${each}.${field}`)),
+    ),
+    ...compared('groups', 'group', groupNames),
+    ...compareMoney(before, oldBinding, after, newBinding),
+    ...comparePeriods(before, oldBinding, after, newBinding),
+    ...compared('relations', 'relation', ({ relations = [] }) => relations.map((relation) => relation.name)),
+    ...compareRelations(before, after),
+  ];
+}
+
+const groupNames = ({ groups = [] }: EndpointDefinition): string[] =>
+  groups.flatMap((group) => (typeof group === 'string' ? [group] : group.periods.map((period) => `${group.field}.${period}`)));
+
+type Binding = Bindings[string] | undefined;
+
+/** The source of a field and the type of its column, each undefined when it isn't known. */
+function boundOf({ fields }: EndpointDefinition, binding: Binding, name: string): { source?: string; type?: ColumnType | undefined } {
+  const source = fields.find((field) => field.name === name)?.source;
+  if (source === undefined || binding === undefined || !Object.hasOwn(binding.columns, source)) return {};
+  return { source, type: binding.columns[source]?.type };
+}
+
+/** What `currencyOf` says of an aggregated field; undefined also for one that is no number. */
+function currencyOfField(endpoint: EndpointDefinition, binding: Binding, name: string): string | null | undefined {
+  const { source, type } = boundOf(endpoint, binding, name);
+  return source === undefined || !isNumeric(type) ? undefined : currencyOf(binding ?? {}, source);
+}
+
+/** Amounts need their currency in requests, other numbers don't. Messages don't name its source: clients may not see that field. */
+function compareMoney(before: EndpointDefinition, oldBinding: Binding, after: EndpointDefinition, newBinding: Binding): VersionChange[] {
+  return (after.aggregates ?? []).flatMap(({ field, functions, currency }): VersionChange[] => {
+    const old = before.aggregates?.find((aggregate) => aggregate.field === field);
+    if (old === undefined) return [];
+    const changed = (breaking: boolean, now: string): VersionChange[] => {
+      const message = `The aggregated field ${field} of ${after.name} ${now}`;
+      return [{ path: `${after.name}.aggregates.${field}.currency`, code: 'changed', breaking, message }];
+    };
+    if (old.currency !== currency)
+      return changed(currency === undefined, currency === 'none' ? 'is no longer an amount of money' : 'is an amount of money');
+    const [was, is] = [currencyOfField(before, oldBinding, field), currencyOfField(after, newBinding, field)];
+    const kept = functions.filter((name) => old.functions.includes(name));
+    if (currency === 'none' || was === is || ![was, is].some((each) => mixesCurrencies(kept, each, []))) return [];
+    if (is === undefined) return changed(false, 'is no longer an amount of money');
+    return changed(
+      true,
+      was === undefined ? 'is an amount of money' : 'is an amount of money whose currency is in another field, or in none',
+    );
+  });
+}
+
+/** As `date.month`. Only those of times begin and end in a time zone. */
+const timePeriodsOf = (endpoint: EndpointDefinition, binding: Binding): string[] =>
+  (endpoint.groups ?? []).flatMap((group) =>
+    typeof group === 'string' || boundOf(endpoint, binding, group.field).type !== 'time'
+      ? []
+      : group.periods.map((period) => `${group.field}.${period}`),
+  );
+
+function comparePeriods(before: EndpointDefinition, oldBinding: Binding, after: EndpointDefinition, newBinding: Binding): VersionChange[] {
+  const offsets = [oldBinding, newBinding].map((binding) => binding?.utcOffsetMinutes ?? 0);
+  const earlier = new Set(timePeriodsOf(before, oldBinding));
+  if (offsets[0] === offsets[1] || !timePeriodsOf(after, newBinding).some((period) => earlier.has(period))) return [];
+  const message = `The periods of ${after.name} are of another time zone (${offsets.join(' → ')} minutes ahead of UTC)`;
+  return [{ path: `${after.name}.groups`, code: 'changed', breaking: true, message }];
+}
+
+function compareRelations(before: EndpointDefinition, after: EndpointDefinition): VersionChange[] {
+  return (after.relations ?? []).flatMap(({ name, field, resource }): VersionChange[] => {
+    const old = before.relations?.find((relation) => relation.name === name);
+    if (old === undefined || (old.field === field && old.resource === resource)) return [];
+    const message = `The relation ${name} of ${after.name} changed: ${old.field} (${old.resource}) → ${field} (${resource})`;
+    return [{ path: `${after.name}.relations.${name}`, code: 'changed', breaking: true, message }];
+  });
 }
 
 const shapeParts = ['source', 'type', 'form', 'mask'] as const;

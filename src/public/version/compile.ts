@@ -2,19 +2,24 @@
 // so no text of a request ever becomes part of a statement. Done once per version.
 
 import { type FieldMask, fieldMask } from './masks.ts';
+import { currencyOf, type Money } from './money.ts';
 import { suffixOf, type ValueType } from './operators.ts';
 import type {
+  AggregateFunction,
   Bindings,
   BoundColumn,
   EndpointDefinition,
   FieldDefinition,
   Operator,
+  Period,
+  RecordTypeBinding,
   SchemaDocument,
   SortDefinition,
 } from './schema-document.ts';
 import type { Value } from './values.ts';
 
-export type CompiledColumn = { readonly column: string; readonly type: ValueType };
+/** With `line`: the values under this key in the lines that `column` holds; a condition matches when one of the lines does. */
+export type CompiledColumn = { readonly column: string; readonly type: ValueType; readonly line?: string };
 
 /** `declared`: what the version declares; `mask`: what is written for this reader. */
 type Maskable = { readonly declared: FieldMask | null; readonly mask: FieldMask | null };
@@ -42,6 +47,35 @@ export type FilterParameter = {
   readonly operator: Operator;
 };
 
+export type ValueField = Extract<OutputField, { kind: 'value' }>;
+
+/** What a summary computes over one field. `isMoney`: amounts of several currencies are never added up. */
+export type CompiledAggregate = { readonly field: ValueField; readonly functions: readonly AggregateFunction[]; readonly isMoney: boolean };
+
+/** A group key by the name that requests use: a field, or `<field>.<period>`. */
+export type CompiledGroup = { readonly name: string; readonly field: ValueField; readonly period: Period | null };
+
+export type CompiledSummary = {
+  /** By field. Empty: counts only. */
+  readonly aggregates: ReadonlyMap<string, CompiledAggregate>;
+  /** By name, such as `customerId` or `date.month`. */
+  readonly groups: ReadonlyMap<string, CompiledGroup>;
+  readonly money: Money;
+  readonly utcOffsetMinutes: number;
+};
+
+export type CompiledRelation = {
+  readonly name: string;
+  /** The field of the endpoint whose value is the id of the related record. */
+  readonly field: ValueField;
+  /** Name of the related endpoint, of the same version. */
+  readonly resource: string;
+  /** That endpoint. Throws when the version has none of this name, which no published one lacks. */
+  readonly target: () => CompiledEndpoint;
+};
+
+export type CompiledSort = readonly { readonly field: string; readonly column: CompiledColumn; readonly order: SortDefinition['order'] }[];
+
 export type CompiledEndpoint = {
   readonly name: string;
   /** Unique to this endpoint of this version. */
@@ -57,6 +91,18 @@ export type CompiledEndpoint = {
   /** Columns that row scopes may name, by source; `id` is always one of them. */
   readonly scopable: ReadonlyMap<string, CompiledColumn>;
   readonly maxPageSize: number;
+  /** Null unless the version declares aggregates or groups: `/summary` is then the id of a record. */
+  readonly summary: CompiledSummary | null;
+  /** By name. Empty: `expand` is not a parameter. */
+  readonly relations: ReadonlyMap<string, CompiledRelation>;
+  /** The text fields that `q` searches. Empty: `q` is not a parameter. */
+  readonly search: readonly ValueField[];
+  /** Whether `or` is a parameter. */
+  readonly takesOr: boolean;
+  /** Combinations of sort keys, by the text that requests use, such as `date,-total`. */
+  readonly sortSets: ReadonlyMap<string, CompiledSort>;
+  /** Whether the version declares sort sets, also where this reader may use none of them: `sort` then accepts a leading `-`. */
+  readonly takesSortSets: boolean;
 };
 
 /** A condition of a row scope; without values it matches no record. */
@@ -76,6 +122,10 @@ export type ReadableEndpoint = CompiledEndpoint & {
   readonly contentKey: string;
   /** Identifies the conditions, fields and masks; empty for a reader without limits of an endpoint without masks. */
   readonly reach: string;
+  /** Names of relations whose field this reader sees masked. */
+  readonly maskedRelations: ReadonlySet<string>;
+  /** The endpoint of a relation as this reader may read it; null when the reader may not read it. */
+  readonly relatedOf: (relation: CompiledRelation) => ReadableEndpoint | null;
 };
 
 export type CompiledSchema = { readonly id: string; readonly version: string; readonly endpoints: ReadonlyMap<string, CompiledEndpoint> };
@@ -90,24 +140,39 @@ export type SchemaContent = SchemaDocument & {
 
 /** Throws an Error when the definition is not completely bound; a published one always is. */
 export function compileSchema(content: SchemaContent): CompiledSchema {
-  const endpoints = content.endpoints.map((endpoint) => compileEndpoint(endpoint, content));
-  return Object.freeze({
-    id: content.id,
-    version: content.version,
-    endpoints: new Map(endpoints.map((endpoint) => [endpoint.name, endpoint])),
-  });
+  const endpoints = new Map<string, CompiledEndpoint>();
+  const getEndpoint = (name: string): CompiledEndpoint => {
+    const found = endpoints.get(name);
+    if (found === undefined) throw new Error(`a published schema has a relation to "${name}", which is no endpoint of it`);
+    return found;
+  };
+  for (const endpoint of content.endpoints) endpoints.set(endpoint.name, compileEndpoint(endpoint, content, getEndpoint));
+  return Object.freeze({ id: content.id, version: content.version, endpoints });
 }
 
 export const idColumn = (idType: 'integer' | 'text'): CompiledColumn => ({ column: 'id', type: idType });
 
-function compileEndpoint(endpoint: EndpointDefinition, { id: version, bindings, maskSecret }: SchemaContent): CompiledEndpoint {
+function compileEndpoint(
+  endpoint: EndpointDefinition,
+  { id: version, bindings, maskSecret }: SchemaContent,
+  getEndpoint: (name: string) => CompiledEndpoint,
+): CompiledEndpoint {
   const binding = getOwn(bindings, endpoint.recordType);
   const columns = new Map(endpoint.fields.map((field) => [field.name, getOwn(binding.columns, field.source)]));
   const columnOf = (name: string): CompiledColumn => valueColumn(columns.get(name), name);
+  const filterColumn = (name: string): CompiledColumn => lineColumn(endpoint, columns, name) ?? columnOf(name);
   const id = idColumn(binding.idType);
+  const fields = endpoint.fields.map((field) =>
+    outputOf(field, columns.get(field.name), ({ mask, source }) => fieldMask(mask, maskSecret, endpoint.recordType, source)),
+  );
+  const fieldOf = (name: string): ValueField => {
+    const found = fields.find((field) => field.name === name);
+    if (found?.kind !== 'value') throw new Error(`a published schema uses "${name}", which is not a field with a column`);
+    return found;
+  };
   const filters: FilterParameter[] = [{ name: 'id', field: 'id', column: id, operator: 'eq' }];
   for (const { field, operators } of endpoint.filters) {
-    for (const operator of operators) filters.push({ name: field + suffixOf(operator), field, column: columnOf(field), operator });
+    for (const operator of operators) filters.push({ name: field + suffixOf(operator), field, column: filterColumn(field), operator });
   }
   const { defaultSort } = endpoint;
   return Object.freeze<CompiledEndpoint>({
@@ -115,11 +180,7 @@ function compileEndpoint(endpoint: EndpointDefinition, { id: version, bindings, 
     key: `${version}/${endpoint.name}`,
     recordType: endpoint.recordType,
     idType: binding.idType,
-    fields: Object.freeze(
-      endpoint.fields.map((field) =>
-        outputOf(field, columns.get(field.name), ({ mask, source }) => fieldMask(mask, maskSecret, endpoint.recordType, source)),
-      ),
-    ),
+    fields: Object.freeze(fields),
     filters: new Map(filters.map((filter) => [filter.name, Object.freeze(filter)])),
     sorts: new Map(endpoint.sorts.map((name) => [name, columnOf(name)])),
     defaultSort: defaultSort === null ? { column: id, order: 'asc' } : { column: columnOf(defaultSort.field), order: defaultSort.order },
@@ -128,7 +189,64 @@ function compileEndpoint(endpoint: EndpointDefinition, { id: version, bindings, 
       ...endpoint.fields.flatMap(({ name, source, scopable }) => (scopable === true ? [[source, columnOf(name)] as const] : [])),
     ]),
     maxPageSize: endpoint.maxPageSize,
+    summary: summaryOf(endpoint, binding, fieldOf),
+    relations: new Map(
+      (endpoint.relations ?? []).map(({ name, field, resource }) => [
+        name,
+        Object.freeze({ name, field: fieldOf(field), resource, target: () => getEndpoint(resource) }),
+      ]),
+    ),
+    search: Object.freeze((endpoint.search ?? []).map(fieldOf)),
+    takesOr: endpoint.or === true,
+    sortSets: new Map((endpoint.sortSets ?? []).map((names) => [names.join(), sortOf(names, columnOf)])),
+    takesSortSets: endpoint.sortSets !== undefined,
   });
+}
+
+function summaryOf(
+  { aggregates = [], groups = [] }: EndpointDefinition,
+  binding: RecordTypeBinding,
+  fieldOf: (name: string) => ValueField,
+): CompiledSummary | null {
+  const { utcOffsetMinutes = 0 } = binding;
+  if (aggregates.length + groups.length === 0) return null;
+  const keys = groups.flatMap((group): CompiledGroup[] => {
+    if (typeof group === 'string') return [{ name: group, field: fieldOf(group), period: null }];
+    return group.periods.map((period) => ({ name: `${group.field}.${period}`, field: fieldOf(group.field), period }));
+  });
+  const computed = aggregates.map(({ field, functions, currency: own }): [string, CompiledAggregate] => [
+    field,
+    Object.freeze({ field: fieldOf(field), functions, isMoney: own !== 'none' && isMoney(fieldOf(field), binding) }),
+  ]);
+  return Object.freeze({
+    aggregates: new Map(computed),
+    groups: new Map(keys.map((key) => [key.name, Object.freeze(key)])),
+    money: binding,
+    utcOffsetMinutes,
+  });
+}
+
+const isMoney = ({ column: { type }, source }: ValueField, money: Money): boolean =>
+  (type === 'number' || type === 'integer') && currencyOf(money, source) !== undefined;
+
+const sortOf = (names: readonly string[], columnOf: (name: string) => CompiledColumn): CompiledSort =>
+  Object.freeze(
+    names.map((name) => {
+      const field = name.replace(/^-/, '');
+      return Object.freeze({ field, column: columnOf(field), order: name.startsWith('-') ? ('desc' as const) : ('asc' as const) });
+    }),
+  );
+
+/** The column of `<lines>.<field>`; undefined for a name of another form. */
+function lineColumn({ fields }: EndpointDefinition, columns: ReadonlyMap<string, BoundColumn>, name: string): CompiledColumn | undefined {
+  const [lines = '', ...rest] = name.split('.');
+  if (rest.length === 0) return undefined;
+  const line = fields.find((field) => field.name === lines)?.fields?.find((field) => field.name === rest.join('.'));
+  const bound = columns.get(lines);
+  const type = bound?.lineFields?.find((field) => field.name === line?.source)?.type;
+  if (bound === undefined || line === undefined || type === undefined)
+    throw new Error(`a published schema filters by "${name}", which is no field of lines`);
+  return Object.freeze({ column: bound.column, type, line: line.source });
 }
 
 function getOwn<T>(record: Readonly<Record<string, T>>, key: string): T {

@@ -2,7 +2,15 @@
 // request can reach beyond it. Pure apart from a cache.
 import { createHash } from 'node:crypto';
 import { allowsField, allowsResource, type RecordAccess, type RowCondition } from '../../core/record-access.ts';
-import type { CompiledColumn, CompiledEndpoint, CompiledSchema, OutputField, ReadableEndpoint, ScopeCondition } from './compile.ts';
+import type {
+  CompiledColumn,
+  CompiledEndpoint,
+  CompiledSchema,
+  CompiledSummary,
+  OutputField,
+  ReadableEndpoint,
+  ScopeCondition,
+} from './compile.ts';
 import type { FieldMask } from './masks.ts';
 import { accessError } from './scopes.ts';
 import { parseFilterValue, type Value } from './values.ts';
@@ -19,6 +27,8 @@ export function readWhole(endpoint: CompiledEndpoint): ReadableEndpoint {
     lacksDefaultSort: false,
     contentKey: endpoint.key,
     reach: '',
+    maskedRelations: new Set(),
+    relatedOf: ({ target }) => readWhole(target()),
   };
   whole.set(endpoint, made);
   return made;
@@ -58,15 +68,26 @@ const narrowed = new WeakMap<CompiledEndpoint, WeakMap<RecordAccess, ReadableEnd
 
 function narrow(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint | undefined {
   if (!allowsResource(access, endpoint.name)) return undefined;
-  if (access.layers.every(({ rows, fields }) => rows === null && fields === null) && (access.unmasked || !hasMasks(endpoint)))
-    return readWhole(endpoint);
+  const relatedOf = endpoint.relations.size === 0 ? noneRelated : relatedTo(access);
+  if (access.layers.every(({ rows, fields }) => rows === null && fields === null) && (access.unmasked || !hasMasks(endpoint))) {
+    const all = readWhole(endpoint);
+    return endpoint.relations.size === 0 ? all : Object.assign(Object.create(all) as typeof all, { relatedOf });
+  }
   const scope = scopeOf(endpoint, access);
   if (scope === undefined) return undefined;
   const shape = shapeOf(endpoint, access);
   const reach = shape.key === endpoint.key && scope.length === 0 ? '' : digest([shape.key, scope]);
   // Inherits the rest: a service has one of these for each of many tokens.
-  return Object.assign(Object.create(shape) as typeof shape, { scope, reach });
+  return Object.assign(Object.create(shape) as typeof shape, { scope, reach, relatedOf });
 }
+
+type RelatedOf = ReadableEndpoint['relatedOf'];
+const noneRelated: RelatedOf = () => null;
+/** What else the caller may read is looked up only when a request asks for it. */
+const relatedTo =
+  (access: RecordAccess): RelatedOf =>
+  ({ target }) =>
+    findReadable(target(), access) ?? null;
 
 const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
 
@@ -126,7 +147,7 @@ function valuesOf({ type }: CompiledColumn, text: string): Value[] {
 }
 
 /** Fields and masks, without rows. Kept for the last callers of each endpoint: a service sees few different ones. */
-function shapeOf(endpoint: CompiledEndpoint, access: RecordAccess): Omit<ReadableEndpoint, 'scope' | 'reach'> {
+function shapeOf(endpoint: CompiledEndpoint, access: RecordAccess): Omit<ReadableEndpoint, 'scope' | 'reach' | 'relatedOf'> {
   const shown = endpoint.fields.filter(({ name }) => allowsField(access, endpoint.name, name));
   const shapes = shapesOf.get(endpoint) ?? new Map<string, ReturnType<typeof shapeOf>>();
   shapesOf.set(endpoint, shapes);
@@ -153,8 +174,17 @@ function makeShape(endpoint: CompiledEndpoint, shown: readonly OutputField[], { 
     return field.kind === 'lines' ? { ...field, lines: field.lines.map(applied) } : field;
   });
   const masked = new Set(fields.flatMap((field) => (field.kind === 'value' && field.mask !== null ? [field.name] : [])));
-  const names = new Set(['id', ...fields.map(({ name }) => name)].filter((name) => !masked.has(name)));
+  const readable = fields.filter(({ name }) => !masked.has(name));
+  const lineNames = readable.flatMap((field) =>
+    field.kind === 'lines' ? field.lines.filter(({ mask }) => mask === null).map((line) => `${field.name}.${line.name}`) : [],
+  );
+  const names = new Set(['id', ...readable.map(({ name }) => name), ...lineNames]);
+  const maskedLines = fields.flatMap((field) =>
+    field.kind === 'lines' ? field.lines.filter(({ mask }) => mask !== null).map((line) => `${field.name}.${line.name}`) : [],
+  );
+  const maskedNames = new Set([...masked, ...maskedLines]);
   const sorts = new Map([...endpoint.sorts].filter(([name]) => names.has(name)));
+  const search = endpoint.search.filter(({ name }) => names.has(name));
   const { defaultSort } = endpoint;
   const hasDefault = defaultSort.column.column === 'id' || [...sorts.values()].some(({ column }) => column === defaultSort.column.column);
   const idOrder = { column: endpoint.scopable.get('id') ?? defaultSort.column, order: 'asc' } as const;
@@ -167,7 +197,22 @@ function makeShape(endpoint: CompiledEndpoint, shown: readonly OutputField[], { 
     sorts,
     defaultSort: hasDefault ? defaultSort : idOrder,
     masked,
-    maskedFilters: new Set([...endpoint.filters.values()].flatMap(({ name, field }) => (masked.has(field) ? [name] : []))),
+    maskedFilters: new Set([
+      ...[...endpoint.filters.values()].flatMap(({ name, field }) => (maskedNames.has(field) ? [name] : [])),
+      ...(search.length === 0 && endpoint.search.some(({ name }) => masked.has(name)) ? ['q'] : []),
+    ]),
     lacksDefaultSort: !hasDefault,
+    summary: endpoint.summary === null ? null : narrowSummary(endpoint.summary, names),
+    relations: new Map([...endpoint.relations].filter(([, { field }]) => names.has(field.name))),
+    maskedRelations: new Set([...endpoint.relations.values()].flatMap(({ name, field }) => (masked.has(field.name) ? [name] : []))),
+    search,
+    sortSets: new Map([...endpoint.sortSets].filter(([, keys]) => keys.every(({ field }) => names.has(field)))),
   };
 }
+
+/** It stays a summary without aggregates and groups: what `/summary` means is the version's, not the reader's. */
+const narrowSummary = (summary: CompiledSummary, names: ReadonlySet<string>): CompiledSummary => ({
+  ...summary,
+  aggregates: new Map([...summary.aggregates].filter(([field]) => names.has(field))),
+  groups: new Map([...summary.groups].filter(([, { field }]) => names.has(field.name))),
+});

@@ -24,6 +24,9 @@ const allowedTypes: Readonly<Record<Operator, readonly ValueType[]>> = {
 
 export const operatorFits = (operator: Operator, type: ColumnType): boolean => type !== 'lines' && allowedTypes[operator].includes(type);
 
+/** The operators for fields of lines, of which one line must match. */
+export const lineOperators: readonly Operator[] = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt'];
+
 const maskedTypes: Readonly<Record<Mask, readonly ValueType[]>> = { hash: every, last4: ['text', ...numbers], year: dates };
 
 export const maskFits = (mask: Mask, type: ColumnType): boolean => type !== 'lines' && maskedTypes[mask].includes(type);

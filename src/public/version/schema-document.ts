@@ -2,6 +2,7 @@
 // between the parts are in validate.ts.
 import { z } from 'zod';
 import type { ColumnType, LineField } from '../../warehouse/columns.ts';
+import type { Money } from './money.ts';
 
 export const operators = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with', 'not', 'null'] as const;
 export type Operator = (typeof operators)[number];
@@ -49,11 +50,51 @@ export const FieldDefinition = z.strictObject({
 });
 export type FieldDefinition = z.infer<typeof FieldDefinition>;
 
-export const FilterDefinition = z.strictObject({ field: name, operators: z.array(z.enum(operators)).min(1).max(operators.length) });
+export const FilterDefinition = z.strictObject({
+  field: z.string().max(201).meta({ description: 'A field, or `<lines>.<field>` for a field of lines: one of the lines must match' }),
+  operators: z.array(z.enum(operators)).min(1).max(operators.length),
+});
 export type FilterDefinition = z.infer<typeof FilterDefinition>;
 
 export const SortDefinition = z.strictObject({ field: name, order: z.enum(['asc', 'desc']).default('asc') });
 export type SortDefinition = z.infer<typeof SortDefinition>;
+
+export const aggregateFunctions = ['sum', 'avg', 'min', 'max', 'count_distinct'] as const;
+export type AggregateFunction = (typeof aggregateFunctions)[number];
+export const periods = ['day', 'week', 'month', 'quarter', 'year'] as const;
+export type Period = (typeof periods)[number];
+
+export const AggregateDefinition = z.strictObject({
+  field: name,
+  functions: z.array(z.enum(aggregateFunctions)).min(1).max(aggregateFunctions.length),
+  currency: z
+    .literal('none')
+    .optional()
+    .meta({ description: 'The field is not an amount of money: it is aggregated whatever the currencies of the records are' }),
+});
+export type AggregateDefinition = z.infer<typeof AggregateDefinition>;
+
+const GroupOfPeriods = z.strictObject({ field: name, periods: z.array(z.enum(periods)).min(1).max(periods.length) });
+export const GroupDefinition = z
+  .union([name, GroupOfPeriods])
+  .meta({ description: 'A field whose values are groups, or a date or time with the periods that are groups' });
+export type GroupDefinition = z.infer<typeof GroupDefinition>;
+
+export const RelationDefinition = z.strictObject({
+  name,
+  field: name.meta({ description: 'The field of this endpoint that refers to the other records' }),
+  resource: name.meta({ description: 'The endpoint of this version in whose shape the record is embedded' }),
+});
+export type RelationDefinition = z.infer<typeof RelationDefinition>;
+
+const SortSet = z
+  .array(z.string().max(101))
+  .min(2)
+  .max(4)
+  .meta({
+    description: 'Fields that the list can be sorted by together, in this order; a leading `-` means descending',
+    example: ['date', '-total'],
+  });
 
 export const EndpointDefinition = z.strictObject({
   name,
@@ -64,6 +105,12 @@ export const EndpointDefinition = z.strictObject({
   sorts: z.array(name).max(100).default([]),
   defaultSort: SortDefinition.nullable().default(null),
   maxPageSize: z.int().min(1).max(1_000).default(100),
+  aggregates: z.array(AggregateDefinition).min(1).max(100).optional().meta({ description: 'What `/summary` computes' }),
+  groups: z.array(GroupDefinition).min(1).max(100).optional().meta({ description: 'What `/summary` can group by' }),
+  relations: z.array(RelationDefinition).min(1).max(50).optional().meta({ description: 'Records that `expand` embeds' }),
+  search: z.array(name).min(1).max(10).optional().meta({ description: 'The text fields that `q` searches' }),
+  or: z.literal(true).optional().meta({ description: 'Whether `or` may combine filters' }),
+  sortSets: z.array(SortSet).min(1).max(20).optional(),
 });
 export type EndpointDefinition = z.infer<typeof EndpointDefinition>;
 
@@ -73,7 +120,12 @@ export type SchemaDocument = z.infer<typeof SchemaDocument>;
 /** The physical column behind a source, fixed at publish so that later changes in the ERP cannot move it. */
 export type BoundColumn = { readonly column: string; readonly type: ColumnType; readonly lineFields: readonly LineField[] | null };
 
-export type RecordTypeBinding = { readonly idType: 'integer' | 'text'; readonly columns: Readonly<Record<string, BoundColumn>> };
+export type RecordTypeBinding = Money & {
+  readonly idType: 'integer' | 'text';
+  readonly columns: Readonly<Record<string, BoundColumn>>;
+  /** Of the periods of times: how far the ERP account's zone is ahead of UTC. Absent: 0. Fixed at publish, like the columns. */
+  readonly utcOffsetMinutes?: number;
+};
 
 /** By record type, then by source. */
 export type Bindings = Readonly<Record<string, RecordTypeBinding>>;

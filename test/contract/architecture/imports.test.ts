@@ -125,17 +125,18 @@ const mayImport: Record<string, Record<string, Access>> = {
 const publicRooms: Record<string, readonly string[]> = {
   load: [],
   version: [],
-  openapi: ['version'],
   read: ['version'],
+  openapi: ['read', 'version'],
   http: ['read', 'version'],
   changes: ['http', 'read', 'version'],
+  draft: ['read', 'version'],
   export: ['http', 'load', 'read', 'version'],
   proof: ['read', 'version'],
   records: ['export', 'read', 'version'],
   tools: ['read', 'version'],
   'engine.ts': ['export', 'load', 'read', 'records', 'tools', 'version'],
   serve: ['changes', 'engine.ts', 'export', 'http', 'load', 'openapi', 'read', 'version'],
-  'index.ts': ['engine.ts', 'http', 'openapi', 'proof', 'read', 'records', 'serve', 'tools', 'version'],
+  'index.ts': ['draft', 'engine.ts', 'http', 'openapi', 'proof', 'read', 'records', 'serve', 'tools', 'version'],
 };
 
 function isAllowed(from: string, to: string): boolean {

@@ -63,6 +63,13 @@ export const apiSchemaBuilders: BuilderGroup = {
       fields: { 'body.basedOn': asBuilt, 'body.endpoints': endpoints },
       repeatable: true,
     },
+    draftApiSchemaFrom: {
+      build: () => ({ body: { recordTypes: ['thing'] } }),
+      fields: { 'body.recordTypes': asBuilt },
+      repeatable: true,
+      // It saves nothing.
+      auditRows: 0,
+    },
     getApiSchema: { build: draftOf },
     updateApiSchema: {
       build: async (fixture) => ({ ...(await draftOf(fixture)), body: { notes: 'Other' } }),

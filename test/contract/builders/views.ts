@@ -13,7 +13,14 @@ async function team({ organization, sql }: Fixture): Promise<string> {
 export async function makeView(fixture: Fixture): Promise<{ id: string; teamId: string }> {
   const [id, teamId] = [createId(), await team(fixture)];
   const row = { id, organization_id: fixture.organization.id, owner_id: fixture.owner.id, name: `View ${id}`, record_type: 'thing' };
-  await fixture.sql((tx) => tx('views').insert({ ...row, columns: ['title'], visibility: 'organization' }));
+  await fixture.sql((tx) =>
+    tx('views').insert({
+      ...row,
+      columns: ['title'],
+      visibility: 'organization',
+      summary: '{"aggregates":[],"groups":[],"sort":null,"limit":10}',
+    }),
+  );
   return { id, teamId };
 }
 const ofView = async (fixture: Fixture) => ({ params: { id: (await makeView(fixture)).id } });
@@ -35,6 +42,13 @@ const fields = {
     maxLength: 3,
     selector: ({ field }) => field,
   }),
+  'body.summary': fc.constantFrom(
+    null,
+    {},
+    { groups: [{ field: 'title' }], sort: '-count', limit: 3 },
+    { aggregates: [{ field: 'amount', functions: ['sum', 'avg', 'min', 'max', 'count_distinct'] }], sort: 'sum.amount' },
+    { aggregates: [{ field: 'title', functions: ['count_distinct'] }], groups: [{ field: 'amount', period: null }, { field: 'title' }] },
+  ),
   'body.visibility': asBuilt,
   'body.teamId': asBuilt,
 } as const;
@@ -75,5 +89,6 @@ export const viewBuilders: BuilderGroup = {
     },
     deleteView: { build: ofView, mayRefuse },
     listViewRecords: { build: ofView },
+    listViewRows: { build: ofView },
   },
 };

@@ -6,7 +6,7 @@ import { createApp } from '../../../src/app.ts';
 import { openDb, openKnex } from '../../../src/db/connect.ts';
 import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { loadInvoices } from '../../public/fixture.ts';
+import { callerOf, loadInvoices } from '../../public/fixture.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
@@ -29,12 +29,14 @@ let app: Express;
 let secret: string;
 let owner: Api;
 let table: string;
+let organizationId: string;
 
 beforeAll(async () => {
   database = await testDatabase();
   admin = openKnex(database.address, null, 2);
   app = createApp(database.ctx);
   const { id } = await makeOrganization(database.ctx);
+  organizationId = id;
   const rows = Array.from({ length: 200 }, (_, index) => ({ id: index + 1, tranid: `INV${index}` }));
   table = `${tenantSchema(id)}."${await loadInvoices(database.ctx, id, rows)}"`;
   ({ secret } = await makeKey(database.ctx, id, { permissions: ['write'] }));
@@ -59,6 +61,28 @@ const published = async (): Promise<Made> => {
   expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   return made;
 };
+
+describe('the description of a new version', () => {
+  const serversOf = async (application: Express, version: string, tenant: string): Promise<string[]> => {
+    const call = callerOf(application, { secret, organizationId: tenant });
+    const { body } = await call(`/openapi/${version}`).expect(200);
+    return body.servers.map(({ url }: { url: string }) => url);
+  };
+
+  it('keeps the address of the service at its publication, and has only the relative one without PUBLIC_URL', async () => {
+    const configured = (configuredUrl: string) => createApp({ ...database.ctx, settings: { ...database.ctx.settings, configuredUrl } });
+    const [first, second] = [configured('https://portal.example'), configured('https://moved.example')];
+    const made = await draft();
+    const { body } = await callerOf(first, { secret, organizationId })(`/openapi/${made.version}?draft=true`).expect(200);
+    expect(body.servers.map(({ url }: { url: string }) => url)).toEqual(['https://portal.example/api/public', '/api/public']);
+    await publish(made, apiOf(first, secret));
+    await database.ctx.work.waitUntilIdle('publications');
+    for (const application of [first, second, app])
+      expect(await serversOf(application, made.version, organizationId)).toEqual(['https://portal.example/api/public', '/api/public']);
+    const { version } = await published();
+    expect(await serversOf(first, version, organizationId)).toEqual(['/api/public']);
+  });
+});
 
 describe('GET /api-schema/{id}/publication', () => {
   it('reports the time of each read and the changes for callers, and warns of slow reads', async () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { openDb } from '../../../src/db/connect.ts';
+import { findTooSlowReads } from '../../../src/platform/api-schemas/proof-report.ts';
 import { bindDocument, indexesOf, proveVersion, readAvailable, SchemaDocument } from '../../../src/public/index.ts';
 import { pairsOf } from '../../../src/public/proof/pairs.ts';
 import type { ProofOptions } from '../../../src/public/proof/prove.ts';
@@ -11,7 +12,7 @@ import { buildWantedIndexes, saveWantedIndexes } from '../../../src/sync/index.t
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
-import { type InvoiceRow, invoicesEndpoint, loadInvoices } from '../fixture.ts';
+import { type InvoiceRow, invoicesEndpoint, loadInvoices, richLineColumns } from '../fixture.ts';
 
 const count = 20_000;
 /** One in a hundred is open; totals are all distinct; a name repeats every seventy records. */
@@ -92,6 +93,67 @@ describe('proveVersion', () => {
     expect(selected('total_gt')).toEqual({ common: count - 1, rare: expect.closeTo(count / 1_000, -1.5), absent: 0 });
     expect(rare(reads)).toMatchObject({ byIndex: true });
     expect(reads.filter(({ ms, firstMs }) => !(ms > 0 && firstMs > 0))).toEqual([]);
+  });
+
+  it('measures the summary of all records by each group, and reports one that takes too long', async () => {
+    const summarized = SchemaDocument.parse({
+      endpoints: [
+        {
+          ...invoicesEndpoint,
+          filters: [],
+          sorts: [],
+          aggregates: [{ field: 'total', functions: ['sum', 'avg', 'count_distinct'] }],
+          groups: ['customerName', 'number', { field: 'date', periods: ['month', 'year'] }],
+        },
+      ],
+    });
+    const bindings = bindDocument(summarized, await readAvailable(ctx));
+    const proof = await proveVersion(ctx, summarized, bindings, usual);
+    const groups = proof.pairs.filter(({ group }) => group !== undefined);
+    expect(groups.map(({ group }) => group)).toEqual(['customerName', 'number', 'date.month', 'date.year']);
+    expect([proof.total, proof.pairs.length, proof.timedOut]).toEqual([4 + 4, 4 + 4, []]);
+    for (const { trials } of groups) {
+      expect(trials).toMatchObject([{ value: 'all', rows: count }]);
+      expect(trials[0]?.ms).toBeGreaterThan(0);
+    }
+    const hasty = openDb(database.address, database.address, { control: 1, data: 1 }, 1);
+    const query = (text: string, values: unknown[]) => (text.includes('with g as') ? hasty : ctx.db).data.query(text, values);
+    const data = new Proxy(ctx.db.data, { get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)) });
+    try {
+      const { timedOut } = await proveVersion({ ...ctx, db: { ...ctx.db, data } }, summarized, bindings, usual);
+      const tooSlow = findTooSlowReads({ total: 0, pairs: [], records: [], timedOut }, summarized.endpoints, 1);
+      expect(tooSlow[0]).toMatchObject({ path: 'endpoints[0].groups[0]', code: 'too_slow', blocks: 'publish' });
+      expect(tooSlow[2]?.path).toBe('endpoints[0].groups[2]');
+      expect(tooSlow[2]?.message).toMatch(/^invoices\/summary\?by=date\.month takes longer .*: remove the group date\.month/);
+    } finally {
+      await hasty.close();
+    }
+  });
+
+  it('measures numbers of different values, which sort all values, by each group', async () => {
+    const summarized = SchemaDocument.parse({
+      endpoints: [
+        {
+          ...invoicesEndpoint,
+          filters: [],
+          sorts: [],
+          aggregates: [{ field: 'total', functions: ['sum', 'count_distinct'] }],
+          groups: ['customerName', 'number'],
+        },
+      ],
+    });
+    const bindings = bindDocument(summarized, await readAvailable(ctx));
+    const hasty = openDb(database.address, database.address, { control: 1, data: 1 }, 1);
+    const query = (text: string, values: unknown[]) => (text.includes('count(distinct ') ? hasty : ctx.db).data.query(text, values);
+    const data = new Proxy(ctx.db.data, { get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)) });
+    try {
+      const { timedOut } = await proveVersion({ ...ctx, db: { ...ctx.db, data } }, summarized, bindings, usual);
+      expect(timedOut.map(({ group }) => group)).toEqual(['customerName', 'number']);
+      const [tooSlow] = findTooSlowReads({ total: 0, pairs: [], records: [], timedOut }, summarized.endpoints, 1);
+      expect(tooSlow?.message).toContain('remove the group customerName or the function "count_distinct"');
+    } finally {
+      await hasty.close();
+    }
   });
 
   it('counts the list under a row scope of a common, a rare and an absent value, without a filter of the same field', async () => {
@@ -186,5 +248,67 @@ describe('trialValues', () => {
     const one = { ...sample, common: 'true', rare: 'true' };
     const texts = trialValues({ operator: 'eq', column: { column: 'c', type: 'boolean' } }, one).map(({ text }) => text);
     expect(texts).toEqual(['true', 'false']);
+  });
+});
+
+describe('the proof of lines, search, or and sort sets', () => {
+  it('reads each of them through its index, with values of the data', async () => {
+    const line = (index: number): string =>
+      `{"item":"${index % 500}","quantity":${index}.5,"shipped":"2026-01-0${1 + (index % 9)}T10:00:00Z"}`;
+    const withLines = Array.from({ length: 5_000 }, (_, index) => ({
+      ...rows[index],
+      id: index + 1,
+      lines: `[${line(index)},${line(index * 7)}]`,
+    }));
+    const { id } = await makeOrganization(database.ctx);
+    const tenant = { ...database.ctx, organizationId: id };
+    const lined = await loadInvoices(tenant, id, withLines, 'integer', richLineColumns);
+    const declared = SchemaDocument.parse({
+      endpoints: [
+        {
+          ...invoicesEndpoint,
+          fields: [
+            ...invoicesEndpoint.fields.filter(({ name }) => name !== 'lines'),
+            { name: 'lines', source: 'lines', fields: ['item', 'quantity', 'shipped'].map((name) => ({ name, source: name })) },
+          ],
+          filters: [
+            { field: 'status', operators: ['eq'] },
+            { field: 'total', operators: ['gt'] },
+            { field: 'lines.item', operators: ['eq'] },
+            { field: 'lines.quantity', operators: ['gt'] },
+            { field: 'lines.shipped', operators: ['eq', 'before'] },
+          ],
+          sorts: ['date'],
+          search: ['customerName', 'number'],
+          or: true,
+          sortSets: [['date', '-total']],
+        },
+      ],
+    });
+    const bindings = bindDocument(declared, await readAvailable(tenant));
+    for (const [recordType, specs] of indexesOf(declared, bindings)) {
+      await saveWantedIndexes(tenant, recordType, specs);
+      await buildWantedIndexes(tenant, recordType, async () => undefined);
+    }
+    await tenant.db.control.raw(`analyze ${tenantSchema(id)}."${lined}"`);
+    const { pairs, total, timedOut } = await proveVersion(tenant, declared, bindings, usual);
+    expect(timedOut).toEqual([]);
+    expect(pairs).toHaveLength(total);
+    const trialsOf = (filter: string | null, sort: string | null) =>
+      pairs
+        .find((pair) => pair.filter === filter && pair.sort === sort)
+        ?.trials.map(({ value, rows: found, byIndex }) => [value, found > 0, byIndex]);
+    for (const filter of ['lines.item', 'lines.quantity_gt', 'q', 'or']) {
+      const trials = trialsOf(filter, null) ?? [];
+      expect({ filter, trials: trials.filter(([value]) => value !== 'common') }).toEqual({
+        filter,
+        trials: [
+          ['rare', true, true],
+          ['absent', false, true],
+        ],
+      });
+    }
+    expect(trialsOf(null, 'date,-total')).toEqual([['all', true, true]]);
+    expect(trialsOf('lines.shipped', 'date,-total')?.length).toBeGreaterThan(1);
   });
 });

@@ -5,13 +5,20 @@ import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { openReplicas } from '../../../src/db/replicas.ts';
-import { recordsOf } from '../../../src/public/index.ts';
+import { engineOf } from '../../../src/public/engine.ts';
+import { bindDocument, publicMetrics, readAvailable, recordsOf, SchemaDocument } from '../../../src/public/index.ts';
+import { wholeText } from '../../../src/public/read/rows.ts';
+import { readSummary } from '../../../src/public/read/summary.ts';
+import { planSummary } from '../../../src/public/read/summary-plan.ts';
+import { compileSchema } from '../../../src/public/version/compile.ts';
+import { readWhole } from '../../../src/public/version/narrow.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
 import { startOptionDroppingProxy } from '../../setup/option-dropping-proxy.ts';
-import { makeOrganization } from '../../setup/organization.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { bumpGeneration, loadInvoices, withReads } from '../fixture.ts';
+import { bumpGeneration, callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, withReads } from '../fixture.ts';
+import { allTargets, customersEndpoint, describeTargets, loadCustomers, relatedInvoices } from '../related.ts';
 
 const records = Array.from({ length: 40 }, (_, index) => ({ id: index + 1, status: 'open' }));
 const query = { recordType: 'invoice', columns: [{ name: 'status', source: 'status' }], filters: [], sort: [] };
@@ -76,5 +83,65 @@ describe('an export', () => {
     await expect(asked).rejects.toMatchObject({ status: 503, message: expect.stringContaining('time limit') });
     // The one that holds the lock of its table.
     expect(onPrimary).toBe(1);
+  });
+});
+
+describe('a summary', () => {
+  const summarized = { ...invoicesEndpoint, groups: ['status', 'number'] };
+  const readSummaries = async () => {
+    const site = await openSite(testClock());
+    const ctx = { ...site.tenant, db: { ...site.db, replicas: [site.replica] } };
+    const document = SchemaDocument.parse({ endpoints: [summarized] });
+    const bindings = bindDocument(document, await readAvailable(tenant));
+    const endpoint = compileSchema({ ...document, bindings, id: 'v', version: 'v1' }).endpoints.get('invoices');
+    if (endpoint === undefined) throw new Error('no endpoint');
+    const reads = withReads(ctx);
+    const ask = (by: string, value: string) =>
+      readSummary(engineOf(reads).readerOf(tenant.organizationId), planSummary(readWhole(endpoint), new Map([[by, [value]]])));
+    return { ask, answeredBy: () => publicMetrics(reads).reads };
+  };
+
+  it('is answered by the replica, also when it is larger than one text', async () => {
+    const { ask, answeredBy } = await readSummaries();
+    expect(await ask('by', 'status')).toMatchObject({ rows: '{"status":"open","count":40}', total: 1 });
+    expect(answeredBy()).toMatchObject({ primary: 0, 1: 1 });
+    await bumpGeneration(database.ctx, tenant.organizationId, records.length);
+    await database.ctx.db.data.query(`update ${tenantSchema(tenant.organizationId)}."${table}" set f_tranid = id || repeat('x', 20000)`);
+    const { rows, total } = await (await readSummaries()).ask('by', 'number');
+    expect([typeof rows, JSON.parse(`[${wholeText(rows)}]`).length, total]).toEqual(['object', 40, 40]);
+  });
+});
+
+describe('a list that embeds related records', () => {
+  it('is answered by a replica only when the primary confirms the states of the related records too', async () => {
+    const { organizationId } = tenant;
+    const customersTable = `${tenantSchema(organizationId)}.${await loadCustomers(database.ctx, organizationId, [{ id: 7, name: 'Ann' }])}`;
+    await loadInvoices(database.ctx, organizationId, [{ id: 1, entity: '7' }]);
+    await describeTargets(database.ctx, organizationId, allTargets);
+    await publishVersion(database.ctx, organizationId, { endpoints: [relatedInvoices, customersEndpoint] });
+    const { secret } = await makeKey(database.ctx, organizationId);
+    const site = await openSite(testClock());
+    const reading = withReads({ ...database.ctx, db: { ...site.db, replicas: [site.replica] }, clock: testClock() });
+    const get = callerOf(publicApp(reading, undefined, reading.reads), { secret, organizationId });
+    const answered = (): Readonly<Record<string, number>> => publicMetrics(reading).reads;
+    const buyersOf = async (query: string) => {
+      const { body } = await get(`/v1/invoices?expand=buyer${query}`).expect(200);
+      return body.data.map(({ buyer }: { buyer: { name: string } | null }) => buyer?.name);
+    };
+    expect(await buyersOf('')).toEqual(['Ann']);
+    expect(answered()).toEqual({ primary: 0, 1: 1 });
+    const publishCustomer = (name: string) =>
+      database.ctx.db.data.query(
+        `with renamed as (update ${customersTable} set f_name = '${name}')
+         update ${tenantSchema(organizationId)}.record_state set generation = generation + 1 where record_type = 'customer'`,
+      );
+    // Newer than what this process knows of the primary, which confirms it.
+    await publishCustomer('Bea');
+    expect(await buyersOf('&order=desc')).toEqual(['Bea']);
+    expect(answered()).toEqual({ primary: 0, 1: 2 });
+    await publishCustomer('Cem');
+    site.cut();
+    await get('/v1/invoices?expand=buyer&pageSize=3').expect(503);
+    expect((await get('/v1/invoices?pageSize=3').expect(200)).body.data).toHaveLength(1);
   });
 });

@@ -119,7 +119,7 @@ describe('the order of the checks', () => {
       '/v1/invoices/x%2Fy',
       '/v1/inv%E0/1',
       '/v1',
-      '/',
+      '/v1/',
       '/v1/invoices/1/lines',
       '/v1//1',
       '/openapi/v8',

@@ -1,0 +1,127 @@
+// Writes conditions on fields of lines as SQL. A record matches when one of its lines does. Only functions of PostgreSQL are used, so that
+// the expressions can be indexed on every server that has the records.
+//
+// `eq` is jsonb containment, which a GIN index serves. Ranges compare the smallest or largest value of the lines, which a btree index on
+// that expression serves, and then the lines themselves: jsonpath compares with each of them, in quadratic time, so the expression is
+// computed only for records with few lines, and says "may match" for the others.
+import { isNumeric } from '../../warehouse/columns.ts';
+import type { ValueType } from '../version/operators.ts';
+import type { Span } from '../version/values.ts';
+import type { FilterCondition } from './filters.ts';
+import { literal } from './render-sql.ts';
+import { comparisons, createCondition, type WrittenCondition } from './sql-part.ts';
+
+/** The values under the key `line` of each line. */
+export type LineField = { readonly line: string; readonly type: ValueType };
+
+/** With at most this many lines a record's smallest and largest values are in the index: 4,096 comparisons take less than a millisecond. */
+const maxIndexedLines = 64;
+
+/** Dates and times are stored as text that sorts like them: times in UTC with whole seconds. */
+const boundType = (type: ValueType): string => (isNumeric(type) ? 'numeric' : 'text');
+
+/**
+ * SQL of the smallest or largest value of a field of lines, null without lines or when no line has one. With too many lines it is beyond
+ * every value instead. `column` is SQL. An index on exactly this expression serves ranges.
+ */
+export function lineBoundSql(column: string, { line, type }: LineField, end: 'min' | 'max'): string {
+  const member = `$[*].${JSON.stringify(line)}`;
+  const kind = isNumeric(type) ? 'number' : 'string';
+  const path = `${member} ? (@.type() == "${kind}" && !(${member} ${end === 'max' ? '>' : '<'} @))`;
+  const found = `jsonb_path_query_first(${column}, ${literal(path)})`;
+  const value = isNumeric(type) ? `(${found})::numeric` : `(${found} #>> '{}')`;
+  const beyond = isNumeric(type) ? (end === 'max' ? "'Infinity'::numeric" : "'-Infinity'::numeric") : end === 'max' ? "'~'" : "''";
+  // Without lines the length is null, which is not true: the value is null then, and no range visits the record.
+  const bound = `case when jsonb_array_length(${column}) > ${maxIndexedLines} then ${beyond} else ${value} end`;
+  return isNumeric(type) ? `(${bound})` : `((${bound}) collate "C")`;
+}
+
+/** `column` is SQL of the lines. Throws an Error for an operator other than `lineOperators`, which versions can't declare. */
+export function writeLineCondition(column: string, { line, type }: LineField, { operator, values }: FilterCondition): WrittenCondition {
+  if (type === 'time') return writeTimes(column, { line, type }, operator, values.map(secondsOf));
+  if (operator === 'eq') {
+    const lines = values.map((value) => `[{${JSON.stringify(line)}:${memberJson(String(value), type)}}]`);
+    return values.length === 1
+      ? createCondition('one', lines, (bind) => `${column} @> ${bind(lines[0], 'jsonb')}`)
+      : createCondition('any', [lines], (bind) => `${column} @> any(${bind(lines, 'jsonb[]')})`);
+  }
+  return writeRange(column, { line, type }, comparisonOf(operator), String(values[0] ?? ''));
+}
+
+type Comparison = (typeof comparisons)[keyof typeof comparisons];
+
+function comparisonOf(operator: FilterCondition['operator']): Comparison {
+  if (!Object.hasOwn(comparisons, operator)) throw new Error(`"${operator}" cannot be used with lines`);
+  return comparisons[operator as keyof typeof comparisons];
+}
+
+/** The end that decides whether some line is in the range of this operator. */
+export const rangeEnd = (operator: FilterCondition['operator']): 'min' | 'max' => endFor(comparisonOf(operator));
+const endFor = (comparison: Comparison): 'min' | 'max' => (comparison.startsWith('>') ? 'max' : 'min');
+
+/**
+ * The lines are compared again for records that have too many to be in the index. Where PostgreSQL uses another index, it computes only
+ * this second comparison for most records, because it is cheaper.
+ */
+function writeRange(column: string, line: LineField, comparison: Comparison, value: string): WrittenCondition {
+  const member = `$[*].${JSON.stringify(line.line)}`;
+  const variables = JSON.stringify({ v: 0 }).replace('0', memberJson(value, line.type));
+  return createCondition('', [value, variables], (bind) => {
+    const within = `${lineBoundSql(column, line, endFor(comparison))} ${comparison} ${bind(value, boundType(line.type))}`;
+    return `(${within} and jsonb_path_exists(${column}, ${literal(`${member} ? (@ ${comparison} $v)`)}, ${bind(variables, 'jsonb')}))`;
+  });
+}
+
+/** A day is all its seconds; stored times have no fractions. */
+function writeTimes(column: string, line: LineField, operator: FilterCondition['operator'], spans: readonly Span[]): WrittenCondition {
+  const [first = { from: '', to: '' }] = spans;
+  if (operator !== 'eq') {
+    const comparison = comparisonOf(operator);
+    return writeRange(column, line, comparison, comparison === '>' || comparison === '<=' ? first.to : first.from);
+  }
+  return spans.length === 1 ? writeSpan(column, line, first) : writeSpans(column, line, spans);
+}
+
+function writeSpan(column: string, line: LineField, { from, to }: Span): WrittenCondition {
+  const variables = JSON.stringify({ from, to });
+  return createCondition('one', [from, to, variables], (bind) => {
+    const within = spanBounds(column, line, bind(from, 'text'), bind(to, 'text'));
+    const path = literal(`$[*].${JSON.stringify(line.line)} ? (@ >= $from && @ <= $to)`);
+    return `(${within} and jsonb_path_exists(${column}, ${path}, ${bind(variables, 'jsonb')}))`;
+  });
+}
+
+/** One look at the smallest and the largest value for all spans together, so that the cost hardly grows with their number. */
+function writeSpans(column: string, line: LineField, spans: readonly Span[]): WrittenCondition {
+  const [from, to] = [spans.map((span) => span.from), spans.map((span) => span.to)];
+  const [first = '', last = ''] = [from.toSorted()[0], to.toSorted().at(-1)];
+  return createCondition('any', [first, last, from, to], (bind) => {
+    const within = spanBounds(column, line, bind(first, 'text'), bind(last, 'text'));
+    const exact = `exists (select from jsonb_array_elements(${column}) as e(line) join unnest(${bind(from, 'text[]')}, ${bind(to, 'text[]')}) as v(first, last)
+      on (e.line ->> ${literal(line.line)}) collate "C" >= v.first and (e.line ->> ${literal(line.line)}) collate "C" <= v.last)`;
+    return `(${within} and ${exact})`;
+  });
+}
+
+const spanBounds = (column: string, line: LineField, from: string, to: string): string =>
+  `${lineBoundSql(column, line, 'max')} >= ${from} and ${lineBoundSql(column, line, 'min')} <= ${to}`;
+
+/** A span in the form of stored times. An instant within a second is the empty span between two seconds: no line is equal to it. */
+function secondsOf(value: FilterCondition['values'][number]): Span {
+  const span = typeof value === 'string' ? { from: value, to: value } : value;
+  return { from: secondOf(span.from, 'up'), to: secondOf(span.to, 'down') };
+}
+
+function secondOf(instant: string, rounded: 'up' | 'down'): string {
+  const [, seconds = '', fraction = '', zone = ''] = /^(.+T[^.Z+-]+)(?:\.(\d+))?(.+)$/.exec(instant) ?? [];
+  const atMs = Date.parse(seconds + zone) + (rounded === 'up' && /[1-9]/.test(fraction) ? 1_000 : 0);
+  const text = new Date(atMs).toISOString().replace('.000', '');
+  // Years of more than four digits, which an offset can lead to, must sort before and after all others.
+  return text.startsWith('+') ? '~' : text.startsWith('-') ? '' : text;
+}
+
+/** JSON of a value as it is stored in lines. JSON allows no leading zeros. */
+function memberJson(value: string, type: ValueType): string {
+  if (isNumeric(type)) return value.replace(/^(-?)0+(?=\d)/, '$1');
+  return type === 'boolean' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,190 @@
+// Writes summaries as SQL: groups, aggregates and their order over the records that the filters of a list select. Rows are JSON text with
+// exact digits, written by PostgreSQL. Identifiers come only from the compiled version; every value of a request is a parameter. Pure.
+import type { CompiledGroup, ValueField } from '../version/compile.ts';
+import type { AggregateFunction, Period } from '../version/schema-document.ts';
+import { type Bind, columnReference, planConditions, type SqlPart, whereSql } from './conditions.ts';
+import { boundedCount, pieceColumns, piecesFrom } from './large-sql.ts';
+import type { ListPlan } from './plan.ts';
+import { literal, valueJson } from './render-sql.ts';
+import { createParameters, type Statement, stateColumns, stateOf, type TableRef, tableSql } from './sql.ts';
+import { type Measure, maxGroups, measureName, type SummaryPlan, sortName } from './summary-plan.ts';
+
+const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';
+
+/** Equal numbers may be stored with different zeros at the end, and which of them comes first depends on the order of a scan. */
+const withoutZeros = ({ column }: ValueField, value: string): string => (column.type === 'number' ? `trim_scale(${value})` : value);
+
+/**
+ * Rounded to 6 decimals, halves away from zero: an average may have infinitely many digits, and money needs no more. In whole millionths,
+ * because PostgreSQL's own `avg` and `/` keep about 16 digits, and rounding their result would round twice.
+ */
+const averageSql = (value: string): string =>
+  `trim_scale(div(abs(sum(${value})::numeric) * 2000000 + count(${value}), nullif(2 * count(${value}), 0)) * sign(sum(${value})::numeric) * 0.000001)`;
+
+/** `values`: the number of records that have a value. */
+export type MeasureFunction = AggregateFunction | 'values';
+
+/** SQL of an aggregate over the rows `t`, as the value to sort by. */
+export function measureSql(name: MeasureFunction, field: ValueField): string {
+  const value = columnReference(field.column);
+  if (name === 'values') return `count(${value})`;
+  if (name === 'count_distinct') return `count(distinct ${value})`;
+  if (name === 'avg') return averageSql(value);
+  return name === 'sum' ? `sum(${value})` : withoutZeros(field, `${name}(${value})`);
+}
+
+/** SQL of a computed value for JSON: a whole number for counts, otherwise a string with exact digits. */
+export const measureJson = (name: MeasureFunction, field: ValueField, value: string): string => {
+  if (name === 'values' || name === 'count_distinct') return value;
+  return isNumber(field) ? `(${value})::text` : valueJson(value, field.column.type, true);
+};
+
+const periodFormats: Readonly<Record<Period, string>> = {
+  day: 'YYYY-MM-DD',
+  week: 'YYYY-MM-DD',
+  month: 'YYYY-MM',
+  quarter: 'YYYY-"Q"Q',
+  year: 'YYYY',
+};
+
+/** SQL of a group key over the rows `t`: the value, or the first day of its period in the zone of the version. */
+export function groupSql({ field, period }: CompiledGroup, utcOffsetMinutes: number): string {
+  const value = columnReference(field.column);
+  if (period === null) return withoutZeros(field, value);
+  // Timestamps without a zone: the session's own zone plays no part.
+  const local =
+    field.column.type === 'time'
+      ? `(${value} at time zone 'UTC' + interval '${Math.trunc(utcOffsetMinutes)} minutes')`
+      : `${value}::timestamp`;
+  return `date_trunc('${period}', ${local})::date`;
+}
+
+/** SQL of a group key for JSON. */
+export const groupJson = ({ field, period }: CompiledGroup, value: string): string =>
+  period === null ? valueJson(value, field.column.type, field.asString) : `to_char(${value}, '${periodFormats[period]}')`;
+
+/** SQL of the text of a JSON object. Not `row_to_json`: names with a period may be longer than a column name. */
+export const objectSql = (entries: readonly (readonly [name: string, json: string])[]): string => {
+  if (entries.length === 0) return `'{}'`;
+  const parts = entries.map(([name, json]) => `${literal(`${JSON.stringify(name)}:`)} || coalesce(to_json(${json})::text, 'null')`);
+  return `'{' || ${parts.join(` || ',' || `)} || '}'`;
+};
+
+export type Grouped = {
+  readonly groups: readonly CompiledGroup[];
+  readonly measures: readonly { readonly name: MeasureFunction; readonly field: ValueField }[];
+  readonly utcOffsetMinutes: number;
+};
+
+/** Selects a row for each group: the keys as `k0`…, the number of records as `n`, and the computed values as `m0`…. */
+export function groupedSql(table: TableRef, { groups, measures, utcOffsetMinutes }: Grouped, conditions: readonly string[]): string {
+  const keys = groups.map((group) => groupSql(group, utcOffsetMinutes));
+  const columns = [
+    ...keys.map((sql, at) => `${sql} as k${at}`),
+    'count(*) as n',
+    ...measures.map(({ name, field }, at) => `${measureSql(name, field)} as m${at}`),
+  ];
+  const by = keys.length === 0 ? '' : ` group by ${keys.map((_sql, at) => at + 1).join(', ')}`;
+  return `select ${columns.join(', ')} from ${tableSql(table)}${whereSql(conditions)}${by}`;
+}
+
+/** The text of one row, from the columns of `groupedSql`. */
+function rowSql({ groups, withCount, measures }: SummaryPlan): string {
+  const functions = [...new Set(measures.map(({ name }) => name))];
+  const valuesOf = (wanted: AggregateFunction): string =>
+    objectSql(
+      measures.flatMap(({ name, field }, at) => (name === wanted ? [[field.name, measureJson(name, field, `g.m${at}`)] as const] : [])),
+    );
+  return objectSql([
+    ...groups.map((group, at) => [group.name, groupJson(group, `g.k${at}`)] as const),
+    ...(withCount ? [['count', 'g.n'] as const] : []),
+    ...functions.map((name) => [name, `(${valuesOf(name)})::json`] as const),
+  ]);
+}
+
+/** The order of the rows `g`: total, because the keys of two groups differ. */
+function orderSql({ groups, measures, sort }: SummaryPlan): string {
+  const keys = groups.map((_group, at) => `g.k${at} asc nulls last`);
+  if (sort === null) return keys.join(', ');
+  const { by, order } = sort;
+  const column = by === 'count' ? 'n' : 'period' in by ? `k${groups.indexOf(by)}` : `m${measures.findIndex((one: Measure) => one === by)}`;
+  return [`g.${column} ${order} nulls last`, ...keys].join(', ');
+}
+
+const orderBy = (plan: SummaryPlan): string => (plan.groups.length === 0 ? '' : ` order by ${orderSql(plan)}`);
+
+const groupedPlan = ({ groups, measures, summary }: SummaryPlan): Grouped => ({
+  groups,
+  measures,
+  utcOffsetMinutes: summary.utcOffsetMinutes,
+});
+
+const conditionsOf = ({ list }: { readonly list: ListPlan }, { schema }: TableRef): readonly SqlPart[] => planConditions(list, schema);
+
+function summaryOf(
+  kind: string,
+  table: TableRef,
+  plan: SummaryPlan,
+  write: (sql: { readonly recordType: string; readonly groups: string; readonly rows: string; readonly bind: Bind }) => string,
+): Statement {
+  const { endpoint } = plan.list;
+  const conditions = conditionsOf(plan, table);
+  const shape = [
+    conditions.map(({ key }) => key).join(),
+    plan.groups.map(({ name }) => name).join(),
+    plan.summary.utcOffsetMinutes,
+    plan.measures.map(measureName).join(),
+    plan.withCount,
+    plan.sort === null ? '' : `${sortName(plan.sort)} ${plan.sort.order}`,
+  ];
+  return {
+    key: [kind, table.schema, table.table, endpoint.key, ...shape].join('\n'),
+    values: [endpoint.recordType, ...conditions.flatMap(({ values }) => values), plan.limit ?? maxGroups],
+    write: () => {
+      const { recordType, bind } = createParameters();
+      const groups = groupedSql(
+        table,
+        groupedPlan(plan),
+        conditions.map((part) => part.text(bind)),
+      );
+      const rows = `select ${rowSql(plan)} as row from g${orderBy(plan)} limit ${bind(plan.limit ?? maxGroups, 'bigint')}`;
+      return write({ recordType, groups, rows, bind });
+    },
+  };
+}
+
+/**
+ * The rows of a summary as one text, the number of all groups, and the state. Fails with `isTooLarge` when the rows have more than
+ * `maxTextBytes`.
+ */
+export const summaryStatement = (table: TableRef, plan: SummaryPlan): Statement =>
+  summaryOf(
+    'summary',
+    table,
+    plan,
+    ({ recordType, groups, rows }) => `with g as materialized (${groups})
+      select ${stateColumns}, r.rows, r.found, (select count(*)::int from g) as total ${stateOf(table)} cross join lateral (
+        select coalesce(string_agg(p.row, ','), '') as rows, ${boundedCount('p.row')} as found from (${rows}) as p) as r
+      where s.record_type = ${recordType}`,
+  );
+
+/** As `summaryStatement`, with the rows in pieces (`PieceRow`). Fails with `isTooLarge` when they have more than `maxBytes`. */
+export function largeSummaryStatement(table: TableRef, plan: SummaryPlan, maxBytes: number): Statement {
+  return summaryOf(
+    `large summary ${maxBytes}`,
+    table,
+    plan,
+    ({ recordType, groups, rows }) => `with g as materialized (${groups}),
+      body as materialized (select convert_to(string_agg(p.row, ','), 'UTF8') as bytes, ${boundedCount('p.row', maxBytes)} as found from (${rows}) as p),
+      taken as materialized (select found, found as fitting from body)
+      select ${stateColumns}, ${pieceColumns}, (select count(*)::int from g) as total ${stateOf(table)} cross join ${piecesFrom}
+      where s.record_type = ${recordType}`,
+  );
+}
+
+/** Every row in its order, one text each, with values written by `bind`. */
+export function summaryRowsSql(table: TableRef, plan: SummaryPlan, bind: Bind): string {
+  const conditions = conditionsOf(plan, table).map((part) => part.text(bind));
+  const limit = plan.limit === null ? '' : ` limit ${plan.limit}`;
+  return `select ${rowSql(plan)} as row from (${groupedSql(table, groupedPlan(plan), conditions)}) as g${orderBy(plan)}${limit}`;
+}

@@ -1,0 +1,161 @@
+// Rules of the fields of an endpoint: names, sources, forms, masks and tags.
+import { didYouMean } from '../../core/nearest-name.ts';
+import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
+import { type AvailableRecordType, columnOf, sourceOf } from './bind.ts';
+import { type Report, reportDuplicates } from './definition-problems.ts';
+import { maskFits, suffixOf } from './operators.ts';
+import { type EndpointDefinition, type FieldDefinition, type LineFieldDefinition, operators } from './schema-document.ts';
+
+const fieldName = /^[a-z][A-Za-z0-9_]{0,62}$/;
+const reserved = new Set(['id', 'page', 'pagesize', 'sort', 'order', 'fields', 'since', 'limit', 'draft']);
+const suffixes = operators.map(suffixOf).filter((suffix) => suffix !== '');
+
+/** Parameters that exist only where an endpoint declares them: a field of such an endpoint can't have their names. */
+const declaredParameters = ({ search, or, relations }: EndpointDefinition): ReadonlyMap<string, string> =>
+  new Map([
+    ...(search === undefined ? [] : [['q', 'search'] as const]),
+    ...(or === undefined ? [] : [['or', 'or'] as const]),
+    ...(relations === undefined ? [] : [['expand', 'relations'] as const]),
+  ]);
+
+export function checkFieldNames(endpoint: EndpointDefinition, path: string, report: Report): void {
+  const names = endpoint.fields.map(({ name }) => name);
+  const known = new Map(names.map((name) => [name.toLowerCase(), name]));
+  const parameters = declaredParameters(endpoint);
+  for (const [index, name] of names.entries()) {
+    const at = `${path}.fields[${index}].name`;
+    checkFieldName(name, at, report);
+    if (reserved.has(name.toLowerCase())) report('save', at, 'reserved_name', `"${name}" is reserved`);
+    const declaredBy = parameters.get(name.toLowerCase());
+    if (declaredBy !== undefined)
+      report('save', at, 'reserved_name', `"${name}" is the name of a parameter of this endpoint, because it declares "${declaredBy}"`);
+    for (const suffix of suffixes) {
+      if (!name.toLowerCase().endsWith(suffix)) continue;
+      const stem = name.slice(0, -suffix.length).toLowerCase();
+      const other = stem === 'id' ? 'id' : known.get(stem);
+      if (other !== undefined)
+        report('save', at, 'clashes_with_filter', `"${name}" is also the name of the ${suffix} filter of the field "${other}"`);
+    }
+  }
+  reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
+}
+
+function checkFieldName(name: string, path: string, report: Report): void {
+  if (!fieldName.test(name)) {
+    report(
+      'save',
+      path,
+      'illegal_name',
+      'A field name must have 1 to 63 characters: a lower-case letter, then letters, digits or underscores',
+    );
+  }
+}
+
+export function checkField(field: FieldDefinition, path: string, recordType: AvailableRecordType | undefined, report: Report): void {
+  const isLines = field.source === 'lines';
+  if (isLines && field.fields === undefined)
+    report('save', `${path}.fields`, 'lines_without_fields', 'The source "lines" requires the list of its fields to publish');
+  if (!isLines && field.fields !== undefined)
+    report('save', `${path}.fields`, 'fields_without_lines', 'Only the source "lines" may have "fields"');
+  if (isLines && field.as !== undefined) report('save', `${path}.as`, 'not_a_number', '"as" applies only to number fields');
+  if (isLines && field.mask !== undefined)
+    report('save', `${path}.mask`, 'mask_misfits', 'Lines as a whole cannot be masked; mask their fields instead');
+  if (isLines && field.scopable) report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lines');
+  checkTags(field, path, report);
+  const names = (field.fields ?? []).map(({ name }) => name);
+  for (const [index, line] of (field.fields ?? []).entries()) {
+    checkFieldName(line.name, `${path}.fields[${index}].name`, report);
+    checkTags(line, `${path}.fields[${index}]`, report);
+  }
+  reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
+  if (recordType === undefined) return;
+  const column = columnOf(recordType.columns, field.source);
+  if (column === undefined) {
+    const known = recordType.columns.filter(({ state }) => state !== 'replaced').map(sourceOf);
+    report(
+      'publish',
+      `${path}.source`,
+      'unknown_source',
+      `${recordType.label} has no synced field of this name.${didYouMean(field.source, known)}`,
+    );
+    return;
+  }
+  if (column.state === 'loading' || column.state === 'returned')
+    report('publish', `${path}.source`, 'still_loading', 'This field is still loading. It can be published after the next complete run.');
+  if (column.state === 'vanished') report('publish', `${path}.source`, 'vanished', 'This field no longer exists in the ERP');
+  if (column.state === 'stale')
+    report('publish', `${path}.source`, 'stale', "This field can't be read in the ERP at the moment. See the stale fields of its sync.");
+  if (!isLines) {
+    checkWrittenAs(field.as, column.type, `${path}.as`, report);
+    checkMask(field.mask, column.type, `${path}.mask`, report);
+    if (field.scopable) checkScopable(column, recordType, `${path}.scopable`, report);
+  }
+  checkLineSources(field, path, column, report);
+}
+
+function checkLineSources(field: FieldDefinition, path: string, column: RecordColumn, report: Report): void {
+  if (column.type !== 'lines') return;
+  const known = column.lineFields ?? [];
+  for (const [index, line] of (field.fields ?? []).entries()) {
+    const at = `${path}.fields[${index}]`;
+    const found = known.find(({ name }) => name === line.source);
+    if (found !== undefined) {
+      checkWrittenAs(line.as, found.type, `${at}.as`, report);
+      checkMask(line.mask, found.type, `${at}.mask`, report);
+      continue;
+    }
+    report(
+      'publish',
+      `${at}.source`,
+      'unknown_source',
+      `The lines have no synced field of this name.${didYouMean(
+        line.source,
+        known.map(({ name }) => name),
+      )}`,
+    );
+  }
+}
+
+function checkWrittenAs(as: FieldDefinition['as'], type: ColumnType, path: string, report: Report): void {
+  if (as !== undefined && type !== 'number' && type !== 'integer')
+    report('publish', path, 'not_a_number', `"as" applies only to number fields; this is a ${type} field`);
+}
+
+function checkMask(mask: FieldDefinition['mask'], type: ColumnType, path: string, report: Report): void {
+  if (mask !== undefined && !maskFits(mask, type))
+    report('publish', path, 'mask_misfits', `The mask "${mask}" cannot be used with a ${type} field`);
+}
+
+function checkScopable({ field, part }: RecordColumn, { volatileFields = [] }: AvailableRecordType, path: string, report: Report): void {
+  if (part === 'label') report('publish', path, 'not_scopable', 'Row scopes cannot name labels; publish the field itself');
+  if (volatileFields.includes(field))
+    report('publish', path, 'not_scopable', "Row scopes cannot name a field that changes without the record's modification time");
+}
+
+const checkTags = ({ tags = [] }: LineFieldDefinition, path: string, report: Report): void =>
+  reportDuplicates(tags, (index) => `${path}.tags[${index}]`, 'tag', report);
+
+/** A source that is masked is masked under every name of the endpoint, and row scopes can't name it. */
+export function checkMasks({ fields }: EndpointDefinition, path: string, report: Report): void {
+  const placed = fields.flatMap((field, index) => {
+    const at = `${path}.fields[${index}]`;
+    const lines = (field.fields ?? []).map((line, position) => ({
+      ...{ ...line, scopable: undefined },
+      source: `${field.source}.${line.source}`,
+      at: `${at}.fields[${position}]`,
+    }));
+    return [{ ...field, at }, ...lines];
+  });
+  const masked = new Set(placed.flatMap(({ source, mask }) => (mask === undefined ? [] : [source])));
+  for (const { source, mask, scopable, at } of placed) {
+    if (!masked.has(source)) continue;
+    if (scopable) report('save', `${at}.scopable`, 'not_scopable', 'Row scopes cannot name a masked field');
+    if (mask === undefined)
+      report(
+        'save',
+        `${at}.mask`,
+        'unmasked_source',
+        `The source "${source}" is masked in another field of this endpoint; mask it here too`,
+      );
+  }
+}

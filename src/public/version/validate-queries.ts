@@ -1,0 +1,166 @@
+// Rules of what lists can be filtered, searched and sorted by.
+import { didYouMean } from '../../core/nearest-name.ts';
+import type { ColumnType } from '../../warehouse/columns.ts';
+import { type AvailableRecordType, columnOf } from './bind.ts';
+import { type Report, reportDuplicates } from './definition-problems.ts';
+import { lineOperators, operatorFits, operatorsOf, suffixOf } from './operators.ts';
+import type { EndpointDefinition, FilterDefinition, Operator } from './schema-document.ts';
+
+type Target = {
+  readonly endpoint: EndpointDefinition;
+  readonly recordType: AvailableRecordType | undefined;
+  readonly report: Report;
+};
+
+/** Reports every problem of the filters, the search and the sorts of an endpoint, which is at `path` of the document. */
+export function checkQueries(
+  endpoint: EndpointDefinition,
+  path: string,
+  recordType: AvailableRecordType | undefined,
+  report: Report,
+): void {
+  const target = { endpoint, recordType, report };
+  checkFilters(target, path);
+  checkSorts(target, path);
+  checkSortSets(target, path);
+  checkSearch(target, path);
+}
+
+/** Undefined after a report when the name is none of a field, or one of lines. */
+export function findPlainField(
+  { fields }: EndpointDefinition,
+  name: string,
+  path: string,
+  { thing, lines }: { readonly thing: string; readonly lines: string },
+  report: Report,
+) {
+  const field = fields.find((other) => other.name === name);
+  if (field === undefined) {
+    const known = fields.map((other) => other.name);
+    report('save', path, 'not_included', `${thing} must refer to a field of this endpoint.${didYouMean(name, known)}`);
+  } else if (field.source === 'lines') report('save', path, 'lines', lines);
+  else return field;
+  return undefined;
+}
+
+/** Of the values that the source has now; undefined when it is not synced. */
+export const typeOfSource = (recordType: AvailableRecordType | undefined, source: string): ColumnType | undefined =>
+  recordType && columnOf(recordType.columns, source)?.type;
+
+function checkFilters({ endpoint, recordType, report }: Target, path: string): void {
+  const names = endpoint.filters.map(({ field }) => field);
+  reportDuplicates(names, (index) => `${path}.filters[${index}].field`, 'filter', report);
+  for (const [index, filter] of endpoint.filters.entries()) {
+    const at = `${path}.filters[${index}]`;
+    reportDuplicates(filter.operators, (position) => `${at}.operators[${position}]`, 'operator', report);
+    if (filter.field.includes('.')) {
+      checkLineFilter({ endpoint, recordType, report }, filter, at);
+      continue;
+    }
+    const lines = 'Lines as a whole cannot be filtered. Filter one of their fields, as in lines.<field>';
+    const field = findPlainField(endpoint, filter.field, `${at}.field`, { thing: 'A filter', lines }, report);
+    const type = field && typeOfSource(recordType, field.source);
+    if (type !== undefined) checkOperators(filter, operatorsOf(type), `a ${type} field`, 'publish', at, report);
+  }
+  checkLineFilterNames(endpoint, path, report);
+}
+
+function checkOperators(
+  { operators }: FilterDefinition,
+  fitting: readonly Operator[],
+  thing: string,
+  blocks: 'save' | 'publish',
+  path: string,
+  report: Report,
+): void {
+  for (const [position, operator] of operators.entries()) {
+    if (fitting.includes(operator)) continue;
+    const message = `"${operator}" cannot be used with ${thing}. Available operators: ${fitting.join(', ')}`;
+    report(blocks, `${path}.operators[${position}]`, 'operator_misfits', message);
+  }
+}
+
+/** A filter such as `lines.item`. */
+function checkLineFilter({ endpoint, recordType, report }: Target, filter: FilterDefinition, path: string): void {
+  const [name = '', ...rest] = filter.field.split('.');
+  const lines = endpoint.fields.find((field) => field.source === 'lines' && field.name === name);
+  const line = lines?.fields?.find((field) => field.name === rest.join('.'));
+  if (lines === undefined || line === undefined) {
+    const known = endpoint.fields.flatMap((field) => (field.fields ?? []).map((each) => `${field.name}.${each.name}`));
+    const message = `A filter must refer to a field of this endpoint, or to a field of its lines.${didYouMean(filter.field, known)}`;
+    report('save', `${path}.field`, 'not_included', message);
+    return;
+  }
+  checkOperators(filter, lineOperators, 'fields of lines', 'save', path, report);
+  const column = recordType && columnOf(recordType.columns, lines.source);
+  const type = column?.lineFields?.find((field) => field.name === line.source)?.type;
+  if (type === undefined) return;
+  const fitting = lineOperators.filter((operator) => operatorFits(operator, type));
+  const operators = filter.operators.map((operator) => (lineOperators.includes(operator) ? operator : 'eq'));
+  checkOperators({ ...filter, operators }, fitting, `a ${type} field of lines`, 'publish', path, report);
+}
+
+/** The fields of an endpoint never have the names of each other's filters; those of lines may, unless both are filters. */
+function checkLineFilterNames({ filters }: EndpointDefinition, path: string, report: Report): void {
+  const owners = new Map(
+    filters.flatMap(({ field, operators }) => operators.map((each) => [(field + suffixOf(each)).toLowerCase(), field])),
+  );
+  for (const [index, { field, operators }] of filters.entries()) {
+    if (!field.includes('.')) continue;
+    for (const operator of operators) {
+      const name = field + suffixOf(operator);
+      const owner = owners.get(name.toLowerCase());
+      if (owner !== undefined && owner.toLowerCase() !== field.toLowerCase()) {
+        const message = `"${name}" would be a filter of "${field}" and of "${owner}"`;
+        report('save', `${path}.filters[${index}].field`, 'clashes_with_filter', message);
+      }
+    }
+  }
+}
+
+const sortedLines = 'Lines cannot be sorted by';
+
+function checkSorts({ endpoint, report }: Target, path: string): void {
+  reportDuplicates(endpoint.sorts, (index) => `${path}.sorts[${index}]`, 'sort', report);
+  for (const [index, sort] of endpoint.sorts.entries())
+    findPlainField(endpoint, sort, `${path}.sorts[${index}]`, { thing: 'A sort', lines: sortedLines }, report);
+  const { defaultSort } = endpoint;
+  if (defaultSort !== null && !endpoint.sorts.includes(defaultSort.field)) {
+    report(
+      'save',
+      `${path}.defaultSort.field`,
+      'not_a_sort',
+      `The default sort must be one of the declared sorts.${didYouMean(defaultSort.field, endpoint.sorts)}`,
+    );
+  }
+}
+
+function checkSortSets({ endpoint, report }: Target, path: string): void {
+  const sets = endpoint.sortSets ?? [];
+  for (const [index, set] of sets.entries()) {
+    const names = set.map((key) => key.replace(/^-/, ''));
+    const at = (position: number): string => `${path}.sortSets[${index}][${position}]`;
+    for (const [position, name] of names.entries())
+      findPlainField(endpoint, name, at(position), { thing: 'A key of a sort set', lines: sortedLines }, report);
+    reportDuplicates(names, at, 'sort key', report);
+  }
+  reportDuplicates(
+    sets.map((set) => set.join()),
+    (index) => `${path}.sortSets[${index}]`,
+    'sort set',
+    report,
+  );
+}
+
+function checkSearch({ endpoint, recordType, report }: Target, path: string): void {
+  const search = endpoint.search ?? [];
+  const at = (index: number): string => `${path}.search[${index}]`;
+  reportDuplicates(search, at, 'search field', report);
+  for (const [index, name] of search.entries()) {
+    const words = { thing: 'The search', lines: 'Fields of lines cannot be searched' };
+    const field = findPlainField(endpoint, name, at(index), words, report);
+    const type = field && typeOfSource(recordType, field.source);
+    if (type !== undefined && type !== 'text')
+      report('publish', at(index), 'not_text', `Only text fields can be searched; "${name}" is a ${type} field`);
+  }
+}

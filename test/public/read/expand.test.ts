@@ -1,0 +1,395 @@
+// Related records in lists and records: each is what a separate request of the same reader for it returns, or null.
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RowScopes } from '../../../src/core/record-access.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { callerOf, type InvoiceRow, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import { allTargets, type CustomerRow, customersEndpoint, describeTargets, loadCustomers, relatedInvoices } from '../related.ts';
+
+/** A small generator with a seed, so that a failure can be repeated. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+const random = createRandom(20_261_123);
+const pick = <T>(from: readonly T[]): T => from[random(from.length)] as T;
+
+const oddIds = [
+  null,
+  '',
+  '0',
+  '007',
+  ' 7',
+  '7 ',
+  '+7',
+  '7.0',
+  '1e1',
+  '-3',
+  'abc',
+  '9223372036854775807',
+  '9223372036854775808',
+  '99999999999999999999',
+];
+const customerIds = ['-3', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9223372036854775807'];
+const customers: CustomerRow[] = customerIds.map((id, index) => ({
+  id,
+  name: `Customer "${id}" é\\`,
+  segment: ['retail', 'trade', null][index % 3] ?? null,
+  credit: ['12345678901234567890.12', '10.50', null][index % 3] ?? null,
+  since: '2026-01-31T23:59:59.999999Z',
+  parent: ['1', '99', null][index % 3] ?? null,
+  lines: ['[{"street":"Main, \\"1\\""}]', '[]', null][index % 3] ?? null,
+}));
+const anyId = (): string | null => (random(3) === 0 ? pick(oddIds) : pick(customerIds));
+const invoices: InvoiceRow[] = Array.from({ length: 120 }, (_, index) => ({
+  id: index + 1,
+  tranid: `INV-${index}`,
+  entity: anyId(),
+  status: anyId(),
+  total: pick([null, '1', '2', '2.00', '3.5', '7']),
+  seq: pick([null, '1', '5', '119', '120', '121', '-1']),
+  trandate: `2026-0${1 + random(9)}-11`,
+  lines: JSON.stringify([{ item: String(index), quantity: index }]),
+}));
+
+const maskedCustomers = {
+  ...customersEndpoint,
+  fields: customersEndpoint.fields.map((field) => (field.name === 'name' ? { ...field, mask: 'last4' } : field)),
+};
+const maskedInvoices = {
+  ...relatedInvoices,
+  fields: relatedInvoices.fields.map((field) => (field.name === 'customer' ? { ...field, mask: 'hash' } : field)),
+};
+/** As they were before relations could be declared; a filter has the name of the parameter. */
+const oldInvoices = {
+  ...invoicesEndpoint,
+  fields: [...invoicesEndpoint.fields, { name: 'expand', source: 'status' }],
+  filters: [...invoicesEndpoint.filters, { field: 'expand', operators: ['eq'] }],
+};
+
+const retailers = (others: boolean): RowScopes => ({
+  resources: { customers: { recordType: 'customer', conditions: [{ field: 'segment', source: 'segment', in: ['retail'] }] } },
+  others,
+});
+const keys = {
+  whole: {},
+  unmasked: { unmasked: true },
+  retail: { rows: retailers(true) },
+  onlyInvoices: { resources: ['invoices'] },
+  fewFields: { fields: { customers: ['credit', 'addresses'], invoices: ['number', 'customer', 'status', 'seq', 'total'] } },
+  otherType: {
+    rows: {
+      resources: { customers: { recordType: 'vendor', conditions: [] }, invoices: { recordType: 'invoice', conditions: [] } },
+      others: true,
+    },
+  },
+} as const;
+type KeyName = keyof typeof keys;
+type Get = ReturnType<typeof callerOf>;
+type Body = Record<string, unknown> & { id: string };
+
+const clock = testClock();
+let database: TestDatabase;
+let organizationId: string;
+let schema: string;
+let app: Express;
+const secrets = new Map<KeyName, string>();
+const as = (name: KeyName, on: Express = app): Get => callerOf(on, { secret: secrets.get(name) ?? '', organizationId });
+
+beforeAll(async () => {
+  database = await testDatabase({ clock });
+  organizationId = (await makeOrganization(database.ctx)).id;
+  schema = tenantSchema(organizationId);
+  await loadInvoices(database.ctx, organizationId, invoices);
+  await loadCustomers(database.ctx, organizationId, customers);
+  await describeTargets(database.ctx, organizationId, allTargets);
+  await publishVersion(database.ctx, organizationId, { endpoints: [relatedInvoices, customersEndpoint] });
+  await publishVersion(database.ctx, organizationId, { version: 'v2', endpoints: [relatedInvoices, maskedCustomers] });
+  await publishVersion(database.ctx, organizationId, { version: 'v3', endpoints: [maskedInvoices, customersEndpoint] });
+  await publishVersion(database.ctx, organizationId, { version: 'v4', endpoints: [oldInvoices, customersEndpoint] });
+  for (const [name, scopes] of Object.entries(keys)) {
+    const { secret } = await makeKey(database.ctx, organizationId, structuredClone(scopes) as Parameters<typeof makeKey>[2]);
+    secrets.set(name as KeyName, secret);
+  }
+  app = publicApp(database.ctx);
+});
+afterAll(() => database.close());
+
+/** Makes the new generation known: what was read before is no longer trusted. */
+const forget = () => clock.advance(database.ctx.settings.cacheTtlMs + 1);
+const bump = async (recordType: string, set = ''): Promise<void> => {
+  await database.ctx.db.data.query(`update ${schema}.record_state set generation = generation + 1${set} where record_type = $1`, [
+    recordType,
+  ]);
+  forget();
+};
+
+const relations = relatedInvoices.relations;
+/** What a separate request for the related record returns; null for an error of any kind. */
+async function separately(get: Get, version: string, resource: string, id: unknown): Promise<unknown> {
+  if (id === null || id === undefined || id === '') return null;
+  const answer = await get(`/${version}/${resource}/${encodeURIComponent(String(id))}`);
+  return answer.status === 200 ? answer.body.data : null;
+}
+
+/** The expected records, from requests that expand nothing. */
+async function expandedOf(get: Get, version: string, path: string, query: string, names: readonly string[]): Promise<Body[]> {
+  const selected = await get(`/${version}/${path}?${query}`).expect(200);
+  const whole = await get(`/${version}/${path}?${query.replace(/fields=[^&]*&?/, '')}`).expect(200);
+  const [rows, sources] = [[selected.body.data].flat() as Body[], [whole.body.data].flat() as Body[]];
+  const expected: Body[] = [];
+  for (const [index, row] of rows.entries()) {
+    const embedded: Record<string, unknown> = {};
+    for (const { name, field, resource } of relations)
+      if (names.includes(name)) embedded[name] = await separately(get, version, resource, sources[index]?.[field]);
+    expected.push({ ...row, ...embedded });
+  }
+  return expected;
+}
+
+const queries = [
+  '',
+  'pageSize=50',
+  'page=3&pageSize=7',
+  'sort=total&order=desc',
+  'seq_null=true&sort=date',
+  'fields=number&total_gt=1',
+  'fields=id',
+];
+
+describe('expand', () => {
+  it.each(Object.keys(keys) as KeyName[])('embeds what separate requests return: %s', async (key) => {
+    const get = as(key);
+    for (let round = 0; round < 5; round += 1) {
+      const version = pick(['v1', 'v2']);
+      const [first, second] = [pick(relations).name, pick(relations).name];
+      const names = [...new Set([first, second])];
+      const query = pick(queries.filter((text) => key !== 'fewFields' || !/date/.test(text)));
+      const expected = await expandedOf(get, version, 'invoices', query, names);
+      const list = await get(`/${version}/invoices?${query}&expand=${names.join()}`).expect(200);
+      expect([version, query, names, list.body.data]).toEqual([version, query, names, expected]);
+      const id = 1 + random(120);
+      const [wanted] = await expandedOf(get, version, `invoices/${id}`, '', names);
+      expect((await get(`/${version}/invoices/${id}?expand=${names.join()}`).expect(200)).body.data).toEqual(wanted);
+    }
+  });
+
+  it('writes the related record to the last character as its own resource does, after the fields', async () => {
+    const { text } = await as('whole')('/v1/customers/2');
+    expect(text).toContain('12345678901234567890.12,');
+    const inner = text.slice('{"data":'.length, -1);
+    const row = invoices.findIndex(({ entity }) => entity === '2');
+    const answer = await as('whole')(`/v1/invoices/${row + 1}?fields=number&expand=buyer`).expect(200);
+    expect(answer.text).toBe(`{"data":{"id":"${row + 1}","number":"INV-${row}","buyer":${inner}}}`);
+  });
+
+  it('embeds the same under ids that are texts', async () => {
+    const other = (await makeOrganization(database.ctx)).id;
+    const texts = ['a', 'A', 'ä', 'a/b', '7', '007'];
+    await loadInvoices(
+      database.ctx,
+      other,
+      [...texts, 'b', '', null].map((entity, index) => ({ id: index + 1, entity, tranid: String(index) })),
+    );
+    await loadCustomers(
+      database.ctx,
+      other,
+      texts.map((id) => ({ id, name: `Name of ${id}` })),
+      'text',
+    );
+    await describeTargets(database.ctx, other, { invoice: { entity: 'customer' } });
+    const [{ name, ...buyer } = { name: '' }] = relations;
+    const endpoints = [
+      { ...invoicesEndpoint, relations: [{ name, ...buyer }] },
+      { ...customersEndpoint, relations: undefined },
+    ];
+    await publishVersion(database.ctx, other, { endpoints });
+    const get = callerOf(app, { secret: (await makeKey(database.ctx, other)).secret, organizationId: other });
+    const { body } = await get('/v1/invoices?expand=buyer').expect(200);
+    expect(body.data.map((record: { buyer: { name: string } | null }) => record.buyer?.name ?? null)).toEqual([
+      ...texts.map((id) => `Name of ${id}`),
+      null,
+      null,
+      null,
+    ]);
+  });
+
+  it('excludes withheld related records', async () => {
+    const query = '/v1/invoices?pageSize=100&expand=buyer';
+    const before = (await as('retail')(query).expect(200)).body.data as { customer: string; buyer: object | null }[];
+    const shown = before.find(({ buyer }) => buyer !== null);
+    await database.ctx.db.data.query(`insert into ${schema}.withheld_records (record_type, id) values ('customer', $1)`, [shown?.customer]);
+    await bump('customer');
+    const after = (await as('retail')(query).expect(200)).body.data as typeof before;
+    expect(after).toEqual(before.map((record) => (record.customer === shown?.customer ? { ...record, buyer: null } : record)));
+    await database.ctx.db.data.query(`delete from ${schema}.withheld_records`);
+    await bump('customer');
+  });
+
+  it('comes in pieces when the embedded records are large', async () => {
+    const other = (await makeOrganization(database.ctx)).id;
+    const name = 'x'.repeat(40_000);
+    await loadInvoices(
+      database.ctx,
+      other,
+      Array.from({ length: 50 }, (_, index) => ({ id: index + 1, entity: String(index % 3), status: '1' })),
+    );
+    await loadCustomers(database.ctx, other, [
+      { id: 1, name },
+      { id: 2, name: name.repeat(16) },
+    ]);
+    await describeTargets(database.ctx, other, allTargets);
+    await publishVersion(database.ctx, other, { endpoints: [relatedInvoices, customersEndpoint] });
+    const get = callerOf(app, { secret: (await makeKey(database.ctx, other)).secret, organizationId: other });
+    const { body } = await get('/v1/invoices?pageSize=50&expand=payer,buyer&fields=id').expect(200);
+    const sizes = [undefined, name.length, 16 * name.length];
+    expect(
+      body.data.map((record: Record<string, { name: string } | null>) => [record['buyer']?.name.length, record['payer']?.name.length]),
+    ).toEqual(Array.from({ length: 50 }, (_, index) => [sizes[index % 3], name.length]));
+    const one = await get('/v1/invoices/2?expand=buyer,payer').expect(200);
+    expect([one.body.data.buyer.name.length, one.body.data.payer.name.length]).toEqual(
+      [16 * name.length, name.length].toReversed().map(() => name.length),
+    );
+    expect((await get('/v1/invoices/3?expand=buyer').expect(200)).body.data.buyer.name).toBe(name.repeat(16));
+  });
+});
+
+/** Other tests replace it. */
+async function customerTable(): Promise<string> {
+  const { rows } = await database.ctx.db.data.query(`select active_table from ${schema}.record_state where record_type = 'customer'`);
+  return rows[0].active_table;
+}
+
+describe('the freshness of embedded records', () => {
+  it('changes the entity tag with the related records alone, and is that of the oldest', async () => {
+    for (const path of ['/v1/invoices?expand=buyer,parent', '/v1/invoices/1?expand=buyer,parent']) {
+      const get = as('whole');
+      const first = await get(path).expect(200);
+      const etag = first.headers['etag'] ?? '';
+      const { rows } = await database.ctx.db.data.query(
+        `select generation::text from ${schema}.record_state where record_type = 'invoice'`,
+      );
+      expect([first.headers['x-data-synced-at'], first.headers['x-data-generation']]).toEqual([
+        '2026-02-01T08:00:00Z',
+        rows[0]?.generation,
+      ]);
+      const again = await get(path, { 'if-none-match': etag }).expect(304);
+      expect([again.headers['x-data-synced-at'], again.headers['x-data-generation']]).toEqual([
+        '2026-02-01T08:00:00Z',
+        rows[0]?.generation,
+      ]);
+      expect((await get(path.replace('expand=buyer,parent', ''), { 'if-none-match': etag }).expect(200)).headers['x-data-synced-at']).toBe(
+        '2026-03-01T08:00:00Z',
+      );
+      await database.ctx.db.data.query(`update ${schema}."${await customerTable()}" set f_name = f_name || '!' where id = 1`);
+      await bump('customer');
+      const changed = await get(path, { 'if-none-match': etag }).expect(200);
+      expect(changed.headers['etag']).not.toBe(etag);
+      expect(changed.headers['x-data-generation']).toBe(rows[0]?.generation);
+      await get(path, { 'if-none-match': changed.headers['etag'] ?? '' }).expect(304);
+      await bump('invoice');
+      await get(path, { 'if-none-match': changed.headers['etag'] ?? '' }).expect(200);
+    }
+  });
+
+  it('is not part of an answer that embeds no record of the resource', async () => {
+    const get = as('onlyInvoices');
+    const path = '/v1/invoices?expand=buyer';
+    const { headers } = await get(path).expect(200);
+    expect(headers['x-data-synced-at']).toBe('2026-03-01T08:00:00Z');
+    await bump('customer');
+    await get(path, { 'if-none-match': headers['etag'] ?? '' }).expect(304);
+  });
+
+  it('does not let readers of other related records share an answer', async () => {
+    for (const path of ['/v1/invoices?pageSize=100&expand=buyer', '/v1/invoices?pageSize=100&%65xpan%64=buyer']) {
+      const answers = [];
+      for (const key of ['whole', 'retail', 'onlyInvoices', 'whole'] as const) answers.push(await as(key)(path).expect(200));
+      const [whole, retail, none, again] = answers;
+      expect(new Set([whole, retail, none].map((answer) => answer?.headers['etag'])).size).toBe(3);
+      expect(again?.text).toBe(whole?.text);
+      expect(none?.body.data.every(({ buyer }: { buyer: unknown }) => buyer === null)).toBe(true);
+    }
+  });
+
+  it('names stale fields of related records after the relation, and refuses when a field of their scope is stale', async () => {
+    const stale = (field: string) =>
+      JSON.stringify({
+        [field]: { since: '2026-02-10T08:00:00Z', syncedAt: '2026-01-01T08:00:00Z', reason: 'unreadable', message: 'Hidden' },
+      });
+    await bump('customer', `, stale_fields = '${stale('segment')}'`);
+    const answer = await as('whole')('/v1/invoices?expand=buyer').expect(200);
+    expect(answer.headers['x-data-stale-fields']).toBe('buyer.segment; since="2026-02-10T08:00:00Z"');
+    expect(answer.headers['x-data-synced-at']).toBe('2026-01-01T08:00:00Z');
+    const refused = await as('retail')('/v1/invoices?expand=buyer').expect(503);
+    expect(refused.body.error.details[0].code).toBe('scope_field_stale');
+    await as('retail')('/v1/invoices/1?expand=payer').expect(503);
+    await as('retail')('/v1/invoices').expect(200);
+    await bump('customer', ", stale_fields = '{}'");
+  });
+
+  it('follows the related records to another table', async () => {
+    const path = '/v1/invoices?pageSize=100&expand=buyer';
+    await as('whole')(path).expect(200);
+    const former = await customerTable();
+    await loadCustomers(
+      database.ctx,
+      organizationId,
+      customers.map((row) => ({ ...row, name: 'moved' })),
+    );
+    await database.ctx.db.data.query(`drop table ${schema}."${former}"`);
+    // Another page: the state in the cache still names the table that is gone.
+    const { body } = await as('whole')(`${path}&sort=number`).expect(200);
+    const names = body.data.flatMap(({ buyer }: { buyer: { name: string } | null }) => buyer?.name ?? []);
+    expect([names.length > 10, new Set(names)]).toEqual([true, new Set(['moved'])]);
+  });
+});
+
+describe('a request that expand refuses', () => {
+  it.each([
+    ['/v1/invoices?expand=buyers', 'unknown_relation'],
+    ['/v1/invoices?expand=customer', 'unknown_relation'],
+    ['/v1/invoices?expand=buyer.parent', 'unknown_relation'],
+    ['/v1/invoices?expand=', 'empty_value'],
+    ['/v1/invoices?expand=buyer&expand=payer', 'repeated_parameter'],
+    ['/v1/invoices?expand=buyer,payer,parent,byTotal', 'too_many_values'],
+    ['/v1/invoices/1?expand=toString', 'unknown_relation'],
+    ['/v1/invoices/changes?expand=buyer', 'unknown_parameter'],
+    ['/v4/invoices/1?expand=buyer', 'unknown_parameter'],
+  ])('%s', async (path, code) => {
+    const { body } = await as('whole')(path).expect(400);
+    expect(body.error.details[0].code).toBe(code);
+  });
+
+  it.each(['application/x-ndjson', 'text/csv'])('as %s', async (accept) => {
+    const { body } = await as('whole')('/v1/invoices?expand=buyer', { accept }).expect(400);
+    expect(body.error.details).toMatchObject([{ path: 'expand', code: 'not_exported' }]);
+  });
+
+  it('by a field that is masked for the reader, or that the reader has not', async () => {
+    for (const path of ['/v3/invoices?expand=buyer', '/v3/invoices/1?expand=payer,buyer']) {
+      const { body } = await as('whole')(path).expect(403);
+      expect(body.error.details).toMatchObject([{ path: 'expand', code: 'field_masked' }]);
+      await as('unmasked')(path).expect(200);
+    }
+    await as('whole')('/v3/invoices?expand=payer').expect(200);
+    const limited = await makeKey(database.ctx, organizationId, { fields: { invoices: ['number', 'status'] } });
+    const get = callerOf(app, { secret: limited.secret, organizationId });
+    expect((await get('/v1/invoices?expand=buyer').expect(400)).body.error.details[0].code).toBe('unknown_relation');
+    await get('/v1/invoices?expand=payer').expect(200);
+    const none = await makeKey(database.ctx, organizationId, { fields: { invoices: ['number'] } });
+    const { body } = await callerOf(app, { secret: none.secret, organizationId })('/v1/invoices?expand=buyer').expect(400);
+    expect(body.error.details[0].code).toBe('unknown_parameter');
+  });
+
+  it('is a filter where an endpoint without relations has a field of this name', async () => {
+    const { body } = await as('whole')('/v4/invoices?expand=1&pageSize=100').expect(200);
+    const found = invoices.flatMap(({ id, status }) => (status === '1' ? [String(id)] : []));
+    expect(body.data.map(({ id }: Body) => id)).toEqual(found);
+  });
+});

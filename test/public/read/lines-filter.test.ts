@@ -1,0 +1,163 @@
+// Filters on lines: a record matches when one of its lines does. Random filters against the same filter in memory, at every door of a list.
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { callerOf, idsOf, loadInvoices, publicApp, publishVersion, richLineColumns } from '../fixture.ts';
+import { explainCount } from './explain.ts';
+import {
+  compares,
+  days,
+  type Invoice,
+  instants,
+  items,
+  type Line,
+  parameter,
+  quantities,
+  randomInvoices,
+  selectableInvoices,
+  words,
+} from './selection-oracle.ts';
+
+const invoices = randomInvoices(90);
+let database: TestDatabase;
+let organizationId: string;
+let table: string;
+let get: ReturnType<typeof callerOf>;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  ({ id: organizationId } = await makeOrganization(database.ctx));
+  table = await loadInvoices(database.ctx, organizationId, invoices, 'integer', richLineColumns);
+  await publishVersion(database.ctx, organizationId, { endpoints: [selectableInvoices] });
+  const { secret } = await makeKey(database.ctx, organizationId);
+  get = callerOf(publicApp(database.ctx), { secret, organizationId });
+});
+afterAll(() => database.close());
+
+type LineFilter = { readonly key: string; readonly name: string; readonly operator: string; readonly values: readonly string[] };
+
+const numeric = ['eq', 'gt', 'gte', 'lt', 'lte'] as const;
+const dated = ['eq', 'after', 'before', 'gte', 'lte'] as const;
+const filterOf = (key: string, name: string, operators: readonly string[], values: readonly string[]): fc.Arbitrary<LineFilter> =>
+  fc
+    .record({ operator: fc.constantFrom(...operators), values: fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 }) })
+    .map(({ operator, values: chosen }) => ({ key, name, operator, values: operator === 'eq' ? chosen : chosen.slice(0, 1) }));
+
+const lineFilter = fc.oneof(
+  filterOf('item', 'lines.item', ['eq'], [...items, 'absent']),
+  filterOf('item.name', 'lines.itemName', ['eq'], [...words, 'bolt']),
+  filterOf('quantity', 'lines.quantity', numeric, [...quantities, '1.50', '007', '-0', '3']),
+  filterOf('position', 'lines.position', numeric, ['0', '1', '2', '3', '4']),
+  filterOf('taxed', 'lines.taxed', ['eq'], ['true', 'false']),
+  filterOf('due', 'lines.due', dated, [...days, '2026-01-29', '2026-03-01']),
+  filterOf('shipped', 'lines.shipped', dated, [
+    ...instants,
+    '2026-01-31',
+    '2026-02-01',
+    '2026-01-31T13:30:00+01:00',
+    '2026-01-31T12:30:00.000001Z',
+    '9999-12-31T23:59:59-14:00',
+    '0001-01-01T00:00:00+14:00',
+  ]),
+);
+
+/** The first and last millisecond of a value; a fraction of a millisecond after a second counts as one. */
+function spanOf(text: string): [number, number] {
+  if (text.length === 10) return [Date.parse(`${text}T00:00:00Z`), Date.parse(`${text}T23:59:59.999Z`)];
+  const at = Date.parse(text.replace('.000001', '.001'));
+  return [at, at];
+}
+
+function lineMatches({ key, operator, values }: LineFilter, line: Line): boolean {
+  const own = line[key];
+  if (own === undefined) return false;
+  if (key === 'shipped') {
+    const at = Date.parse(String(own));
+    if (operator === 'eq') return values.map(spanOf).some(([from, to]) => at >= from && at <= to);
+    const [from, to] = spanOf(values[0] ?? '');
+    return compares(operator, at, operator === 'after' || operator === 'lte' ? to : from);
+  }
+  const isNumber = key === 'quantity' || key === 'position';
+  return values.some((value) => compares(operator, isNumber ? Number(own) : String(own), isNumber ? Number(value) : value));
+}
+
+const matches = (filters: readonly LineFilter[], { parsed }: Invoice): boolean =>
+  filters.every((filter) => parsed?.some((line) => lineMatches(filter, line)) === true);
+const textOf = ({ name, operator, values }: LineFilter): string =>
+  values.map((value) => parameter(operator === 'eq' ? name : `${name}_${operator}`, value)).join('&');
+
+describe('filters on lines', () => {
+  it('select the invoices of which one line matches each filter, in lists and exports', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(lineFilter, { minLength: 1, maxLength: 3, selector: ({ name, operator }) => name + operator }),
+        async (filters) => {
+          const query = filters.map(textOf).join('&');
+          const expected = invoices.filter((invoice) => matches(filters, invoice)).map(({ id }) => String(id));
+          const list = await get(`/v1/invoices?${query}&pageSize=100`).expect(200);
+          expect({ query, ids: idsOf(list).sort(), total: list.body.pagination.total }).toEqual({
+            query,
+            ids: [...expected].sort(),
+            total: expected.length,
+          });
+          const exported = await get(`/v1/invoices?${query}`, { accept: 'application/x-ndjson' }).expect(200);
+          const ids = exported.text
+            .split('\n')
+            .filter((text) => text !== '')
+            .map((text) => (JSON.parse(text) as { id: string }).id);
+          expect({ query, ids: ids.sort() }).toEqual({ query, ids: expected.sort() });
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it('page in the order of any sort', async () => {
+    const expected = invoices.filter(
+      ({ parsed }) => parsed?.some(({ quantity }) => quantity !== undefined && Number(quantity) > 1) === true,
+    );
+    const seen: string[] = [];
+    for (let page = 1; page <= Math.ceil(expected.length / 7); page += 1)
+      seen.push(...idsOf(await get(`/v1/invoices?lines.quantity_gt=1&sort=total&order=desc&pageSize=7&page=${page}`).expect(200)));
+    const totals = new Map(invoices.map(({ id, total }) => [String(id), total === null || total === undefined ? null : Number(total)]));
+    expect([...seen].sort()).toEqual(expected.map(({ id }) => String(id)).sort());
+    const sorted = seen.map((id) => totals.get(id) ?? null);
+    expect(sorted).toEqual([...sorted].sort((a, b) => (a === null ? 1 : b === null ? -1 : b - a)));
+  });
+
+  it('400 for a value of another type, a repeated range, and operators that are not declared', async () => {
+    const codes = async (query: string) =>
+      (await get(`/v1/invoices?${query}`).expect(400)).body.error.details.map(({ code }: { code: string }) => code);
+    expect(await codes('lines.quantity_gt=x')).toEqual(['invalid_value']);
+    expect(await codes('lines.quantity_gt=1&lines.quantity_gt=2')).toEqual(['repeated_parameter']);
+    expect(await codes('lines.item_not=1')).toEqual(['unknown_parameter']);
+    expect(await codes('lines.item_contains=abc')).toEqual(['unknown_parameter']);
+    expect(await codes('lines=1')).toEqual(['unknown_parameter']);
+  });
+
+  it.each([
+    ['lines.item=11', '@>'],
+    ['lines.item=11&lines.item=12', '@>'],
+    ['lines.quantity_gt=5', '"quantity"'],
+    ['lines.due_before=2026-01-31', '"due"'],
+    ['lines.shipped=2026-01-31', '"shipped"'],
+  ])('%s is read through an index', async (query, condition) => {
+    const plan = await explainCount(database.ctx, organizationId, table, selectableInvoices, query);
+    expect(plan.split('\n').filter((text) => text.includes('Index Cond') && text.includes(condition))).not.toEqual([]);
+  });
+
+  it.each(['lines.quantity_gt=9007199254740993', 'lines.quantity_lt=-3', 'lines.due_after=2026-02-01', 'lines.due_before=2026-01-30'])(
+    '%s visits only the invoices with more lines than the index holds',
+    async (query) => {
+      const plan = await explainCount(database.ctx, organizationId, table, selectableInvoices, query, { analyze: true });
+      const [found, removed] = [/ Scan .*?\(actual rows=(\d+)/, /Rows Removed by Filter: (\d+)/].map((each) =>
+        Number(each.exec(plan)?.[1]),
+      );
+      const long = invoices.filter(({ parsed }) => (parsed?.length ?? 0) > 64);
+      expect(long.length).toBeGreaterThan(0);
+      expect(invoices.filter(({ parsed }) => parsed === null).length).toBeGreaterThan(0);
+      expect({ plan, visited: (found ?? 0) + (removed ?? 0) }).toEqual({ plan, visited: long.length });
+    },
+  );
+});

@@ -1,0 +1,109 @@
+// Which numbers of a record type are amounts of money, as the ERP describes them: what `/summary` and the tools of agents add up.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createId } from '../../../src/core/id.ts';
+import { fullAccess } from '../../../src/core/record-access.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { createReadEngine, createVersionTools, recordToolsOf } from '../../../src/public/index.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+
+const functions = ['sum', 'avg', 'min', 'max'];
+const summarized = (aggregates: readonly object[]) => ({ endpoints: [{ ...invoicesEndpoint, aggregates, groups: ['status', 'paid'] }] });
+const bothDeclared = summarized([
+  { field: 'total', functions },
+  { field: 'seq', functions },
+]);
+
+let database: TestDatabase;
+let organizationId: string;
+let get: ReturnType<typeof callerOf>;
+let aggregate: (version: string, input: object) => Promise<string>;
+
+/** The status is the currency of the total. `seq` is no amount, or one in a currency that no field tells. */
+async function describeInvoices(seq: object, hasCurrencies: boolean): Promise<void> {
+  const own = { organization_id: organizationId };
+  const fields = [
+    { name: 'total', currency: 'status' },
+    { name: 'seq', ...seq },
+  ];
+  const row = { ...own, name: 'invoice', position: 0, head: JSON.stringify({ name: 'invoice', label: 'Invoice' }) };
+  await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
+    await tx('erp_record_types').where(own).delete();
+    await tx('erp_record_types').insert({ ...row, description: JSON.stringify({ fields }), described_at: new Date() });
+    const account = { ...own, refreshed_at: new Date(), account: JSON.stringify({ hasCurrencies }) };
+    await tx('erp_metadata').insert(account).onConflict('organization_id').merge();
+  });
+}
+
+beforeAll(async () => {
+  database = await testDatabase();
+  const { ctx } = database;
+  organizationId = (await makeOrganization(ctx)).id;
+  await loadInvoices(ctx, organizationId, [
+    { id: 1, status: 'EUR', total: '1.5', seq: '2' },
+    { id: 2, status: 'USD', total: '2.25', seq: '3' },
+  ]);
+  const reads = createReadEngine(ctx);
+  get = callerOf(publicApp(ctx, undefined, reads), { secret: (await makeKey(ctx, organizationId)).secret, organizationId });
+  aggregate = async (version, input) => {
+    const tools = createVersionTools(
+      recordToolsOf({ reads }),
+      { ...ctx, organizationId },
+      { version, reads: fullAccess, maxCharacters: 10_000 },
+    );
+    const found = tools.find(({ name }) => name === 'aggregate')?.run({ resource: 'invoices', ...input });
+    return (found ?? Promise.reject(new Error('no tool'))).catch(({ message }: Error) => message);
+  };
+});
+afterAll(() => database.close());
+
+describe('a number', () => {
+  it('that is no amount is added up whatever the currencies, by clients and by agents', async () => {
+    await describeInvoices({}, true);
+    await publishVersion(database.ctx, organizationId, bothDeclared);
+    expect((await get('/v1/invoices/summary?sum=seq&avg=seq')).body.data).toEqual([{ sum: { seq: '5' }, avg: { seq: '2.5' } }]);
+    expect((await get('/v1/invoices/summary?sum=seq&sum=total')).body.error.details).toMatchObject([{ code: 'several_currencies' }]);
+    expect(JSON.parse(await aggregate('v1', { field: 'seq' }))).toMatchObject({ count: 2, sum: '5' });
+    expect(await aggregate('v1', { field: 'total' })).toContain('several currencies are not added up');
+    expect(JSON.parse(await aggregate('v1', { field: 'total', groupBy: 'status' })).totalGroups).toBe(2);
+  });
+
+  it('of a version from before amounts were known needs the currency', async () => {
+    await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
+      const { bindings, endpoints, ...v1 } = await tx('api_schemas').where({ organization_id: organizationId, version: 'v1' }).first();
+      expect(bindings.invoice).toMatchObject({ currency: 'status', amounts: { total: 'status' } });
+      const { amounts, ...before } = bindings.invoice;
+      const { status, created_by, openapi, published_at } = v1;
+      const own = { id: createId(), organization_id: organizationId, version: 'v2', status, created_by, openapi, published_at };
+      await tx('api_schemas').insert({
+        ...own,
+        endpoints: JSON.stringify(endpoints),
+        bindings: JSON.stringify({ invoice: before }),
+      });
+    });
+    expect((await get('/v2/invoices/summary?sum=seq')).body.error.details).toMatchObject([{ code: 'several_currencies' }]);
+    expect((await get('/v2/invoices/summary?sum=seq&status=EUR')).body.data).toEqual([{ sum: { seq: '2' } }]);
+  });
+
+  it('that is an amount in a currency that no field tells is not published without saying so, and not added up by agents', async () => {
+    await describeInvoices({ currency: null }, true);
+    const publish = (version: string, aggregates: readonly object[]) =>
+      publishVersion(database.ctx, organizationId, { version, ...summarized(aggregates) });
+    const total = { field: 'total', functions };
+    await expect(publish('v3', [total, { field: 'seq', functions }])).rejects.toThrow(/several_currencies.*No field tells the currency/);
+    await publish('v3', [total, { field: 'seq', functions, currency: 'none' }]);
+    expect((await get('/v3/invoices/summary?sum=seq')).body.data).toEqual([{ sum: { seq: '5' } }]);
+    expect(JSON.parse(await aggregate('v3', { field: 'seq' }))).toMatchObject({ sum: '5' });
+    await publish('v4', [total]);
+    for (const groupBy of [undefined, 'status'])
+      expect(await aggregate('v4', { field: 'seq', groupBy })).toContain('whose currency no field tells');
+  });
+
+  it('is added up where the account has one currency', async () => {
+    await describeInvoices({ currency: null }, false);
+    await publishVersion(database.ctx, organizationId, { version: 'v5', ...bothDeclared });
+    expect((await get('/v5/invoices/summary?sum=seq&sum=total')).body.data).toEqual([{ sum: { seq: '5', total: '3.75' } }]);
+    expect(JSON.parse(await aggregate('v5', { field: 'total' }))).toMatchObject({ sum: '3.75' });
+  });
+});

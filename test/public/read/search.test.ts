@@ -1,0 +1,105 @@
+// `q` finds the records of which a searched field contains the text, regardless of case, together with filters and under any sort.
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { callerOf, idsOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, richLineColumns } from '../fixture.ts';
+import { explainCount } from './explain.ts';
+import { folded, type Invoice, parameter, randomInvoices, selectableInvoices, words } from './selection-oracle.ts';
+
+const invoices = randomInvoices(90);
+const maskedSearch = {
+  ...selectableInvoices,
+  name: 'masked',
+  fields: selectableInvoices.fields.map((field) => (field.name === 'number' ? { ...field, mask: 'last4' } : field)),
+  search: ['number'],
+};
+let database: TestDatabase;
+let organizationId: string;
+let table: string;
+let get: ReturnType<typeof callerOf>;
+let getLimited: ReturnType<typeof callerOf>;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  ({ id: organizationId } = await makeOrganization(database.ctx));
+  table = await loadInvoices(database.ctx, organizationId, invoices, 'integer', richLineColumns);
+  const plain = { ...invoicesEndpoint, name: 'plain' };
+  await publishVersion(database.ctx, organizationId, { endpoints: [selectableInvoices, plain, maskedSearch] });
+  const app = publicApp(database.ctx);
+  const { secret } = await makeKey(database.ctx, organizationId);
+  get = callerOf(app, { secret, organizationId });
+  const limited = await makeKey(database.ctx, organizationId, { fields: { invoices: ['customerName', 'status'] } });
+  getLimited = callerOf(app, { secret: limited.secret, organizationId });
+});
+afterAll(() => database.close());
+
+const has = (text: string | null | undefined, q: string): boolean => typeof text === 'string' && folded(text).includes(folded(q));
+const finds = ({ tranid, entityName }: Invoice, q: string): boolean => has(tranid, q) || has(entityName, q);
+const searched = fc.oneof(
+  fc
+    .tuple(fc.constantFrom(...words), fc.nat(5), fc.integer({ min: 3, max: 6 }))
+    .map(([word, from, length]) => [...word].slice(from, from + length).join(''))
+    .filter((text) => [...text].length >= 3),
+  fc.constantFrom('söhne', 'éclair', 'inv', '100%', 'V_0', 'V-0', 't\\s', 'absent', '   '),
+);
+const idsWhere = (test: (invoice: Invoice) => boolean): string[] =>
+  invoices
+    .filter(test)
+    .map(({ id }) => String(id))
+    .sort();
+
+describe('q', () => {
+  it('finds what any of the searched fields contains, with any filter and sort', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        searched,
+        fc.constantFrom('', 'status=open', 'total_gt=1'),
+        fc.constantFrom('', 'total', 'number'),
+        async (q, filter, sort) => {
+          const query = [parameter('q', q), filter, sort === '' ? '' : `sort=${sort}&order=desc`].filter((part) => part !== '').join('&');
+          const passes = ({ status, total }: Invoice): boolean =>
+            filter === '' || (filter === 'status=open' ? status === 'open' : Number(total ?? 0) > 1);
+          const response = await get(`/v1/invoices?${query}&pageSize=100`).expect(200);
+          const expected = idsWhere((invoice) => finds(invoice, q) && passes(invoice));
+          expect({ query, ids: idsOf(response).sort(), total: response.body.pagination.total }).toEqual({
+            query,
+            ids: expected,
+            total: expected.length,
+          });
+        },
+      ),
+      { numRuns: 80 },
+    );
+  });
+
+  it('has an ETag and links of its own, and exports the same records', async () => {
+    const first = await get('/v1/invoices?q=bolt&pageSize=2').expect(200);
+    expect(first.headers['link']).toContain('q=bolt');
+    await get('/v1/invoices?q=bolt&pageSize=2', { 'if-none-match': first.headers['etag'] ?? '' }).expect(304);
+    expect((await get('/v1/invoices?q=inv&pageSize=2').expect(200)).headers['etag']).not.toBe(first.headers['etag']);
+    const exported = await get('/v1/invoices?q=bolt', { accept: 'text/csv' }).expect(200);
+    expect(exported.text.trim().split('\n')).toHaveLength(1 + idsWhere((invoice) => finds(invoice, 'bolt')).length);
+  });
+
+  it('400 when it is too short, empty or repeated, and where the version does not declare it', async () => {
+    const codes = async (path: string) => (await get(path).expect(400)).body.error.details.map(({ code }: { code: string }) => code);
+    expect(await codes('/v1/invoices?q=ab')).toEqual(['out_of_range']);
+    expect(await codes('/v1/invoices?q=')).toEqual(['empty_value']);
+    expect(await codes('/v1/invoices?q=abc&q=abd')).toEqual(['repeated_parameter']);
+    expect(await codes('/v1/plain?q=abc')).toEqual(['unknown_parameter']);
+  });
+
+  it('searches only fields that the reader may see, and 403 when all of them are masked', async () => {
+    const ids = idsOf(await getLimited('/v1/invoices?q=inv&pageSize=100').expect(200)).sort();
+    expect(ids).toEqual(idsWhere(({ entityName }) => has(entityName, 'inv')));
+    const refused = await get('/v1/masked?q=inv').expect(403);
+    expect(refused.body.error.details).toMatchObject([{ path: 'q', code: 'field_masked' }]);
+  });
+
+  it('is read through the indexes of its fields', async () => {
+    const plan = await explainCount(database.ctx, organizationId, table, selectableInvoices, 'q=bolt');
+    expect(plan).toContain('BitmapOr');
+    expect(plan.match(/Index Cond: \(lower/g)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,119 @@
+// Random invoices with lines, a version that declares every way to select and sort them, and what each way means, computed in memory.
+import fc from 'fast-check';
+import { type InvoiceRow, invoicesEndpoint } from '../fixture.ts';
+
+export type Line = Readonly<Record<string, string | number | boolean>>;
+export type Invoice = InvoiceRow & { readonly id: number; readonly parsed: readonly Line[] | null };
+
+const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { freq: 4 });
+const oneOf = <T>(...values: T[]) => fc.constantFrom(...values);
+
+export const items = ['11', '12', 'A "1"', "it's", '\\', '', 'é'];
+export const quantities = ['-3', '0', '1.5', '2', '2.25', '10', '9007199254740993'];
+export const days = ['2026-01-30', '2026-01-31', '2026-02-01'];
+export const instants = [
+  '2026-01-30T23:59:59Z',
+  '2026-01-31T00:00:00Z',
+  '2026-01-31T12:30:00Z',
+  '2026-01-31T23:59:59Z',
+  '2026-02-01T00:00:00Z',
+];
+export const words = ['Bolt & Söhne', 'BOLT', 'ÉCLAIR 100%', 'INV_001', 'INV-001', 'nut\\s', 'ab'];
+
+const line: fc.Arbitrary<string> = fc
+  .record({
+    item: maybe(oneOf(...items)),
+    'item.name': maybe(oneOf(...words)),
+    quantity: maybe(oneOf(...quantities)),
+    position: maybe(oneOf('1', '2', '3')),
+    taxed: maybe(fc.boolean()),
+    due: maybe(oneOf(...days)),
+    shipped: maybe(oneOf(...instants)),
+  })
+  .map((values) => {
+    // Numbers keep their digits, which JSON.stringify would lose.
+    const members = Object.entries(values).flatMap(([name, value]) => {
+      if (value === null) return [];
+      const isDigits = name === 'quantity' || name === 'position';
+      return `${JSON.stringify(name)}:${isDigits ? value : JSON.stringify(value)}`;
+    });
+    return `{${members.join()}}`;
+  });
+
+/** A few invoices have more lines than an index of lines holds. */
+const lines = fc.oneof(
+  { weight: 8, arbitrary: fc.array(line, { maxLength: 4 }) },
+  { weight: 1, arbitrary: fc.array(line, { minLength: 65, maxLength: 80 }) },
+);
+
+const invoice = fc.record({
+  tranid: maybe(oneOf(...words)),
+  status: maybe(oneOf('open', 'paid', 'a,b', '(x)', 'say "hi"')),
+  total: maybe(oneOf('-1', '0', '1.5', '1.50', '1000', '1000.01')),
+  trandate: maybe(oneOf(...days)),
+  entityName: maybe(oneOf(...words)),
+  lines: maybe(lines),
+});
+
+/** The same in every run. */
+export function randomInvoices(count: number): Invoice[] {
+  return fc.sample(invoice, { numRuns: count, seed: 27 }).map(({ lines: texts, ...values }, index): Invoice => {
+    const text = texts === null ? null : `[${texts.join()}]`;
+    return { id: index + 1, ...values, lines: text, parsed: text === null ? null : (JSON.parse(text) as Line[]) };
+  });
+}
+
+const ranges = ['eq', 'gt', 'gte', 'lt', 'lte'];
+const dated = ['eq', 'after', 'before', 'gte', 'lte'];
+
+export const selectableInvoices = {
+  ...invoicesEndpoint,
+  fields: invoicesEndpoint.fields.map((field) =>
+    field.name === 'lines'
+      ? {
+          ...field,
+          fields: [
+            { name: 'item', source: 'item' },
+            { name: 'itemName', source: 'item.name' },
+            { name: 'quantity', source: 'quantity' },
+            { name: 'position', source: 'position' },
+            { name: 'taxed', source: 'taxed' },
+            { name: 'due', source: 'due' },
+            { name: 'shipped', source: 'shipped' },
+          ],
+        }
+      : field,
+  ),
+  filters: [
+    ...invoicesEndpoint.filters,
+    { field: 'lines.item', operators: ['eq'] },
+    { field: 'lines.itemName', operators: ['eq'] },
+    { field: 'lines.quantity', operators: ranges },
+    { field: 'lines.position', operators: ranges },
+    { field: 'lines.taxed', operators: ['eq'] },
+    { field: 'lines.due', operators: dated },
+    { field: 'lines.shipped', operators: dated },
+  ],
+  defaultSort: { field: 'date', order: 'desc' },
+  search: ['number', 'customerName'],
+  or: true,
+  sortSets: [
+    ['date', '-total'],
+    ['-status', 'date', 'total'],
+    ['-date', '-total'],
+  ],
+};
+
+/** A way to select: the text of the request, and whether an invoice matches. */
+
+export const parameter = (name: string, value: string): string => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+
+/** The text in which two strings are compared regardless of case. */
+export const folded = (text: string): string => text.toLowerCase();
+
+export const compares = (operator: string, value: number | string, other: number | string): boolean => {
+  if (operator === 'eq') return value === other;
+  if (operator === 'gt' || operator === 'after') return value > other;
+  if (operator === 'lt' || operator === 'before') return value < other;
+  return operator === 'gte' ? value >= other : value <= other;
+};

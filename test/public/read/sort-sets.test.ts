@@ -1,0 +1,155 @@
+// `sort` by a declared combination of keys: nulls last in every key, ties broken by id, however the list is filtered and paged.
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { indexesOf } from '../../../src/public/read/indexes.ts';
+import { planList } from '../../../src/public/read/plan.ts';
+import { plainRanges } from '../../../src/public/read/ranges.ts';
+import { parseQuery } from '../../../src/public/read/request.ts';
+import { listStatement } from '../../../src/public/read/sql.ts';
+import { bindDocument } from '../../../src/public/version/bind.ts';
+import { compileSchema } from '../../../src/public/version/compile.ts';
+import { readWhole } from '../../../src/public/version/narrow.ts';
+import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { callerOf, idsOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, richLineColumns } from '../fixture.ts';
+import { type Invoice, randomInvoices, selectableInvoices } from './selection-oracle.ts';
+
+const invoices = randomInvoices(90);
+const masked = {
+  ...selectableInvoices,
+  name: 'masked',
+  fields: selectableInvoices.fields.map((field) => (field.name.startsWith('total') ? { ...field, mask: 'hash' } : field)),
+};
+let database: TestDatabase;
+let organizationId: string;
+let table: string;
+let get: ReturnType<typeof callerOf>;
+let getLimited: ReturnType<typeof callerOf>;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  ({ id: organizationId } = await makeOrganization(database.ctx));
+  table = await loadInvoices(database.ctx, organizationId, invoices, 'integer', richLineColumns);
+  const plain = { ...invoicesEndpoint, name: 'plain' };
+  await publishVersion(database.ctx, organizationId, { endpoints: [selectableInvoices, plain, masked] });
+  const app = publicApp(database.ctx);
+  const { secret } = await makeKey(database.ctx, organizationId);
+  get = callerOf(app, { secret, organizationId });
+  const limited = await makeKey(database.ctx, organizationId, { fields: { invoices: ['date', 'status'] } });
+  getLimited = callerOf(app, { secret: limited.secret, organizationId });
+});
+afterAll(() => database.close());
+
+const keyValueOf = (invoice: Invoice, key: string): string | number | null => {
+  if (key === 'total') return typeof invoice.total === 'string' ? Number(invoice.total) : null;
+  return (key === 'date' ? invoice.trandate : invoice.status) ?? null;
+};
+
+function inOrder(list: readonly Invoice[], sort: string): string[] {
+  const keys = sort.split(',').map((key) => ({ name: key.replace('-', ''), sign: key.startsWith('-') ? -1 : 1 }));
+  const compare = (a: Invoice, b: Invoice): number => {
+    for (const { name, sign } of keys) {
+      const [one, other] = [keyValueOf(a, name), keyValueOf(b, name)];
+      if (one === other) continue;
+      if (one === null || other === null) return one === null ? 1 : -1;
+      return (one < other ? -1 : 1) * sign;
+    }
+    return (a.id - b.id) * (keys[0]?.sign ?? 1);
+  };
+  return [...list].sort(compare).map(({ id }) => String(id));
+}
+
+const filters: readonly (readonly [string, (invoice: Invoice) => boolean])[] = [
+  ['', () => true],
+  ['&status=open', ({ status }) => status === 'open'],
+  ['&date_gte=2026-01-31', ({ trandate }) => typeof trandate === 'string' && trandate >= '2026-01-31'],
+  ['&lines.item=11', ({ parsed }) => parsed?.some(({ item }) => item === '11') === true],
+  ['&or=(status:eq:paid,total:gt:1)', ({ status, total }) => status === 'paid' || Number(total ?? 0) > 1],
+  ['&date_null=true', ({ trandate }) => trandate === null],
+];
+
+describe('sort by several keys', () => {
+  it('orders every page, whatever the filter and the size', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('date,-total', '-status,date,total', '-date,-total', '-date', '-total', 'date'),
+        fc.constantFrom(...filters),
+        fc.constantFrom(7, 20, 100),
+        async (sort, [filter, passes], pageSize) => {
+          const expected = inOrder(invoices.filter(passes), sort);
+          const seen: string[] = [];
+          for (let page = 1; page === 1 || (page - 1) * pageSize < expected.length; page += 1)
+            seen.push(...idsOf(await get(`/v1/invoices?sort=${sort}${filter}&pageSize=${pageSize}&page=${page}`).expect(200)));
+          expect({ sort, filter, seen }).toEqual({ sort, filter, seen: expected });
+          const exported = await get(`/v1/invoices?sort=${sort}${filter}`, { accept: 'application/x-ndjson' }).expect(200);
+          const ids = exported.text.split('\n').flatMap((text) => (text === '' ? [] : [(JSON.parse(text) as { id: string }).id]));
+          expect({ sort, filter, ids }).toEqual({ sort, filter, ids: expected });
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('sort=-date is sort=date&order=desc', async () => {
+    const one = await get('/v1/invoices?sort=-date').expect(200);
+    expect((await get('/v1/invoices?sort=date&order=desc').expect(200)).headers['etag']).toBe(one.headers['etag']);
+  });
+
+  it.each([
+    ['invoices', 'sort=total,date', ['sort unknown_sort']],
+    ['invoices', 'sort=date,total', ['sort unknown_sort']],
+    ['invoices', 'sort=-date,total', ['sort unknown_sort']],
+    ['invoices', 'sort=date,-total,number', ['sort unknown_sort']],
+    ['invoices', 'sort=--date', ['sort unknown_sort']],
+    ['invoices', 'sort=-customer', ['sort unknown_sort']],
+    ['invoices', 'sort=date,-total&order=asc', ['order invalid_value']],
+    ['invoices', 'sort=-date&order=desc', ['order invalid_value']],
+    ['plain', 'sort=-date', ['sort unknown_sort']],
+    ['plain', 'sort=date,-total', ['sort unknown_sort']],
+  ])('400 for /%s?%s', async (resource, query, problems) => {
+    const response = await get(`/v1/${resource}?${query}`).expect(400);
+    expect(response.body.error.details.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`)).toEqual(problems);
+  });
+
+  it('403 for masked keys, and 400 for keys that the reader is not shown', async () => {
+    for (const sort of ['date,-total', '-total']) {
+      const refused = await get(`/v1/masked?sort=${sort}`).expect(403);
+      expect(refused.body.error.details).toMatchObject([{ path: 'sort', code: 'field_masked' }]);
+    }
+    await get('/v1/masked?sort=-date').expect(200);
+    await getLimited('/v1/invoices?sort=date,-total').expect(400);
+    await getLimited('/v1/invoices?sort=-date').expect(200);
+  });
+
+  it('walks the index of the combination', async () => {
+    const document = SchemaDocument.parse({ endpoints: [selectableInvoices] });
+    const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: richLineColumns, hasData: true } });
+    const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
+    if (endpoint === undefined) throw new Error('no endpoint');
+    const schema = tenantSchema(organizationId);
+    const client = await database.ctx.db.data.connect();
+    try {
+      await client.query('begin');
+      await client.query(
+        `insert into ${schema}.${table} (id, generation, content_hash, f_status, f_total, f_trandate)
+         select n, 1, '', 'open', n % 7, date '2020-01-01' + n % 2000 from generate_series(1000, 20999) as n`,
+      );
+      for (const { method, expression } of indexesOf(document, bindings).get('invoice') ?? [])
+        await client.query(`create index on ${schema}.${table} using ${method} (${expression})`);
+      await client.query(`analyze ${schema}.${table}`);
+      for (const sort of ['date,-total', '-status,date,total', '-date,-total']) {
+        const plan = planList(readWhole(endpoint), parseQuery(`sort=${sort}`));
+        const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
+        const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [...values]);
+        const text = rows.map((row) => row['QUERY PLAN']).join('\n');
+        expect(text).toContain('Index Only Scan');
+        expect(text).not.toContain('Sort');
+      }
+    } finally {
+      await client.query('rollback');
+      client.release();
+    }
+  });
+});

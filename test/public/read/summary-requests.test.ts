@@ -1,0 +1,229 @@
+// What requests for summaries are refused, what a reader reaches with them, and how they are answered.
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { rowsOf } from '../access/fixture.ts';
+import { callerOf, loadInvoices, publishVersion } from '../fixture.ts';
+import { summarizedInvoices } from './summary-fixture.ts';
+import { openSummarySite, type SummarySite } from './summary-site.ts';
+
+let site: SummarySite;
+
+beforeAll(async () => {
+  site = await openSummarySite();
+});
+afterAll(() => site.database.close());
+
+describe('requests for a summary', () => {
+  const problems: [string, [string, string][]][] = [
+    ['sum=totl', [['sum', 'unknown_aggregate']]],
+    ['sum=date', [['sum', 'unknown_aggregate']]],
+    ['by=date', [['by', 'unknown_group']]],
+    [
+      'by=date.hour&avg=paid&page=2',
+      [
+        ['page', 'unknown_parameter'],
+        ['by', 'unknown_group'],
+        ['avg', 'unknown_aggregate'],
+      ],
+    ],
+    ['by=paid&by=status&by=seq', [['by', 'too_many_values']]],
+    ['sort=-sum.total', [['sort', 'unknown_sort']]],
+    ['sum=total&sort=count', [['sort', 'unknown_sort']]],
+    ['limit=0', [['limit', 'out_of_range']]],
+    ['limit=1001', [['limit', 'out_of_range']]],
+    ['count=yes', [['count', 'invalid_value']]],
+    ['count=false', [['count', 'invalid_value']]],
+    ['count=true&count=true', [['count', 'repeated_parameter']]],
+    ['fields=total', [['fields', 'unknown_parameter']]],
+    ['order=desc', [['order', 'unknown_parameter']]],
+    ['total_gt=x', [['total_gt', 'invalid_value']]],
+  ];
+
+  it.each(problems)('are refused: %s', async (query, expected) => {
+    const { status, body } = await site.get(`/v1/invoices/summary?${query}`);
+    expect(status, JSON.stringify(body)).toBe(400);
+    const found = body.error.details.map(({ path, code }: { path: string; code: string }) => [path, code]);
+    expect(found.map(([path]: [string]) => path)).toEqual(expected.map(([path]) => path));
+    for (const [at, [, code]] of expected.entries()) if (code !== 'invalid_value') expect(found[at][1]).toBe(code);
+  });
+
+  it('offer the nearest name', async () => {
+    expect((await site.get('/v1/invoices/summary?sum=totl')).body.error.message).toContain('Did you mean "total"?');
+    expect((await site.get('/v1/invoices/summary?by=date.months')).body.error.message).toContain('Did you mean "date.month"?');
+  });
+
+  it('mean a record where the version declares no summary', async () => {
+    await site.get('/v3/invoices/summary').expect(404);
+    await site.get('/v3/invoices?sum=total').expect(400);
+    const organization = (await makeOrganization(site.database.ctx)).id;
+    await loadInvoices(site.database.ctx, organization, [{ id: 'summary', tranid: 'of text ids' }], 'text');
+    await publishVersion(site.database.ctx, organization);
+    await publishVersion(site.database.ctx, organization, { version: 'v2', endpoints: [summarizedInvoices] });
+    const { secret } = await makeKey(site.database.ctx, organization);
+    const other = callerOf(site.app, { secret, organizationId: organization });
+    expect((await other('/v1/invoices/summary')).body.data).toMatchObject({ id: 'summary', number: 'of text ids' });
+    expect((await other('/v2/invoices/summary')).body).toEqual({ data: [{ count: 1 }], total: 1 });
+    expect((await other('/v2/invoices?id=summary')).body.data).toHaveLength(1);
+  });
+});
+
+describe('the reach of a summary', () => {
+  it('is the row scope of the key', async () => {
+    const scoped = await site.callerWith({ rows: rowsOf(['c1', 'c2']) });
+    const { body } = await scoped('/v1/invoices/summary?sum=total&by=customer&count=true').expect(200);
+    const expected = await site.inSql(`select f_entity as customer, count(*)::int as count, sum(f_total)::text as total from $t
+      where f_entity in ('c1', 'c2') group by 1 order by 1`);
+    expect(body.data).toEqual(expected.map(({ total, ...row }) => ({ ...row, sum: { total } })));
+    const outside = await scoped('/v1/invoices/summary?count=true&customer=c3').expect(200);
+    expect(outside.body.data).toEqual([{ count: 0 }]);
+  });
+
+  it('leaves out withheld records', async () => {
+    const scoped = await site.callerWith({ rows: rowsOf(['c4']) });
+    const schema = tenantSchema(site.organizationId);
+    const before = (await scoped('/v1/invoices/summary')).body.data[0].count;
+    const [{ id } = {}] = await site.inSql("select id::text from $t where f_entity = 'c4' order by id limit 1");
+    await site.database.ctx.db.data.query(`insert into ${schema}.withheld_records (record_type, id) values ('invoice', $1)`, [id]);
+    await site.publish();
+    expect((await scoped('/v1/invoices/summary')).body.data).toEqual([{ count: before - 1 }]);
+    await site.database.ctx.db.data.query(`delete from ${schema}.withheld_records`);
+    await site.publish();
+  });
+
+  it('is the fields of the key: others do not exist', async () => {
+    const limited = await site.callerWith({ fields: { invoices: ['number', 'paid'] } });
+    for (const query of ['sum=total', 'by=date.month', 'by=status', 'total_gt=1'])
+      expect((await limited(`/v1/invoices/summary?${query}`)).status, query).toBe(400);
+    expect((await limited('/v1/invoices/summary?sum=total')).body.error.message).not.toContain('seq');
+    expect((await limited('/v1/invoices/summary?by=paid')).body.total).toBe(3);
+  });
+});
+
+describe('a masked field', () => {
+  it('is not aggregated, grouped or sorted by', async () => {
+    const fields = summarizedInvoices.fields.map((field) =>
+      field.name === 'total' ? { ...field, mask: 'hash' } : field.name === 'date' ? { ...field, mask: 'year' } : field,
+    );
+    await publishVersion(site.database.ctx, site.organizationId, {
+      version: 'v4',
+      endpoints: [{ ...summarizedInvoices, fields: fields.filter(({ name }) => name !== 'totalText') }],
+    });
+    const masked = await site.callerWith({});
+    for (const query of ['sum=total', 'by=date.month', 'by=total', 'count=true&sort=-sum.total', 'total_gt=5']) {
+      const { status, body } = await masked(`/v4/invoices/summary?${query}`);
+      expect([status, body.error?.details[0].code], query).toEqual([403, 'field_masked']);
+    }
+    const unmasked = await site.callerWith({ unmasked: true });
+    await unmasked('/v4/invoices/summary?sum=total&status=USD').expect(200);
+  });
+});
+
+describe('the answer', () => {
+  it('is kept for a generation, with an entity tag', async () => {
+    const address = '/v1/invoices/summary?sum=total&by=paid';
+    const first = await site.get(address).expect(200);
+    expect(first.headers).toMatchObject({ 'x-data-synced-at': expect.any(String), 'x-data-generation': expect.any(String) });
+    const etag = String(first.headers['etag']);
+    await site.get(address, { 'if-none-match': etag }).expect(304);
+    await site.inSql('update $t set f_total = f_total + 1 where id = 1');
+    expect((await site.get(address)).text).toBe(first.text);
+    await site.publish();
+    const later = await site.get(address, { 'if-none-match': etag }).expect(200);
+    expect(later.headers['etag']).not.toBe(etag);
+    const [{ total } = {}] = await site.inSql('select sum(f_total)::text as total from $t where f_paid is null');
+    expect(later.body.data[2]).toEqual({ paid: null, sum: { total } });
+    await site.get('/v1/invoices/summary?by=paid', { accept: 'text/csv' }).expect(406);
+  });
+
+  it('is read once for requests at the same time, and by itself for each reach', async () => {
+    const address = '/v1/invoices/summary?avg=total&by=customer&by=date.quarter';
+    await site.get('/v1/invoices?pageSize=1').expect(200);
+    const scoped = await site.callerWith({ rows: rowsOf(['c1']) });
+    const before = site.statementsRun();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => site.get(address).expect(200)));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(site.statementsRun()).toBe(before + 1);
+    const { text } = await scoped(address).expect(200);
+    expect(text).not.toBe(answers[0]?.text);
+    expect(site.statementsRun()).toBe(before + 2);
+  });
+
+  it('has the same groups as JSON lines', async () => {
+    const query = 'sum=total&by=customer&by=date.month&count=true&sort=-count';
+    const { text } = await site.get(`/v1/invoices/summary?${query}`).expect(200);
+    const lines = await site.get(`/v1/invoices/summary?${query}`, { accept: 'application/x-ndjson' }).buffer().expect(200);
+    expect(lines.headers['content-type']).toBe('application/x-ndjson; charset=utf-8');
+    expect(text.startsWith(`{"data":[${lines.text.trimEnd().split('\n').join()}],"total":`)).toBe(true);
+    await site
+      .get(`/v1/invoices/summary?${query}`, { accept: 'application/x-ndjson', 'if-none-match': String(lines.headers['etag']) })
+      .expect(304);
+    expect(lines.headers['etag']).not.toBe((await site.get(`/v1/invoices/summary?${query}`)).headers['etag']);
+  });
+
+  it('has at most 1,000 groups as JSON, and every group as lines', async () => {
+    const many = Array.from({ length: 1_203 }, (_, index) => ({ id: index + 1, tranid: `N${index}`, total: '1.10' }));
+    const other = await site.organizationWith(many);
+    const { status, body } = await other('/v1/invoices/summary?by=number&sum=total');
+    expect([status, body.error.details[0].code]).toEqual([400, 'too_many_groups']);
+    expect(body.error.message).toMatch(/1203 groups.*limit.*x-ndjson/);
+    const most = await other('/v1/invoices/summary?by=number&sum=total&limit=1000').expect(200);
+    expect([most.body.data.length, most.body.total]).toEqual([1_000, 1_203]);
+    const lines = await other('/v1/invoices/summary?by=number&sum=total', { accept: 'application/x-ndjson' }).buffer().expect(200);
+    const found = lines.text.trimEnd().split('\n');
+    expect(new Set(found).size).toBe(1_203);
+    expect(found[0]).toBe('{"number":"N0","sum":{"total":"1.10"}}');
+    const first = await other('/v1/invoices/summary?by=number&limit=2', { accept: 'application/x-ndjson' }).buffer().expect(200);
+    expect(first.text).toBe('{"number":"N0","count":1}\n{"number":"N1","count":1}\n');
+  });
+
+  it('may be larger than one text of the database, and names the limit when it is too large', async () => {
+    const long = (bytes: number) =>
+      Array.from({ length: 90 }, (_, index) => ({ id: index + 1, tranid: `${index} ${'é"'.repeat(bytes / 4)}` }));
+    const large = long(16_000);
+    const other = await site.organizationWith(large);
+    const { body } = await other('/v1/invoices/summary?by=number').expect(200);
+    expect(body.total).toBe(90);
+    expect(new Set(body.data.map(({ number }: { number: string }) => number))).toEqual(new Set(large.map(({ tranid }) => tranid)));
+    const tooLarge = await site.organizationWith(long(Math.ceil(site.database.ctx.settings.maxAnswerBytes / 60)));
+    const refused = await tooLarge('/v1/invoices/summary?by=number');
+    expect([refused.status, refused.body.error.details[0].code]).toEqual([400, 'answer_too_long']);
+    await tooLarge('/v1/invoices/summary?by=number&limit=2').expect(200);
+  });
+
+  it('of more than one text is read by each of the requests that wait for it, within a permit of its own', async () => {
+    const long = Array.from({ length: 90 }, (_, index) => ({ id: index + 1, tranid: `${index} ${'é"'.repeat(4_000)}` }));
+    const other = await site.organizationWith(long);
+    await other('/v1/invoices?pageSize=1').expect(200);
+    const before = site.statementsRun();
+    const answers = await Promise.all(Array.from({ length: 3 }, () => other('/v1/invoices/summary?by=number').expect(200)));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(site.statementsRun()).toBe(before + 1 + 3);
+  });
+
+  it('has no body for HEAD, as a document and as lines', async () => {
+    const caller = await makeKey(site.database.ctx, site.organizationId);
+    for (const accept of ['application/json', 'application/x-ndjson']) {
+      const { status, text, headers } = await supertest(site.app)
+        .head('/api/public/v1/invoices/summary?by=paid')
+        .set({ authorization: `Bearer ${caller.secret}`, 'x-tenant-id': site.organizationId, accept });
+      expect([status, text ?? '', headers['etag']]).toEqual([200, '', expect.any(String)]);
+    }
+  });
+
+  it('is refused while the ERP does not deliver a field of the row scope', async () => {
+    const scoped = await site.callerWith({ rows: rowsOf(['c1']) });
+    const stale = JSON.stringify({ entity: { since: '2026-03-01T00:00:00Z', syncedAt: null } });
+    const setStale = (text: string) =>
+      site.database.ctx.db.data.query(`update ${tenantSchema(site.organizationId)}.record_state set stale_fields = $1`, [text]);
+    await setStale(stale);
+    await site.publish();
+    for (const accept of ['application/json', 'application/x-ndjson'])
+      expect((await scoped('/v1/invoices/summary', { accept })).status, accept).toBe(503);
+    expect((await site.get('/v1/invoices/summary')).headers['x-data-stale-fields']).toContain('customer; since=');
+    await setStale('{}');
+    await site.publish();
+    await scoped('/v1/invoices/summary').expect(200);
+  });
+});

@@ -1,0 +1,134 @@
+// Invoices with the customers and the parent invoices that they refer to, in an organization whose ERP has described what refers to what.
+import type { Ctx } from '../../src/core/ctx.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import type { RecordColumn } from '../../src/warehouse/columns.ts';
+import { createRecordTable } from '../../src/warehouse/table.ts';
+import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { invoicesEndpoint } from './fixture.ts';
+
+const column = (field: string, type: RecordColumn['type'], lineFields: RecordColumn['lineFields'] = null): RecordColumn => ({
+  column: `f_${field}`,
+  field,
+  part: type === 'lines' ? 'lines' : 'value',
+  type,
+  state: 'live',
+  lineFields,
+});
+
+const customerColumns: readonly RecordColumn[] = [
+  column('name', 'text'),
+  column('segment', 'text'),
+  column('credit', 'number'),
+  column('since', 'time'),
+  column('parent', 'integer'),
+  column('lines', 'lines', [{ name: 'street', type: 'text' }]),
+];
+
+export type CustomerRow = {
+  id: string | number;
+  name?: string | null;
+  segment?: string | null;
+  credit?: string | null;
+  since?: string | null;
+  parent?: string | null;
+  lines?: string | null;
+};
+
+let tables = 0;
+
+/** Loads exactly these customers into a new table and makes it the active one, as a first load does. */
+export async function loadCustomers(
+  ctx: Ctx,
+  organizationId: string,
+  rows: readonly CustomerRow[],
+  idType: 'integer' | 'text' = 'integer',
+): Promise<string> {
+  await createTenantSchema(ctx, organizationId);
+  const schema = tenantSchema(organizationId);
+  tables += 1;
+  const table = `customer_${tables}`;
+  const client = await ctx.db.data.connect();
+  try {
+    await createRecordTable(client, schema, table, idType, customerColumns);
+    const values = rows.map(({ id, name, segment, credit, since, parent, lines }) => [id, name, segment, credit, since, parent, lines]);
+    const listOf = (index: number) => values.map((row) => row[index] ?? null);
+    await client.query(
+      `insert into ${schema}.${table} (id, generation, content_hash, f_name, f_segment, f_credit, f_since, f_parent, f_lines)
+       select i, 1, '\\x00', a, b, c::numeric, d::timestamptz, e::bigint, f::jsonb
+       from unnest($1::${idType === 'integer' ? 'bigint' : 'text'}[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+         as r(i, a, b, c, d, e, f)`,
+      [0, 1, 2, 3, 4, 5, 6].map(listOf),
+    );
+    for (const [position, held] of customerColumns.entries()) {
+      await client.query(
+        `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
+         values ('customer', $1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+        [held.column, held.field, held.part, held.type, held.state, JSON.stringify(held.lineFields), position],
+      );
+    }
+    await client.query(
+      `insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
+       values ('customer', $1, 1, $2, $3, $4, '2026-02-01T08:00:00Z')
+       on conflict (record_type) do update set generation = record_state.generation + 1, row_count = excluded.row_count,
+         epoch = excluded.epoch, active_table = excluded.active_table`,
+      [idType, rows.length, `customers-${tables}`, table],
+    );
+  } finally {
+    client.release();
+  }
+  return table;
+}
+
+/** What the ERP says of its reference fields, by record type: the record type that each refers to. */
+export async function describeTargets(
+  ctx: Ctx,
+  organizationId: string,
+  targets: Readonly<Record<string, Readonly<Record<string, string>>>>,
+): Promise<void> {
+  const rows = Object.entries(targets).map(([name, fields], position) => ({
+    organization_id: organizationId,
+    name,
+    position,
+    head: JSON.stringify({ name, label: name }),
+    description: JSON.stringify({
+      fields: Object.entries(fields).map(([field, target]) => ({ name: field, type: 'reference', volatile: false, target })),
+    }),
+    described_at: new Date(),
+  }));
+  await inTransaction({ db: ctx.db, organizationId }, async (tx) => {
+    await tx('erp_record_types').insert(rows).onConflict(['organization_id', 'name']).merge();
+  });
+}
+
+/** `seq` of an invoice is the id of another invoice, and `entity` and `status` are those of customers. */
+export const allTargets = {
+  invoice: { entity: 'customer', status: 'customer', total: 'customer', seq: 'invoice' },
+  customer: { parent: 'customer' },
+};
+
+export const customersEndpoint = {
+  name: 'customers',
+  recordType: 'customer',
+  fields: [
+    { name: 'name', source: 'name' },
+    { name: 'segment', source: 'segment', scopable: true },
+    { name: 'credit', source: 'credit' },
+    { name: 'creditText', source: 'credit', as: 'string' },
+    { name: 'customerSince', source: 'since' },
+    { name: 'parentId', source: 'parent' },
+    { name: 'addresses', source: 'lines', fields: [{ name: 'street', source: 'street' }] },
+  ],
+  filters: [{ field: 'segment', operators: ['eq'] }],
+  sorts: ['name'],
+  relations: [{ name: 'parent', field: 'parentId', resource: 'customers' }],
+};
+
+export const relatedInvoices = {
+  ...invoicesEndpoint,
+  relations: [
+    { name: 'buyer', field: 'customer', resource: 'customers' },
+    { name: 'payer', field: 'status', resource: 'customers' },
+    { name: 'parent', field: 'seq', resource: 'invoices' },
+    { name: 'byTotal', field: 'total', resource: 'customers' },
+  ],
+};
