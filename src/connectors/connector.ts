@@ -53,6 +53,8 @@ export type RecordTypeMetadata = {
   readonly linesModifiedField: string | null;
   /** The header fields by which a person recognizes a record; of a field with a label, the label. Null where there is none. */
   readonly shownAs: ShownAs;
+  /** The reference field that names the currency of a record. Null or absent where there is none. */
+  readonly currencyField?: string | null;
   /** Absent in metadata that an earlier version stored, as are `custom` and `reading`. */
   readonly family?: RecordFamily;
   readonly custom?: boolean;

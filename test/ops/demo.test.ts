@@ -128,7 +128,7 @@ describe('npm run demo', () => {
       .split('\n')
       .map((line) => line.trim())
       .filter((line) => line.startsWith('curl '));
-    expect(commands).toHaveLength(6);
+    expect(commands).toHaveLength(7);
     for (const command of commands) {
       const { stdout } = await run('bash', ['-c', command.replace('curl ', 'curl -sS --fail-with-body ')]);
       const answer = JSON.parse(stdout) as { data?: unknown[]; user?: unknown };

@@ -69,7 +69,7 @@ async function describeRecordType(
   const fields = [...known, ...unlisted];
   const source = custom.source === null ? 'probe' : `${custom.source}+probe`;
   return {
-    ...{ ...described, source, reason: null },
+    ...{ ...described, source, reason: null, currencyField: firstReadable(fields, ['currency']) },
     openWhen: openWhen(definition, [...fields, ...lines]),
     modifiedField: firstReadable(fields, [modifiedFieldOf(definition)]),
     linesModifiedField: linesModifiedField(definition.lines, lines[0]),

@@ -42,6 +42,20 @@ const maxMeasures = 20;
 const shown = (name: string): string => name.slice(0, 80);
 const allowedOf = (known: readonly string[]): string => (known.length === 0 ? '' : ` Allowed: ${known.join(', ')}.`);
 
+const noPages = 'A summary has no pages: use "limit", or NDJSON for every group.';
+/** For parameters of lists. */
+const hints: ReadonlyMap<string, string> = new Map([
+  ['page', noPages],
+  ['pageSize', noPages],
+  ['order', 'Use a leading "-" in "sort" for descending.'],
+  ['fields', 'Name what to compute, such as "sum", and groups with "by".'],
+]);
+
+/** The names that a parameter gives: repeated, separated by commas, or both. */
+const namesIn = (query: QueryParameters, parameter: string): string[] => [
+  ...new Set((query.get(parameter) ?? []).flatMap((text) => text.split(','))),
+];
+
 /**
  * The plan of a summary. Throws 403 for masked fields and their filters, and 400 with every problem: parameters, aggregates and groups that
  * the endpoint doesn't declare for this reader, and amounts of money whose currency is neither a group key nor fixed by a filter.
@@ -52,7 +66,7 @@ export function planSummary(endpoint: ReadableEndpoint, query: QueryParameters):
     throw parameterError([parameterProblem('resource', 'no_summary', `The resource "${endpoint.name}" declares no summary`)]);
   assertUnmasked(endpoint, query);
   const { report, assertNone } = collectProblems();
-  reportUnknown(query, new Set([...summaryParameters, ...selectionParameters(endpoint)]), endpoint.filters, report);
+  reportUnknown(query, new Set([...summaryParameters, ...selectionParameters(endpoint)]), endpoint.filters, report, hints);
   const groups = parseGroups(summary, query, report);
   const measures = parseMeasures(summary, query, report);
   const withCount = parseWithCount(query, groups, measures, report);
@@ -111,7 +125,7 @@ const fieldOf = (name: string): string => name.replace(/\.[^.]*$/, '');
 
 function assertUnmasked(endpoint: ReadableEndpoint, query: QueryParameters): void {
   const { masked } = endpoint;
-  const named = (name: string): readonly string[] => query.get(name) ?? [];
+  const named = (name: string): readonly string[] => namesIn(query, name);
   const isMasked = (name: string): boolean => masked.has(name) || masked.has(fieldOf(name));
   const sorted = (name: string): string[] => [name.replace(/^-/, ''), name.replace(/^-?[^.]*\./, '')];
   const refused = [
@@ -124,9 +138,9 @@ function assertUnmasked(endpoint: ReadableEndpoint, query: QueryParameters): voi
 }
 
 function parseGroups({ groups }: CompiledSummary, query: QueryParameters, report: ReportProblem): readonly CompiledGroup[] {
-  const names = [...new Set(query.get('by') ?? [])];
+  const names = namesIn(query, 'by');
   if (names.length > maxGroupKeys) {
-    report('by', 'too_many_values', `"by" may be given at most ${maxGroupKeys} times`);
+    report('by', 'too_many_values', `"by" may name at most ${maxGroupKeys} groups`);
     return [];
   }
   const known = [...groups.keys()];
@@ -141,9 +155,8 @@ function parseGroups({ groups }: CompiledSummary, query: QueryParameters, report
 function parseMeasures({ aggregates }: CompiledSummary, query: QueryParameters, report: ReportProblem): readonly Measure[] {
   const measures = aggregateFunctions.flatMap((name) => {
     const known = [...aggregates.values()].filter(({ functions }) => functions.includes(name)).map(({ field }) => field.name);
-    const fields = [...new Set(query.get(name) ?? [])];
     let suggestions = 0;
-    return fields.flatMap((text): Measure[] => {
+    return namesIn(query, name).flatMap((text): Measure[] => {
       const found = known.includes(text) ? aggregates.get(text) : undefined;
       if (found !== undefined) return [{ name, field: found.field }];
       suggestions += 1;

@@ -80,10 +80,12 @@ async function readDescribed(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, name
       `select name, head ->> 'label' as label, jsonb_path_query_array(description, cast(? as jsonpath)) as "volatileFields",
          (select jsonb_object_agg(f ->> 'name', f ->> 'target') from jsonb_array_elements(description -> 'fields') as f
           where f ->> 'target' is not null) as targets,
-         (select f ->> 'currency' from jsonb_array_elements(description -> 'fields') with ordinality as e(f, position)
-          where f ->> 'currency' is not null order by position limit 1) as currency,
-         (select jsonb_object_agg(f ->> 'name', f -> 'currency') from jsonb_array_elements(description -> 'fields') as f
-          where f -> 'currency' is not null) as amounts,
+         coalesce(description ->> 'currencyField', (select f ->> 'currency'
+          from jsonb_array_elements(description -> 'fields') with ordinality as e(f, position)
+          where f ->> 'currency' is not null order by position limit 1)) as currency,
+         (select jsonb_object_agg(f ->> 'name', coalesce(f -> 'currency', description -> 'currencyField'))
+          from jsonb_array_elements(description -> 'fields') as f
+          where f -> 'currency' is not null or (f ->> 'type' = 'number' and description ->> 'currencyField' is not null)) as amounts,
          (select m.account from erp_metadata as m where m.organization_id = t.organization_id) as account
        from erp_record_types as t where organization_id = ? and name = any(?)`,
       ['$.fields[*] ? (@.volatile == true).name', ctx.organizationId, [...names]],

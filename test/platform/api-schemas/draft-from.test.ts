@@ -166,6 +166,17 @@ describe('POST /api-schema/draft-from', () => {
     expect(customer).toMatchObject({ id: customerId, number: expect.any(String) });
   });
 
+  it('may be edited to compute numbers of which the ERP does not say that they are no amounts', async () => {
+    const [invoices] = await proposed('invoice');
+    const rate = { field: 'exchangeRate', functions: ['max'] };
+    const askRate = async (own: object) => {
+      const version = await publish([{ ...invoices, relations: undefined, aggregates: [{ ...rate, ...own }] }] as never);
+      return ask(`${version}/invoices/summary?max=exchangeRate`);
+    };
+    expect((await askRate({})).body.error.details).toMatchObject([{ code: 'several_currencies' }]);
+    expect((await askRate({ currency: 'none' })).body.data).toEqual([{ max: { exchangeRate: expect.any(String) } }]);
+  });
+
   it('saves nothing, and proposes the same again', async () => {
     const state = async () =>
       JSON.stringify([(await owner('get', '/api-schema')).body, (await owner('get', `/organizations/${organizationId}/audit-log`)).body]);

@@ -21,16 +21,23 @@ let get: ReturnType<typeof callerOf>;
 let aggregate: (version: string, input: object) => Promise<string>;
 
 /** The status is the currency of the total. `seq` is no amount, or one in a currency that no field tells. */
-async function describeInvoices(seq: object, hasCurrencies: boolean): Promise<void> {
+const describeInvoices = (seq: object, hasCurrencies: boolean): Promise<void> =>
+  describeAs(
+    {
+      fields: [
+        { name: 'total', currency: 'status' },
+        { name: 'seq', ...seq },
+      ],
+    },
+    hasCurrencies,
+  );
+
+async function describeAs(description: object, hasCurrencies: boolean): Promise<void> {
   const own = { organization_id: organizationId };
-  const fields = [
-    { name: 'total', currency: 'status' },
-    { name: 'seq', ...seq },
-  ];
   const row = { ...own, name: 'invoice', position: 0, head: JSON.stringify({ name: 'invoice', label: 'Invoice' }) };
   await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
     await tx('erp_record_types').where(own).delete();
-    await tx('erp_record_types').insert({ ...row, description: JSON.stringify({ fields }), described_at: new Date() });
+    await tx('erp_record_types').insert({ ...row, description: JSON.stringify(description), described_at: new Date() });
     const account = { ...own, refreshed_at: new Date(), account: JSON.stringify({ hasCurrencies }) };
     await tx('erp_metadata').insert(account).onConflict('organization_id').merge();
   });
@@ -105,5 +112,18 @@ describe('a number', () => {
     await publishVersion(database.ctx, organizationId, { version: 'v5', ...bothDeclared });
     expect((await get('/v5/invoices/summary?sum=seq&sum=total')).body.data).toEqual([{ sum: { seq: '5', total: '3.75' } }]);
     expect(JSON.parse(await aggregate('v5', { field: 'total' }))).toMatchObject({ sum: '3.75' });
+  });
+
+  it('of a record type with a currency is an amount in it, unless the ERP or the version says otherwise', async () => {
+    const fields = [
+      { name: 'total', type: 'number' },
+      { name: 'seq', type: 'integer' },
+    ];
+    await describeAs({ currencyField: 'status', fields }, true);
+    const version = 'v7';
+    await publishVersion(database.ctx, organizationId, { ...bothDeclared, version });
+    expect((await get(`/${version}/invoices/summary?sum=total`)).body.error.details).toMatchObject([{ code: 'several_currencies' }]);
+    expect((await get(`/${version}/invoices/summary?sum=total&status=EUR`)).body.data).toEqual([{ sum: { total: '1.5' } }]);
+    expect((await get(`/${version}/invoices/summary?sum=seq`)).body.data).toEqual([{ sum: { seq: '5' } }]);
   });
 });

@@ -54,6 +54,25 @@ describe('requests for a summary', () => {
     expect((await site.get('/v1/invoices/summary?by=date.months')).body.error.message).toContain('Did you mean "date.month"?');
   });
 
+  it('say what to use in place of a parameter of a list, and the reverse', async () => {
+    const message = async (path: string): Promise<string> => (await site.get(path).expect(400)).body.error.message;
+    expect(await message('/v1/invoices/summary?page=2')).toContain('"limit"');
+    expect(await message('/v1/invoices/summary?order=desc')).toContain('a leading "-" in "sort"');
+    expect(await message('/v1/invoices?sum=total')).toContain('/invoices/summary');
+    expect(await message('/v1/invoices?limit=5')).toContain('"pageSize"');
+    expect(await message('/v3/invoices?sum=total')).toBe('Unknown parameter "sum".');
+  });
+
+  it('may separate names by commas', async () => {
+    const [repeated, separated] = [
+      await site.get('/v1/invoices/summary?max=total&max=date&by=paid&by=status').expect(200),
+      await site.get('/v1/invoices/summary?max=total,date&by=paid,status').expect(200),
+    ];
+    expect(separated.text).toBe(repeated.text);
+    expect(separated.headers['etag']).toBe(repeated.headers['etag']);
+    await site.get('/v1/invoices/summary?by=paid,status,seq').expect(400);
+  });
+
   it('mean a record where the version declares no summary', async () => {
     await site.get('/v3/invoices/summary').expect(404);
     await site.get('/v3/invoices?sum=total').expect(400);

@@ -164,13 +164,16 @@ async function describeFound(account: Account, found: Found): Promise<RecordType
   const open = isDocument ? await openWhen(account, stored, header, rows) : openRows(family, header);
   return {
     ...{ name, label, table, family, custom: isCustom(family), reason: null, definition },
-    ...{ source: sourceOf(found), idType: 'integer', fields, shownAs: shownAs(header) },
+    ...{ source: sourceOf(found), idType: 'integer', fields, shownAs: shownAs(header), currencyField: currencyField(header) },
     modifiedField: modified === null ? null : modified.from === 'parent' ? parentModifiedField : modified.column,
     linesModifiedField: linesKey?.modified ?? null,
     openWhen: open,
     reading: readingOf(definition, known, open),
   };
 }
+
+const currencyField = (header: readonly FieldMetadata[]): string | null =>
+  header.find(({ name, type, syncable }) => name === 'currency' && type === 'reference' && syncable)?.name ?? null;
 
 const sourceOf = ({ schema, known }: Found): string =>
   `${schema === null ? (known === undefined ? '' : 'known table+') : 'catalogue+'}probe`;
