@@ -7,6 +7,9 @@ export const resource = 'rich';
 export const numberFunctions = ['sum', 'avg', 'min', 'max', 'count_distinct'] as const;
 export const periods = ['day', 'week', 'month', 'quarter', 'year'] as const;
 
+/** The twelve fields of `invoices`, to be embedded. */
+const relatedResource = 'flat';
+
 /** The twelve fields of `invoices` and its lines. */
 export function richEndpoint(invoices: Invoices) {
   const [small, full] = endpointsOf(invoices);
@@ -33,7 +36,10 @@ export function richEndpoint(invoices: Invoices) {
       { field: 'trandate', functions: ['min', 'max', 'count_distinct'] },
     ],
     groups: ['statusName', 'entity', 'paid', { field: 'trandate', periods }, { field: 'duedate', periods }],
-    relations: [{ name: 'related', field: 'entity', resource }],
+    relations: [
+      { name: 'related', field: 'entity', resource: relatedResource },
+      { name: 'whole', field: 'entity', resource },
+    ],
   };
 }
 
@@ -53,5 +59,6 @@ const describeInvoices = (ctx: Ctx, { organizationId }: Invoices): Promise<unkno
 /** As a customer would, through the running service at `url`. Rejects as `publishEndpoints` does. */
 export async function publishRich(ctx: Ctx, url: string, invoices: Invoices, admin: Parameters<typeof publishEndpoints>[2]): Promise<void> {
   await describeInvoices(ctx, invoices);
-  await publishEndpoints(url, invoices, admin, [richEndpoint(invoices)]);
+  const [small] = endpointsOf(invoices);
+  await publishEndpoints(url, invoices, admin, [richEndpoint(invoices), { ...small, name: relatedResource }]);
 }

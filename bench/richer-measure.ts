@@ -17,11 +17,12 @@ export type RicherBench = {
 
 const base = `/api/public/v1/${resource}`;
 const connections = 16;
-const summariesPerRound = 8;
+const generationsPerRound = 8;
 /** The requests of each kind. Pages of 25 records, the newest first where there is no other order. */
 const paths = {
   plain: dates.map((date) => `${base}?trandate_after=${date}`),
   expand: dates.map((date) => `${base}?trandate_after=${date}&expand=related`),
+  expandLines: dates.map((date) => `${base}?trandate_after=${date}&expand=whole`),
   oneKey: dates.map((date) => `${base}?trandate_after=${date}&sort=trandate`),
   twoKeys: dates.map((date) => `${base}?trandate_after=${date}&sort=trandate,-total`),
   search: Array.from({ length: 40 }, (_, n) => `${base}?q=${encodeURIComponent(`lantern ${n + 100}`)}`),
@@ -30,13 +31,15 @@ const paths = {
   or: statuses.map((status) => `${base}?or=${encodeURIComponent(`(statusName:eq:"${status}",total:gt:89000)`)}`),
 } as const;
 export type Kind = keyof typeof paths;
-const summaries = {
-  'by status': `${base}/summary?sum=total&by=statusName`,
-  'by month and status': `${base}/summary?sum=total&avg=total&by=trandate.month&by=statusName`,
-  'the ten customers with the largest sums': `${base}/summary?sum=total&by=entity&sort=-sum.total&limit=10`,
-  'of one customer': `${base}/summary?sum=total&entity=17`,
+const first = {
+  'summary by status': `${base}/summary?sum=total&by=statusName`,
+  'summary by month and status': `${base}/summary?sum=total&avg=total&by=trandate.month&by=statusName`,
+  'summary: the ten customers with the largest sums': `${base}/summary?sum=total&by=entity&sort=-sum.total&limit=10`,
+  'summary of one customer': `${base}/summary?sum=total&entity=17`,
+  'list of the records with a line of any rate, nearly all': `${base}?lines.rate_gt=1`,
 } as const;
-export type SummaryKind = keyof typeof summaries;
+export type FirstKind = keyof typeof first;
+export const firstKinds = Object.keys(first) as FirstKind[];
 
 export type RicherRound = {
   /** Requests per second. */
@@ -46,7 +49,7 @@ export type RicherRound = {
   readonly keptSummary: number;
   readonly keptList: number;
   /** Of the first request of a generation. */
-  readonly coldMs: Readonly<Record<SummaryKind, number>>;
+  readonly coldMs: Readonly<Record<FirstKind, number>>;
 };
 
 const nextGeneration = ({ admin, invoices }: RicherBench): Promise<unknown> =>
@@ -58,7 +61,7 @@ const trustMs = 1_100;
 /** The median over several generations. */
 async function measureCold(bench: RicherBench, { url }: RunningServer, path: string): Promise<number> {
   const durationsMs: number[] = [];
-  for (let n = 0; n < summariesPerRound; n += 1) {
+  for (let n = 0; n < generationsPerRound; n += 1) {
     await nextGeneration(bench);
     await new Promise((resolve) => setTimeout(resolve, trustMs));
     const startMs = performance.now();
@@ -92,7 +95,7 @@ export async function measureRicher(bench: RicherBench): Promise<RicherRound[]> 
       const requests: RequestSet = { url: server.url, headers, paths: list };
       return measureLoad(server.pid, requests, connections, ms);
     };
-    const kept = [paths.plain[0] ?? '', summaries['by status']] as const;
+    const kept = [paths.plain[0] ?? '', first['summary by status']] as const;
     for (const list of Object.values(paths)) await load(uncached, list);
     for (const path of kept) await load(caching, [path]);
     const results: RicherRound[] = [];
@@ -103,7 +106,7 @@ export async function measureRicher(bench: RicherBench): Promise<RicherRound[]> 
         p50Ms: await mapValues(paths, async (kind) => loads[kind].p50Ms),
         keptList: (await load(caching, [kept[0]])).perSecond,
         keptSummary: (await load(caching, [kept[1]])).perSecond,
-        coldMs: await mapValues(summaries, (kind) => measureCold(bench, caching, summaries[kind])),
+        coldMs: await mapValues(first, (kind) => measureCold(bench, caching, first[kind])),
       });
       console.log(`round ${round + 1}/${rounds}`);
     }

@@ -5,7 +5,7 @@ import { loadInvoices } from './reads-data.ts';
 import { headersOf } from './reads-measure.ts';
 import { parseArguments, startService } from './reads-servers.ts';
 import { publishRich } from './richer-data.ts';
-import { type Kind, measureRicher, type RicherRound, type SummaryKind } from './richer-measure.ts';
+import { type FirstKind, firstKinds, type Kind, measureRicher, type RicherRound } from './richer-measure.ts';
 import { compareSummaries } from './richer-sums.ts';
 import { describeMachine, type Goal, type Line, lineOf, writeTable } from './table.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
@@ -32,15 +32,16 @@ function linesOf(rounds: readonly RicherRound[], filled: number): Line[] {
       ' ms',
       1,
     );
-  const cold = (kind: SummaryKind): Line =>
+  const cold = (kind: FirstKind): Line =>
     lineOf(
-      `summary ${kind}, first of a generation, p50`,
+      `${kind}: first of a generation, p50`,
       rounds.map(({ coldMs }) => coldMs[kind]),
       ' ms',
       1,
     );
   return [
     ratio('list of 25 records with one relation, time / plain list', 'expand', 'plain', atMost(1.5, 1.5)),
+    ratio('the same, the related records with their three lines', 'expandLines', 'plain', null),
     ratio('list by two sort keys, time / by the first of them', 'twoKeys', 'oneKey', atMost(1.2, 1.5)),
     lineOf(
       'kept summary, requests/s / kept list',
@@ -55,7 +56,7 @@ function linesOf(rounds: readonly RicherRound[], filled: number): Line[] {
       '',
       0,
     ),
-    ...(['by status', 'by month and status', 'the ten customers with the largest sums', 'of one customer'] as const).map(cold),
+    ...firstKinds.map(cold),
     median('plain list, p50 at 16 connections', 'plain'),
     median('search in three fields, p50 at 16 connections', 'search'),
     median('filter by the item of a line, p50 at 16 connections', 'lines'),
