@@ -121,7 +121,7 @@ export function endpointsOf({ columns, recordType: type = 'invoice' }: Invoices)
 const anything = z.unknown();
 const Draft = z.object({ id: z.string(), revision: z.number() });
 const Published = z.object({ status: z.string() });
-const publishTimeoutMs = 600_000;
+const publishTimeoutMs = 1_200_000;
 
 /** Publishes `endpointsOf` these invoices. Rejects as `publishEndpoints` does. */
 export const publishInvoices = (url: string, invoices: Invoices, admin: Pool): Promise<void> =>

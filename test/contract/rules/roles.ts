@@ -9,6 +9,7 @@ import {
 } from '../../../src/core/permissions.ts';
 import { type Route, successStatus } from '../../../src/http/route/route.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
+import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
 import { type Credential, keyCredential, missingBuilder, type Site, sessionCredential, type Walk } from '../walk.ts';
 import { answerProblems } from './responses.ts';
@@ -108,6 +109,8 @@ export async function rolesMatrix(walk: Walk, route: Route): Promise<string[]> {
   const problems: string[] = [];
   let site = await found.site();
   let callers = await callersOf(route, site);
+  // A refused request changes nothing, so one serves all callers that are refused.
+  let unused: Sent | undefined;
   for (let index = 0; index < callers.length; index += 1) {
     if (builder.destroys === true && index > 0) {
       site = await found.site();
@@ -115,7 +118,10 @@ export async function rolesMatrix(walk: Walk, route: Route): Promise<string[]> {
     }
     const caller = callers[index];
     if (caller === undefined) throw new Error('two sites have different callers');
-    const answer = await walk.send(route, await builder.build(site), caller.credential);
+    const isRefused = refusalOf(route, caller) !== undefined && builder.destroys !== true;
+    const sent: Sent = isRefused && unused !== undefined ? unused : await builder.build(site);
+    if (isRefused) unused = sent;
+    const answer = await walk.send(route, sent, caller.credential);
     problems.push(...cellProblems(route, caller, answer, builder.mayRefuse ?? []), ...answerProblems(walk, route, answer));
   }
   return problems;
