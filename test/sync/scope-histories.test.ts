@@ -1,12 +1,13 @@
 // Random histories of an account, synced step by step and replayed against a model in memory: under every row scope, the list and the replayed
-// changes are what the model says, with each deletion at the generation in which the record left. PROPERTY_SEED selects other histories.
+// changes are what the model says, with each deletion at the generation in which the record left. PROPERTY_SEED selects other histories,
+// HISTORIES their number.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { endOpenRuns, field, type SyncWorld } from './fixture.ts';
 import { enter, scopedChanges, scopedList, scopedWorld, scopeState, setFields, wait } from './scope-fixture.ts';
 
 const seed = Number(process.env['PROPERTY_SEED'] ?? 20_261_123);
-const [histories, steps, ids] = [6, 14, 12];
+const [histories, steps, ids] = [Number(process.env['HISTORIES'] ?? 4), 14, 12];
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -52,7 +52,16 @@ async function standardCallers(site: Site): Promise<Caller[]> {
   ];
 }
 
-const held = new WeakMap<Site, Promise<Caller[]>>();
+const held = new WeakMap<Site, Map<string, Promise<Caller[]>>>();
+
+/** Made once for each site. */
+function callersFor(site: Site, of: string, make: () => Promise<Caller[]>): Promise<Caller[]> {
+  const callers = held.get(site) ?? new Map<string, Promise<Caller[]>>();
+  held.set(site, callers);
+  const made = callers.get(of) ?? make();
+  callers.set(of, made);
+  return made;
+}
 
 /** Members whose own role has just the permission, everything else, or just what an operation that reads records needs. */
 async function customCallers(site: Site, permission: Permission, readsRecords: boolean): Promise<Caller[]> {
@@ -96,10 +105,11 @@ function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: r
 }
 
 async function callersOf(route: Route, site: Site): Promise<Caller[]> {
-  const standard = held.get(site) ?? standardCallers(site);
-  held.set(site, standard);
   const { permission, readsRecords = false } = route;
-  return [...(await standard), ...(isRolePermission(permission) ? await customCallers(site, permission, readsRecords) : [])];
+  const standard = await callersFor(site, '', () => standardCallers(site));
+  if (!isRolePermission(permission)) return standard;
+  const custom = await callersFor(site, `${permission} ${readsRecords}`, () => customCallers(site, permission, readsRecords));
+  return [...standard, ...custom];
 }
 
 export async function rolesMatrix(walk: Walk, route: Route): Promise<string[]> {
