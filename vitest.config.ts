@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],
     setupFiles: ['test/setup/seed.ts'],
-    include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
+    include: ['test/**/*.test.ts'],
     exclude: [
       'test/access/**',
       'test/browser/**',

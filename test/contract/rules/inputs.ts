@@ -9,7 +9,7 @@ import { authorizedCaller, missingBuilder, type Raw, type Site, type Walk } from
 import { answerProblems } from './responses.ts';
 
 /** Of each kind for each operation; `npm run test:inputs` sends more. */
-export const wantedInputs = Number(process.env['PROPERTY_INPUTS'] ?? 25);
+export const wantedInputs = Number(process.env['PROPERTY_INPUTS'] ?? 10);
 const batchSize = 8;
 /** Types with hardly any inputs get the same ones again, for other objects and concurrently. */
 const fewestInputs = 8;
