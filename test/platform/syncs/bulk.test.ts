@@ -211,7 +211,7 @@ describe('a dry run', () => {
     expect(totals).toMatchObject({ planned: names.length, records: sum('records'), requests: sum('requests') });
     expect(totals.minutes).toBeGreaterThan(0);
 
-    const made = await bulk(['customerPayment', 'customer', 'purchaseOrder', 'account']);
+    const made = await bulk(names.slice(0, 8));
     const estimated = new Map(entriesOf(planned).map((one) => [one.recordType, one]));
     for (const { recordType, syncConfigId } of entriesOf(made)) {
       const loaded = await run(syncConfigId ?? '', 'full');
