@@ -17,6 +17,11 @@ export type CacheOptions<V> = {
   readonly counter?: HitCounter | undefined;
   /** The key of a value that is read, when it may be newer than the one it was read for; by default that one. */
   readonly keyOf?: (value: V) => string;
+  /**
+   * For caches with a time to live. Whether a value is of an earlier state than another: of reads that overlap in time, the value of the
+   * later state counts, whichever of them began first, so that no caller is given an earlier state than another caller before.
+   */
+  readonly isEarlier?: (value: V, than: V) => boolean;
 };
 
 export type Cache<V> = {
@@ -26,16 +31,19 @@ export type Cache<V> = {
   findFresh(key: string): V | undefined;
   /** The last value, however old. Counts nothing. */
   findAny(key: string): V | undefined;
-  /** The fresh value, or the value from `read`. Rejects with the error of `read`, which is not cached. */
+  /** The fresh value, or the value from `read` or one of a later state. Rejects with the error of `read`, which is not cached. */
   load(key: string, read: () => Promise<V>): Promise<V>;
   /** Stores a value from a read that started at `readAtMs`, by default now; ignored when a newer one is cached. */
   put(key: string, value: V, readAtMs?: number): void;
   evict(key: string): void;
+  /** The cached value is known to be replaced: the next `load` reads, and a read in progress counts only if it has a later state. */
+  outdate(key: string): void;
   /** Current size of all entries. */
   bytes(): number;
 };
 
-type Entry<V> = { readonly value: V; readAtMs: number };
+/** `storedAtMs`: when its last read had ended, or when the value was found to be replaced, which `isOutdated` says. */
+type Entry<V> = { readonly value: V; readAtMs: number; storedAtMs: number; isOutdated: boolean };
 type Reading<V> = { readonly value: Promise<V>; readonly startedAtMs: number };
 
 /** Overhead of an entry on top of key and value: objects, list nodes, the slot in the map. */
@@ -69,24 +77,51 @@ function createReadings<V>() {
   };
 }
 
+/** Puts values into `entries`, and finds out of date what they have: see `Cache`. */
+function createPuts<V>(entries: LRUCache<string, Entry<V>> | undefined, { ttl, isEarlier }: CacheOptions<V>) {
+  const { clock } = ttl ?? forever;
+  const hasTtl = ttl !== undefined;
+  const store = (key: string, entry: Entry<V> | undefined, value: V, readAtMs: number): void => {
+    const times = { readAtMs, storedAtMs: clock.monotonicMs(), isOutdated: false };
+    // The same value, seen again, is only refreshed.
+    if (entry !== undefined && entry.value === value) Object.assign(entry, times);
+    else entries?.set(key, { value, ...times });
+  };
+  /** Returns the value that counts: the given one, or a cached one of a later state. */
+  const put = (key: string, value: V, readAtMs = clock.monotonicMs()): V => {
+    const entry = hasTtl ? entries?.get(key) : undefined;
+    if (entry === undefined || isEarlier === undefined || readAtMs >= entry.storedAtMs) {
+      if (entry === undefined || entry.readAtMs <= readAtMs) store(key, entry, value, readAtMs);
+      return value;
+    }
+    // The reads overlap. Each saw its state at or after its beginning, so the later state is as young as the younger read.
+    const youngestMs = Math.max(entry.readAtMs, readAtMs);
+    const isOlder = isEarlier(value, entry.value);
+    const isNewer = isEarlier(entry.value, value) || (!isOlder && !entry.isOutdated && readAtMs === youngestMs);
+    if (isNewer) store(key, entry, value, youngestMs);
+    else if (!entry.isOutdated) entry.readAtMs = youngestMs;
+    return isOlder ? entry.value : value;
+  };
+  const outdate = (key: string): void => {
+    const entry = entries?.get(key);
+    if (entry !== undefined)
+      Object.assign(entry, { readAtMs: Number.NEGATIVE_INFINITY, storedAtMs: clock.monotonicMs(), isOutdated: true });
+  };
+  return { put, outdate };
+}
+
 /** Rejects from `load` with the error of the read. */
 export function createCache<V>(options: CacheOptions<V>): Cache<V> {
-  const { counter = createHitCounter(), keyOf } = options;
+  const { counter = createHitCounter(), keyOf, isEarlier } = options;
   const { clock, ms, joinsSlowReads = false }: NonNullable<CacheOptions<V>['ttl']> = options.ttl ?? forever;
   const isFresh = (atMs: number): boolean => clock.monotonicMs() - atMs < (typeof ms === 'number' ? ms : ms());
   const entries = createEntries<V>(options.maxBytes, options.bytesOf ?? jsonBytes);
   const readings = createReadings<V>();
+  const { put, outdate } = createPuts(entries, options);
 
   const freshEntry = (key: string): Entry<V> | undefined => {
     const entry = entries?.get(key);
     return entry !== undefined && isFresh(entry.readAtMs) ? entry : undefined;
-  };
-  const put = (key: string, value: V, readAtMs = clock.monotonicMs()): void => {
-    const entry = options.ttl === undefined ? undefined : entries?.get(key);
-    if (entry !== undefined && entry.readAtMs > readAtMs) return;
-    // The same value, seen again, is only refreshed.
-    if (entry !== undefined && entry.value === value) entry.readAtMs = readAtMs;
-    else entries?.set(key, { value, readAtMs });
   };
   const findFresh = (key: string): V | undefined => {
     const entry = freshEntry(key);
@@ -110,9 +145,15 @@ export function createCache<V>(options: CacheOptions<V>): Cache<V> {
       if (known !== undefined) return Promise.resolve(known.value);
       if (isJoinable) return reading.value;
       const startedAtMs = clock.monotonicMs();
-      return readings.start(key, startedAtMs, read(), (value) => put(keyOf?.(value) ?? key, value, startedAtMs));
+      const keep = (value: V): V => put(keyOf?.(value) ?? key, value, startedAtMs);
+      if (isEarlier === undefined) return readings.start(key, startedAtMs, read(), keep);
+      return readings.start(key, startedAtMs, read().then(keep), () => undefined);
     },
     put,
+    outdate: (key) => {
+      readings.forget(key);
+      outdate(key);
+    },
     evict: (key) => {
       readings.forget(key);
       entries?.delete(key);

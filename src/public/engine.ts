@@ -13,7 +13,7 @@ import { createAnchorCache } from './read/anchors.ts';
 import { beingUpgraded } from './read/failures.ts';
 import { createLargeReads } from './read/large-reads.ts';
 import { scanLimitWithoutTotal } from './read/ranges.ts';
-import type { Reader } from './read/reader.ts';
+import { isEarlierData, type Reader } from './read/reader.ts';
 import { createReplicaReads, type ReplicaReads } from './read/replica-servers.ts';
 import { createStatementRunner } from './read/statements.ts';
 import { createTotalCache } from './read/totals.ts';
@@ -95,7 +95,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     db: ctx.db,
     clock,
     log: ctx.log,
-    states: createCache({ ...lookups, counter: cacheCounters.generations }),
+    states: createCache({ ...lookups, counter: cacheCounters.generations, isEarlier: isEarlierData }),
     totals: createTotalCache(cacheBytes.totals, cacheCounters.totals),
     anchors: createAnchorCache(cacheBytes.anchors, settings.anchorEvery, cacheCounters.anchors),
     scanLimit: scanLimitWithoutTotal(settings),

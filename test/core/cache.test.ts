@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createCache } from '../../src/core/cache.ts';
 import { testClock } from '../setup/database.ts';
 
@@ -26,6 +26,56 @@ it('drops what a read returns after its key was evicted', async () => {
   cache.evict('key');
   reading.resolve('old');
   expect([await loading, cache.findAny('key')]).toEqual(['old', undefined]);
+});
+
+describe('of reads that overlap, the value of the later state counts', () => {
+  const isEarlier = (value: number, than: number): boolean => value < than;
+  const numbers = () => {
+    const clock = testClock();
+    return { clock, cache: createCache<number>({ maxBytes, ttl: { clock, ms: 1_000 }, isEarlier }) };
+  };
+
+  it('whichever began first, also for a caller who joined a read before', async () => {
+    const { clock, cache } = numbers();
+    const slow = Promise.withResolvers<number>();
+    const first = cache.load('key', () => slow.promise);
+    const joined = cache.load('key', () => slow.promise);
+    clock.advance(1);
+    cache.put('key', 2, clock.monotonicMs() - 1);
+    clock.advance(1);
+    slow.resolve(1);
+    expect([await first, await joined, cache.find('key')]).toEqual([2, 2, 2]);
+    // It began before the last one was stored, and saw a later state.
+    cache.put('key', 3, clock.monotonicMs() - 2);
+    expect(cache.find('key')).toBe(3);
+  });
+
+  it('but a read that began after the last one had ended counts in any case', async () => {
+    const { clock, cache } = numbers();
+    cache.put('key', 2);
+    clock.advance(1);
+    cache.put('key', 1);
+    expect(cache.find('key')).toBe(1);
+  });
+
+  it('and none that began before a value was found to be replaced, unless it saw a later state', async () => {
+    const { clock, cache } = numbers();
+    cache.put('key', 1);
+    const slow = Promise.withResolvers<number>();
+    const slower = Promise.withResolvers<number>();
+    cache.outdate('key');
+    const first = cache.load('key', () => slow.promise);
+    clock.advance(1);
+    cache.outdate('key');
+    const second = cache.load('key', () => slower.promise);
+    clock.advance(1);
+    cache.put('key', 1, clock.monotonicMs() - 2);
+    expect(cache.find('key')).toBeUndefined();
+    slow.resolve(3);
+    expect([await first, cache.find('key')]).toEqual([3, 3]);
+    slower.resolve(2);
+    expect([await second, cache.find('key')]).toEqual([3, 3]);
+  });
 });
 
 it('stores a value under its own key, and counts hits, joined reads and misses', async () => {

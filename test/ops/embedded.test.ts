@@ -5,6 +5,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GATE, LEAVING } from '../../src/db/embedded/attach.ts';
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { assertOwnFolder } from '../../src/db/embedded/folders.ts';
 import { findPrograms, repairLinks } from '../../src/db/embedded/programs.ts';
@@ -98,6 +99,21 @@ describe('startEmbedded', () => {
     expect(new Set(identifiers.map((rows) => JSON.stringify(rows))).size).toBe(1);
     expect((await readdir(dir)).sort()).toEqual(['postgres-18', 'postgres-18.log']);
     expect((await Promise.all(databases.map((database) => database.stop()))).filter(Boolean)).toHaveLength(1);
+  });
+
+  it('reports no stop of a server that another process has begun to stop', async () => {
+    const dir = newFolder();
+    const database = await start(dir);
+    const other = new Client({ ...database.connection, ssl: false, application_name: LEAVING });
+    await other.connect();
+    await other.query('select pg_advisory_lock($1)', [GATE]);
+    const stopping = database.stop();
+    await until(async () => (await other.query('select from pg_locks where not granted')).rowCount === 1 || undefined);
+    // A smart shutdown ends once the last client has left.
+    process.kill(await serverPid(dir), 'SIGTERM');
+    await until(async () => /stopping/.test(await readFile(path.join(dir, 'postgres-18', 'postmaster.pid'), 'utf8')) || undefined);
+    await other.end();
+    expect(await stopping).toBe(false);
   });
 
   it('recovers what was committed before a kill -9 of the server, with clients still connected', async () => {

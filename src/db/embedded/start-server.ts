@@ -87,9 +87,16 @@ async function spawnServer(cluster: Cluster, settings: Record<string, string>): 
   }
 }
 
+const readLockFile = (folder: string): Promise<string> => readFile(path.join(folder, 'postmaster.pid'), 'utf8').catch(() => '');
+
 /** The process id in the server's lock file; NaN without a lock file. */
-export const lockedBy = async (folder: string): Promise<number> =>
-  Number.parseInt(await readFile(path.join(folder, 'postmaster.pid'), 'utf8').catch(() => ''), 10);
+export const lockedBy = async (folder: string): Promise<number> => Number.parseInt(await readLockFile(folder), 10);
+
+/** Whether the server has begun to stop, which it writes into the eighth line of its lock file before it ends any backend, or has stopped. */
+export async function isStopping(folder: string): Promise<boolean> {
+  const text = await readLockFile(folder);
+  return text === '' || text.split('\n')[7]?.trim() === 'stopping';
+}
 
 /** Removes lock files that PostgreSQL would respect although they are empty, or name a zombie or another program of the same user. */
 async function removeDeadLocks({ folder }: Cluster, leftoverMs: number): Promise<void> {

@@ -4,7 +4,7 @@ import type { Client } from 'pg';
 import { type Attached, classifyConnectError, connect, GATE, LEAVING } from './attach.ts';
 import type { Cluster } from './cluster.ts';
 import { runProgram, withView } from './run-program.ts';
-import { lockedBy, RECOVERY_MS } from './start-server.ts';
+import { isStopping, lockedBy, RECOVERY_MS } from './start-server.ts';
 
 /** Returns whether it stopped the server. Rejects when the server doesn't stop within two minutes. */
 export async function stopServer(cluster: Cluster, presence: Attached): Promise<boolean> {
@@ -18,6 +18,8 @@ export async function stopServer(cluster: Cluster, presence: Attached): Promise<
     await leaving.client.query('select pg_advisory_lock($1)', [GATE]);
     if (await isUsed(leaving.client)) return false;
     const { programs, folder } = cluster;
+    // Another process stops it: the lock came free because the server ended the backend that held it.
+    if (await isStopping(folder)) return false;
     const pid = await lockedBy(folder);
     await withView(folder, programs.account, (view, inherited) =>
       runProgram(programs.pg_ctl, ['stop', '-D', view, '-m', 'fast', '-W'], programs.account, inherited),

@@ -6,7 +6,7 @@ import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { isUndefinedObject, notSynced, queryCanceled } from '../read/failures.ts';
 import { totalKeyFor } from '../read/list.ts';
 import { type ListPlan, selectsAll } from '../read/plan.ts';
-import { currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow } from '../read/reader.ts';
+import { currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow, stateKey } from '../read/reader.ts';
 import type { ReplicaReads } from '../read/replica-servers.ts';
 import { askReplica } from '../read/replicas.ts';
 import { stateColumns, type TableRef } from '../read/sql.ts';
@@ -113,8 +113,11 @@ export async function openSnapshot(source: SnapshotSource, recordType: string, l
   const onReplica = reader.replicas && (await openOnReplica(pool, reader, reader.replicas, recordType, limits));
   source.isReplica = onReplica !== undefined;
   if (onReplica !== undefined) return onReplica;
+  const startedMs = reader.clock.monotonicMs();
   return begin(pool, 'repeatable read', limits, async (lent) => {
     const freshness = await readState(lent, schema, recordType);
+    // What is read afterwards is no older than this export.
+    reader.states.put(stateKey(reader, recordType), freshness, startedMs);
     if (freshness === undefined) throw notSynced();
     const table = { schema, table: freshness.table };
     return { ...lent, backend: await lockTable(lent.client, table), table, freshness };

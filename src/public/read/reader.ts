@@ -35,6 +35,10 @@ export type ReadStates = { readonly freshness: Freshness; readonly related: read
 /** Whether both name the same content. */
 export const isSameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;
 
+/** Whether a state precedes another of the same table. */
+export const isEarlierData = (a: Freshness | undefined, b: Freshness | undefined): boolean =>
+  a !== undefined && b !== undefined && a.epoch === b.epoch && BigInt(a.generation) < BigInt(b.generation);
+
 /** `since`: RFC 3339 UTC. */
 export type ShownStaleField = { readonly name: string; readonly since: string };
 

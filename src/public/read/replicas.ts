@@ -22,7 +22,7 @@ async function trustedStateOf(reader: Reader, recordType: string, trusted: Fresh
   if (BigInt(state.generation) < BigInt(trusted.generation)) return undefined;
   // The replica may have what was published since the primary was asked. It may also have what a lost primary published.
   const key = stateKey(reader, recordType);
-  if (reader.states.findAny(key) === trusted) reader.states.evict(key);
+  if (reader.states.findAny(key) === trusted) reader.states.outdate(key);
   const current = await currentFreshness(reader, recordType);
   return isSameData(current, state) ? current : undefined;
 }

@@ -172,6 +172,14 @@ describe('the one-second rule, without notifications', () => {
     expect((await get('/v1/invoices', held).expect(200)).headers['x-data-generation']).toBe('2');
   });
 
+  it('no read after an export is older than the export', async () => {
+    const tag = String((await get('/v1/invoices').expect(200)).headers['etag']);
+    await bumpGeneration(database.ctx, organizationId, 60);
+    const exported = await get('/v1/invoices', { accept: 'application/x-ndjson' }).expect(200);
+    expect(exported.headers['x-data-generation']).toBe('2');
+    await get('/v1/invoices', { 'if-none-match': tag }).expect(200);
+  });
+
   it('a response with records is always of the newest generation', async () => {
     await get('/v1/invoices?status=open').expect(200);
     await insertInvoices(database.ctx, organizationId, table, [{ id: 1_000, status: 'open' }]);
