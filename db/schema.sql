@@ -81,6 +81,7 @@ create table api_key_usage (
   constraint api_key_usage_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 CREATE INDEX api_key_usage_day_idx ON api_key_usage USING btree (day);
+CREATE INDEX api_key_usage_organization_id_day_idx ON api_key_usage USING btree (organization_id, day);
 CREATE INDEX api_key_usage_organization_id_version_day_idx ON api_key_usage USING btree (organization_id, version, day);
 alter table api_key_usage enable row level security;
 alter table api_key_usage force row level security;
@@ -187,6 +188,7 @@ CREATE INDEX audit_log_organization_id_action_at_id_idx ON audit_log USING btree
 CREATE INDEX audit_log_organization_id_actor_id_at_id_idx ON audit_log USING btree (organization_id, actor_id, at DESC, id DESC);
 CREATE INDEX audit_log_organization_id_at_id_idx ON audit_log USING btree (organization_id, at DESC, id DESC);
 CREATE INDEX audit_log_organization_id_target_id_at_id_idx ON audit_log USING btree (organization_id, target_id, at DESC, id DESC);
+CREATE INDEX audit_log_organization_id_target_type_at_id_idx ON audit_log USING btree (organization_id, target_type, at DESC, id DESC);
 alter table audit_log enable row level security;
 alter table audit_log force row level security;
 create policy own_organization on audit_log for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));

@@ -22,7 +22,7 @@ function assertNotPaged(query: Request['query']): void {
 }
 
 /**
- * Resolves when everything is sent or the client has gone. `input` is already authorized and parsed. Throws 400 for `page` and `pageSize`,
+ * Resolves when everything is sent or the client has gone; HEAD gets the headers alone, and nothing more is read for it. `input` is already authorized and parsed. Throws 400 for `page` and `pageSize`,
  * which a file doesn't have, and what the operation throws before or after the first byte.
  */
 export async function sendDownload(route: Route, ctx: CallerCtx, input: unknown, req: Request, res: Response): Promise<void> {
@@ -39,6 +39,10 @@ export async function sendDownload(route: Route, ctx: CallerCtx, input: unknown,
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
     res.setHeader('Content-Type', `${download.mediaType}; charset=utf-8; header=present`);
     res.setHeader('Cache-Control', 'no-store');
+    if (req.method === 'HEAD') {
+      gone.abort();
+      return void res.end();
+    }
     const observed = async function* (): AsyncGenerator<Buffer> {
       try {
         yield* bytes;

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError, notFound } from '../core/errors.ts';
+import { queryTextOf } from '../core/query-text.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { assertSameOrigin, authenticate, callerCtx, rateLimitKey } from './authenticate.ts';
 import { sendDownload } from './download.ts';
@@ -56,8 +57,8 @@ function assertUtf8(_req: unknown, _res: unknown, body: Buffer): void {
 type Offers = Partial<Pick<Route, 'stream' | 'download'>>;
 
 /**
- * The media type to send: JSON unless the client prefers another one that the route offers; always JSON for HEAD. A person who opens the
- * address of a file in a browser gets the file. Throws 406.
+ * The media type to send: JSON unless the client prefers another one that the route offers; for HEAD also JSON instead of a stream, and
+ * of a file whose route doesn't serve it. A person who opens the address of a file in a browser gets the file. Throws 406.
  */
 function negotiateType(req: Request, { stream, download }: Offers): string {
   const offered = [
@@ -67,7 +68,8 @@ function negotiateType(req: Request, { stream, download }: Offers): string {
   ];
   const isOpened = download !== undefined && wantsPage(req) && Object.keys(req.query).length === 0;
   const type = isOpened ? download.mediaType : req.accepts(offered);
-  if (type !== false) return req.method === 'HEAD' ? 'application/json' : type;
+  const isHeadServed = type === download?.mediaType && download.servesHead === true;
+  if (type !== false) return req.method === 'HEAD' && !isHeadServed ? 'application/json' : type;
   throw new AppError('BAD_REQUEST', 'None of the accepted media types is available', {
     status: 406,
     details: [{ path: 'accept', code: 'not_acceptable', message: `Accept ${offered.join(' or ')}` }],
@@ -90,7 +92,7 @@ function serve(route: Route, streams: Streams): RequestHandler {
   return async (req: Request, res: Response) => {
     if (served !== undefined) recordServed(res, served);
     const ctx = callerCtx(res);
-    const raw = { params: req.params, query: req.query, body: req.body as unknown };
+    const raw = { params: req.params, query: req.query, queryText: queryTextOf(req.originalUrl), body: req.body as unknown };
     const given = req.headers['idempotency-key'];
     const key = typeof given === 'string' ? given : undefined;
     if (route.stream !== undefined || route.download !== undefined) res.vary('Accept');

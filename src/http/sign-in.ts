@@ -7,13 +7,23 @@ import { AppError } from '../core/errors.ts';
 import { isLoopbackHttp } from '../core/loopback.ts';
 import { createIdentityProvider, type IdentityProvider, prompts } from '../identity/provider.ts';
 import { findSession } from '../identity/sessions.store.ts';
-import { attemptTtlMs, type ClientInfo, finishSignIn, signOut, startSignIn } from '../identity/sign-in.ts';
+import {
+  attemptTtlMs,
+  type ClientInfo,
+  type DemoPerson,
+  finishSignIn,
+  isDemoReady,
+  signInAsDemo,
+  signOut,
+  startSignIn,
+} from '../identity/sign-in.ts';
 import { activeMembership, findMemberships } from '../identity/users.store.ts';
 import { assertSameOrigin } from './authenticate.ts';
 import { callerAddress } from './caller-address.ts';
 import { attemptCookieName, attemptCookiePath, cookiesOf, sessionCookieName, sessionCookies } from './cookies.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
 import type { FailureLimit } from './failure-limit.ts';
+import { isLoopbackHost } from './own-host.ts';
 import { wantsPage } from './pages/error-page.ts';
 import { sendSignInError } from './pages/sign-in-page.ts';
 import { toErrorDetails } from './route/parse.ts';
@@ -55,6 +65,58 @@ const methodNotAllowed =
     });
   };
 
+/** What proxies, tunnels and content delivery networks add, each in its own way. */
+const proxyHeader = /^(?:forwarded|via|x-real-ip|x-(?:forwarded|original)(?:-.*)?|(?:.*-)?(?:client|connecting)-ip)$/;
+
+/**
+ * Whether the request comes from this machine's own browser, as far as it shows: it names a loopback host, came through no proxy or tunnel,
+ * and the service has no address that others could know.
+ */
+export const mayUseDemo = (req: Request, { publicUrl }: Pick<Ctx['settings'], 'publicUrl'>): boolean =>
+  isLoopbackHttp(publicUrl) && isLoopbackHost(req) && !Object.keys(req.headers).some((name) => proxyHeader.test(name));
+
+/** A demo's owner, and whether their organization exists: once it did, it isn't looked up again. */
+export type Demo = { readonly owner: DemoPerson; isReady(): Promise<boolean> };
+export function createDemo(ctx: Ctx, owner: DemoPerson): Demo {
+  let ready = false;
+  const isReady = async (): Promise<boolean> => {
+    ready ||= await isDemoReady(ctx, owner);
+    return ready;
+  };
+  return { owner, isReady };
+}
+
+/** Throws 403 when the browser says that a page of another site, or none, sends the request. Browsers of today all say it. */
+function assertSameSite({ headers: { 'sec-fetch-site': site } }: Request): void {
+  if (site === undefined || site === 'same-origin') return;
+  throw new AppError('FORBIDDEN', 'The demo signs in from its own page only', {
+    details: [{ path: 'sec-fetch-site', code: 'foreign_origin', message: 'Use the button on the first page of the demo' }],
+  });
+}
+
+/**
+ * Signs in as the demo's owner without the identity provider; leads back to the welcome page while the demo is being prepared. Throws 403
+ * unless a page of this service asks, on this machine.
+ */
+function signInDemo(ctx: Ctx, { owner, isReady }: Demo): RequestHandler {
+  const { publicUrl } = ctx.settings;
+  return async (req, res) => {
+    if (!mayUseDemo(req, ctx.settings))
+      throw new AppError('FORBIDDEN', 'The demo signs in on its own machine only', {
+        details: [{ path: 'host', code: 'foreign_host', message: 'Open the demo by its loopback address' }],
+      });
+    assertSameOrigin(req, publicUrl);
+    assertSameSite(req);
+    if (!(await isReady())) return res.redirect(303, '/');
+    const token = await signInAsDemo(ctx, owner, sessionCookies(req, publicUrl), visitorOf(req, res));
+    res.cookie(sessionCookieName(publicUrl), token, { ...heldCookieOf(publicUrl), maxAge: ctx.settings.session.absoluteMs });
+    res.redirect(303, '/console');
+  };
+}
+
+/** `secure` is false on loopback http alone. */
+const heldCookieOf = (publicUrl: string) => ({ httpOnly: true, sameSite: 'lax', secure: !isLoopbackHttp(publicUrl), path: '/' }) as const;
+
 type Handlers = { login: RequestHandler; callback: RequestHandler; logout: RequestHandler };
 
 function handlersOf(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit): Handlers {
@@ -62,7 +124,7 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit
   const [attemptName, sessionName] = [attemptCookieName(publicUrl), sessionCookieName(publicUrl)];
   const secure = !isLoopbackHttp(publicUrl);
   const attemptCookie = { httpOnly: true, sameSite: 'lax', secure, path: attemptCookiePath(publicUrl) } as const;
-  const heldCookie = { httpOnly: true, sameSite: 'lax', secure, path: '/' } as const;
+  const heldCookie = heldCookieOf(publicUrl);
 
   /** Null while the provider is unreachable: then the person is signed out of this service only. */
   const findEndSessionUrl = (): Promise<URL | null> => provider.endSessionUrl().catch(() => null);
@@ -114,8 +176,8 @@ const serveSession =
     res.json({ signIn: client !== null, session: session === undefined ? null : { user: session.user, organization } });
   };
 
-/** Mount it at /auth. Without an identity provider its sign-in endpoints throw 404. */
-export function createSignInRouter(ctx: Ctx, failures: FailureLimit): Router {
+/** Mount it at /auth. Without an identity provider its sign-in endpoints throw 404, and so does that of the demo without `demo`. */
+export function createSignInRouter(ctx: Ctx, failures: FailureLimit, demo?: Demo): Router {
   const router = Router({ caseSensitive: true });
   const { oidc } = ctx.settings;
   router.use((_req, res, next) => {
@@ -124,6 +186,7 @@ export function createSignInRouter(ctx: Ctx, failures: FailureLimit): Router {
   });
   router.get('/session', serveSession(ctx, failures));
   router.all('/session', methodNotAllowed('GET, HEAD'));
+  if (demo !== undefined) router.post('/demo', signInDemo(ctx, demo)).all('/demo', methodNotAllowed('POST'));
   if (oidc === null || oidc.client === null) {
     router.use(['/login', '/callback', '/logout'], () => {
       throw new AppError('NOT_FOUND', 'Sign-in is not available: no identity provider is configured');

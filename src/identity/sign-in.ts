@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import { createId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 import { writeAudit } from './audit.store.ts';
 import { type IdentityProvider, type Profile, type Prompt, type ProvenIdentity, startAgain } from './provider.ts';
@@ -177,6 +178,26 @@ async function startSession(ctx: Ctx, user: User, visitor: ClientInfo): Promise<
     if (organizationId !== null) await auditSession(tx, organizationId, person, id, 'session.start', visitor);
     return token;
   });
+}
+
+/** The person that a demo signs in without an identity provider. */
+export type DemoPerson = { readonly email: string; readonly name: string };
+
+async function ensureDemoUser(ctx: Ctx, { email, name }: DemoPerson): Promise<User> {
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [createId(), email, name]);
+  const [{ id } = { id: '' }] = rows;
+  return { id, email, name };
+}
+
+/** Whether the person has an organization: not yet while the demo is set up for the first time. Creates the person if necessary. */
+export const isDemoReady = async (ctx: Ctx, person: DemoPerson): Promise<boolean> =>
+  (await findMemberships(ctx, (await ensureDemoUser(ctx, person)).id)).length > 0;
+
+/** Creates the person if necessary, ends the session that the browser still has and returns the token of a new one. */
+export async function signInAsDemo(ctx: Ctx, person: DemoPerson, sessions: readonly string[], visitor: ClientInfo): Promise<string> {
+  const user = await ensureDemoUser(ctx, person);
+  await signOut(ctx, sessions, visitor);
+  return startSession(ctx, user, visitor);
 }
 
 type Finished = { readonly token: string; readonly returnTo: string };

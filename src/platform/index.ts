@@ -14,6 +14,7 @@ import { agentRoutes } from './agents/agents.routes.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { tokenRoutes } from './api-keys/tokens.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
+import { versionRecordRoutes } from './api-schemas/version-records.routes.ts';
 import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
 import { conversationRoutes } from './conversations/conversations.routes.ts';
 import { domainRoutes } from './domains/domains.routes.ts';
@@ -21,6 +22,7 @@ import { invitationRoutes } from './invitations/invitations.routes.ts';
 import { memberRoutes } from './members/members.routes.ts';
 import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { organizationRoutes } from './organizations/organizations.routes.ts';
+import { overviewRoutes } from './overview/overview.routes.ts';
 import { payRoutes } from './pay/pay.routes.ts';
 import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
 import { pageRoutes } from './portal/pages.routes.ts';
@@ -40,23 +42,25 @@ shape they are published.
 Every list is \`{data, pagination}\`; every error is \`{error: {code, message, details, requestId}}\`. The default rate limit is 60 requests
 per minute for each key or person; the RateLimit headers report what remains.`;
 
+/** In the order in which an organization sets them up, which is that of the reference page. */
 const groups: Readonly<Record<RouteGroup, string>> = {
   Identity: 'The caller, their organization, permissions and sessions',
   Organizations: 'Members, invitations and roles',
+  'ERP connection': 'Connection to the ERP, and its record types',
+  Syncs: 'Which records are read from the ERP, when, and the result of each run',
+  'API Keys': 'API keys, and the versions of the public interface that they read',
   Teams: 'Teams and their members',
   Domains: 'Hostnames of an organization and their verification',
-  Syncs: 'Which records are read from the ERP, when, and the result of each run',
   Views: 'Saved views and e-mail subscriptions',
-  'API Keys': 'API keys, and the versions of the public interface that they read',
+  'Portal Config': 'Field mappings, sidebar, pages and templates',
   Agents: 'AI agents and conversations',
   Pay: 'Payments and payouts',
-  'Portal Config': 'Field mappings, sidebar, pages and templates',
-  'ERP connection': 'Connection to the ERP, and its record types',
   Description: 'This API description',
 };
 
 const groupRoutes: readonly AnyRoute[] = [
   ...whoamiRoutes,
+  ...overviewRoutes,
   ...invitationRoutes,
   ...domainRoutes,
   ...organizationRoutes,
@@ -73,6 +77,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...apiKeyRoutes,
   ...tokenRoutes,
   ...apiSchemaRoutes,
+  ...versionRecordRoutes,
   ...agentRoutes,
   ...conversationRoutes,
   ...payRoutes,

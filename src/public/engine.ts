@@ -3,10 +3,10 @@
 import { createCache } from '../core/cache.ts';
 import type { Ctx, ReadEngine, ReadingCtx, TenantCtx } from '../core/ctx.ts';
 import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
-import type { Semaphore } from '../core/semaphore.ts';
+import type { Release, Semaphore } from '../core/semaphore.ts';
 import { warehouseOf } from '../db/former-warehouse.ts';
 import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
-import { createExportState } from './export/export-state.ts';
+import { acquireExport, createExportState } from './export/export-state.ts';
 import { createLargeReadQueues, createReadQueue, createReplicaQueue, createSavedQueryQueue } from './load/admission.ts';
 import { createNodeFinder } from './load/placements.ts';
 import { createAnchorCache } from './read/anchors.ts';
@@ -18,6 +18,7 @@ import { createReplicaReads, type ReplicaReads } from './read/replica-servers.ts
 import { createStatementRunner } from './read/statements.ts';
 import { createTotalCache } from './read/totals.ts';
 import { createRecordReader, type RecordReader, type RecordSources } from './records/records.ts';
+import { createVersionReader, type VersionReader } from './records/version-records.ts';
 import { createRecordTools, type RecordTools, type ToolSources } from './tools/record-tools.ts';
 import { createContentCache } from './version/content-cache.ts';
 import { createLivingMasks, type LivingMasks } from './version/living-masks.ts';
@@ -32,6 +33,7 @@ export type Engine = ReadEngine &
     /** Reads the primary alone. */
     readonly newestRecords: RecordReader;
     readonly tools: RecordTools;
+    readonly versionRecords: VersionReader;
     readonly cacheCounters: CacheCounters;
     readonly replicas: ReplicaReads | undefined;
     readonly outageTrust: OutageTrust;
@@ -122,6 +124,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     records: createRecordReader(sources),
     newestRecords: createRecordReader({ ...sources, readerOf: (organizationId) => ({ ...shared, organizationId, replicas: undefined }) }),
     tools: createRecordTools(sources),
+    versionRecords: createVersionReader(sources),
     cacheCounters,
     replicas,
     outageTrust,
@@ -145,8 +148,15 @@ export const newestRecordsOf = (ctx: Reading): RecordReader => engineOf(ctx).new
  */
 export const findLivingMasks = (ctx: Reading & TenantCtx): Promise<LivingMasks> => engineOf(ctx).findLivingMasks(ctx);
 
+/** A permit of the queue of all exports. Rejects as `acquireExport` does. */
+export const acquireExportOf = (ctx: Reading & Pick<TenantCtx, 'organizationId'>, signal: AbortSignal): Promise<Release> =>
+  acquireExport(engineOf(ctx).exports, ctx.organizationId, signal);
+
 /** The published versions as tools for language models. */
 export const recordToolsOf = (ctx: Reading): RecordTools => engineOf(ctx).tools;
+
+/** Reads of the records of published versions for people. */
+export const versionRecordsOf = (ctx: Reading): VersionReader => engineOf(ctx).versionRecords;
 
 /** Rejects all waiting exports and saved-query reads with 503, for shutdown. */
 export function closeQueues(ctx: Reading): void {

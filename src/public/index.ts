@@ -12,13 +12,24 @@ import type { ApiCall, UsageCounter } from './serve/usage.ts';
 export { readColumnFacts } from './draft/column-facts.ts';
 export type { DraftSource } from './draft/described.ts';
 export { draftDocument } from './draft/draft-document.ts';
-export { closeQueues, createReadEngine, findLivingMasks, newestRecordsOf, publicMetrics, recordsOf, recordToolsOf } from './engine.ts';
+export {
+  acquireExportOf,
+  closeQueues,
+  createReadEngine,
+  findLivingMasks,
+  newestRecordsOf,
+  publicMetrics,
+  recordsOf,
+  recordToolsOf,
+  versionRecordsOf,
+} from './engine.ts';
 export { describeVersion } from './openapi/describe-version.ts';
 export { type Proof, proveVersion } from './proof/prove.ts';
 export { indexesOf } from './read/indexes.ts';
 export type { QueryProblem, RecordQuery } from './records/record-query.ts';
 export type { SummaryColumn, SummaryQuery } from './records/record-summary.ts';
 export type { RecordReader } from './records/records.ts';
+export { toQueryParameters } from './records/version-records.ts';
 export { startUsageCounter, type UsageCounter } from './serve/usage.ts';
 export type { RecordTools, ToolAccess } from './tools/record-tools.ts';
 export {
@@ -35,6 +46,7 @@ export { createVersionTools, type VersionTool } from './tools/version-tools.ts';
 export { readAvailable } from './version/available.ts';
 export { type Available, bindDocument, sourceOf } from './version/bind.ts';
 export { compareVersions, type VersionChange } from './version/compare.ts';
+export { fittingTypes } from './version/fitting-types.ts';
 export { ensureMaskSecret } from './version/mask-secret.ts';
 export { maskedSql } from './version/masks.ts';
 export {
@@ -42,6 +54,7 @@ export {
   type Bindings,
   EndpointDefinition,
   type GroupDefinition,
+  masks,
   operators,
   periods,
   type RecordTypeBinding,

@@ -55,9 +55,10 @@ export function healthMail(
   since: Date,
   publicUrl: string,
 ): MailContent {
-  const base = `${publicUrl}/api/platform/v1`;
-  const proposal = held === null ? null : `${base}/sync-configs/${config.id}/deletion-proposals/${held.proposalId}`;
+  const sync = `${publicUrl}/console/syncs/${config.id}`;
+  const proposal = held === null ? null : `${sync}/deletions/${held.proposalId}`;
   const about = `Sync: ${config.name}, record type ${config.recordType}.`;
+  // Runs that earlier releases stored have `{id}` in their fix.
   const fix = problem?.fix.replaceAll('{id}', config.id) ?? '';
   const paragraphs =
     health === 'green'
@@ -77,24 +78,23 @@ export function healthMail(
       proposal !== null && health === 'held'
         ? { label: 'View the proposal', url: proposal }
         : runId === null
-          ? { label: 'View the sync', url: `${base}/sync-configs/${config.id}` }
-          : { label: 'View the run', url: `${base}/sync-runs/${runId}` },
+          ? { label: 'View the sync', url: sync }
+          : { label: 'View the run', url: `${publicUrl}/console/runs/${runId}` },
     notes: [reasonForMail(config.name)],
   };
 }
 
 /** `daysLeft` is negative once the certificate has expired. */
 export function certificateMail(organization: string, notAfter: Date, daysLeft: number, publicUrl: string): MailContent {
-  const base = `${publicUrl}/api/platform/v1/netsuite/connection`;
   const days = Math.floor(daysLeft);
   const expiry = daysLeft < 0 ? 'has expired' : days === 0 ? 'expires today' : `expires in ${days} ${days === 1 ? 'day' : 'days'}`;
   return {
     title: `The ERP certificate of ${organization} ${expiry}`,
     paragraphs: [
       `The certificate that signs this service in to the ERP ${daysLeft < 0 ? 'expired' : 'expires'} on ${instantText(notAfter)}. Without a valid certificate, every sync of ${organization} is paused.`,
-      `What to do: create a new certificate with POST ${base}/certificate, upload it in the ERP, and set its certificate id with PUT ${base}. The current certificate keeps signing until then.`,
+      `What to do: create a new certificate, upload it in the ERP, and enter its certificate id in the connection. The current certificate keeps signing until then.`,
     ],
-    action: { label: 'View the connection', url: base },
+    action: { label: 'View the connection', url: `${publicUrl}/console/connection` },
     notes: [`You receive this mail because your address is on the alert list of a sync of ${organization}.`],
   };
 }

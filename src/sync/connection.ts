@@ -25,7 +25,7 @@ async function readSecrets(ctx: TenantCtx, row: ConnectionRow, certificate: Cert
   return row.secrets === null ? null : JSON.parse(ctx.keyring.decrypt(row.secrets, secretBinding(ctx.organizationId, 'erp-secrets')));
 }
 
-export const noConnectionAdvice = 'Set up a connection with PUT /netsuite/connection';
+export const noConnectionAdvice = 'Set up the connection first';
 
 /**
  * Throws 422 `VALIDATION_ERROR` with detail `no_connection` when the organization has no ERP connection, and `no_credentials` when the

@@ -1,6 +1,6 @@
-// How far the rolling full read of each record type is, as callers see it.
+// What is stored of each record type, and how far its rolling full read is, as callers see it.
 import type { TenantCtx } from '../core/ctx.ts';
-import { isNotSetUp } from '../warehouse/record-state.ts';
+import { isNotSetUp, rfc3339Sql } from '../warehouse/record-state.ts';
 import { type RollingRead, readRollingReads } from '../warehouse/rolling-reads.ts';
 import { tenantSchema } from '../warehouse/tenant-schema.ts';
 
@@ -26,19 +26,33 @@ export function describeFullRead(read: RollingRead | undefined, rowCount: number
   return { periodDays, expectedDays, passStartedAt, records, completeSince };
 }
 
+/** Describes `syncedAt` wherever it is returned. */
+export const syncedAtText = 'When the last published run started to read the ERP; null before the first';
+
+/** What is stored of a record type. `syncedAt`: see `syncedAtText`. */
+export type StoredRecords = { readonly records: number; readonly syncedAt: string | null; readonly fullRead: FullRead };
+
 /** By record type; the function returns a value for record types that were never read, too. Rejects with database errors. */
-export async function readFullReads(ctx: TenantCtx): Promise<(recordType: string) => FullRead> {
+export async function readStoredRecords(ctx: TenantCtx): Promise<(recordType: string) => StoredRecords> {
   const schema = tenantSchema(ctx.organizationId);
   const { fullReadDays } = ctx.settings.sync;
+  const describe = (read: RollingRead | undefined, records: number, syncedAt: string | null): StoredRecords => ({
+    records,
+    syncedAt,
+    fullRead: describeFullRead(read, records, fullReadDays),
+  });
   try {
     const reads = await readRollingReads(ctx.db.data, schema);
-    const { rows } = await ctx.db.data.query<{ record_type: string; row_count: string }>(
-      `select record_type, row_count from ${schema}.record_state`,
+    const { rows } = await ctx.db.data.query<{ record_type: string; row_count: string; synced_at: string | null }>(
+      `select record_type, row_count, ${rfc3339Sql('synced_at')} as synced_at from ${schema}.record_state`,
     );
-    const counts = new Map(rows.map((row) => [row.record_type, Number(row.row_count)]));
-    return (recordType) => describeFullRead(reads.get(recordType), counts.get(recordType) ?? 0, fullReadDays);
+    const states = new Map(rows.map((row) => [row.record_type, row]));
+    return (recordType) => {
+      const state = states.get(recordType);
+      return describe(reads.get(recordType), Number(state?.row_count ?? 0), state?.synced_at ?? null);
+    };
   } catch (error) {
     if (!isNotSetUp(error)) throw error;
-    return () => describeFullRead(undefined, 0, fullReadDays);
+    return () => describe(undefined, 0, null);
   }
 }

@@ -26,7 +26,7 @@ export {
 } from './deletion-proposals.ts';
 export { findDueSlot, findNextSlot, findScheduleProblem } from './due.ts';
 export { estimateLoads, type LoadEstimates } from './estimate-loads.ts';
-export { type FullRead, readFullReads } from './full-reads.ts';
+export { readStoredRecords, type StoredRecords, syncedAtText } from './full-reads.ts';
 export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './health.ts';
 export { buildWantedIndexes, discardOtherIndexes, findIndexesToBuild, reconcileIndexes, saveWantedIndexes } from './index-jobs.ts';
 export { listMaskedSources } from './masked-sources.ts';
@@ -35,6 +35,7 @@ export { canFilterBySubsidiary, withFilter } from './record-filter.ts';
 export {
   findDescription,
   findRecordType,
+  findSyncConfigIds,
   hasReadableFields,
   headOf,
   listHeads,
@@ -56,6 +57,7 @@ export { type EnteredColumns, enterShownColumns } from './shown-columns.ts';
 export { acceptMissingFields, type FieldGaps, readFieldGaps } from './stale-fields.ts';
 export {
   type CountedTable,
+  countRejections,
   countSyncedRecords,
   countWarehouseRows,
   filterRejectedIds,

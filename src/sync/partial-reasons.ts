@@ -4,8 +4,6 @@ import type { PublishOutcome } from '../warehouse/run-state-row.ts';
 import type { Health } from './alert-mail.ts';
 import type { RunError } from './retry.ts';
 
-const acceptRoute = 'POST /sync-configs/{id}/accept-missing-fields';
-
 const namesOf = (fields: readonly (readonly [string, unknown])[]): string =>
   `${fields.length === 1 ? 'The field' : 'The fields'} ${fields.map(([name]) => name).join(', ')}`;
 const reasonsOf = (fields: readonly (readonly [string, StalePlan[string]])[]): string =>
@@ -22,7 +20,7 @@ function staleErrors(stale: StalePlan): RunError[] {
           {
             code: 'FIELDS_UNREADABLE',
             message: `${namesOf(unreadable)} can't be read; the last values stay, and new records have none. ${reasonsOf(unreadable)}`,
-            fix: `Give the integration role access to the field, or to the table that holds it; the next run then updates all records. If it is gone for good, accept that with ${acceptRoute}.`,
+            fix: `Give the integration role access to the field, or to the table that holds it; the next run then updates all records. If it is gone for good, accept that the field is missing.`,
           },
         ]),
     ...(empty.length === 0
@@ -31,7 +29,7 @@ function staleErrors(stale: StalePlan): RunError[] {
           {
             code: 'FIELDS_EMPTY',
             message: `${namesOf(empty)} came empty; the last values stay, and new records have none. ${reasonsOf(empty)}`,
-            fix: `Check in the ERP whether the field is meant to be empty or is hidden from the integration role. If it is meant to be empty, accept that with ${acceptRoute}.`,
+            fix: `Check in the ERP whether the field is meant to be empty or is hidden from the integration role. If it is meant to be empty, accept that the field is missing.`,
           },
         ]),
   ];
@@ -40,7 +38,7 @@ function staleErrors(stale: StalePlan): RunError[] {
 const heldError = (held: number, proposalId: string | null): RunError => ({
   code: 'DELETIONS_HELD',
   message: `${held} records are absent in the ERP; they are kept until their deletion is approved`,
-  fix: 'Check in the ERP whether they were deleted or are hidden from the integration role. GET /sync-configs/{id}/deletion-proposals shows them. Approve what was deleted with POST /sync-configs/{id}/approve-deletions, and reject the rest.',
+  fix: 'Check in the ERP whether they were deleted or are hidden from the integration role. The deletion proposal of the sync shows them: approve what was deleted, and reject the rest.',
   ...(proposalId !== null && { proposalId }),
 });
 const rejectedError = (count: number): RunError => ({

@@ -165,7 +165,7 @@ export function proveFields({ fields, unreadable }: Pick<PreparedRun, 'fields' |
   return {
     check: 'fields',
     passed: unreadable.length + stale.length === 0,
-    message: `${fields.length} fields were read${vanished}${kept}`,
+    message: `The id and ${fields.length} other ${fields.length === 1 ? 'field was' : 'fields were'} read${vanished}${kept}`,
     facts: { fields: fields.length, unreadable, stale },
   };
 }

@@ -87,9 +87,20 @@ export const findRecordType = async (ctx: TenantCtx, name: string): Promise<Stor
 export const findDescription = async (ctx: TenantCtx, name: string): Promise<RecordTypeMetadata | undefined> =>
   (await findRecordType(ctx, name))?.description ?? undefined;
 
-/** `q` is searched in names and labels, ignoring case. */
+/** The sync configurations that read these record types, by the name of the record type. */
+export const findSyncConfigIds = (ctx: TenantCtx, names: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+  inTransaction(ctx, async (tx) => {
+    const rows = await tx('sync_configs')
+      .where('organization_id', ctx.organizationId)
+      .whereRaw('record_type = any(?::text[])', [[...names]])
+      .select<{ id: string; record_type: string }[]>('id', 'record_type');
+    return new Map(rows.map(({ id, record_type: recordType }) => [recordType, id]));
+  });
+
+/** `q` is searched in names and labels, ignoring case; `names` are whole names. */
 export type HeadFilter = {
   readonly q?: string | undefined;
+  readonly names?: readonly string[] | undefined;
   readonly syncable?: boolean | null | undefined;
   readonly custom?: boolean | undefined;
   readonly family?: RecordFamily | undefined;
@@ -99,12 +110,13 @@ type PageRequest = Parameters<typeof readPage>[1];
 /** One page of the list, in the order of the account, and how many there are. */
 export const listHeads = (
   ctx: TenantCtx,
-  { q, syncable, custom, family }: HeadFilter,
+  { q, names, syncable, custom, family }: HeadFilter,
   page: PageRequest,
 ): Promise<{ rows: readonly StoredHead[]; total: number }> =>
   inTransaction(ctx, async (tx) => {
     const query = ofOrganization(tx, ctx.organizationId).orderBy(['t.position', 't.name']).select('t.head');
     if (q !== undefined) query.whereRaw("strpos(lower(t.name || ' ' || (t.head ->> 'label')), lower(?)) > 0", [q]);
+    if (names !== undefined) query.whereRaw('t.name = any(?::text[])', [[...names]]);
     if (syncable !== undefined) query.whereRaw("t.head -> 'syncable' = ?::jsonb", [JSON.stringify(syncable)]);
     if (custom !== undefined) query.whereRaw("t.head -> 'custom' = ?::jsonb", [JSON.stringify(custom)]);
     if (family !== undefined) query.whereRaw("t.head ->> 'family' = ?", [family]);

@@ -128,6 +128,19 @@ export async function listTypeRejections(
   }
 }
 
+/** The number of rejected records by record type; types without any are absent. Rejects with database errors. */
+export async function countRejections(ctx: TenantCtx): Promise<ReadonlyMap<string, number>> {
+  try {
+    const { rows } = await ctx.db.data.query<{ record_type: string; rejected: number }>(
+      `select record_type, count(*)::int as rejected from ${tenantSchema(ctx.organizationId)}.rejections group by record_type`,
+    );
+    return new Map(rows.map(({ record_type: recordType, rejected }) => [recordType, rejected]));
+  } catch (error) {
+    if (isNotSetUp(error)) return new Map();
+    throw error;
+  }
+}
+
 /** Whether records are rejected because a value doesn't fit the type of its field. Rejects with database errors. */
 export async function hasUnreadableValues(ctx: TenantCtx, recordType: string): Promise<boolean> {
   try {

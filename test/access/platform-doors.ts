@@ -22,6 +22,8 @@ const personOf = async ({ makePerson, invoices: { ctx, organization } }: Platfor
   apiOf(createApp(ctx), (await makePerson(ctx, organization.id, role)).secret);
 const records = (api: Api, { viewId }: PlatformWorld, query = '', accept = 'application/json') =>
   api('get', `/views/${viewId}/records${query}`, undefined, { accept });
+const ofVersion = (api: Api, { versionId }: PlatformWorld, query = '', accept = 'application/json') =>
+  api('get', `/api-schema/${versionId}/records/invoices${query}`, undefined, { accept });
 const preview = (api: Api, { templateId }: PlatformWorld, input: object) => api('post', `/portal/templates/${templateId}/preview`, input);
 const aRecord = { recordType: 'invoice', recordId: '1' };
 const portal = ['view:read', 'portal:read', 'portal:update'];
@@ -99,6 +101,18 @@ export const platformChecks = {
     const api = apiOf(createApp(world.invoices.ctx), world.unmaskedSecret);
     expect((await records(api, world)).text).toContain('INV-1');
     expectMasked((await records(api, world, '?masked=true')).text);
+  },
+  'records of a version': async (world) => {
+    const api = await personOf(world, 'editor');
+    const { status, text } = await ofVersion(api, world);
+    expect(status).toBe(200);
+    expectMasked(text);
+    expect(codesOf(await ofVersion(api, world, '?number=INV-1'))).toEqual(['field_masked']);
+  },
+  'CSV of a version': async (world) => expectMasked((await ofVersion(await personOf(world, 'editor'), world, '', 'text/csv')).text),
+  'version without record:read': async (world) => {
+    const api = await personOf(world, ['api-schema:read', 'view:read']);
+    for (const accept of ['application/json', 'text/csv']) expect((await ofVersion(api, world, '', accept)).status).toBe(403);
   },
   'view without record:read': async (world) => {
     const api = await personOf(world, portal);

@@ -8,6 +8,7 @@ const patch = (file: string, find: string, replace: string, ...doors: readonly P
   doors.map((door) => ({ door, file, find, replace }));
 
 const views = 'platform/views';
+const versions = 'platform/api-schemas/version-records.routes.ts';
 const shown = 'platform/syncs/shown-values.ts';
 const agents = 'platform/conversations/current-access.ts';
 const previews = 'platform/portal/preview.ts';
@@ -27,6 +28,14 @@ export const platformPatches: readonly PlatformPatch[] = [
     "principal.reads.unmasked && typeof masked === 'boolean'",
     'link of a mail',
   ),
+  ...patch(
+    versions,
+    'reads: ctx.principal.reads',
+    'reads: { ...ctx.principal.reads, unmasked: true }',
+    'records of a version',
+    'CSV of a version',
+  ),
+  ...patch(versions, "permission: 'record:read'", "permission: 'view:read'", 'version without record:read'),
   ...patch(`${views}/view-table.ts`, '{ unmasked: false }', '{ unmasked: true }', 'mail', 'preview of a view'),
   ...patch('platform/subscriptions/read-view.ts', '{ unmasked: false }', '{ unmasked: true }', 'attachment of a mail'),
   ...patch(previews, 'sources, ctx.principal.reads)', 'sources, { unmasked: true })', 'preview of a record'),

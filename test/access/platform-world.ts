@@ -11,6 +11,8 @@ import { datedFields, memoryErp, type SyncWorld, syncWorld } from '../sync/fixtu
 export type PlatformWorld = {
   readonly invoices: World;
   readonly viewId: string;
+  /** Of the version that masks the numbers of the invoices. */
+  readonly versionId: string;
   readonly templateId: string;
   /** Of a key that reads masked fields as they are. */
   readonly unmaskedSecret: string;
@@ -61,7 +63,7 @@ export async function createPlatformWorld(): Promise<PlatformWorld> {
   const [invoices, database, agents] = await Promise.all([subscriptionWorld(), testDatabase(), openAgentSite({ timeMs: 100_000 })]);
   const { ctx, organization, owner } = invoices;
   const viewId = await invoices.view({ visibility: 'organization', sort: [] });
-  await publishVersion(ctx, organization.id, { endpoints: [maskedInvoices] });
+  const versionId = await publishVersion(ctx, organization.id, { endpoints: [maskedInvoices] });
   const body = '{{ record.tranid }}|{% for row in rows %}{{ row.cells[0] }};{% endfor %}';
   const template = await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body });
   const unmasked = await makeKey(ctx, organization.id);
@@ -71,6 +73,7 @@ export async function createPlatformWorld(): Promise<PlatformWorld> {
   return {
     invoices,
     viewId,
+    versionId,
     templateId: template.body.id,
     unmaskedSecret: unmasked.secret,
     makePerson,

@@ -53,15 +53,15 @@ describe('the OpenAPI document', () => {
     const order = [
       'Identity',
       'Organizations',
+      'ERP connection',
+      'Syncs',
+      'API Keys',
       'Teams',
       'Domains',
-      'Syncs',
       'Views',
-      'API Keys',
+      'Portal Config',
       'Agents',
       'Pay',
-      'Portal Config',
-      'ERP connection',
       'Description',
     ];
     const used = new Set<string>(platformRoutes.map(({ group }) => group));
@@ -178,6 +178,9 @@ describe('every operation', () => {
       ];
       expect(Object.keys(operation?.responses ?? {})).toEqual(expect.arrayContaining(errors));
       expect(operation?.requestBody !== undefined).toBe(route.body !== undefined);
+      // An absent body is read as an empty object.
+      const request = operation?.requestBody as oas30.RequestBodyObject | undefined;
+      expect([route.id, request?.required]).toEqual([route.id, route.body && !route.body.safeParse({}).success]);
       const names = (operation?.parameters as oas30.ParameterObject[] | undefined)?.map(({ name }) => name) ?? [];
       const wanted = [route.params, route.query].flatMap((shape) => Object.keys(shape?.shape ?? {}));
       expect(names).toEqual([

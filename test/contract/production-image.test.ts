@@ -14,9 +14,14 @@ const packagesOf = (sources: readonly Source[]): string[] => {
   return [...new Set(targets.filter((target) => !target.includes('.ts') && !target.startsWith('node:')).map(packageOf))];
 };
 /** Served to browsers from their packages' folders. */
-const servedPackages = ['marked', 'swagger-ui-dist'];
+const servedPackages = ['marked'];
 
-const copied = [...readFileSync('Dockerfile', 'utf8').matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, sources = '']) => sources.split(' '));
+/** The last stage is the image; the one before builds the console, with development's packages. */
+const [, buildStage = '', image = ''] = readFileSync('Dockerfile', 'utf8').split(/^FROM .*$/m);
+const copiedBy = (stage: string): string[] =>
+  [...stage.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) => from.split(' '));
+const built = [...image.matchAll(/^COPY --from=console \/app\/(\S+) (\S+)$/gm)].map(([, from = '', to = '']) => [from, to] as const);
+const inImage = [...copiedBy(image), ...built.map(([, to]) => to)];
 const isInside = (file: string, folders: readonly string[]): boolean =>
   folders.some((folder) => file === folder || file.startsWith(`${folder}/`));
 
@@ -36,11 +41,29 @@ describe('the production image', () => {
 
   it('has the files that the service reads', () => {
     expect(filesRead).toEqual(expect.arrayContaining(['db/functions', 'migrations', 'package.json', 'web/reference/']));
-    expect(filesRead.filter((file) => !isInside(file.replace(/\/$/, ''), copied))).toEqual([]);
+    expect(filesRead.filter((file) => !isInside(file.replace(/\/$/, ''), inImage))).toEqual([]);
+  });
+
+  it('has the built console, and neither its sources nor what builds it', () => {
+    expect(built).toEqual([['web/console/dist', 'web/console/dist']]);
+    const { devDependencies } = JSON.parse(readFileSync('web/console/package.json', 'utf8')) as { devDependencies: Record<string, string> };
+    const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> };
+    expect(Object.keys(devDependencies).filter((name) => name in dependencies)).toEqual([]);
+    expect(inImage.filter((file) => isInside('web/console/src', [file]) || file.startsWith('scripts/build'))).toEqual([]);
+    expect(buildStage).toContain('RUN node scripts/build-console.mjs');
   });
 
   it('is built from what .dockerignore lets through', () => {
-    const [first, ...allowed] = readFileSync('.dockerignore', 'utf8').trim().split('\n');
-    expect([first, ...allowed.map((line) => line.slice(1))].sort()).toEqual(['*', ...copied].sort());
+    const [first, ...lines] = readFileSync('.dockerignore', 'utf8').trim().split('\n');
+    const copied = [...new Set([...copiedBy(buildStage), ...copiedBy(image)].map((from) => (from.startsWith('web/') ? 'web' : from)))];
+    expect(first).toBe('*');
+    expect(
+      lines
+        .filter((line) => line.startsWith('!'))
+        .map((line) => line.slice(1))
+        .sort(),
+    ).toEqual(copied.sort());
+    // What the build makes must not come from the machine on which the image is built.
+    expect(lines.filter((line) => !line.startsWith('!'))).toEqual(['web/console/dist', 'web/console/.generated']);
   });
 });

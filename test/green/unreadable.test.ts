@@ -32,7 +32,7 @@ it.each(['incremental', 'full'] as const)(
     expect(run).toMatchObject({ status: 'partial', mode, error: { code: 'FIELDS_UNREADABLE' } });
     for (const name of ['duedate', 'foreignamountunpaid']) expect(run.error.message).toContain(name);
     expect(run.error.fix).toContain('Give the integration role access');
-    expect(run.error.fix).toContain('POST /sync-configs/{id}/accept-missing-fields');
+    expect(run.error.fix).toContain('accept that the field is missing');
     expect(await gaps.warnings(run)).toContain('fields are not read; their stored values stay');
     expect((await company.proof(run))['fields']).toMatchObject({ passed: false, facts: { stale: ['duedate', 'foreignamountunpaid'] } });
     const { staleFields } = await gaps.sync();

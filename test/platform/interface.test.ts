@@ -236,11 +236,10 @@ describe('without a connection', () => {
   it.each([
     ['get', '/netsuite/connection'],
     ['post', '/netsuite/connection/test'],
-    ['get', '/netsuite/metadata'],
     ['get', '/netsuite/metadata/invoice'],
     ['delete', '/netsuite/connection'],
   ] as const)('%s %s says to set one up', async (method, path) => {
-    expect(detailOf(await w.owner.api(method, path))).toEqual([404, 'no_connection', expect.stringContaining('PUT /netsuite/connection')]);
+    expect(detailOf(await w.owner.api(method, path))).toEqual([404, 'no_connection', 'Set up the connection first']);
   });
 
   it.each([
@@ -248,11 +247,10 @@ describe('without a connection', () => {
     ['/sync-configs', { name: 'x', recordType: 'invoice' }],
   ])('post %s says to set one up', async (path, body) => {
     const refused = await w.owner.api('post', path, body);
-    expect(detailOf(refused)).toEqual([422, 'no_connection', expect.stringContaining('PUT /netsuite/connection')]);
+    expect(detailOf(refused)).toEqual([422, 'no_connection', 'Set up the connection first']);
   });
 
   it.each([
-    ['get', '/netsuite/metadata', 404],
     ['get', '/netsuite/metadata/invoice', 404],
     ['post', '/sync-configs', 422],
   ] as const)('with one but no metadata, %s %s says to refresh it', async (method, path, status) => {
@@ -261,7 +259,15 @@ describe('without a connection', () => {
     expect(detailOf(await w.owner.api(method, path, body))).toEqual([
       status,
       'no_metadata',
-      expect.stringContaining('POST /netsuite/metadata/refresh'),
+      expect.stringContaining('refresh the metadata'),
     ]);
+  });
+
+  it('the list of record types is empty and says what to do', async () => {
+    const list = async () => (await w.owner.api('get', '/netsuite/metadata')).body;
+    expect(await list()).toMatchObject({ data: [], pagination: { total: 0 }, refreshedAt: null, notListed: { code: 'no_connection' } });
+    await w.owner.api('put', '/netsuite/connection', { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'c' } });
+    const message = expect.stringContaining('refresh the metadata');
+    expect(await list()).toMatchObject({ data: [], refreshedAt: null, notListed: { code: 'no_metadata', message } });
   });
 });

@@ -70,6 +70,28 @@ describe('syncs and runs', () => {
     await refused(['/sync-configs?sort=color', '/sync-configs?order=up', '/sync-configs?sort=name&sort=name', '/sync-configs?recordType=']);
   });
 
+  it('finds syncs by their state and by the state of their newest run', async () => {
+    const pausedReason = JSON.stringify({ code: 'X', message: 'x', fix: 'x' });
+    await sql(async (tx) => {
+      await tx('sync_configs').where({ id: configs[0]?.id }).update({ enabled: false });
+      await tx('sync_configs').where({ id: configs[1]?.id }).update({ paused_reason: pausedReason });
+      await tx('sync_runs').where({ id: runIds[5] }).update({ status: 'failed' });
+      await tx('sync_runs').where({ id: runIds[0] }).update({ status: 'partial' });
+    });
+    expect(await column('/sync-configs?status=active', 'name')).toEqual(['gamma']);
+    expect(await column('/sync-configs?status=disabled', 'name')).toEqual(['beta']);
+    expect(await column('/sync-configs?status=paused', 'name')).toEqual(['Alpha']);
+    expect(await column('/sync-configs?lastRunStatus=failed', 'name')).toEqual(['gamma']);
+    expect(await column('/sync-configs?lastRunStatus=succeeded&sort=name', 'name')).toEqual(['Alpha', 'beta']);
+    expect(await column('/sync-configs?lastRunStatus=partial', 'name')).toEqual([]);
+    expect(await column('/sync-configs?lastRunStatus=failed&status=paused', 'name')).toEqual([]);
+    await refused(['/sync-configs?status=broken', '/sync-configs?lastRunStatus=red']);
+    await sql(async (tx) => {
+      await tx('sync_configs').update({ enabled: true, paused_reason: null });
+      await tx('sync_runs').update({ status: 'succeeded' });
+    });
+  });
+
   it('finds runs of a record type and of a span of time, and sorts them', async () => {
     expect(await column('/sync-runs?recordType=customer', 'id')).toEqual([runIds[4], runIds[1]]);
     const span = `after=${minute(1)}&before=${minute(4)}`;

@@ -152,7 +152,7 @@ describe('an ERP that refuses', () => {
     expect(await world.row(id)).toMatchObject({
       status: 'failed',
       attempt: 1,
-      error: { code: 'NO_CONNECTION', fix: expect.stringContaining('PUT /netsuite/connection') },
+      error: { code: 'NO_CONNECTION', fix: expect.stringContaining('Set up the connection') },
     });
     expect(await pausedReason(world)).toMatchObject({ code: 'NO_CONNECTION' });
   });

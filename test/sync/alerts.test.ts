@@ -18,7 +18,7 @@ import { type Delivered, type MailServer, startMailServer } from '../setup/smtp.
 import { endOpenRuns, erpError, type SyncWorld, syncWorld } from './fixture.ts';
 
 const publicUrl = 'https://portal.example.test';
-const apiUrl = `${publicUrl}/api/platform/v1`;
+const consoleUrl = `${publicUrl}/console`;
 const recipients = ['ops@example.test', 'night@example.test'];
 
 let database: TestDatabase;
@@ -94,8 +94,8 @@ describe('an alert', () => {
     expect(mail.text).toContain('What happened: the ERP says NOT_ALLOWED (NOT_ALLOWED).');
     expect(mail.text).toMatch(/Since: \d{4}-\d\d-\d\d \d\d:\d\d UTC\./);
     expect(mail.text).toContain('What to do: Do something about it.');
-    expect(mail.text).toContain(`${apiUrl}/sync-runs/${first.id}`);
-    expect(mail.html).toContain(`${apiUrl}/sync-runs/${first.id}`);
+    expect(mail.text).toContain(`${consoleUrl}/runs/${first.id}`);
+    expect(mail.html).toContain(`${consoleUrl}/runs/${first.id}`);
     works();
     await world.sync();
     await world.sync();
@@ -143,11 +143,11 @@ describe('an alert', () => {
     const sent = await mails();
     expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things is holding back deletions'));
     expect(sent[0]?.mail.text).toContain('40 records are absent');
-    expect(sent[0]?.mail.text).toContain(`/sync-configs/${world.configId}/approve-deletions`);
+    expect(sent[0]?.mail.text).toContain('approve what was deleted, and reject the rest');
     const twenty = Array.from({ length: 20 }, (_unused, n) => n + 1).join(', ');
     expect(sent[0]?.mail.text).toContain(`Records, by number or id: ${twenty} and 20 more.`);
     expect(sent[0]?.mail.text).not.toContain('name 1');
-    const link = `${apiUrl}/sync-configs/${world.configId}/deletion-proposals/${error?.proposalId}`;
+    const link = `${consoleUrl}/syncs/${world.configId}/deletions/${error?.proposalId}`;
     expect(sent[0]?.mail.text).toContain(link);
     expect(sent[0]?.mail.html).toContain(link);
   });
@@ -201,7 +201,7 @@ describe('an alert', () => {
     expect((await api('delete', '/netsuite/connection')).status).toBe(204);
     const sent = await mails();
     expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things is paused'));
-    expect(sent[0]?.mail.text).toContain(`${apiUrl}/sync-configs/${world.configId}`);
+    expect(sent[0]?.mail.text).toContain(`${consoleUrl}/syncs/${world.configId}`);
   });
 
   it('is sent once when several processes record the same change concurrently', async () => {
@@ -306,7 +306,7 @@ describe('an expiring certificate', () => {
   it('is reported with what to do', async () => {
     await endsIn(20);
     await Promise.all(watches.map((watch) => watch.tick()));
-    expect((await mails())[0]?.mail.text).toContain(`POST ${apiUrl}/netsuite/connection/certificate`);
+    expect((await mails())[0]?.mail.text).toContain(`${consoleUrl}/connection`);
   });
 
   it('starts again for the next certificate', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { describeFullRead, readFullReads } from '../../src/sync/full-reads.ts';
+import { describeFullRead, readStoredRecords } from '../../src/sync/full-reads.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { datedFields, endOpenRuns, erpError, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
@@ -190,7 +190,11 @@ describe('the pace', () => {
     wait(world, 48);
     expect((await rollCounting(world)).slice).toMatchObject({ records: 10 });
     // 20 of 100 records in two days: ten days.
-    expect((await readFullReads(world.tenant))('thing')).toEqual({
+    expect((await readStoredRecords(world.tenant))('thing')).toMatchObject({
+      records: (await world.rows()).length,
+      syncedAt: (await world.state())?.syncedAt,
+    });
+    expect((await readStoredRecords(world.tenant))('thing').fullRead).toEqual({
       periodDays: 7,
       expectedDays: 10,
       passStartedAt: '2026-05-05T01:00:00Z',

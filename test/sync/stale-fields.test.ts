@@ -196,6 +196,7 @@ it('a run with every kind of problem names all of them', async () => {
   expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE', proposalId: expect.any(String) } });
   for (const part of ['The field note', '40 records are absent', '1 records could not be stored'])
     expect(run.error?.message).toContain(part);
-  for (const part of ['accept-missing-fields', 'approve-deletions', "run's rejections"]) expect(run.error?.fix).toContain(part);
+  for (const part of ['accept that the field is missing', 'approve what was deleted', "run's rejections"])
+    expect(run.error?.fix).toContain(part);
   expect(await admin('sync_alerts').where('sync_config_id', world.configId).first('state')).toEqual({ state: 'stale-held' });
 });

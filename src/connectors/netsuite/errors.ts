@@ -2,17 +2,17 @@
 import type { GuardedFetchError, GuardedResponse } from '../../core/guarded-fetch.ts';
 import { ErpError, type ErpErrorKind } from '../connector.ts';
 
+const renewCertificate =
+  'Create a new certificate, upload it in NetSuite, and enter the certificate id that NetSuite then shows in the connection.';
 const fixes = {
   INVALID_LOGIN:
     "Check the account id, the consumer key, the token id and both secrets of this connection, and that the integration, the token and the role are active. NetSuite does not report which one is wrong to callers; see NetSuite's Login Audit Trail.",
   CLIENT_UNKNOWN:
     'Enter the client id (consumer key) of the integration record in NetSuite, and check that the record is enabled and belongs to the account with this account id.',
-  CERTIFICATE_EXPIRED:
-    'Create a new certificate with POST /netsuite/connection/certificate, upload it in NetSuite, and save the certificate id that NetSuite shows with PUT /netsuite/connection.',
+  CERTIFICATE_EXPIRED: renewCertificate,
   CERTIFICATE_UNKNOWN:
-    'If the certificate was revoked, or never uploaded: take it from GET /netsuite/connection, upload it in NetSuite under Setup > Integration > OAuth 2.0 Client Credentials (M2M) Setup, and save the certificate id that NetSuite shows with PUT /netsuite/connection. If it is active there, correct the certificate id in the same way, and check that its role and user are active.',
-  PRIVATE_KEY_UNUSABLE:
-    'Create a new certificate with POST /netsuite/connection/certificate, upload it in NetSuite, and save the certificate id that NetSuite shows with PUT /netsuite/connection.',
+    'Compare the certificate id of the connection with the list under Setup > Integration > OAuth 2.0 Client Credentials (M2M) Setup in NetSuite. If the certificate is not in the list, or is revoked, upload it again and enter the certificate id that NetSuite then shows. If it is active, check its role and user.',
+  PRIVATE_KEY_UNUSABLE: renewCertificate,
   PERMISSION_MISSING:
     'Give the role of this connection "REST Web Services", "SuiteAnalytics Workbook" and "View" on the records concerned.',
   HOST_UNREACHABLE:
@@ -37,7 +37,7 @@ const fixes = {
   DELETIONS_HIDDEN:
     'Give the role of this connection the permission "Deleted Records". Until then deletions are found only by comparing ids.',
   FIELD_NOT_SYNCABLE: 'Choose fields that the metadata of this connection shows as syncable.',
-  QUERY_UNSUITABLE: 'Correct the query with PUT /netsuite/queries/{name}.',
+  QUERY_UNSUITABLE: 'Correct the query of this record type.',
   KEY_COLUMN_UNSUITABLE: 'Choose a column with an integer in every row that no other row has, or add one to the query.',
   MODIFIED_COLUMN_UNSUITABLE: 'Choose a column that has a date with its time in every row, or none: then each run reads all rows.',
   QUERY_REFUSED: 'Refresh the metadata of this connection: a field or record type is no longer readable for its role.',

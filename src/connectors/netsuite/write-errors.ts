@@ -38,17 +38,17 @@ const refusals: readonly Refusal[] = [
   {
     code: 'CUSTOMER_UNKNOWN',
     when: /field: (?:customer|entity)\b/i,
-    fix: 'The customer was deleted in NetSuite or merged with another. Enter the payment by hand for the customer that replaced it, then report that with end-write-back.',
+    fix: 'The customer was deleted in NetSuite or merged with another. Enter the payment by hand for the customer that replaced it, then end the write-back of this one.',
   },
   {
     code: 'ACCOUNT_UNKNOWN',
     when: /field: (?:account|paymentMethod|refundMethod)\b/i,
-    fix: 'Correct the account or method in `writeBack` of PUT /pay/config, then try again.',
+    fix: 'Correct the account or method of the write-back in the payment configuration, then try again.',
   },
   {
     code: 'VALUE_MISSING',
     when: /Please enter value\(s\) for/i,
-    fix: 'Provide the value that NetSuite requires in `writeBack` of PUT /pay/config, or remove the field from the form that integrations use, then try again.',
+    fix: 'Provide the value that NetSuite requires in the payment configuration, under write-back, or remove the field from the form that integrations use, then try again.',
   },
   {
     code: 'ALREADY_EXISTS',

@@ -113,7 +113,8 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
     ...(inputs.length > 0 && { parameters: inputs }),
     ...(route.body !== undefined && {
       requestBody: {
-        required: true,
+        // An absent body is read as an empty object.
+        required: !route.body.safeParse({}).success,
         content: {
           'application/json': {
             schema: toSchema(route.body, 'input', components),

@@ -74,6 +74,7 @@ export function authorize(route: Route, ctx: CallerCtx, params?: unknown): void 
   if (writeRefusal !== undefined && route.method !== 'GET') throw writeRefusal;
   if (route.openToOwnKey === true && isOwnKey(ctx, params)) return;
   assertUnrestrictedKey(ctx);
+  if (route.permission === 'authenticated') return;
   const permission = route.permission as Permission;
   if (principal === undefined || !principal.permissions.has(permission)) throw missingPermission(permission, adviceFor(ctx, permission));
   if (route.readsRecords === true) assertReadsRecords({ principal });

@@ -54,14 +54,14 @@ function createRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends M
 
 /**
  * An operation on the caller's organization. Its handler throws 403 when the caller belongs to no organization, and 404 when the path
- * starts with `/organizations/{id}` and the id is another organization's.
+ * starts with `/organizations/{id}` and the id is another organization's. 'authenticated': every member may call it.
  */
 export function defineRoute<
   P extends Maybe<Shape> = undefined,
   Q extends Maybe<Shape> = undefined,
   B extends Maybe<z.ZodType> = undefined,
   R extends Maybe<z.ZodType> = undefined,
->(spec: Spec<P, Q, B, R, Permission, RequestCtx>): Route {
+>(spec: Spec<P, Q, B, R, Permission | 'authenticated', RequestCtx>): Route {
   const namesOrganization = spec.path.startsWith('/organizations/{id}');
   return createRoute('credential', spec, (ctx, { params }) =>
     toOrganizationCtx(ctx, namesOrganization ? (params as { id: unknown }).id : undefined),

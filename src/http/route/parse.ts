@@ -1,6 +1,7 @@
 // Parses a request's parts strictly and reports every problem at once: unknown names, wrong values, and what the schemas let through.
 import { z } from 'zod';
 import { AppError, type ErrorDetail } from '../../core/errors.ts';
+import { decodeQueryPart } from '../../core/query-text.ts';
 import { hasTooManyValues, tooManyValuesText } from './body-limits.ts';
 import type { RawInput } from './route.ts';
 import { expandUnionIssue, validationMessage } from './validation-messages.ts';
@@ -89,11 +90,14 @@ type InputSchemas = {
 };
 
 /** Throws 400 for the path and the query, 422 for the body. */
-export const parseInput = ({ params, query, body }: InputSchemas, raw: RawInput): unknown => ({
-  params: parsePart(params ?? emptyObject, raw.params, badPath),
-  query: parsePart(query ?? emptyObject, raw.query, badQuery, 'query parameter'),
-  body: body === undefined ? parseNoBody(raw.body) : parsePart(body, raw.body ?? {}, badBody),
-});
+export function parseInput({ params, query, body }: InputSchemas, raw: RawInput): unknown {
+  decodeQueryPart(raw.queryText ?? '');
+  return {
+    params: parsePart(params ?? emptyObject, raw.params, badPath),
+    query: parsePart(query ?? emptyObject, raw.query, badQuery, 'query parameter'),
+    body: body === undefined ? parseNoBody(raw.body) : parsePart(body, raw.body ?? {}, badBody),
+  };
+}
 
 /** For operations without query parameters. Throws 400 when the query holds any. */
 export const assertNoQuery = (query: unknown): unknown => parsePart(emptyObject, query, badQuery, 'query parameter');

@@ -80,6 +80,8 @@ export type Download<C, I> = {
   readonly mediaType: 'text/csv';
   readonly description: string;
   readonly example: string;
+  /** HEAD has the headers of the file when the client asks for it, as exports of the public interface do; JSON's otherwise. */
+  readonly servesHead?: true;
   /** An error it throws becomes an ordinary error response. `signal` is aborted when the client has gone. */
   open(ctx: C, input: I, signal: AbortSignal): Promise<DownloadFile>;
 };
@@ -90,7 +92,8 @@ export type Download<C, I> = {
  */
 export type PersonPermission = 'any' | 'authenticated' | 'signed-in' | typeof signUpPermission;
 
-export type RawInput = { readonly params: unknown; readonly query: unknown; readonly body: unknown };
+/** `queryText` is the query string as sent; absent when `query` never was one, as in a tool's arguments. */
+export type RawInput = { readonly params: unknown; readonly query: unknown; readonly queryText?: string; readonly body: unknown };
 
 export type Route = Operation & {
   readonly access: 'credential' | 'person';

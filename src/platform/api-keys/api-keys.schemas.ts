@@ -85,7 +85,9 @@ export const ApiKey = z
       .string()
       .nullable()
       .describe('E-mail address of that former member; null when the key was not transferred, or rotated since'),
+    graceEndsAt: Instant.nullable().describe('Until when the secret before the last rotation works too; null outside of a grace period'),
     lastUsedAt: Instant.nullable(),
+    requestsLast7Days: z.int().describe('Requests to the public interface in the last 7 days (UTC), today included'),
     createdBy: z.object({ id: Id, email: z.string(), name: z.string() }),
     createdAt: Instant,
     revokedAt: Instant.nullable(),

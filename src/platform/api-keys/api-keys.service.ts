@@ -28,6 +28,7 @@ import {
 } from './api-keys.store.ts';
 import { assertWithinCeiling, coversReads, type KeyPower } from './ceiling.ts';
 import { assertResolved, resolveScopes, scopesView } from './resolve-scopes.ts';
+import { countRecentRequests } from './usage.ts';
 
 /** What the key reads on the public interface. */
 export const layerOf = (row: ApiKeyRow): AccessLayer => ({
@@ -37,20 +38,36 @@ export const layerOf = (row: ApiKeyRow): AccessLayer => ({
   fields: row.scope_fields,
 });
 
-const view = (row: ApiKeyRow): ApiKey => ({
+const viewOf = (row: ApiKeyRow, requestsLast7Days: number): ApiKey => ({
   id: row.id,
   name: row.name,
   prefix: row.prefix,
   status: row.status,
   scopes: { ...scopesView(layerOf(row)), permissions: row.scope_permissions, unmasked: row.scope_unmasked },
   expiresAt: instantOrNull(row.expires_at),
+  graceEndsAt: row.status === 'revoked' ? null : instantOrNull(row.grace_ends_at),
   lastUsedAt: instantOrNull(row.last_used_at),
+  requestsLast7Days,
   createdAt: instant(row.created_at),
   revokedAt: instantOrNull(row.revoked_at),
   secretEndsAt: instantOrNull(row.secret_ends_at),
   transferredFrom: row.transferred_from,
   createdBy: { id: row.user_id, email: row.user_email, name: row.user_name },
 });
+
+async function viewAll(tx: Tx, ctx: RequestCtx, rows: readonly ApiKeyRow[]): Promise<ApiKey[]> {
+  const requests = await countRecentRequests(
+    tx,
+    ctx.organizationId,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => viewOf(row, requests.get(row.id) ?? 0));
+}
+
+async function view(tx: Tx, ctx: RequestCtx, row: ApiKeyRow): Promise<ApiKey> {
+  const requests = await countRecentRequests(tx, ctx.organizationId, [row.id]);
+  return viewOf(row, requests.get(row.id) ?? 0);
+}
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
   const row = await findApiKeyRow(tx, ctx.organizationId, id);
@@ -125,11 +142,11 @@ function assertNotRevoked(row: ApiKeyRow): void {
 export const listApiKeys = (ctx: RequestCtx, page: PageQuery, filter: ApiKeyFilter) =>
   inTransaction(ctx, async (tx) => {
     const { rows, total } = await listApiKeyRows(tx, ctx.organizationId, page, filter);
-    return toPage(rows.map(view), total, page);
+    return toPage(await viewAll(tx, ctx, rows), total, page);
   });
 
 /** Throws 404 for an unknown key. */
-export const getApiKey = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+export const getApiKey = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(tx, ctx, await getRow(tx, ctx, id)));
 
 type Issuer = Pick<RequestCtx, 'organizationId' | 'clock'> & { readonly userId: string };
 
@@ -174,7 +191,7 @@ export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
       assertWithinCeiling(ctx, powerOf(await getRow(tx, ctx, made)), undefined);
       await writeAudit(tx, ctx, entry);
     });
-    return { ...view(await getRow(tx, ctx, id)), secret };
+    return { ...(await view(tx, ctx, await getRow(tx, ctx, id))), secret };
   });
 }
 
@@ -210,7 +227,7 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
     assertWithinCeiling(ctx, powerOf(changed), row.status === 'active' || changed.status !== 'active' ? powerOf(row) : undefined);
     assertResolved(scopes?.problems ?? []);
     await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
-    return view(changed);
+    return view(tx, ctx, changed);
   });
 }
 
@@ -254,7 +271,7 @@ export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: nu
     });
     const rotated = await getRow(tx, ctx, id);
     assertWithinCeiling(ctx, powerOf(rotated), undefined);
-    return { ...view(rotated), secret: key.secret };
+    return { ...(await view(tx, ctx, rotated)), secret: key.secret };
   });
 
 /**
@@ -275,5 +292,5 @@ export const keepApiKeySecret = (ctx: RequestCtx, id: string) =>
       target: { type: 'api-key', id },
       changes: { prefix: row.prefix, secretEndsAt: { from: instant(row.secret_ends_at), to: null } },
     });
-    return view(kept);
+    return view(tx, ctx, kept);
   });

@@ -39,6 +39,8 @@ export type ApiKeyRow = {
   previous_ceiling: string[] | null;
   /** Until when a secret of a former holder works: an old one in its grace period, or that of a transferred key. Null when none does. */
   former_secret_until: Date | null;
+  /** Until when the secret before the last rotation works too; null outside of a grace period. */
+  grace_ends_at: Date | null;
 };
 
 export const apiKeySorts = ['createdAt', 'name', 'lastUsedAt', 'expiresAt'] as const;
@@ -92,6 +94,7 @@ const select = (tx: Tx, organizationId: string) =>
       'r.permissions as role_permissions',
       tx.raw(`${keyStatus} as status`),
       tx.raw(`${hasExpired} as has_expired`),
+      tx.raw(`case when ${inGrace} and not ${hasExpired} then least(k.previous_expires_at, k.expires_at) end as grace_ends_at`),
       tx.raw(
         `greatest(case when ${inGrace} then k.previous_expires_at end, case when k.secret_ends_at > now() then k.secret_ends_at end) as former_secret_until`,
       ),

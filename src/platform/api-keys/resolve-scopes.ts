@@ -67,12 +67,12 @@ function reportUnknown({ scopes, before }: GivenScopes, existing: Existing, repo
   const added = (name: 'versions' | 'resources') => scopes[name].filter((one) => !before?.[name].includes(one));
   for (const label of added('versions'))
     if (!existing.some(({ version }) => version === label))
-      report('versions', 'unknown_version', `There is no version ${label}. GET /api-schema lists all versions.`);
+      report('versions', 'unknown_version', `There is no version ${label}. Choose one of the existing versions.`);
   const considered = existing.filter(({ version }) => versions.length === 0 || versions.includes(version));
   const where = versions.length === 0 ? 'No version has' : `Version ${versions.join(', ')} does not have`;
   for (const name of added('resources'))
     if (!considered.some(({ resources }) => resources.includes(name)))
-      report('resources', 'unknown_resource', `${where} a resource ${name}. GET /api-schema lists the endpoints of all versions.`);
+      report('resources', 'unknown_resource', `${where} a resource ${name}. Choose resources of these versions.`);
 }
 
 function resolve(given: GivenScopes, existing: Existing, all: readonly ScopeTarget[]): ResolvedScopes {

@@ -67,6 +67,18 @@ export const getApiKeyUsage = (ctx: RequestCtx, id: string, page: PageQuery, fil
     return toPage(rows.map(view), total, page);
   });
 
+/** Requests of the last 7 days by key; keys without any are absent. */
+export async function countRecentRequests(tx: Tx, organizationId: string, keyIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  if (keyIds.length === 0) return new Map();
+  const rows = await tx('api_key_usage')
+    .where({ organization_id: organizationId })
+    .whereIn('api_key_id', keyIds)
+    .whereRaw(`day > ${today} - 7`)
+    .groupBy('api_key_id')
+    .select<{ api_key_id: string; requests: string }[]>('api_key_id', tx.raw(`sum(${allKinds})::bigint as requests`));
+  return new Map(rows.map((row) => [row.api_key_id, Number(row.requests)]));
+}
+
 type VersionCaller = { apiKeyId: string; name: string; status: ApiKeyRow['status']; requests: number; lastDay: string };
 
 /** Days for which the callers of a version are listed. */

@@ -14,11 +14,14 @@ import {
   PublicationReport,
   PublishInput,
   RetiredApiSchema,
+  SchemaSources,
+  ValidateInput,
 } from './api-schemas.schemas.ts';
 import * as service from './api-schemas.service.ts';
 import { draftFromRecordTypes } from './draft-from.ts';
 import { proveApiSchema } from './prove-again.ts';
 import { getPublication, planIndexes, startIndexMaintenance, startPublication } from './publication.ts';
+import { listApiSchemaSources } from './sources.ts';
 import { deprecateApiSchema, listApiSchemaCallers, retireApiSchema } from './version-lifecycle.ts';
 
 const group = 'API Keys';
@@ -134,10 +137,31 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}/validate',
     permission: 'api-schema:read',
     summary: 'Validate a draft',
-    description: 'Lists every problem with its path, the indexes that publishing would build, and the changes since the previous version.',
+    description:
+      'Lists every problem with its path, the indexes that publishing would build, and the changes since the previous version. With ' +
+      '`endpoints` it validates these in place of the saved ones, as an editor does while a person types, and saves nothing.',
     params: IdParams,
+    body: ValidateInput,
+    example: { endpoints: [exampleEndpoint] },
     response: ApiSchemaValidation,
-    handler: (ctx, { params }) => service.validateApiSchema(ctx, params.id, (row, available) => planIndexes(ctx, row, available)),
+    handler: (ctx, { params, body }) =>
+      service.validateApiSchema(ctx, params.id, body, (row, available) => planIndexes(ctx, row, available)),
+  }),
+  defineRoute({
+    id: 'listApiSchemaSources',
+    group,
+    method: 'GET',
+    path: '/api-schema/{id}/sources/{recordType}',
+    permission: 'api-schema:read',
+    readsRecords: true,
+    summary: 'List the sources of a record type',
+    description:
+      'What an endpoint over the record type can publish: the synced sources with their types, the operators, functions and masks that fit ' +
+      'each type, and at most five records with their values by source. A field that any published or deprecated version masks is masked ' +
+      'for callers without `unmasked:read`. Returns 404 for a record type that is not synced.',
+    params: z.strictObject({ ...IdParams.shape, recordType: z.string().min(1).max(200) }),
+    response: SchemaSources,
+    handler: (ctx, { params }) => listApiSchemaSources(ctx, params.id, params.recordType),
   }),
   defineRoute({
     id: 'publishApiSchema',
@@ -235,7 +259,9 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}/callers',
     permission: 'api-key:read',
     summary: 'List callers of a version',
-    description: 'API keys that used the version in the last 30 days, most recent first: notify them before you retire it.',
+    description:
+      'API keys that used the version on the public interface in the last 30 days, most recent first: notify them before you retire it. ' +
+      'Reads through `GET /api-schema/{id}/records/{resource}` are not counted.',
     params: IdParams,
     query: NamedPageQuery,
     response: pageOf(ApiSchemaCaller),

@@ -1,7 +1,7 @@
 // Request and response schemas for versions of the public interface.
 import { z } from 'zod';
 import { Day, Id, Instant, longText, Problem, shortText } from '../../http/fields.ts';
-import { EndpointDefinition } from '../../public/index.ts';
+import { aggregateFunctions, EndpointDefinition, masks, operators } from '../../public/index.ts';
 
 const label = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
 const name = z.union([z.literal(''), shortText(120)]);
@@ -129,9 +129,16 @@ export const PublicationReport = Publication.extend({
 
 export const ApiSchemaDifference = z.object({ against: label, changes: z.array(Change) }).meta({ id: 'ApiSchemaDifference' });
 
+export const ValidateInput = z.strictObject({
+  endpoints: endpoints.optional().describe('Validates this definition in place of the saved one, and saves nothing'),
+});
+export type ValidateInput = z.output<typeof ValidateInput>;
+
 export const ApiSchemaValidation = z
   .object({
     ready: z.boolean(),
+    revision: z.int().describe('The saved revision of the draft'),
+    against: label.nullable().describe('The previous published version, with which `changes` compares; null for the first'),
     problems: z.array(DraftProblem),
     warnings,
     indexes: z
@@ -140,3 +147,35 @@ export const ApiSchemaValidation = z
     changes: z.array(Change).describe('Changes against the previous version'),
   })
   .meta({ id: 'ApiSchemaValidation' });
+
+const columnType = z.enum(['text', 'number', 'integer', 'boolean', 'date', 'time', 'lines']);
+const erpLabel = z.string().describe('The label in the ERP');
+const LineSource = z.object({ source: z.string(), label: erpLabel, type: columnType });
+const SchemaSource = z
+  .object({
+    ...LineSource.shape,
+    state: z.enum(['live', 'loading', 'stale', 'returned', 'vanished']).describe('Only `live` and `stale` sources have values now'),
+    target: z.string().nullable().describe('The record type whose records a reference names'),
+    scopable: z.boolean().describe('Whether row scopes may name a field with this source'),
+    lines: z.array(LineSource).nullable().describe('The fields of the source `lines`'),
+  })
+  .meta({ id: 'SchemaSource' });
+const FittingType = z
+  .object({
+    type: columnType,
+    operators: z.array(z.enum(operators)),
+    lineOperators: z.array(z.enum(operators)).describe('Of a field of lines'),
+    functions: z.array(z.enum(aggregateFunctions)),
+    masks: z.array(z.enum(masks)),
+  })
+  .meta({ id: 'FittingType' });
+export const SchemaSources = z
+  .object({
+    recordType: z.string(),
+    label: erpLabel,
+    total: z.int().describe('Number of synced records'),
+    types: z.array(FittingType).describe('What fits the values of each type'),
+    sources: z.array(SchemaSource),
+    records: z.array(z.record(z.string(), z.unknown())).describe('At most five records, their values by source'),
+  })
+  .meta({ id: 'SchemaSources' });

@@ -17,7 +17,7 @@ import {
   validateDocument,
 } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
-import type { ApiSchemaPatch, NewApiSchema } from './api-schemas.schemas.ts';
+import type { ApiSchemaPatch, NewApiSchema, ValidateInput } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
 import { warnOfTaggedFields } from './tagged-fields.ts';
 
@@ -51,7 +51,7 @@ async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiS
   const row = await getApiSchemaRow(tx, ctx, id, true);
   if (row.status !== 'draft')
     throw invalid('Published schemas are immutable', [
-      { path: '', code: 'immutable', message: 'Create a new version: POST /api-schema/{id}/new-version' },
+      { path: '', code: 'immutable', message: 'Create a new version from it, and change that' },
     ]);
   if (row.publication?.status === 'running')
     throw invalid('The draft is being published', [{ path: '', code: 'publishing', message: 'Wait until the publication has ended' }]);
@@ -181,18 +181,22 @@ export function changesBetween(row: Content, other: Content | undefined, availab
   );
 }
 
-/** Throws 404 for an unknown version. */
+/** With `endpoints`, validates them in place of those that are saved. Throws 404 for an unknown version. */
 export async function validateApiSchema(
   ctx: RequestCtx,
   id: string,
+  { endpoints }: ValidateInput,
   indexesToBuild: (row: store.ApiSchemaRow, available: Available) => Promise<{ recordType: string; method: string; expression: string }[]>,
 ) {
   const available = await readAvailable(ctx);
-  const { row, other } = await readComparable(ctx, id, undefined);
+  const { row: saved, other } = await readComparable(ctx, id, undefined);
+  const row = endpoints === undefined ? saved : { ...saved, status: 'draft' as const, bindings: null, endpoints };
   const warnings = row.status === 'draft' ? await inTransaction(ctx, (tx) => warnOfTaggedFields(tx, ctx.organizationId, row)) : [];
   const problems: DefinitionProblem[] = row.status === 'draft' ? validateDocument(row, available) : [];
   return {
     ready: problems.length === 0,
+    revision: row.revision,
+    against: other?.version ?? null,
     problems,
     warnings,
     changes: changesBetween(row, other, available),

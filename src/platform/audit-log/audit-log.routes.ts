@@ -3,7 +3,8 @@ import { inTransaction } from '../../db/transaction.ts';
 import { Id, IdParams, Instant, instant, isSpan, noSpan, spanFields } from '../../http/fields.ts';
 import { pageFields, pageOf, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
-import { type AuditRow, listAuditRows } from './audit-log.store.ts';
+import { openAuditCsv } from './audit-csv.ts';
+import { type AuditFilter, type AuditRow, listAuditRows } from './audit-log.store.ts';
 
 const AuditEntry = z
   .object({
@@ -33,6 +34,14 @@ const view = (row: AuditRow): z.input<typeof AuditEntry> => ({
   requestId: row.request_id,
 });
 
+const searchedMs = 90 * 86_400_000;
+
+/** A search for text reads each entry, so it begins 90 days before its end unless a beginning is given. */
+const withPeriod = (filter: AuditFilter, now: Date): AuditFilter =>
+  filter.q === undefined || filter.after !== undefined
+    ? filter
+    : { ...filter, after: new Date((filter.before ?? now).getTime() - searchedMs) };
+
 export const auditLogRoutes = [
   defineRoute({
     id: 'listAuditLog',
@@ -52,15 +61,40 @@ export const auditLogRoutes = [
           .optional()
           .describe('For example api-key.create'),
         actorId: Id.optional(),
+        targetType: z
+          .string()
+          .regex(/^[a-z-]{1,60}$/, 'must be a resource such as api-key')
+          .optional()
+          .describe('For example api-key'),
         targetId: z.string().min(1).max(255).optional(),
+        q: z
+          .string()
+          .min(1)
+          .max(120)
+          .optional()
+          .describe(
+            "Only entries whose action, actor's address, target or changes contain this text, ignoring case; of the last 90 days, or of the " +
+              '90 days until `before`, unless `after` is given',
+          ),
         ...spanFields,
       })
       .refine(isSpan, noSpan),
     response: pageOf(AuditEntry),
+    download: {
+      mediaType: 'text/csv',
+      description:
+        'All matching entries as a CSV file (RFC 4180), newest first, with the limits of exports; `page` and `pageSize` do not apply. ' +
+        '`changes` is JSON. Texts that a spreadsheet would read as a formula get a leading apostrophe. `X-Total-Count` is the number of entries.',
+      example:
+        'at,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id\r\n' +
+        '2026-03-02T10:15:00Z,ada@company.example,,session,,team.create,team,,"{""name"":""Sales""}",203.0.113.7,,\r\n',
+      open: (ctx, { query: { page: _page, pageSize: _pageSize, ...filter } }, signal) =>
+        openAuditCsv(ctx, withPeriod(filter, ctx.clock.now()), signal),
+    },
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       inTransaction(ctx, async (tx) => {
         const query = { page, pageSize };
-        const { rows, total } = await listAuditRows(tx, ctx.organizationId, query, filter);
+        const { rows, total } = await listAuditRows(tx, ctx.organizationId, query, withPeriod(filter, ctx.clock.now()));
         return toPage(rows.map(view), total, query);
       }),
   }),

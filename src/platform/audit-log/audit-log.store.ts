@@ -21,36 +21,76 @@ export type AuditRow = {
 export type AuditFilter = {
   readonly action?: string | undefined;
   readonly actorId?: string | undefined;
+  readonly targetType?: string | undefined;
   readonly targetId?: string | undefined;
+  /** Part of the action, the actor's address, the target or the changes, ignoring case. */
+  readonly q?: string | undefined;
   readonly after?: Date | undefined;
   readonly before?: Date | undefined;
 };
 
-export function listAuditRows(tx: Tx, organizationId: string, page: PageQuery, filter: AuditFilter) {
-  const query = tx('audit_log')
-    .where('organization_id', organizationId)
-    .orderBy([
-      { column: 'at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
-    .select(
-      'id',
-      'at',
-      'actor_id',
-      'actor_email',
-      'credential_kind',
-      'credential_id',
-      'action',
-      'target_type',
-      'target_id',
-      'changes',
-      'ip',
-      'request_id',
-    );
+/** Exact to the microsecond, as text: a date of JavaScript has milliseconds. */
+type PositionedRow = AuditRow & { readonly position: string };
+
+const columns = [
+  'id',
+  'at',
+  'actor_id',
+  'actor_email',
+  'credential_kind',
+  'credential_id',
+  'action',
+  'target_type',
+  'target_id',
+  'changes',
+  'ip',
+  'request_id',
+] as const;
+
+const searched = ['action', 'actor_email', 'target_type', 'target_id', 'changes::text'];
+
+function selectMatching(tx: Tx, organizationId: string, filter: AuditFilter) {
+  const query = tx('audit_log').where('organization_id', organizationId);
   if (filter.action !== undefined) query.where('action', filter.action);
   if (filter.actorId !== undefined) query.where('actor_id', filter.actorId);
+  if (filter.targetType !== undefined) query.where('target_type', filter.targetType);
   if (filter.targetId !== undefined) query.where('target_id', filter.targetId);
   if (filter.after !== undefined) query.where('at', '>', filter.after);
   if (filter.before !== undefined) query.where('at', '<', filter.before);
-  return readPage<AuditRow>(query, page);
+  if (filter.q !== undefined) query.whereRaw(`strpos(lower(concat_ws(E'\\n', ${searched.join(', ')})), lower(?)) > 0`, [filter.q]);
+  return query;
+}
+
+const newestFirst = [
+  { column: 'at', order: 'desc' },
+  { column: 'id', order: 'desc' },
+] as const;
+
+export const listAuditRows = (tx: Tx, organizationId: string, page: PageQuery, filter: AuditFilter) =>
+  readPage<AuditRow>(
+    selectMatching(tx, organizationId, filter)
+      .orderBy([...newestFirst])
+      .select(...columns),
+    page,
+  );
+
+export async function countAuditRows(tx: Tx, organizationId: string, filter: AuditFilter): Promise<number> {
+  const row = await selectMatching(tx, organizationId, filter).count({ total: '*' }).first<{ total: string } | undefined>();
+  return Number(row?.total ?? 0);
+}
+
+/** The next entries, newest first, that are older than this one. */
+export async function listAuditRowsAfter(
+  tx: Tx,
+  organizationId: string,
+  filter: AuditFilter,
+  last: PositionedRow | undefined,
+  limit: number,
+): Promise<PositionedRow[]> {
+  const query = selectMatching(tx, organizationId, filter);
+  if (last !== undefined) query.whereRaw('(at, id) < (?::timestamptz, ?::uuid)', [last.position, last.id]);
+  return query
+    .orderBy([...newestFirst])
+    .limit(limit)
+    .select<PositionedRow[]>(...columns, tx.raw('at::text as position'));
 }

@@ -8,11 +8,7 @@ const refusal = (code: string, title: string, message: string) =>
   invalid(title, [{ path: `authentication.${code === 'no_certificate' ? 'certificateId' : 'certificateSlot'}`, code, message }]);
 
 const noCertificate = () =>
-  refusal(
-    'no_certificate',
-    'There is no certificate for this id',
-    'Create one with POST /netsuite/connection/certificate and upload it to NetSuite first',
-  );
+  refusal('no_certificate', 'There is no certificate for this id', 'Create a certificate and upload it to NetSuite first');
 
 const label = ({ slot, certificate_id: id, active }: store.CertificateRow) => `${slot} (${active ? 'active, ' : ''}id ${id})`;
 

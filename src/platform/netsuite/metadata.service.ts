@@ -8,6 +8,7 @@ import { toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   findRecordType,
+  findSyncConfigIds,
   listHeads,
   listLoadingFields,
   readConnectionRevision,
@@ -19,11 +20,22 @@ import {
 import { explainMissingMetadata } from './missing-metadata.ts';
 import { MetadataQuery } from './netsuite.schemas.ts';
 import { getConnector } from './netsuite.service.ts';
+import { proposeFields } from './propose-fields.ts';
 import { describeRecordTypes, metadataFailure, metadataTimeoutMs } from './record-types.service.ts';
 
 const countTimeoutMs = 60_000;
 
-const headView = (head: StoredHead) => ({ ...head, described: head.fieldCount !== null });
+type SyncConfigIds = ReadonlyMap<string, string>;
+
+/** Those that the caller may see. */
+const readSyncConfigIds = async (ctx: RequestCtx, names: readonly string[]): Promise<SyncConfigIds> =>
+  ctx.principal.permissions.has('sync:read') ? findSyncConfigIds(ctx, names) : new Map();
+
+const headView = (head: StoredHead, syncConfigIds: SyncConfigIds) => ({
+  ...head,
+  described: head.fieldCount !== null,
+  syncConfigId: syncConfigIds.get(head.name) ?? null,
+});
 
 /** The ERP's own numbers of records, by record type; those that can't be counted, or not in time, are absent. */
 async function countRecords(ctx: RequestCtx, heads: readonly StoredHead[]): Promise<ReadonlyMap<string, number>> {
@@ -52,10 +64,13 @@ async function countRecords(ctx: RequestCtx, heads: readonly StoredHead[]): Prom
   return new Map(await count().catch(uncounted));
 }
 
-/** What is known best first, then in the order of the ERP. Throws 404 `no_connection` or `no_metadata` until the account was listed for the first time. */
+/** What is known best first, then in the order of the ERP. Empty, with the reason, until the account was listed for the first time. */
 export async function listErpRecordTypes(ctx: RequestCtx, { page, pageSize, counts, syncable, ...filter }: MetadataQuery) {
   const status = await readMetadataStatus(ctx);
-  if (status === undefined) throw notFound('ERP metadata', await explainMissingMetadata(ctx));
+  if (status === undefined) {
+    const never = { account: null, refreshedAt: null, lastError: null, notListed: await explainMissingMetadata(ctx) };
+    return { ...toPage([], 0, { page, pageSize }), ...never };
+  }
   const known = { true: true, false: false, unknown: null };
   const { rows, total } = await listHeads(
     ctx,
@@ -63,17 +78,30 @@ export async function listErpRecordTypes(ctx: RequestCtx, { page, pageSize, coun
     { page, pageSize },
   );
   const counted = counts ? await countRecords(ctx, rows) : null;
-  const data = rows.map((head) => ({ ...headView(head), ...(counted !== null && { records: counted.get(head.name) ?? null }) }));
+  const syncConfigIds = await readSyncConfigIds(
+    ctx,
+    rows.map(({ name }) => name),
+  );
+  const data = rows.map((head) => ({
+    ...headView(head, syncConfigIds),
+    ...(counted !== null && { records: counted.get(head.name) ?? null }),
+  }));
   const { refreshedAt, lastError, account } = status;
-  return { ...toPage(data, total, { page, pageSize }), account, refreshedAt: instant(refreshedAt), lastError };
+  return { ...toPage(data, total, { page, pageSize }), account, refreshedAt: instant(refreshedAt), lastError, notListed: null };
 }
 
-function typeView({ fields, reading }: RecordTypeMetadata, head: StoredHead, loading: ReadonlySet<string>) {
+/** What an older version of this service stored has no `shownAs` and no `reading`. */
+type Stored = Pick<RecordTypeMetadata, 'fields' | 'reading'> & Partial<Pick<RecordTypeMetadata, 'shownAs'>>;
+
+function typeView({ fields, reading, shownAs }: Stored, view: ReturnType<typeof headView>, loading: ReadonlySet<string>) {
+  const described = { reading: reading ?? null, shownAs: shownAs ?? null };
+  const proposed = proposeFields({ fields, ...described });
   return {
-    ...headView(head),
-    reading: reading ?? null,
+    ...view,
+    ...described,
     fields: fields.map(({ fields: inner, ...field }) => ({
       ...field,
+      proposed: proposed.get(field.name) ?? null,
       loading: loading.has(field.name),
       ...(inner !== undefined && {
         fields: inner.map(({ name, label, type, syncable, reason, target, warning }) => ({
@@ -95,7 +123,8 @@ export async function getErpRecordType(ctx: RequestCtx, name: string) {
   const description = (await describeRecordTypes(ctx, [name])).get(name);
   const stored = await findRecordType(ctx, name);
   if (description === undefined || stored === undefined) throw notFound('Record type');
-  return typeView(description, stored.head, await listLoadingFields(ctx, name));
+  const view = headView(stored.head, await readSyncConfigIds(ctx, [name]));
+  return typeView(description, view, await listLoadingFields(ctx, name));
 }
 
 /** Returns the first page. Throws 422 without a connection or when the ERP refuses it, 503 when the ERP is unavailable or does not respond within 5 minutes. */

@@ -96,8 +96,8 @@ export const netsuiteRoutes = [
     summary: 'List record types of the ERP account',
     description:
       "As of the last refresh: the record types that the service knows by name, then all others in the ERP's order. Those are described when " +
-      'they are needed for the first time; until then their fields, and whether they can be synced, are not known. `q` searches names and labels.',
-    additionalErrors: [404],
+      'they are needed for the first time; until then their fields, and whether they can be synced, are not known. `q` searches names and labels. The list is empty until the first ' +
+      'refresh; `notListed` then says why.',
     query: MetadataQuery,
     response: ErpMetadata,
     handler: (ctx, { query }) => metadata.listErpRecordTypes(ctx, query),

@@ -1,7 +1,7 @@
 // Request and response schemas of the ERP connection and its metadata. Secrets are write-only.
 import { z } from 'zod';
 import { recordFamilies } from '../../connectors/discovery.ts';
-import { Instant, queryBoolean, shortText } from '../../http/fields.ts';
+import { Id, Instant, queryBoolean, shortText } from '../../http/fields.ts';
 import { NamedPageQuery, pageOf } from '../../http/page.ts';
 
 const secret = z.string().min(1).max(500).describe('Write-only');
@@ -127,6 +127,10 @@ const Field = z.object({
   ...fieldFacts,
   custom: z.boolean(),
   volatile: z.boolean().describe("The value changes without the record's modification time"),
+  proposed: z
+    .string()
+    .nullable()
+    .describe('Why the field is proposed to be synced, such as `amount`, by its type and its words; null when it is not'),
   loading: z.boolean().describe('Synced, but not yet filled by a complete run'),
   fields: z.array(z.object(fieldFacts)).optional().describe('The fields of a line'),
 });
@@ -143,6 +147,7 @@ const head = {
   fieldCount: z.int().nullable().describe('Null until the record type is described'),
   syncableFieldCount: z.int().nullable().describe('Null until the record type is described'),
   described: z.boolean().describe('Whether its fields have been read. Retrieving the record type reads them'),
+  syncConfigId: Id.nullable().describe('The sync configuration that reads it; null without one, and without permission to read those'),
 };
 const ErpRecordTypeHead = z
   .object({
@@ -150,6 +155,9 @@ const ErpRecordTypeHead = z
     records: z.int().nullable().optional().describe('Only with `counts=true`: how many records the ERP counts; null where it cannot'),
   })
   .meta({ id: 'ErpRecordTypeHead' });
+
+const shownField = z.string().nullable();
+const ErpShownAs = z.object({ number: shownField, name: shownField, date: shownField, amount: shownField }).meta({ id: 'ErpShownAs' });
 
 const ErpReading = z
   .object({
@@ -168,6 +176,9 @@ export const ErpRecordType = z
   .object({
     ...head,
     reading: ErpReading.nullable().describe('Null until an earlier description is replaced'),
+    shownAs: ErpShownAs.nullable().describe(
+      'The fields by which a person recognizes a record. Null until an earlier description is replaced',
+    ),
     fields: z.array(Field),
   })
   .meta({ id: 'ErpRecordType' });
@@ -188,13 +199,29 @@ const ErpAccount = z
 export const ErpMetadata = pageOf(ErpRecordTypeHead)
   .extend({
     account: ErpAccount.nullable().describe('What the account as a whole has; a null in it means that this role cannot find out'),
-    refreshedAt: Instant,
+    refreshedAt: Instant.nullable().describe('Null until the record types were listed for the first time'),
     lastError: z.string().nullable().describe('Why the last refresh failed; the record types are those of an earlier refresh'),
+    notListed: z
+      .object({ code: z.enum(['no_connection', 'no_metadata']), message: z.string() })
+      .nullable()
+      .describe('Why the record types were never listed, and what to do; the list is empty then'),
   })
   .meta({ id: 'ErpMetadata' });
 
+const namesPattern = '^[A-Za-z][A-Za-z0-9_]{0,62}(,[A-Za-z][A-Za-z0-9_]{0,62}){0,99}$';
+const names = z
+  .string()
+  .max(100 * 64)
+  .regex(new RegExp(namesPattern), 'must be up to 100 names of record types, separated by commas')
+  .transform((text) => text.split(','))
+  .optional()
+  .meta({
+    openapi: { type: 'string', pattern: namesPattern, description: 'Only these record types: up to 100 names, separated by commas' },
+  });
+
 export const MetadataQuery = z.strictObject({
   ...NamedPageQuery.shape,
+  names,
   syncable: z.enum(['true', 'false', 'unknown']).optional().describe('`unknown`: not described yet'),
   custom: queryBoolean.optional().describe('Whether the account defines them itself'),
   family: z.enum(recordFamilies).optional().describe('`link`: rows between or below other records. `posting`: lines of the general ledger'),

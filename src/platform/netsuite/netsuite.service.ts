@@ -159,7 +159,7 @@ const pickSecrets = ({ secrets, secret_hint }: Pick<store.ConnectionRow, 'secret
 const connectionDeleted = {
   code: 'NO_CONNECTION',
   message: 'The ERP connection was deleted',
-  fix: 'Set up a connection with PUT /netsuite/connection.',
+  fix: 'Set up the connection again.',
 };
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { IdParams } from '../../http/fields.ts';
+import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { NewPage, PagePatch, PagePublication, PageSummary, PortalPage } from './pages.schemas.ts';
@@ -20,14 +20,15 @@ export const pageRoutes = [
     path: '/portal/pages',
     permission: 'portal:read',
     summary: 'List pages',
-    description: 'Newest first, without their blocks. `q` searches titles.',
+    description: 'Newest first, without their blocks. `q` searches titles; `viewId` lists the pages that show a view.',
     query: z.strictObject({
       ...pageFields,
       q: z.string().min(1).max(120).optional(),
       status: z.enum(['draft', 'published']).optional(),
+      viewId: Id.optional().describe('Pages whose draft or published version shows this view'),
     }),
     response: pageOf(PageSummary),
-    handler: (ctx, { query: { q, status, ...page } }) => service.listPages(ctx, page, { q, status }),
+    handler: (ctx, { query: { q, status, viewId, ...page } }) => service.listPages(ctx, page, { q, status, viewId }),
   }),
   defineRoute({
     id: 'createPage',

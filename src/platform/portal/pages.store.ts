@@ -24,9 +24,14 @@ export type PageRow = PageSummaryRow & {
 const summaryColumns = ['id', 'slug', 'title', 'revision', 'published_revision', 'published_at', 'created_at', 'updated_at'] as const;
 const allColumns = [...summaryColumns, 'blocks', 'published_slug', 'published_title', 'published_blocks'] as const;
 
-export type PageFilter = { readonly q?: string | undefined; readonly status?: 'draft' | 'published' | undefined };
+export type PageFilter = {
+  readonly q?: string | undefined;
+  readonly status?: 'draft' | 'published' | undefined;
+  /** Shown by a block of the draft or of the published version. */
+  readonly viewId?: string | undefined;
+};
 
-export function listPages(tx: Tx, organizationId: string, page: PageQuery, { q, status }: PageFilter) {
+export function listPages(tx: Tx, organizationId: string, page: PageQuery, { q, status, viewId }: PageFilter) {
   const query = tx('portal_pages')
     .where('organization_id', organizationId)
     .orderBy([
@@ -36,6 +41,10 @@ export function listPages(tx: Tx, organizationId: string, page: PageQuery, { q, 
     .select(...summaryColumns);
   if (q !== undefined) query.whereRaw('strpos(lower(title), lower(?)) > 0', [q]);
   if (status !== undefined) query.whereRaw(`published_at is ${status === 'draft' ? '' : 'not'} null`);
+  if (viewId !== undefined) {
+    const block = JSON.stringify([{ type: 'view', viewId }]);
+    query.whereRaw('(blocks @> ?::jsonb or published_blocks @> ?::jsonb)', [block, block]);
+  }
   return readPage<PageSummaryRow>(query, page);
 }
 

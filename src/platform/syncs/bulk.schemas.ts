@@ -27,6 +27,7 @@ export const BulkSyncConfigsResult = z
           syncConfigId: Id.nullable(),
           code: z.string().nullable().describe('Why it is refused or could not be estimated'),
           reason: z.string().nullable().describe('The same as a sentence'),
+          fields: z.int().nullable().describe('How many fields of each record are synced, the id included; null unless planned or created'),
           ...estimates,
         }),
       )

@@ -4,7 +4,14 @@ import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { estimateLoads, hasReadableFields, type LoadEstimates, listSyncableNames, withFilter } from '../../sync/index.ts';
+import {
+  estimateLoads,
+  findSyncConfigIds,
+  hasReadableFields,
+  type LoadEstimates,
+  listSyncableNames,
+  withFilter,
+} from '../../sync/index.ts';
 import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
 import { getConnector } from '../netsuite/netsuite.service.ts';
 import { describeRecordTypes, metadataFailure, metadataTimeoutMs } from '../netsuite/record-types.service.ts';
@@ -12,11 +19,10 @@ import { quotaExceeded, readQuotaLeft } from '../quotas.ts';
 import type { BulkSyncConfigs, BulkSyncConfigsResult } from './bulk.schemas.ts';
 import { assertFilter, assertSchedule, explainUnsyncable } from './config-checks.ts';
 import { insertSyncConfig } from './syncs.service.ts';
-import * as store from './syncs.store.ts';
 
 type Entry = BulkSyncConfigsResult['data'][number];
 const entry = (recordType: string, status: Entry['status'], more: Partial<Entry> = {}): Entry => ({
-  ...{ recordType, status, syncConfigId: null, code: null, reason: null, records: null, requests: null, minutes: null },
+  ...{ recordType, status, syncConfigId: null, code: null, reason: null, fields: null, records: null, requests: null, minutes: null },
   ...more,
 });
 const refused = (recordType: string, { code, message }: Omit<ErrorDetail, 'path'>): Entry =>
@@ -34,16 +40,13 @@ type Chosen = { readonly name: string; readonly recordType: RecordTypeMetadata }
 type Choice = Chosen | Entry;
 const isChosen = (choice: Choice): choice is Chosen => !('status' in choice);
 
-const findConfigIds = (ctx: RequestCtx, names: readonly string[]): Promise<Map<string, string>> =>
-  inTransaction(ctx, (tx) => store.findConfigIds(tx, ctx.organizationId, names));
-
 /** What becomes of each name, in order, before the quota. Throws 422 until the record types of the ERP are known, and as `describeRecordTypes`. */
 async function choose(ctx: RequestCtx, { recordTypes, filter }: BulkSyncConfigs): Promise<Choice[]> {
   const names = [...new Set(recordTypes)];
   const known = await listSyncableNames(ctx);
   if (known.length === 0)
     throw invalid("The ERP's record types are not known yet", [{ path: 'recordTypes', ...(await explainMissingMetadata(ctx)) }]);
-  const existing = await findConfigIds(ctx, names);
+  const existing = await findSyncConfigIds(ctx, names);
   const described = await describeRecordTypes(
     ctx,
     names.filter((name) => !existing.has(name)),
@@ -80,12 +83,13 @@ async function createOne(ctx: RequestCtx, { name, recordType }: Chosen, defaults
   const label = recordType.label.slice(0, maxNameLength).replace(/[\ud800-\udbff]$/, '');
   try {
     return entry(name, 'created', {
+      fields: countFields(recordType),
       syncConfigId: await insertSyncConfig(ctx, { ...defaults, name: label, recordType: name, fields: '*' }),
     });
   } catch (error) {
     const problem = refusalOf(error);
     if (problem.code !== 'taken') return refused(name, problem);
-    return entry(name, 'exists', { syncConfigId: (await findConfigIds(ctx, [name])).get(name) ?? null });
+    return entry(name, 'exists', { syncConfigId: (await findSyncConfigIds(ctx, [name])).get(name) ?? null });
   }
 }
 
@@ -95,16 +99,19 @@ async function createChosen(ctx: RequestCtx, choices: readonly Choice[], default
   return entries;
 }
 
+const countFields = ({ fields }: RecordTypeMetadata): number => fields.filter(({ syncable }) => syncable).length;
+
 const minutesOf = (requests: number, latencyMs: number | null): number | null =>
   latencyMs === null ? null : Math.ceil((requests * latencyMs) / 6_000) / 10;
 
-function plannedEntry({ name }: Chosen, { loads, latencyMs }: LoadEstimates): Entry {
+function plannedEntry({ name, recordType }: Chosen, { loads, latencyMs }: LoadEstimates): Entry {
   const load = loads.get(name);
+  const fields = countFields(recordType);
   if (!(load instanceof ErpError))
-    return entry(name, 'planned', load === undefined ? {} : { ...load, minutes: minutesOf(load.requests, latencyMs) });
+    return entry(name, 'planned', { fields, ...(load && { ...load, minutes: minutesOf(load.requests, latencyMs) }) });
   const problem = { code: load.code, message: `${load.message}. ${load.fix}` };
   const isRefusal = load.kind === 'query' || load.kind === 'forbidden';
-  return isRefusal ? refused(name, problem) : entry(name, 'planned', { code: problem.code, reason: problem.message });
+  return isRefusal ? refused(name, problem) : entry(name, 'planned', { fields, code: problem.code, reason: problem.message });
 }
 
 /** Throws 422 without usable credentials or when the ERP refuses them, 503 when it doesn't respond in time. */

@@ -28,7 +28,7 @@ export function explainUnsyncable(
   // Listed, and then absent when its fields were read.
   if (known.includes(recordType))
     return { code: 'unsyncable_record_type', message: `${recordType} cannot be synced: the ERP account doesn't have it` };
-  const message = `The ERP account lists no record type "${recordType}".${didYouMean(recordType, known)} GET /netsuite/metadata lists all`;
+  const message = `The ERP account lists no record type "${recordType}".${didYouMean(recordType, known)} The metadata of the connection has all`;
   return { code: 'unknown_record_type', message };
 }
 

@@ -118,7 +118,7 @@ export const retrySyncRun = (ctx: RequestCtx, id: string) =>
       retry_of: run.id,
     });
     if (inserted === undefined)
-      throw invalid('A run of this sync is already queued', [{ path: '', code: 'run_open', message: 'See GET /sync-configs/{id}/runs' }]);
+      throw invalid('A run of this sync is already queued', [{ path: '', code: 'run_open', message: 'See the runs of the sync' }]);
     await writeAudit(tx, ctx, { action: 'sync-run.retry', target: { type: 'sync-run', id: inserted.id }, changes: { retryOf: id } });
     return runView(ctx, inserted);
   });

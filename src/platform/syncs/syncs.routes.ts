@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id, IdParams, isSpan, noSpan, spanFields } from '../../http/fields.ts';
+import { Id, IdParams, isSpan, noSpan, queryInteger, spanFields } from '../../http/fields.ts';
 import { PageQuery, pageFields, pageOf, sortFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { runStatuses } from '../../sync/index.ts';
@@ -8,6 +8,7 @@ import { createSyncConfigs } from './bulk.service.ts';
 import { deletionProposalRoutes } from './deletion-proposals.routes.ts';
 import { listDrift } from './drift.ts';
 import { followRun } from './follow-run.ts';
+import { readHistory, SyncHistory } from './history.ts';
 import { acceptFields } from './missing-fields.ts';
 import { listRejectedRecords, listSyncRunRejections, retryRejections } from './rejections.ts';
 import * as runs from './runs.service.ts';
@@ -27,11 +28,19 @@ import {
   TriggerInput,
 } from './syncs.schemas.ts';
 import * as service from './syncs.service.ts';
-import { configSorts, runSorts } from './syncs.store.ts';
+import { configSorts, configStatuses, runSorts } from './syncs.store.ts';
 
 const group = 'Syncs';
 const runFilter = { ...sortFields(runSorts), ...spanFields, status: z.enum(runStatuses).optional() };
 const recordType = z.string().min(1).max(63).optional();
+const configFilter = z.strictObject({
+  ...pageFields,
+  ...sortFields(configSorts),
+  q: z.string().min(1).max(120).optional(),
+  recordType,
+  status: z.enum(configStatuses).optional(),
+  lastRunStatus: z.enum(runStatuses).optional().describe('Only syncs whose newest run has this status'),
+});
 
 export const syncRoutes = [
   defineRoute({
@@ -41,8 +50,9 @@ export const syncRoutes = [
     path: '/sync-configs',
     permission: 'sync:read',
     summary: 'List sync configurations',
-    description: 'Newest first unless sorted, each with its last run, its next run, deletions that wait for approval and stale fields.',
-    query: z.strictObject({ ...pageFields, ...sortFields(configSorts), q: z.string().min(1).max(120).optional(), recordType }),
+    description:
+      'Newest first unless sorted, each with its records, its last run, its next run, deletions that wait for approval and stale fields.',
+    query: configFilter,
     response: pageOf(SyncConfig),
     handler: (ctx, { query: { page, pageSize, ...filter } }) => service.listSyncConfigs(ctx, { page, pageSize }, filter),
   }),
@@ -162,6 +172,21 @@ export const syncRoutes = [
     response: pageOf(SyncRun),
     handler: (ctx, { params, query: { page, pageSize, ...filter } }) =>
       runs.listSyncRuns(ctx, { page, pageSize }, { ...filter, syncConfigId: params.id }),
+  }),
+  defineRoute({
+    id: 'getSyncHistory',
+    group,
+    method: 'GET',
+    path: '/sync-configs/{id}/history',
+    permission: 'sync:read',
+    summary: 'Retrieve the history of a sync',
+    description:
+      'The runs of the last days for a plot: duration, outcome, records and requests of each. Above 300 runs there is one point for each ' +
+      '300th of the period that has runs.',
+    params: IdParams,
+    query: z.strictObject({ days: queryInteger({ min: 1, max: 365, default: 30 }) }),
+    response: SyncHistory,
+    handler: (ctx, { params, query }) => readHistory(ctx, params.id, query.days),
   }),
   defineRoute({
     id: 'listDriftOfSyncConfig',

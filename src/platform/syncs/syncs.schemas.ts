@@ -1,7 +1,7 @@
 // Request and response schemas of sync configurations and runs.
 import { z } from 'zod';
 import { Email, Id, Instant, shortText } from '../../http/fields.ts';
-import { runStatuses } from '../../sync/index.ts';
+import { runStatuses, syncedAtText } from '../../sync/index.ts';
 
 const areDistinct = (values: readonly string[]): boolean => new Set(values).size === values.length;
 const fieldName = z.string().regex(/^[a-z][A-Za-z0-9_]{0,62}$/, 'must be a field name of the record type');
@@ -146,6 +146,8 @@ export const SyncConfig = z
     status: z.enum(['active', 'disabled', 'paused']),
     pausedReason: problem.nullable(),
     lastRun: SyncRun.nullable(),
+    records: z.int().describe('Number of stored records; 0 before the first published run'),
+    syncedAt: Instant.nullable().describe(syncedAtText),
     heldDeletions: z
       .object({ proposalId: Id, count: z.int(), createdAt: Instant })
       .nullable()

@@ -9,14 +9,14 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   type FieldGaps,
-  type FullRead,
   findNextSlot,
   findSyncConfig,
   type HeldDeletions,
   listHeldDeletions,
   type RunRow,
   readFieldGaps,
-  readFullReads,
+  readStoredRecords,
+  type StoredRecords,
   type SyncConfigRow,
 } from '../../sync/index.ts';
 import { listVersionSources } from '../api-schemas/api-schemas.store.ts';
@@ -30,12 +30,12 @@ import * as store from './syncs.store.ts';
 type Warehouse = {
   readonly held: ReadonlyMap<string, HeldDeletions>;
   readonly gaps: ReadonlyMap<string, FieldGaps>;
-  readonly fullReadOf: (recordType: string) => FullRead;
+  readonly storedOf: (recordType: string) => StoredRecords;
 };
 const readWarehouse = async (ctx: RequestCtx): Promise<Warehouse> => ({
   held: await listHeldDeletions(ctx),
   gaps: await readFieldGaps(ctx),
-  fullReadOf: await readFullReads(ctx),
+  storedOf: await readStoredRecords(ctx),
 });
 
 /** Sorted by field. */
@@ -48,7 +48,7 @@ const gapsView = ({ stale, accepted }: FieldGaps = { stale: {}, accepted: {} }) 
     .map(([field, { at, reason }]) => ({ field, at, reason })),
 });
 
-function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undefined, { held, gaps, fullReadOf }: Warehouse) {
+function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undefined, { held, gaps, storedOf }: Warehouse) {
   const idle = !row.enabled || row.schedule === null || row.paused_reason !== null;
   return {
     id: row.id,
@@ -68,7 +68,7 @@ function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undef
     lastRun: lastRun === undefined ? null : runView(ctx, lastRun),
     heldDeletions: held.get(row.record_type) ?? null,
     ...gapsView(gaps.get(row.record_type)),
-    fullRead: fullReadOf(row.record_type),
+    ...storedOf(row.record_type),
     nextRunAt: idle ? null : instantOrNull(findNextSlot(row.schedule ?? '', row.timezone, ctx.clock.now())),
     createdAt: instant(row.created_at),
     updatedAt: instant(row.updated_at),

@@ -10,9 +10,17 @@ const configSorting = {
   newest: 'createdAt',
   id: 'id',
 } as const;
+export const configStatuses = ['active', 'disabled', 'paused'] as const;
+type ConfigStatus = (typeof configStatuses)[number];
+const statusSql = "case when paused_reason is not null then 'paused' when enabled then 'active' else 'disabled' end";
+/** As `findLastRuns` finds it. */
+const lastRunStatusSql = '(select status from sync_runs where sync_config_id = sync_configs.id order by queued_at desc, id desc limit 1)';
+
 export type ConfigFilter = SortRequest<(typeof configSorts)[number]> & {
   readonly q?: string | undefined;
   readonly recordType?: string | undefined;
+  readonly status?: ConfigStatus | undefined;
+  readonly lastRunStatus?: RunStatus | undefined;
 };
 
 export const runSorts = ['queuedAt', 'recordType'] as const;
@@ -27,10 +35,12 @@ export type RunFilter = SortRequest<(typeof runSorts)[number]> & {
 export type EventRow = { at: Date; level: 'info' | 'warning' | 'error'; message: string; data: Record<string, unknown> };
 
 export function listConfigs(tx: Tx, organizationId: string, page: PageQuery, filter: ConfigFilter) {
-  const { q, recordType } = filter;
+  const { q, recordType, status, lastRunStatus } = filter;
   const query = sortList(tx('sync_configs').where('organization_id', organizationId).select('*'), filter, configSorting);
   if (recordType !== undefined) query.where('record_type', recordType);
   if (q !== undefined) query.whereRaw('strpos(lower(name), lower(?)) > 0', [q]);
+  if (status !== undefined) query.whereRaw(`${statusSql} = ?`, [status]);
+  if (lastRunStatus !== undefined) query.whereRaw(`${lastRunStatusSql} = ?`, [lastRunStatus]);
   return readPage<SyncConfigRow>(query, page);
 }
 
@@ -45,15 +55,6 @@ export function listRuns(tx: Tx, organizationId: string, page: PageQuery, filter
   if (filter.after !== undefined) query.where('queued_at', '>', filter.after);
   if (filter.before !== undefined) query.where('queued_at', '<', filter.before);
   return readPage<RunRow>(query, page);
-}
-
-/** The ids of configurations by record type; those that have none are absent. */
-export async function findConfigIds(tx: Tx, organizationId: string, recordTypes: readonly string[]): Promise<Map<string, string>> {
-  const rows = await tx('sync_configs')
-    .where('organization_id', organizationId)
-    .whereRaw('record_type = any(?::text[])', [[...recordTypes]])
-    .select<{ id: string; record_type: string }[]>('id', 'record_type');
-  return new Map(rows.map(({ id, record_type }) => [record_type, id]));
 }
 
 /** The newest run of each configuration. */

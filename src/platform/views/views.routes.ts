@@ -108,7 +108,7 @@ export const viewRoutes = [
     download: {
       mediaType: 'text/csv',
       description:
-        'All records of the view as a CSV file (RFC 4180); `page` and `pageSize` do not apply. Texts that a spreadsheet would read as a ' +
+        'All records of the view as a CSV file (RFC 4180); `page` and `pageSize` are refused with 400. Texts that a spreadsheet would read as a ' +
         'formula get a leading apostrophe; numbers stay as they are. `X-Total-Count` is the number of records, `X-View-Problems` names ' +
         'the columns and sorts that do not work at the moment. Returns 422 when a filter does not work. A browser that opens the address ' +
         'saves this file.',

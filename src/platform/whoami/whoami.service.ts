@@ -130,7 +130,7 @@ export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: s
   const chosen = (await findMemberships(ctx, user.id)).find(({ organization }) => organization.id === organizationId);
   if (chosen === undefined)
     throw invalid('You are not a member of this organization', [
-      { path: 'organizationId', code: 'not_a_member', message: 'See GET /whoami/organizations' },
+      { path: 'organizationId', code: 'not_a_member', message: 'Choose one of your own organizations' },
     ]);
   const from = writeRefusal === undefined ? (principal?.organization.id ?? null) : null;
   await selectOrganization(ctx, sessionId, { from, to: organizationId });

@@ -1,11 +1,13 @@
 // Serves the change feed of a resource: each record once, at its latest change, in commit order. A client that starts without `since` and
 // follows `next` ends up with the contents of the list.
+
 import { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
+import { queryTextOf } from '../../core/query-text.ts';
 import { negotiateMediaType, type ReadContext, readerFor, sendPageOrNotModified } from '../http/exchange.ts';
 import { isTooLarge } from '../read/failures.ts';
 import type { Freshness, Reader, StateRow } from '../read/reader.ts';
-import { parameterError, parameterProblem, parseQuery, type QueryParameters, queryTextOf } from '../read/request.ts';
+import { parameterError, parameterProblem, parseQuery, type QueryParameters } from '../read/request.ts';
 import { type RecordsText, readPieces, readRow } from '../read/rows.ts';
 import { assertScopeFresh } from '../read/stale-fields.ts';
 import { withinTimeLimit } from '../read/time-limit.ts';

@@ -1,4 +1,5 @@
 // Writes records as CSV (RFC 4180) from the text of COPY. Null is an empty field, empty text is `""`.
+import { type CsvOptions, csvCell, formulaStart } from '../../core/csv-cell.ts';
 import {
   type ByteCursor,
   byte,
@@ -13,21 +14,10 @@ import {
   type WriteCell,
 } from './copy-rows.ts';
 
-export type CsvOptions = {
-  /** Prefixes texts that a spreadsheet would run as a formula with an apostrophe; numbers, times and dates are unchanged. */
-  readonly guardFormulas?: boolean;
-};
-
 const comma = 0x2c;
 const carriageReturn = 0x0d;
 const apostrophe = 0x27;
 const lineEnd = '\r\n';
-const needsQuotes = /[",\r\n]/;
-/**
- * Texts that a spreadsheet would run as a formula. Some spreadsheets strip invisible characters first, and some accept the full-width forms
- * of East Asian keyboards.
- */
-const formula = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}\p{Z}]*[=+\-@\uff1d\uff0b\uff0d\uff20])/u;
 /** First bytes, from DEL on, of invisible characters and of the full-width signs. */
 const invisibleStarts = new Set([0x7f, 0xc2, 0xd8, 0xdb, 0xdc, 0xe0, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3]);
 const plainStarts = new Set(Buffer.from('=+-@'));
@@ -55,7 +45,7 @@ function textAt(input: Uint8Array, from: number): string {
 function isFormulaAt(input: Uint8Array, at: number): boolean {
   const first = input[at] as number;
   if (first > 0x20 && first !== byte.backslash && !invisibleStarts.has(first)) return plainStarts.has(first);
-  return formula.test(textAt(input, at));
+  return formulaStart.test(textAt(input, at));
 }
 
 /**
@@ -115,19 +105,14 @@ const writers: Readonly<Record<CellKind, WriteCell>> = {
 };
 const guardedText = textWriter(isFormulaAt);
 
-function nameCell(name: string, guarded: boolean): string {
-  const text = guarded && formula.test(name) ? `'${name}` : name;
-  return needsQuotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
 /** The first line holds the column names. */
-export function createCsvWriter(columns: readonly CellColumn[], { guardFormulas = false }: CsvOptions = {}): RowWriter {
+export function createCsvWriter(columns: readonly CellColumn[], options: CsvOptions = {}): RowWriter {
   return createRowWriter({
-    head: columns.map(({ name }) => nameCell(name, guardFormulas)).join() + lineEnd,
+    head: columns.map(({ name }) => csvCell(name, options)).join() + lineEnd,
     cells: columns.map(({ kind }, index) => ({
       whenNull: index === 0 ? '' : ',',
       before: index === 0 ? '' : ',',
-      write: guardFormulas && kind === 'text' ? guardedText : writers[kind],
+      write: options.guardFormulas === true && kind === 'text' ? guardedText : writers[kind],
       after: '',
     })),
     end: lineEnd,

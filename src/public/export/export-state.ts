@@ -1,6 +1,6 @@
 // What all exports of one process share: how many run and wait, and how they give way to short reads and to writers.
 import type { Ctx } from '../../core/ctx.ts';
-import { anyOwner, Semaphore } from '../../core/semaphore.ts';
+import { anyOwner, type Release, Semaphore } from '../../core/semaphore.ts';
 import { createFairQueue } from '../load/fair-queue.ts';
 import { type BlockedWriters, watchBlockedWriters } from './blocked-writers.ts';
 
@@ -21,6 +21,16 @@ function createYieldToReads(queues: readonly Semaphore[]): () => Promise<void> {
     setImmediate(await turns.acquire(anyOwner));
     await Promise.all(queues.map((reads) => reads.waitUntilIdle(1000 / minChunksPerSecond)));
   };
+}
+
+/**
+ * A permit to export, which the caller releases once. Rejects with 503 when too many exports run, with the reason of the signal when it
+ * aborts first.
+ */
+export async function acquireExport({ queue }: Pick<ExportState, 'queue'>, organizationId: string, signal: AbortSignal): Promise<Release> {
+  const release = await queue.acquireUnlessAborted(organizationId, signal);
+  if (release === undefined) throw signal.reason;
+  return release;
 }
 
 /** `reads`: the queues of pages and records. */

@@ -1,8 +1,10 @@
 // Serves a whole list as lines of JSON or CSV: PostgreSQL reads it from one snapshot and the service streams it at the pace of the client.
 // A response that ends cleanly is complete: any failure after the first byte destroys the connection.
+
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { queryTextOf } from '../../core/query-text.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { identityOf, type ReadContext, type Representation, sendNotModifiedIfFresh } from '../http/exchange.ts';
 import { acceptsGzip, knownTags } from '../http/negotiate.ts';
@@ -10,7 +12,7 @@ import { addFreshness, gzipLevel, matchingTag, sendNotModified, tagOf } from '..
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import { planList } from '../read/plan.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
-import { parseQuery, queryTextOf } from '../read/request.ts';
+import { parseQuery } from '../read/request.ts';
 import type { TableRef } from '../read/sql.ts';
 import { assertScopeFresh } from '../read/stale-fields.ts';
 import { type CopiedRows, startCopy, watchCopy } from './copy-lines.ts';

@@ -1,6 +1,7 @@
 // Parses the URL of a request: which version, resource and record it names, and its parameters as text. Syntax only; plan.ts decides what
 // the names mean. The query string is parsed by hand, because libraries repair or drop malformed parts.
 import { AppError, type ErrorDetail } from '../../core/errors.ts';
+import { decodeQueryPart } from '../../core/query-text.ts';
 
 export type RequestTarget = {
   readonly kind: 'list' | 'record' | 'changes' | 'description' | 'discovery' | 'nothing';
@@ -43,11 +44,6 @@ export function parseTarget(url: string): RequestTarget {
   return { kind, version: first, resource: second, id: third };
 }
 
-export const queryTextOf = (url: string): string => {
-  const start = url.indexOf('?');
-  return start === -1 ? '' : url.slice(start + 1);
-};
-
 /** The 400 with every problem in `details`; the first one is the message. */
 export function parameterError(details: readonly ErrorDetail[]): AppError {
   const [first] = details;
@@ -56,17 +52,6 @@ export function parameterError(details: readonly ErrorDetail[]): AppError {
 
 const shown = (name: string): string => (name.length > 80 ? `${name.slice(0, 80)}…` : name);
 export const parameterProblem = (name: string, code: string, message: string): ErrorDetail => ({ path: shown(name), code, message });
-
-function decodePart(part: string): string {
-  // Unencoded bytes arrive as Latin-1 and would be decoded as other letters than the client meant.
-  if (/[^\x21-\x7e]/.test(part))
-    throw parameterError([parameterProblem('', 'malformed_escape', 'The query string must be percent-encoded UTF-8')]);
-  try {
-    return decodeURIComponent(part.replaceAll('+', ' '));
-  } catch {
-    throw parameterError([parameterProblem('', 'malformed_escape', 'The query string contains a malformed percent escape')]);
-  }
-}
 
 /** Throws 400 for malformed escapes, NUL characters and too many parameters. */
 export function parseQuery(text: string): QueryParameters {
@@ -77,8 +62,8 @@ export function parseQuery(text: string): QueryParameters {
   }
   for (const part of parts) {
     const equals = part.indexOf('=');
-    const name = decodePart(equals === -1 ? part : part.slice(0, equals));
-    const value = equals === -1 ? '' : decodePart(part.slice(equals + 1));
+    const name = decodeQueryPart(equals === -1 ? part : part.slice(0, equals));
+    const value = equals === -1 ? '' : decodeQueryPart(part.slice(equals + 1));
     if (name.includes('\0') || value.includes('\0')) {
       throw parameterError([parameterProblem(name.replaceAll('\0', ''), 'illegal_character', 'The NUL character is not allowed')]);
     }

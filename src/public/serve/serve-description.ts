@@ -1,7 +1,9 @@
 // Serves the OpenAPI description of a version: the stored text of a published one, or that of a draft, generated at each request.
+
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Principal, TenantCtx } from '../../core/ctx.ts';
+import { queryTextOf } from '../../core/query-text.ts';
 import { isRestricted, type RecordAccess } from '../../core/record-access.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
@@ -10,7 +12,7 @@ import { addCacheHeaders, addDeprecation, sendJsonText, textBody } from '../http
 import { unauthenticated } from '../load/admission.ts';
 import { describeVersion } from '../openapi/describe-version.ts';
 import { restrictDescription } from '../openapi/restrict-description.ts';
-import { parameterError, parameterProblem, parseQuery, queryTextOf } from '../read/request.ts';
+import { parameterError, parameterProblem, parseQuery } from '../read/request.ts';
 import { readAvailable } from '../version/available.ts';
 import { bindDocument } from '../version/bind.ts';
 import type { CompiledSchema } from '../version/compile.ts';

@@ -1,13 +1,15 @@
 // Serves the address of the public interface itself: the versions that the caller may read, where they are described, and how many records
 // of each resource it can read.
+
 import { hash } from 'node:crypto';
 import { AppError } from '../../core/errors.ts';
+import { queryTextOf } from '../../core/query-text.ts';
 import { allowsVersion } from '../../core/record-access.ts';
 import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
 import { sendJsonText, textBody } from '../http/response.ts';
 import { countRecords } from '../read/count-records.ts';
 import { findFreshness, type Reader } from '../read/reader.ts';
-import { parameterError, parameterProblem, parseQuery, queryTextOf } from '../read/request.ts';
+import { parameterError, parameterProblem, parseQuery } from '../read/request.ts';
 import { freshnessOfFields } from '../read/stale-fields.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { readableEndpoints } from '../version/narrow.ts';

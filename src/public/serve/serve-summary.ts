@@ -1,10 +1,10 @@
 // Serves `/summary` of a resource that declares one: a JSON document, kept for as long as the data is the same, or all groups as JSON lines.
+import { queryTextOf } from '../../core/query-text.ts';
 import { copySummaryStatement } from '../export/export-sql.ts';
 import { createJsonTextWriter } from '../export/json-lines.ts';
 import { streamRows } from '../export/serve-export.ts';
 import { freshnessFor, identityOf, negotiateMediaType, type ReadContext, readerFor, sendPageOrNotModified } from '../http/exchange.ts';
 import { summaryBody } from '../http/response.ts';
-import { queryTextOf } from '../read/request.ts';
 import { readLargeSummary, readSmallSummary } from '../read/summary.ts';
 import type { PublicService } from './service.ts';
 

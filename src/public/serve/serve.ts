@@ -1,5 +1,6 @@
 // Handles one request of the public interface. The checks run in this order: 401 · 503 when the organization is at its limit · 400 tenant ·
 // 403 tenant · 403 scopes · 404 · 410 · 406 · 400 parameters, and only then 304 or a read. A lookup or a read may also end with 503.
+import { queryTextOf } from '../../core/query-text.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import type { ServedRoute } from '../../core/served-route.ts';
 import { serveChanges } from '../changes/change-feed.ts';
@@ -16,7 +17,7 @@ import {
 import { addCacheHeaders, addDeprecation, addFreshness, listBody, paginationLinks, recordBody, sendJsonText } from '../http/response.ts';
 import { readListPage } from '../read/list.ts';
 import { planRecord, type RecordPlan } from '../read/plan.ts';
-import { parseQuery, parseTarget, queryTextOf, type RequestTarget } from '../read/request.ts';
+import { parseQuery, parseTarget, type RequestTarget } from '../read/request.ts';
 import { readSingleRecord } from '../read/rows.ts';
 import type { CompiledEndpoint, CompiledSchema } from '../version/compile.ts';
 import { narrowEndpoint } from '../version/narrow.ts';

@@ -49,7 +49,7 @@ describe('connector.test', () => {
         {
           code: 'CERTIFICATE_UNKNOWN',
           message: expect.stringContaining('invalid_grant'),
-          fix: expect.stringContaining('upload it in NetSuite'),
+          fix: expect.stringContaining('upload it again'),
         },
       ],
     });

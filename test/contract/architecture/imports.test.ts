@@ -288,14 +288,15 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
     'request-log.ts': ['driver', 'loggable-path.ts', 'pending-headers.ts', 'route', 'served.ts'],
     'cookies.ts': [],
     'caller-address.ts': [],
+    'own-host.ts': [],
     'failure-limit.ts': ['caller-address.ts', 'rate-limit.ts'],
     'authenticate.ts': ['caller-address.ts', 'cookies.ts', 'errors.ts', 'failure-limit.ts'],
     'event-stream.ts': ['authenticate.ts', 'errors.ts', 'route', 'topic-notifications.ts'],
     // The Node.js server below the application.
     server: ['driver', 'errors.ts'],
     // HTML.
-    pages: ['errors.ts', 'failure-limit.ts'],
-    'sign-in.ts': ['authenticate.ts', 'caller-address.ts', 'cookies.ts', 'errors.ts', 'failure-limit.ts', 'pages', 'route'],
+    pages: ['cookies.ts', 'errors.ts', 'failure-limit.ts'],
+    'sign-in.ts': ['authenticate.ts', 'caller-address.ts', 'cookies.ts', 'errors.ts', 'failure-limit.ts', 'own-host.ts', 'pages', 'route'],
     // The readers of routes: OpenAPI, Express, MCP.
     openapi: ['errors.ts', 'fields.ts', 'page.ts', 'route'],
     'router.ts': [

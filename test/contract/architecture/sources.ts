@@ -66,9 +66,9 @@ function read(file: string): Source {
   return { file, text, code, imports: importsOf(file, text, module) };
 }
 
-/** Without what other tests generate, which may be absent or half written. */
+/** Without what other tests and the build of the console generate, which may be absent or half written. */
 const readAll = (...patterns: string[]): Source[] =>
-  globSync(patterns, { exclude: (name) => name === 'node_modules' || name === '.generated' })
+  globSync(patterns, { exclude: (name) => name === 'node_modules' || name === '.generated' || name === 'dist' })
     .map((file) => file.replaceAll('\\', '/'))
     .sort()
     .map(read);
@@ -80,7 +80,7 @@ export const demo = readAll('demo/**/*.ts');
 export const programs = [...src, ...packages, ...demo];
 /** Commands for developers, and what a browser loads. */
 export const tools = readAll('{bench,db,scripts}/**/*.{ts,mjs}');
-export const web = readAll('web/**/*.{js,mjs,ts}');
+export const web = readAll('web/**/*.{js,mjs,ts,tsx}');
 export const tests = readAll('test/**/*.ts', 'packages/*/test/**/*.ts');
 export const migrations = readAll('migrations/*.ts');
 export const everything = [...programs, ...tools, ...web, ...tests, ...migrations];

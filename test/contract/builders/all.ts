@@ -6,6 +6,7 @@ import { apiSchemaBuilders } from './api-schemas.ts';
 import { domainBuilders } from './domains.ts';
 import { netsuiteBuilders } from './netsuite.ts';
 import { invitedBuilders, organizationBuilders } from './organizations.ts';
+import { overviewBuilders } from './overview.ts';
 import { payBuilders } from './pay.ts';
 import { portalBuilders } from './portal.ts';
 import { queryBuilders } from './queries.ts';
@@ -18,6 +19,7 @@ import { newOrganizationBuilders, whoamiBuilders } from './whoami.ts';
 export const builderGroups: readonly BuilderGroup[] = [
   whoamiBuilders,
   newOrganizationBuilders,
+  overviewBuilders,
   organizationBuilders,
   invitedBuilders,
   teamBuilders,

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { publishVersion } from '../../public/fixture.ts';
 import { laterInstants } from '../arbitrary.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 
@@ -22,6 +23,16 @@ async function insertVersion({ sql, organization, owner, next }: Fixture, status
 
 const draftOf = async (fixture: Fixture) => ({ params: { id: (await insertVersion(fixture, 'draft')).id } });
 const liveOf = async (fixture: Fixture) => ({ params: { id: (await insertVersion(fixture, 'published')).id } });
+
+const readableVersions = new WeakMap<Fixture['organization'], Promise<string>>();
+/** A version whose records can be read, of which there are none. One for each fixture, because their number is limited. */
+async function readable({ ctx, organization, next }: Fixture) {
+  const made = readableVersions.get(organization);
+  const version = `v${1_000 + next()}`;
+  const id = made ?? publishVersion(ctx, organization.id, { version, endpoints: [{ ...things[0], sorts: ['title'] }] });
+  readableVersions.set(organization, id);
+  return { params: { id: await id, resource: 'things' } };
+}
 
 /** Consistent endpoints. */
 const endpoints = fc.uniqueArray(
@@ -77,7 +88,16 @@ export const apiSchemaBuilders: BuilderGroup = {
       fields: { 'body.revision': asBuilt, 'body.endpoints': endpoints },
     },
     deleteApiSchema: { build: draftOf },
-    validateApiSchema: { build: draftOf },
+    validateApiSchema: {
+      build: draftOf,
+      fields: { 'body.endpoints': endpoints },
+      // It saves nothing.
+      auditRows: 0,
+    },
+    listApiSchemaSources: {
+      build: async (fixture) => ({ params: { ...(await draftOf(fixture)).params, recordType: 'thing' } }),
+      fields: { 'params.recordType': asBuilt },
+    },
     publishApiSchema: {
       build: async ({ api }) => ({
         params: { id: (await api('POST', '/api-schema', { endpoints: things })).body.id },
@@ -97,6 +117,15 @@ export const apiSchemaBuilders: BuilderGroup = {
       fields: { 'body.sunsetAt': fc.option(laterInstants) },
     },
     listApiSchemaCallers: { build: liveOf },
+    listApiSchemaRecords: {
+      build: readable,
+      fields: {
+        'query.pageSize': fc.integer({ min: 1, max: 100 }),
+        'query.sort': fc.constant('title'),
+        'query.fields': fc.constantFrom('id', 'title', 'title,id'),
+        ...{ 'query.q': asBuilt, 'query.or': asBuilt, 'query.expand': asBuilt },
+      },
+    },
     retireApiSchema: {
       build: async (fixture) => ({ ...(await liveOf(fixture)), body: { undo: false } }),
       fields: { 'body.undo': asBuilt },

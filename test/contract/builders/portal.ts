@@ -19,9 +19,9 @@ const noThingMapping = ({ sql, organization }: Fixture) =>
 const ofMapping = async (fixture: Fixture) => ({
   params: { id: await insert('portal_field_mappings', fixture, { record_type: `gone ${fixture.next()}`, fields: '[]' }) },
 });
-const ofPage = async (fixture: Fixture) => ({
-  params: { id: await insert('portal_pages', fixture, { slug: `page-${fixture.next()}`, title: 'Page', blocks: '[]' }) },
-});
+const makePage = (fixture: Fixture, ...blocks: object[]): Promise<string> =>
+  insert('portal_pages', fixture, { slug: `page-${fixture.next()}`, title: 'Page', blocks: JSON.stringify(blocks) });
+const ofPage = async (fixture: Fixture) => ({ params: { id: await makePage(fixture) } });
 const ofTemplate = async (fixture: Fixture) => ({
   params: { id: await insert('portal_templates', fixture, { key: `key-${fixture.next()}`, kind: 'email', subject: 'x', body: 'x' }) },
 });
@@ -84,7 +84,14 @@ export const portalBuilders: BuilderGroup = {
     deleteFieldMapping: { build: ofMapping },
     getSidebar: { build: () => ({}) },
     putSidebar: { build: () => ({ body: { items: [] } }), fields: { 'body.items': items, 'body.revision': asBuilt } },
-    listPages: { build: () => ({}) },
+    listPages: {
+      build: async (fixture) => {
+        const { id: viewId } = await makeView(fixture);
+        await makePage(fixture, { type: 'view', viewId, title: null, pageSize: 25 });
+        return { query: { viewId } };
+      },
+      fields: { 'query.viewId': asBuilt },
+    },
     createPage: {
       build: ({ next }) => ({ body: { slug: `new-${next()}`, title: 'Page' } }),
       fields: { 'body.slug': slugs, 'body.blocks': blocks },

@@ -143,6 +143,7 @@ export const syncBuilders: BuilderGroup = {
     listDriftOfSyncConfig: { build: drifted },
     listRejectionsOfSyncConfig: { build: async (fixture) => ({ params: (await rejectedRecord(fixture)).params }) },
     retryRejections: { build: rejectedRecord, fields: { 'body.recordIds': asBuilt } },
+    getSyncHistory: { build: ownConfig },
     listRunsOfSyncConfig: { build: ownConfig, fields: spans },
     listSyncRuns: {
       build: async (fixture) => ({ query: { syncConfigId: (await insertConfig(fixture)).id } }),

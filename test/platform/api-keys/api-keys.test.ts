@@ -234,6 +234,19 @@ describe('POST /api-keys/{id}/rotate', () => {
     expect([await statusOf(second), await statusOf(third)]).toEqual([401, 200]);
   });
 
+  it('shows until when the old secret works', async () => {
+    const { id } = await create(owner, {});
+    const graceOf = async () => (await owner('get', `/api-keys/${id}`)).body.graceEndsAt;
+    expect(await graceOf()).toBeNull();
+    const { graceEndsAt } = (await owner('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds: 3600 })).body;
+    expect(new Date(graceEndsAt).getTime() - Date.now()).toSatisfy((ms: number) => ms > 3_500_000 && ms <= 3_600_000);
+    expect(await graceOf()).toBe(graceEndsAt);
+    await change(id, { expires_at: new Date(Date.now() - 1000) });
+    expect(await graceOf()).toBeNull();
+    await change(id, { expires_at: null, previous_expires_at: new Date(Date.now() - 1000) });
+    expect(await graceOf()).toBeNull();
+  });
+
   it('gives the old secret none of the permissions of the caller who rotated', async () => {
     const editor = await makeMember(database.ctx, organizationId, 'editor');
     const old = await makeKey(database.ctx, organizationId, { permissions: ['write'], createdBy: editor.id });
@@ -331,6 +344,19 @@ describe('GET /api-keys/{id}/usage', () => {
     expect(await brief('&groupBy=subject,day&subject=customer:1')).toEqual(['2021-01-31 null customer:1 15']);
     expect(await brief('&groupBy=day')).toEqual(['2021-02-01 null null 3', '2021-01-31 null null 35']);
     expect((await owner('get', `/api-keys/${id}/usage?groupBy=subjects`)).status).toBe(400);
+  });
+
+  it('counts the last seven days with the key', async () => {
+    const { id } = await create(owner, { name: 'counted' });
+    const counted = (daysAgo: number) => ({
+      ...row(new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10), 'v1', 'invoices', [4, 3, 2, 1]),
+      organization_id: organizationId,
+      api_key_id: id,
+    });
+    await inTransaction({ db: database.ctx.db, organizationId }, (tx) => tx('api_key_usage').insert([0, 6, 8].map(counted)));
+    expect((await owner('get', `/api-keys/${id}`)).body.requestsLast7Days).toBe(20);
+    const listed = (await owner('get', '/api-keys?q=counted')).body.data;
+    expect(listed.map((key: { requestsLast7Days: number }) => key.requestsLast7Days)).toEqual([20]);
   });
 
   it('groups the requests by day, version and resource within the requested days', async () => {

@@ -1,19 +1,26 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
+import type { ReadEngine, RequestCtx } from '../../../src/core/ctx.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
+import { openAuditCsv } from '../../../src/platform/audit-log/audit-csv.ts';
+import { createReadEngine, engineOf } from '../../../src/public/engine.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { type Person, type World, world } from '../members/world.ts';
 
 let database: TestDatabase;
 let app: Express;
+let reads: ReadEngine;
 let w: World;
 let admin: Person;
 let team: string;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
+  database = await testDatabase({
+    settings: { exports: { maxRunning: 1, maxWaiting: 0, maxDurationMs: 60_000, minBytesPerSecond: 1, maxSlowMs: 60_000 } },
+  });
+  reads = createReadEngine(database.ctx);
+  app = createApp(database.ctx, { reads });
   w = await world(database.ctx, app);
   admin = await w.join('admin');
   team = (await w.owner.api('post', '/teams', { name: 'Team' })).body.id;
@@ -60,13 +67,114 @@ describe('GET /organizations/{id}/audit-log', () => {
     expect([page.pagination.total, page.pagination.totalPages, page.data.length]).toEqual([3, 2, 1]);
   });
 
+  it('is filtered by the type of the target, and by text in the action, the address, the target or the changes', async () => {
+    expect(await actions('?targetType=team')).toHaveLength(3);
+    expect(await actions('?targetType=role')).toEqual([]);
+    expect(await actions('?q=RENAMED')).toEqual(['team.delete', 'team.update']);
+    expect(await actions('?q=team.cr')).toEqual(['team.create']);
+    expect(await actions(`?q=${admin.email.toUpperCase()}`)).toEqual(['team.delete', 'team.update']);
+    expect(await actions('?q=100%25_')).toEqual([]);
+    expect(await actions('?q=renamed&action=team.delete')).toEqual(['team.delete']);
+  });
+
+  it('searches the last 90 days by text, or the given period', async () => {
+    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+      tx.raw(
+        `insert into audit_log (id, organization_id, at, credential_kind, action, target_type, changes)
+         select gen_random_uuid(), ?, now() - days * interval '1 day', 'system', 'test.aged', 'aged', jsonb_build_object('word', 'Needle', 'days', days)
+         from unnest(array[80, 100, 300]) days`,
+        [w.id],
+      ),
+    );
+    const days = async (query: string): Promise<number[]> =>
+      (await read(query)).body.data.map((entry: { changes: { days: number } }) => entry.changes.days);
+    const ago = (count: number): string => encodeURIComponent(new Date(Date.now() - count * 86_400_000).toISOString());
+    expect(await days('?targetType=aged')).toEqual([80, 100, 300]);
+    expect(await days('?q=needle')).toEqual([80]);
+    expect(await days(`?q=needle&after=${ago(200)}`)).toEqual([80, 100]);
+    expect(await days(`?q=needle&before=${ago(90)}`)).toEqual([100]);
+    expect(await days(`?q=needle&after=${ago(400)}&before=${ago(90)}`)).toEqual([100, 300]);
+    const csv = await w.owner.api('get', `${w.at}/audit-log?q=needle`, undefined, { accept: 'text/csv' });
+    expect(csv.headers['x-total-count']).toBe('1');
+  });
+
   it('400 for an unknown filter, 403 without audit:read', async () => {
     const backwards = 'after=2026-01-02T00:00:00Z&before=2026-01-01T00:00:00Z';
-    for (const query of ['action=team', 'action=', 'actorId=x', 'after=yesterday', 'before=2020-01-01', backwards, 'targetId=', 'q=x'])
+    for (const query of [
+      'action=team',
+      'action=',
+      'actorId=x',
+      'after=yesterday',
+      'before=2020-01-01',
+      backwards,
+      'targetId=',
+      'q=',
+      'targetType=A',
+      'by=x',
+    ])
       expect([query, (await read(`?${query}`)).status]).toEqual([query, 400]);
     const blind = await w.join(['team:read']);
     expect((await read('', blind)).body.error.message).toBe('Missing required permission: audit:read');
     expect((await read('', await w.join('viewer'))).status).toBe(200);
+  });
+
+  it('sends all matching entries as CSV, guarded against formulas, for those who may read the log', async () => {
+    const csv = (query: string, by = w.owner) => by.api('get', `${w.at}/audit-log${query}`, undefined, { accept: 'text/csv' });
+    const formula = (await w.owner.api('post', '/teams', { name: '=1+1, "x"' })).body.id;
+    const answer = await csv(`?targetId=${formula}`);
+    expect(answer.headers).toMatchObject({ 'content-type': 'text/csv; charset=utf-8; header=present', 'x-total-count': '1' });
+    const [head, first, end] = answer.text.split('\r\n');
+    expect(head).toBe('at,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id');
+    expect(first).toContain(`,api-key,${w.owner.keyId},team.create,team,${formula},"{""name"":""=1+1, \\""x\\"""`);
+    expect(end).toBe('');
+    // More entries than are read at a time, many of one instant.
+    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+      tx.raw(
+        `insert into audit_log (id, organization_id, at, credential_kind, action, target_type, target_id)
+         select gen_random_uuid(), ?, '2025-01-01T00:00:00.123456Z'::timestamptz + (i / 700) * interval '1 microsecond', 'system', 'test.many', 'test', '=' || i
+         from generate_series(1, 2500) i`,
+        [w.id],
+      ),
+    );
+    const many = await csv('?action=test.many');
+    expect(many.headers['x-total-count']).toBe('2500');
+    const targets = many.text
+      .trimEnd()
+      .split('\r\n')
+      .slice(1)
+      .map((row) => row.split(',')[7]);
+    expect(new Set(targets)).toEqual(new Set(Array.from({ length: 2500 }, (_, index) => `'=${index + 1}`)));
+    expect(targets).toHaveLength(2500);
+    expect((await csv('?page=2')).status).toBe(400);
+    expect((await csv('', await w.join(['team:read']))).status).toBe(403);
+    const other = await world(database.ctx, app);
+    expect((await other.owner.api('get', `${w.at}/audit-log`, undefined, { accept: 'text/csv' })).status).toBe(404);
+  });
+
+  it('writes CSV within the queue and the time limit of exports', async () => {
+    const csv = () => w.owner.api('get', `${w.at}/audit-log?targetType=team`, undefined, { accept: 'text/csv' });
+    const { queue } = engineOf({ reads }).exports;
+    const release = queue.tryAcquire(w.id);
+    const refused = await csv();
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, expect.any(String)]);
+    release?.();
+    for (const attempt of [1, 2]) expect([attempt, (await csv()).status]).toEqual([attempt, 200]);
+    const { settings } = database.ctx;
+    const principal = { permissions: new Set() } as unknown as RequestCtx['principal'];
+    const short = { ...settings, exports: { ...settings.exports, maxDurationMs: 20 } };
+    const ctx = { ...database.ctx, reads, settings: short, organizationId: w.id, principal } as unknown as RequestCtx;
+    const file = await openAuditCsv(ctx, {}, new AbortController().signal);
+    if (!file.aborted.aborted) await new Promise((resolve) => file.aborted.addEventListener('abort', resolve));
+    const readAll = async (): Promise<void> => {
+      for await (const _chunk of file.bytes);
+    };
+    await expect(readAll()).rejects.toThrow('time limit');
+    expect(queue.stats().running).toBe(0);
+    const left = new AbortController();
+    await openAuditCsv({ ...ctx, settings }, {}, left.signal);
+    expect(queue.stats().running).toBe(1);
+    left.abort();
+    expect(queue.stats().running).toBe(0);
   });
 
   it('keeps names of people who left', async () => {
@@ -95,6 +203,7 @@ describe('GET /organizations/{id}/audit-log', () => {
       });
     expect(await plan("action = 'x'")).toContain('audit_log_organization_id_action_at_id_idx');
     expect(await plan(`actor_id = '${w.owner.id}'`)).toContain('audit_log_organization_id_actor_id_at_id_idx');
+    expect(await plan("target_type = 'x'")).toContain('audit_log_organization_id_target_type_at_id_idx');
     expect(await plan("target_id = 'x'")).toContain('audit_log_organization_id_target_id_at_id_idx');
   });
 });

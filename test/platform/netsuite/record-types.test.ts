@@ -3,10 +3,10 @@ import type { Express } from 'express';
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { dataFolder, type Erp, startErp } from '../../setup/erp.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 
 const known = ['customer', 'item', 'invoice', 'creditMemo', 'salesOrder', 'customerPayment', 'vendor', 'employee', 'contact'];
 const undescribed = { table: null, fieldCount: null, syncableFieldCount: null, described: false };
@@ -51,6 +51,7 @@ type Head = {
   name: string;
   family: string;
   custom: boolean;
+  syncConfigId: string | null;
   described: boolean;
   syncable: boolean | null;
   reason: string | null;
@@ -96,7 +97,10 @@ describe('GET /netsuite/metadata', () => {
     expect(await namesOf('&syncable=true')).toEqual(known);
     expect(await namesOf('&syncable=false')).toEqual(expected(({ syncable }) => syncable === false));
     expect(await namesOf('&q=PURCHASE&family=transaction&custom=false')).toContain('purchaseOrder');
-    for (const query of ['syncable=maybe', 'custom=1', 'family=cars', 'counts=yes'])
+    expect(await namesOf('&names=vendorBill,purchaseOrder,unknown')).toEqual(
+      expected(({ name }) => ['vendorBill', 'purchaseOrder'].includes(name)),
+    );
+    for (const query of ['names=', 'names=a,,b', 'syncable=maybe', 'custom=1', 'family=cars', 'counts=yes'])
       expect((await owner('get', `/netsuite/metadata?${query}`)).status).toBe(400);
   });
 
@@ -111,6 +115,18 @@ describe('GET /netsuite/metadata', () => {
     for (const { name, n } of rows) expect([name, counted.get(name)]).toEqual([name, Number(n)]);
     expect(counted.get('inventoryitem')).toBeNull();
     expect((await owner('get', '/netsuite/metadata?q=invoice')).body.data[0]).not.toHaveProperty('records');
+  });
+
+  it('names the sync of a record type to callers who may read syncs', async () => {
+    const { body: sync } = await owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer' });
+    expect((await headOf('customer'))?.syncConfigId).toBe(sync.id);
+    expect((await headOf('item'))?.syncConfigId).toBeNull();
+    expect((await owner('get', '/netsuite/metadata/customer')).body.syncConfigId).toBe(sync.id);
+    const { id } = (await owner('get', '/whoami')).body.organization;
+    const member = await makeMember(database.ctx, id, ['netsuite:read']);
+    const other = signedInApi(app, database.ctx, (await makeSession(database.ctx, member.id, id)).cookie);
+    expect((await other('get', '/netsuite/metadata?names=customer')).body.data[0].syncConfigId).toBeNull();
+    expect((await other('get', '/netsuite/metadata/customer')).body.syncConfigId).toBeNull();
   });
 
   it('counts null where the ERP cannot', async () => {
@@ -140,6 +156,7 @@ describe('GET /netsuite/metadata/{recordType}', () => {
       },
       reading: { curated: false, changes: 'modified', notes: expect.any(Array) },
       fieldCount: body.fields.length,
+      shownAs: { number: 'tranid', date: 'trandate' },
     });
     const field = (name: string) => body.fields.find((one: { name: string }) => one.name === name);
     expect(field('id')).toMatchObject({ type: 'integer', syncable: true });

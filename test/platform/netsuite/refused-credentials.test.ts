@@ -54,7 +54,7 @@ describe('a revoked certificate', () => {
     const failed = await company.run('customer');
     expect(failed).toMatchObject({
       status: 'failed',
-      error: { code: 'CERTIFICATE_UNKNOWN', fix: expect.stringMatching(/GET \/netsuite\/connection\b.*PUT \/netsuite\/connection\b/) },
+      error: { code: 'CERTIFICATE_UNKNOWN', fix: expect.stringMatching(/Compare the certificate id .*upload it again/) },
     });
     const before = await connection();
     expect(before).toMatchObject({ status: 'failed', lastError: failed.error.message });

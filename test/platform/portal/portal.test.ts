@@ -298,6 +298,21 @@ describe('/portal/pages', () => {
     expect((await w.owner.api('get', '/portal/pages')).body.data[1]).not.toHaveProperty('blocks');
   });
 
+  it('are listed by the view that their draft or their published version shows', async () => {
+    const [shown, viewId] = [await view(w), await view(w)];
+    const [inDraft, published] = [
+      await page('a', [{ type: 'view', viewId: shown }]),
+      await page('b', [text, { type: 'view', viewId: shown }]),
+    ];
+    await page('c', [{ type: 'view', viewId }]);
+    await w.owner.api('post', `/portal/pages/${published}/publish`, { revision: 1 });
+    await w.owner.api('patch', `/portal/pages/${published}`, { blocks: [] });
+    const { body } = await w.owner.api('get', `/portal/pages?viewId=${shown}`);
+    expect(body.data.map(({ id }: { id: string }) => id)).toEqual([published, inDraft]);
+    expect((await other.owner.api('get', `/portal/pages?viewId=${shown}`)).body.data).toEqual([]);
+    expect((await w.owner.api('get', '/portal/pages?viewId=x')).status).toBe(400);
+  });
+
   it('422 for blocks that are not valid, too many, too large, or show what does not exist', async () => {
     const refused = async (blocks: object[]) => {
       const answer = await w.owner.api('post', '/portal/pages', { slug: `p-${createId()}`, title: 'x', blocks });

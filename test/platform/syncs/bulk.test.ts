@@ -20,7 +20,15 @@ let owner: Api;
 
 const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: database.ctx.db, organizationId }, work);
 const bulk = (recordTypes: readonly unknown[], more: object = {}) => owner('post', '/sync-configs/bulk', { recordTypes, ...more });
-type Entry = { recordType: string; status: string; syncConfigId: string | null; code: string | null; records: number; requests: number };
+type Entry = {
+  readonly recordType: string;
+  readonly status: string;
+  readonly syncConfigId: string | null;
+  readonly code: string | null;
+  readonly fields: number | null;
+  readonly records: number;
+  readonly requests: number;
+};
 const entriesOf = ({ body }: { body: { data: Entry[] } }): Entry[] => body.data;
 const statuses = (answer: { body: { data: Entry[] } }) => entriesOf(answer).map(({ recordType, status }) => [recordType, status]);
 const configs = async () => (await owner('get', '/sync-configs?pageSize=100')).body.data;
@@ -72,6 +80,8 @@ describe('POST /sync-configs/bulk', () => {
     const answer = await bulk([...names, 'invoice'], { schedule: '0 * * * *', timezone: 'Europe/London', deletions: 'feed' });
     expect(answer.status).toBe(200);
     expect(statuses(answer)).toEqual(names.map((name) => [name, 'created']));
+    for (const { recordType, fields } of entriesOf(answer))
+      expect(fields).toBe((await owner('get', `/netsuite/metadata/${recordType}`)).body.syncableFieldCount);
     expect(answer.body).toMatchObject({
       totals: { created: 4, exists: 0, planned: 0, refused: 0, records: null, requests: null, minutes: null },
       latencyMs: null,

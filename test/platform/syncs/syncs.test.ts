@@ -62,6 +62,8 @@ describe('POST /sync-configs', () => {
       alertRecipients: [],
       status: 'active',
       lastRun: null,
+      records: 0,
+      syncedAt: null,
       nextRunAt: null,
     });
     expect((await create({ name: 'With a time', recordType: 'invoice', schedule: '*/5 * * * *' })).body.nextRunAt).toMatch(/:\d[05]:00Z$/);

@@ -79,7 +79,7 @@ async function getActiveSetup(ctx: RequestCtx): Promise<PaySetup> {
   });
   if (config?.enabled !== true) {
     const code = config === undefined ? 'pay_not_set_up' : 'pay_disabled';
-    const message = config === undefined ? 'Set up payments with PUT /pay/config' : 'Enable payments with PUT /pay/config';
+    const message = config === undefined ? 'Set up payments first' : 'Enable payments in the payment configuration';
     throw invalid('Payments are not enabled', [{ path: '', code, message }]);
   }
   if (account !== undefined) assertProviderOffered(ctx, account.provider, '');

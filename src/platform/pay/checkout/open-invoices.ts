@@ -70,7 +70,7 @@ async function readFromErp(ctx: RequestCtx, mapping: InvoiceMapping, ids: readon
       {
         path: '',
         code: 'unknown_record_type',
-        message: `The ERP has no record type ${mapping.recordType}: change the mapping with PUT /pay/config`,
+        message: `The ERP has no record type ${mapping.recordType}: change the mapping in the payment configuration`,
       },
     ]);
   const connector = await createTenantConnector(ctx);

@@ -30,7 +30,7 @@ type StateRow = {
 const writeBackDisabled: ErpProblem = {
   code: 'WRITE_BACK_OFF',
   message: 'The write-back was disabled before this payment reached the ERP',
-  fix: 'Enable `writeBack` again with PUT /pay/config; or enter the payment in the ERP by hand and confirm with end-write-back.',
+  fix: 'Enable the write-back in the payment configuration again; or enter the payment in the ERP by hand, and end its write-back.',
 };
 
 /** One failed document makes the whole payment FAILED, else one pending document makes it PENDING. */

@@ -117,7 +117,7 @@ async function stateAfterFailure(
 }
 
 const noWriterError = new ErpError('query', 'NOT_SUPPORTED', 'This ERP connection does not support payments', {
-  fix: 'Disable `writeBack` with PUT /pay/config and enter payments in the ERP by hand; confirm this one with end-write-back.',
+  fix: 'Disable the write-back in the payment configuration and enter payments in the ERP by hand; end the write-back of this one.',
 });
 
 async function attempt(ctx: Ctx, claim: ErpClaim, due: DueDocument, options: Options, signal: AbortSignal): Promise<void> {

@@ -261,7 +261,11 @@ describe('refunds', () => {
     expect(await settledState(id)).toMatchObject({
       status: 'FAILED',
       unapplied: 400,
-      problem: { code: 'VALUE_MISSING', message: expect.stringContaining('Account'), fix: expect.stringContaining('PUT /pay/config') },
+      problem: {
+        code: 'VALUE_MISSING',
+        message: expect.stringContaining('Account'),
+        fix: expect.stringContaining('payment configuration'),
+      },
     });
     await books.setWriteBack({ account: '7' });
     expect(await books.retry(id)).toBe(2); // the payment is checked again as well
@@ -386,7 +390,7 @@ describe('a problem with the whole account', () => {
     expect(await settledState(id)).toEqual(landed);
     expect(await neighbour()).toMatchObject({
       status: 'PENDING',
-      problem: { code: 'NO_CONNECTION', fix: expect.stringContaining('PUT /netsuite/connection') },
+      problem: { code: 'NO_CONNECTION', fix: expect.stringContaining('Set up the connection') },
     });
   });
 

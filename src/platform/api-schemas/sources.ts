@@ -1,0 +1,79 @@
+// What a resource over a record type can publish: its synced sources, what fits their types, and a few records to look at. The values are
+// masked as those of views are.
+import type { RequestCtx } from '../../core/ctx.ts';
+import { notFound } from '../../core/errors.ts';
+import { parseExact } from '../../core/exact-json.ts';
+import { inTransaction } from '../../db/transaction.ts';
+import { type Available, fittingTypes, readAvailable, recordsOf, sourceOf } from '../../public/index.ts';
+import { findDescription } from '../../sync/index.ts';
+import { getApiSchemaRow } from './api-schemas.service.ts';
+
+/** Of the newest ids. */
+const sampledRecords = 5;
+
+type AnyColumn = Available[string]['columns'][number];
+type Column = AnyColumn & { readonly state: Exclude<AnyColumn['state'], 'replaced'> };
+type Description = Awaited<ReturnType<typeof findDescription>>;
+type DescribedField = NonNullable<Description>['fields'][number];
+
+/** The ERP's label; that of an id whose display text is a source of its own says so. */
+function labelOf(source: string, sources: ReadonlySet<string>, described: readonly DescribedField[]): string {
+  const field = source.replace(/\.name$/, '');
+  const label = described.find(({ name }) => name === field)?.label ?? field;
+  return sources.has(`${source}.name`) ? `${label} (id)` : label;
+}
+
+function linesOf({ lineFields, field }: Column, described: readonly DescribedField[]) {
+  if (lineFields === null) return null;
+  const fields = described.find(({ name }) => name === field)?.fields ?? [];
+  const sources = new Set(lineFields.map(({ name }) => name));
+  return lineFields.map(({ name, type }) => ({ source: name, label: labelOf(name, sources, fields), type }));
+}
+
+function sourcesOf({ columns, targets = {}, volatileFields = [] }: Available[string], description: Description) {
+  const shown = columns.filter((column): column is Column => column.state !== 'replaced' && column.field !== 'id');
+  const sources = new Set(shown.map(sourceOf));
+  const described = description?.fields ?? [];
+  return [...sources].flatMap((source) => {
+    // A source that the ERP took back has its former column too; the live one counts.
+    const column = shown.find((one) => sourceOf(one) === source && one.state === 'live') ?? shown.find((one) => sourceOf(one) === source);
+    if (column === undefined) return [];
+    return [
+      {
+        source,
+        label: labelOf(source, sources, described),
+        type: column.type,
+        state: column.state,
+        target: (column.part === 'value' && Object.hasOwn(targets, source) ? targets[source] : undefined) ?? null,
+        scopable: column.part === 'value' && !volatileFields.includes(column.field),
+        lines: linesOf(column, described),
+      },
+    ];
+  });
+}
+
+/** Throws 404 for an unknown version or a record type that isn't synced, 503 while its records can't be read. */
+export async function listApiSchemaSources(ctx: RequestCtx, id: string, recordType: string) {
+  await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
+  const available = await readAvailable(ctx);
+  const synced = Object.hasOwn(available, recordType) ? available[recordType] : undefined;
+  if (synced === undefined) throw notFound('Record type');
+  const sources = sourcesOf(synced, await findDescription(ctx, recordType));
+  const columns = sources.filter(({ state }) => state === 'live' || state === 'stale').map(({ source }) => ({ name: source, source }));
+  const query = { recordType, columns, filters: [], sort: [{ source: 'id', direction: 'desc' as const }] };
+  const { unmasked } = ctx.principal.reads;
+  const found = synced.hasData
+    ? await recordsOf(ctx).list(ctx, query, { page: 1, pageSize: sampledRecords }, { unmasked })
+    : { records: '[]', total: 0 };
+  return {
+    recordType,
+    label: synced.label,
+    total: found.total,
+    types: fittingTypes.map((one) => ({
+      ...{ type: one.type, operators: [...one.operators], lineOperators: [...one.lineOperators] },
+      ...{ functions: [...one.functions], masks: [...one.masks] },
+    })),
+    sources,
+    records: parseExact(found.records) as Record<string, unknown>[],
+  };
+}

@@ -1,0 +1,153 @@
+// The records of a version, for people: the public interface takes API keys and no session.
+import { z } from 'zod';
+import type { RequestCtx } from '../../core/ctx.ts';
+import { AppError, invalid } from '../../core/errors.ts';
+import { parseExact } from '../../core/exact-json.ts';
+import { inTransaction } from '../../db/transaction.ts';
+import { Id, Instant } from '../../http/fields.ts';
+import { Pagination, toPage } from '../../http/page.ts';
+import { defineRoute } from '../../http/route/define.ts';
+import type { DownloadFile } from '../../http/route/route.ts';
+import { toQueryParameters, versionRecordsOf } from '../../public/index.ts';
+import { getApiSchemaRow } from './api-schemas.service.ts';
+
+const given = z.union([z.string(), z.array(z.string())]);
+const parameter = (schema: object, description: string) =>
+  given
+    .optional()
+    .describe(description)
+    .meta({ openapi: { ...schema, description } });
+const text = { type: 'string' };
+
+/** Syntax only: the version decides what the names and values mean. */
+const RecordsQuery = z
+  .object({
+    page: parameter({ type: 'integer', minimum: 1, default: 1 }, 'Page number, starting at 1'),
+    pageSize: parameter({ type: 'integer', minimum: 1 }, 'Number of records per page, at most the `maxPageSize` of the resource'),
+    sort: parameter(text, 'A field of `sorts`, or a combination of `sortSets`'),
+    order: parameter({ type: 'string', enum: ['asc', 'desc'] }, 'The direction of the sort'),
+    fields: parameter(text, 'Only these fields, separated by commas'),
+    q: parameter(text, 'Only records that contain this text, where the version declares `search`'),
+    or: parameter(text, 'Only records that match one of several conditions, where the version declares `or`'),
+    expand: parameter(text, 'Embeds related records, where the version declares `relations`'),
+  })
+  .catchall(given);
+
+const RecordPage = z
+  .object({
+    data: z.array(z.record(z.string(), z.unknown())).describe('As the public interface returns them: `id` first'),
+    pagination: Pagination,
+    fields: z
+      .array(
+        z.object({
+          name: z.string(),
+          type: z.enum(['text', 'number', 'integer', 'boolean', 'date', 'time', 'lines']),
+          masked: z.boolean().describe('The caller sees the values masked, as text'),
+        }),
+      )
+      .describe('The fields of each record after `id`, in their order'),
+    syncedAt: Instant.nullable().describe('When the last sync that could read every field was made'),
+    staleFields: z
+      .array(z.object({ name: z.string(), since: Instant }))
+      .describe('Fields of which the ERP sends no values at the moment; those shown may be out of date'),
+  })
+  .meta({ id: 'ApiSchemaRecords' });
+
+const refused = {
+  draft: ['not_published', 'A draft has no records yet. Publish it first'],
+  retired: ['version_retired', 'A retired version has no records. Restore it first'],
+} as const;
+
+type RecordsRequest = {
+  readonly params: { readonly id: string; readonly resource: string };
+  readonly query: z.output<typeof RecordsQuery>;
+};
+
+/** Throws 404 for an unknown version, 422 for a draft or a retired version. */
+async function toVersionQuery(ctx: RequestCtx, { params: { id, resource }, query }: RecordsRequest) {
+  const { version, status } = await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
+  if (status === 'draft' || status === 'retired') {
+    const [code, message] = refused[status];
+    throw invalid(`The version is ${status === 'draft' ? 'a draft' : 'retired'}`, [{ path: 'id', code, message }]);
+  }
+  const present = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+  return { version, resource, reads: ctx.principal.reads, query: toQueryParameters(Object.fromEntries(present)) };
+}
+
+/** As everywhere on the management interface, the code for an unknown parameter is `unknown_field`. */
+function rethrowInOwnTerms(error: unknown): never {
+  if (!(error instanceof AppError) || !error.details.some(({ code }) => code === 'unknown_parameter')) throw error;
+  const details = error.details.map((detail) => (detail.code === 'unknown_parameter' ? { ...detail, code: 'unknown_field' } : detail));
+  throw new AppError(error.code, error.message, { details });
+}
+
+/** Throws as `toVersionQuery` and the reads of the public interface do. */
+async function listRecords(ctx: RequestCtx, request: RecordsRequest) {
+  const query = await toVersionQuery(ctx, request);
+  const found = await versionRecordsOf(ctx).list(ctx, query).catch(rethrowInOwnTerms);
+  const { records, total, page, pageSize, fields, syncedAt, stale } = found;
+  return {
+    ...toPage(parseExact(records) as Record<string, unknown>[], total, { page, pageSize }),
+    fields: fields.map((field) => ({ ...field, type: field.type as z.input<typeof RecordPage>['fields'][number]['type'] })),
+    syncedAt,
+    staleFields: [...stale],
+  };
+}
+
+/** Throws as `listRecords` does. `signal` is aborted when the client disconnects. */
+async function openCsv(ctx: RequestCtx, request: RecordsRequest, signal: AbortSignal): Promise<DownloadFile> {
+  const query = await toVersionQuery(ctx, request);
+  const { bytes, aborted, total, syncedAt, stale } = await versionRecordsOf(ctx).csv(ctx, query, signal).catch(rethrowInOwnTerms);
+  return {
+    fileName: `${query.version}-${query.resource}.csv`,
+    headers: {
+      'X-Total-Count': String(total),
+      ...(syncedAt !== null && { 'X-Data-Synced-At': syncedAt }),
+      ...(stale.length > 0 && { 'X-Data-Stale-Fields': stale.map(({ name }) => name).join(', ') }),
+    },
+    bytes,
+    aborted,
+  };
+}
+
+export const versionRecordRoutes = [
+  defineRoute({
+    id: 'listApiSchemaRecords',
+    group: 'API Keys',
+    method: 'GET',
+    path: '/api-schema/{id}/records/{resource}',
+    permission: 'record:read',
+    summary: 'List the records of a version',
+    description:
+      'The list of a resource as the public interface serves it, for people: with the parameters of that version, its filters included ' +
+      '(`?status=open&total_gt=5`), its values, limits and errors. Fields that the version masks are masked for callers without ' +
+      '`unmasked:read`, who can neither filter nor sort by them (403 `field_masked`). Reads are not counted as ' +
+      'usage: callers and usage are those of the public interface. Returns 422 for a draft and for a retired version.',
+    params: z.strictObject({ id: Id, resource: z.string().min(1).max(200) }),
+    query: RecordsQuery,
+    response: RecordPage,
+    responseExample: {
+      data: [{ id: '7', number: 'INV-1007', date: '2026-03-02', amountDue: 15.3 }],
+      pagination: { total: 1, page: 1, pageSize: 25, totalPages: 1 },
+      fields: [
+        { name: 'number', type: 'text', masked: false },
+        { name: 'date', type: 'date', masked: false },
+        { name: 'amountDue', type: 'number', masked: false },
+      ],
+      syncedAt: '2026-03-02T10:15:00Z',
+      staleFields: [],
+    },
+    additionalErrors: [422],
+    download: {
+      mediaType: 'text/csv',
+      description:
+        'All records that the filters select as a CSV file (RFC 4180), with the limits of exports; `page`, `pageSize` and `expand` are ' +
+        'refused with 400. Texts that a spreadsheet would read as a formula get a leading apostrophe; numbers stay as they are. `X-Total-Count` is ' +
+        'the number of records.',
+      example: 'id,number,date,amountDue\r\n7,INV-1007,2026-03-02,15.30\r\n',
+      servesHead: true,
+      open: openCsv,
+    },
+    handler: listRecords,
+  }),
+];

@@ -1,0 +1,130 @@
+// What every CSV of records for people has in common: one snapshot, in constant memory, with the queue and limits of the exports of the
+// public interface. Texts that a spreadsheet would run as a formula get an apostrophe; numbers are never changed.
+import type { TenantCtx } from '../../core/ctx.ts';
+import { sqlState } from '../../db/pg-errors.ts';
+import { startCopy, watchCopy } from '../export/copy-lines.ts';
+import { createCsvWriter } from '../export/csv.ts';
+import { copyStatement } from '../export/export-sql.ts';
+import { acquireExport, type ExportState } from '../export/export-state.ts';
+import { mayOpenAgain, type Snapshot, type SnapshotSource, totalOf } from '../export/snapshot.ts';
+import { asUnavailable, queryCanceled } from '../read/failures.ts';
+import type { ListPlan } from '../read/plan.ts';
+import type { ReaderOf } from '../read/reader.ts';
+import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
+
+export const createWriter: Parameters<typeof startCopy>[1]['createWriter'] = (columns) => createCsvWriter(columns, { guardFormulas: true });
+
+export type ExportSources = { readonly exports: ExportState; readonly readerOf: ReaderOf };
+
+/** `signal` is aborted when the reader of the bytes has gone. */
+export type CsvJob = {
+  readonly sources: ExportSources;
+  readonly ctx: TenantCtx;
+  readonly recordType: string;
+  readonly signal: AbortSignal;
+};
+
+export type CsvBytes = {
+  /** UTF-8: a header line, then the records, with CR LF line ends. Ends cleanly only when it is complete. Can be read once. */
+  readonly bytes: AsyncIterable<Buffer>;
+  /** Aborted when the service ends the stream early, because its reader is slow or a writer is blocked. */
+  readonly aborted: AbortSignal;
+};
+
+/** The records of a plan, and their number. `onDone` is called once the bytes have ended, were cut off, or the reader disconnected. */
+export async function copyRecords(
+  job: CsvJob,
+  snapshot: Snapshot,
+  plan: ListPlan,
+  onDone: () => void,
+): Promise<CsvBytes & { readonly total: number }> {
+  const { sources, ctx, signal } = job;
+  const total = await totalOf(snapshot, sources.readerOf(ctx.organizationId), plan);
+  const rows = await startCopy(snapshot, {
+    write: (table) => copyStatement(table, plan),
+    total,
+    signal,
+    createWriter,
+    yieldToReads: sources.exports.yieldToReads,
+  });
+  return { total, ...watchedBytes(job, snapshot, rows, onDone) };
+}
+
+/** The bytes, watched until they end, are cut off, or the reader disconnects. */
+function watchedBytes(
+  { sources, ctx, recordType, signal }: CsvJob,
+  snapshot: Snapshot,
+  rows: Awaited<ReturnType<typeof startCopy>>,
+  onDone: () => void,
+): CsvBytes {
+  const aborted = new AbortController();
+  let isOffered = false;
+  const finish = (): void => {
+    stopWatch();
+    signal.removeEventListener('abort', finish);
+    snapshot.destroy();
+    onDone();
+  };
+  const cutOff = (reason: string): void => {
+    ctx.log.info({ organizationId: ctx.organizationId, recordType, reason, bytes: rows.bytesTaken() }, 'CSV of records was cut off');
+    aborted.abort(new Error(`cut off: ${reason}`));
+    finish();
+  };
+  const stopWatch = watchCopy({
+    rows,
+    snapshot,
+    blockedWriters: sources.exports.blockedWriters,
+    limits: ctx.settings.exports,
+    isWaiting: () => isOffered,
+    cut: cutOff,
+  });
+  if (signal.aborted) finish();
+  signal.addEventListener('abort', finish);
+  async function* read(): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of rows.read()) {
+        isOffered = true;
+        // The next chunk overwrites this one.
+        yield Buffer.from(chunk);
+        isOffered = false;
+        aborted.signal.throwIfAborted();
+      }
+    } catch (error) {
+      if (sqlState(error) === queryCanceled) cutOff('time limit');
+      throw error;
+    } finally {
+      finish();
+    }
+  }
+  return { bytes: read(), aborted: aborted.signal };
+}
+
+/**
+ * Runs `start` with a permit of the exports, again while the table is being replaced, and keeps the permit until `start` calls `onDone`. Rejects
+ * with 503 when too many exports run, no sync of the record type has been published, or the database is unavailable; with the reason of
+ * the signal when it aborts first.
+ */
+export async function startCsv<T>(
+  { sources, ctx, recordType, signal }: CsvJob,
+  start: (source: SnapshotSource, onDone: () => void) => Promise<T>,
+): Promise<T> {
+  const releasePermit = await acquireExport(sources.exports, ctx.organizationId, signal);
+  let isDone = false;
+  const onDone = (): void => {
+    if (!isDone) releasePermit();
+    isDone = true;
+  };
+  try {
+    const reader = sources.readerOf(ctx.organizationId);
+    const source: SnapshotSource = { reader, isReplica: false };
+    return await repeatWhileReplaced(
+      reader,
+      recordType,
+      () => start(source, onDone),
+      (error) => mayOpenAgain(source, error),
+    );
+  } catch (error) {
+    onDone();
+    throw asUnavailable(error);
+  }
+}

@@ -1,0 +1,113 @@
+// Reads the records of a published version for a person: the resource as the version describes it, with the parameters, masks, limits and
+// errors of the public interface.
+import type { TenantCtx } from '../../core/ctx.ts';
+import type { RecordAccess } from '../../core/record-access.ts';
+import { openSnapshot } from '../export/snapshot.ts';
+import { readListPage } from '../read/list.ts';
+import { planList } from '../read/plan.ts';
+import type { ShownFreshness } from '../read/reader.ts';
+import { parameterError, parameterProblem, type QueryParameters } from '../read/request.ts';
+import { textReader, wholeText } from '../read/rows.ts';
+import { assertScopeFresh, freshnessOfFields, freshnessWithRelated } from '../read/stale-fields.ts';
+import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
+import { narrowEndpoint } from '../version/narrow.ts';
+import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError } from '../version/published.ts';
+import { assertScopes } from '../version/scopes.ts';
+import { type CsvBytes, type CsvJob, copyRecords, type ExportSources, startCsv } from './csv-stream.ts';
+
+export type VersionSources = KnownVersions & ExportSources;
+
+/** `query`: the parameters as the caller wrote them; a repeated one has several values. */
+export type VersionQuery = {
+  readonly version: string;
+  readonly resource: string;
+  readonly reads: RecordAccess;
+  readonly query: QueryParameters;
+};
+
+/** A field that the records show; a masked one is text. */
+export type ShownField = { readonly name: string; readonly type: string; readonly masked: boolean };
+
+export type VersionPage = Pick<ShownFreshness, 'syncedAt' | 'stale'> & {
+  readonly fields: readonly ShownField[];
+  /** The text of a JSON array, written by PostgreSQL with exact digits: `id` first. */
+  readonly records: string;
+  readonly total: number;
+  readonly page: number;
+  readonly pageSize: number;
+};
+
+export type VersionReader = {
+  /**
+   * One page. Rejects as the public interface does: 404 for an unknown version or resource, 410 for a retired version, 400 for parameters, 403
+   * for those that use masked fields, 503 while the records can't be read.
+   */
+  list(tenant: TenantCtx, query: VersionQuery): Promise<VersionPage>;
+  /** All selected records as CSV. A caller that does not read to the end must abort the signal. Rejects as `list` does. */
+  csv(tenant: TenantCtx, query: VersionQuery, signal: AbortSignal): Promise<CsvBytes & Pick<VersionPage, 'total' | 'syncedAt' | 'stale'>>;
+};
+
+async function findEndpoint(
+  sources: VersionSources,
+  tenant: TenantCtx,
+  { version, resource, reads }: VersionQuery,
+): Promise<ReadableEndpoint> {
+  assertScopes(reads, version, resource);
+  const state = await getPublishedVersion(sources, tenant, version);
+  const endpoint = (await sources.content.loadCompiled(tenant, state)).endpoints.get(resource);
+  if (endpoint === undefined) throw notFoundError();
+  assertNotRetired(state);
+  return narrowEndpoint(endpoint, reads);
+}
+
+const typeOf = (field: OutputField): string => (field.kind === 'value' ? field.column.type : 'lines');
+
+function toShownField(field: OutputField, { masked }: ReadableEndpoint): ShownField {
+  const isMasked = masked.has(field.name);
+  const isText = isMasked || (field.kind === 'value' && field.asString);
+  return { name: field.name, type: isText ? 'text' : typeOf(field), masked: isMasked };
+}
+
+async function list(sources: VersionSources, tenant: TenantCtx, request: VersionQuery): Promise<VersionPage> {
+  const endpoint = await findEndpoint(sources, tenant, request);
+  const plan = planList(endpoint, request.query);
+  const { page, pageSize, fields, expansions } = plan;
+  const { records, total, freshness, related } = await readListPage(textReader(sources.readerOf(tenant.organizationId)), plan);
+  const { syncedAt, stale } = freshnessWithRelated(freshness, endpoint.fields, expansions, related);
+  const shown = fields.map((field) => toShownField(field, endpoint));
+  return { records: `[${wholeText(records)}]`, total, page, pageSize, fields: shown, syncedAt, stale };
+}
+
+async function csv(sources: VersionSources, tenant: TenantCtx, request: VersionQuery, signal: AbortSignal) {
+  const endpoint = await findEndpoint(sources, tenant, request);
+  const plan = planList(endpoint, request.query, { paged: false });
+  const { recordType } = endpoint;
+  const job: CsvJob = { sources, ctx: tenant, recordType, signal };
+  return startCsv(job, async (source, onDone) => {
+    const snapshot = await openSnapshot(source, recordType, tenant.settings.exports.maxDurationMs, signal);
+    try {
+      assertScopeFresh(endpoint, snapshot.freshness);
+      const { syncedAt, stale } = freshnessOfFields(snapshot.freshness, endpoint.fields);
+      return { ...(await copyRecords(job, snapshot, plan, onDone)), syncedAt, stale };
+    } catch (error) {
+      snapshot.destroy();
+      throw error;
+    }
+  });
+}
+
+/** Parameters as the management interface parses them. Throws 400 for more than a query string may have: some would be missing. */
+export function toQueryParameters(given: Readonly<Record<string, string | readonly string[]>>): QueryParameters {
+  const query = new Map(Object.entries(given).map(([name, value]) => [name, [value].flat()]));
+  const values = [...query.values()].reduce((sum, { length }) => sum + length, 0);
+  if (values < maxParameters) return query;
+  throw parameterError([parameterProblem('', 'too_many_parameters', `A request must have fewer than ${maxParameters} parameters`)]);
+}
+/** The parser of query strings drops what comes after these, and a dropped filter would widen the result. */
+const maxParameters = 1_000;
+
+/** The caches are those of the public interface; a `tenant` must use the same connections. */
+export const createVersionReader = (sources: VersionSources): VersionReader => ({
+  list: (tenant, query) => list(sources, tenant, query),
+  csv: (tenant, query, signal) => csv(sources, tenant, query, signal),
+});

@@ -1,0 +1,24 @@
+// What fits the values of each type, for those who write definitions: operators, functions of summaries and masks.
+import type { ColumnType } from '../../warehouse/columns.ts';
+import { lineOperators, maskFits, operatorFits, operatorsOf } from './operators.ts';
+import { type AggregateFunction, type Mask, masks, type Operator } from './schema-document.ts';
+import { functionsOf } from './validate-summary.ts';
+
+type FittingType = {
+  readonly type: ColumnType;
+  readonly operators: readonly Operator[];
+  /** Of a field of lines with this type. */
+  readonly lineOperators: readonly Operator[];
+  readonly functions: readonly AggregateFunction[];
+  readonly masks: readonly Mask[];
+};
+
+const types: readonly ColumnType[] = ['text', 'number', 'integer', 'boolean', 'date', 'time', 'lines'];
+
+export const fittingTypes: readonly FittingType[] = types.map((type) => ({
+  type,
+  operators: operatorsOf(type),
+  lineOperators: lineOperators.filter((operator) => operatorFits(operator, type)),
+  functions: type === 'lines' ? [] : functionsOf(type),
+  masks: masks.filter((mask) => maskFits(mask, type)),
+}));

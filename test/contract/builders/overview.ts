@@ -1,0 +1,3 @@
+import type { BuilderGroup } from '../builder.ts';
+
+export const overviewBuilders: BuilderGroup = { builders: { getOverview: { build: () => ({}) } } };

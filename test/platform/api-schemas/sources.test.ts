@@ -1,0 +1,122 @@
+// What the editor of a draft reads: the sources of a record type with sample records, and the validation of a definition that isn't saved.
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { createId } from '../../../src/core/id.ts';
+import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
+import { type Api, apiOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey } from '../../setup/organization.ts';
+import { type World, world } from '../members/world.ts';
+
+const rows: InvoiceRow[] = Array.from({ length: 7 }, (_, index) => ({
+  id: index + 1,
+  tranid: `INV-${index}`,
+  total: '12345678901234567890.10',
+  entity: '7',
+  entityName: 'Ann',
+  lines: '[{"item":"1","quantity":2.50}]',
+}));
+const endpoint = (...fields: object[]) => ({ name: 'invoices', recordType: 'invoice', fields });
+const number = { name: 'number', source: 'tranid' };
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+let api: Api;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+  w = await world(database.ctx, app);
+  await loadInvoices(database.ctx, w.id, rows);
+  api = apiOf(app, (await makeKey(database.ctx, w.id, { permissions: ['write'] })).secret);
+});
+afterAll(async () => {
+  await database.ctx.work.waitUntilIdle('publications');
+  await database.close();
+});
+
+const draft = async (...endpoints: object[]): Promise<string> => {
+  const { status, body } = await api('post', '/api-schema', { endpoints });
+  expect(status, JSON.stringify(body)).toBe(201);
+  return body.id;
+};
+
+describe('GET /api-schema/{id}/sources/{recordType}', () => {
+  it('lists what can be published, what fits each type, and the newest five records', async () => {
+    const { status, body, text } = await api('get', `/api-schema/${await draft()}/sources/invoice`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ recordType: 'invoice', label: 'invoice', total: 7 });
+    const source = (name: string) => body.sources.find((one: { source: string }) => one.source === name);
+    expect(source('tranid')).toEqual({
+      ...{ source: 'tranid', label: 'tranid', type: 'text', state: 'live', target: null, scopable: true, lines: null },
+    });
+    expect(source('entity')).toMatchObject({ label: 'entity (id)', type: 'text', scopable: true });
+    expect(source('entity.name')).toMatchObject({ label: 'entity', type: 'text', scopable: false });
+    expect(source('lines').lines).toContainEqual({ source: 'quantity', label: 'quantity', type: 'number' });
+    const type = (name: string) => body.types.find((one: { type: string }) => one.type === name);
+    expect(type('boolean')).toEqual({
+      ...{ type: 'boolean', operators: ['eq', 'not', 'null'], lineOperators: ['eq'] },
+      ...{ functions: ['count_distinct'], masks: ['hash'] },
+    });
+    expect(type('lines')).toMatchObject({ operators: [], functions: [], masks: [] });
+    expect(body.records.map(({ id, tranid }: { id: string; tranid: string }) => [id, tranid])).toEqual(
+      [7, 6, 5, 4, 3].map((id) => [String(id), `INV-${id - 1}`]),
+    );
+    expect(body.records[0]).toMatchObject({ 'entity.name': 'Ann', lines: [{ item: '1', quantity: 2.5 }] });
+    expect(text).toContain('"total":12345678901234567890.10');
+  });
+
+  it('masks what a version masks, except for callers with unmasked:read', async () => {
+    const other = await world(database.ctx, app);
+    await loadInvoices(database.ctx, other.id, rows);
+    const endpoints = [endpoint({ name: 'number', source: 'tranid', mask: 'hash' })];
+    const { id } = (await other.owner.api('post', '/api-schema', { endpoints })).body;
+    await other.owner.api('post', `/api-schema/${id}/publish`, { revision: 1 });
+    await database.ctx.work.waitUntilIdle('publications');
+    const firstOf = async (call: Api) => (await call('get', `/api-schema/${id}/sources/invoice`)).body.records[0].tranid;
+    expect(await firstOf((await other.join('viewer')).api)).toMatch(/^[0-9a-f]{64}$/);
+    const session = await other.session(other.owner.id);
+    expect(await firstOf(session)).toBe('INV-6');
+  });
+
+  it('404 for a record type that is not synced and for an unknown version, 403 without record:read', async () => {
+    const id = await draft();
+    expect((await api('get', `/api-schema/${id}/sources/constructor`)).status).toBe(404);
+    expect((await api('get', `/api-schema/${createId()}/sources/invoice`)).status).toBe(404);
+    const clerk = await w.join(['api-schema:read']);
+    expect((await clerk.api('get', `/api-schema/${id}/sources/invoice`)).status).toBe(403);
+  });
+});
+
+describe('POST /api-schema/{id}/validate with endpoints', () => {
+  const validate = async (id: string, body?: object) => (await api('post', `/api-schema/${id}/validate`, body)).body;
+
+  it('validates these, compares them with the previous version and saves nothing', async () => {
+    const first = await draft(endpoint(number, { name: 'total', source: 'total' }));
+    await api('post', `/api-schema/${first}/publish`, { revision: 1 });
+    await database.ctx.work.waitUntilIdle('publications');
+    const { version } = (await api('get', `/api-schema/${first}`)).body;
+    const id = await draft(endpoint(number));
+    const wrong = { name: 'Total', source: 'totl' };
+    const found = await validate(id, { endpoints: [endpoint(number, wrong)] });
+    expect(found).toMatchObject({ ready: false, revision: 1, against: version, indexes: [] });
+    expect(found.problems.map(({ path, code, blocks }: Record<string, string>) => [path, code, blocks])).toEqual([
+      ['endpoints[0].fields[1].name', 'illegal_name', 'save'],
+      ['endpoints[0].fields[1].source', 'unknown_source', 'publish'],
+    ]);
+    const renamed = await validate(id, { endpoints: [endpoint(number, { name: 'amount', source: 'total' })] });
+    expect(renamed.changes).toMatchObject([
+      { path: 'invoices.fields.total', code: 'removed', breaking: true },
+      { path: 'invoices.fields.amount', code: 'added', breaking: false },
+    ]);
+    expect(await validate(id)).toMatchObject({ ready: true, changes: [{ path: 'invoices.fields.total', breaking: true }] });
+    expect((await api('get', `/api-schema/${id}`)).body).toMatchObject({ revision: 1, endpoints: [{ fields: [{ name: 'number' }] }] });
+  });
+
+  it('422 for what no definition may have, with its path', async () => {
+    const answer = await api('post', `/api-schema/${await draft()}/validate`, { endpoints: [endpoint()] });
+    expect([answer.status, answer.body.error.details[0].path]).toEqual([422, 'endpoints[0].fields']);
+  });
+});

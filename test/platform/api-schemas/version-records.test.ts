@@ -1,0 +1,186 @@
+// The records of a version on the management interface: the parameters, values and errors of the public list, masks, permission and tenancy.
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { createId } from '../../../src/core/id.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { versionRecordRoutes } from '../../../src/platform/api-schemas/version-records.routes.ts';
+import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../../public/fixture.ts';
+import { type Answer, type Api, codesOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey } from '../../setup/organization.ts';
+import { type World, world } from '../members/world.ts';
+
+const masks: Record<string, string> = { number: 'last4', customerName: 'hash' };
+const endpoint = {
+  ...invoicesEndpoint,
+  fields: invoicesEndpoint.fields.map((field) => (field.name in masks ? { ...field, mask: masks[field.name] } : field)),
+  search: ['status'],
+  or: true,
+};
+const rows = [
+  { id: 1, tranid: 'INV-20017', status: 'open', entityName: 'Quagmire Shipping', trandate: '2026-01-31', total: '12.50', seq: '1' },
+  { id: 2, tranid: 'INV-9', status: '=1+1', entityName: 'Zephyr Bakery', trandate: '2025-06-01', total: '12345678901234567.89', seq: '2' },
+  { id: 3, tranid: 'INV-3', status: 'closed', entityName: 'Zephyr Bakery', trandate: null, total: null, seq: '3' },
+];
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+let owner: Api;
+let viewer: Api;
+const ids = { v1: '', draft: '' };
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+  w = await world(database.ctx, app);
+  await loadInvoices(database.ctx, w.id, rows);
+  ids.v1 = await publishVersion(database.ctx, w.id, { endpoints: [endpoint] });
+  ids.draft = await publishVersion(database.ctx, w.id, { version: 'v2', status: 'draft' });
+  owner = await w.session(w.owner.id);
+  viewer = (await w.join('viewer')).api;
+});
+afterAll(() => database.close());
+
+const read = (api: Api, query = '', resource = 'invoices', id = ids.v1): Promise<Answer> =>
+  api('get', `/api-schema/${id}/records/${resource}${query}`);
+const csv = (api: Api, query = ''): Promise<Answer> =>
+  api('get', `/api-schema/${ids.v1}/records/invoices${query}`, undefined, { accept: 'text/csv' });
+const idsOf = ({ body }: Answer): string[] => body.data.map(({ id }: { id: string }) => id);
+
+describe('GET /api-schema/{id}/records/{resource}', () => {
+  it('answers as the public interface does, with exact digits, the fields and the freshness', async () => {
+    const answer = await read(owner, '?sort=seq&pageSize=2');
+    expect(answer.status, answer.text).toBe(200);
+    const key = await makeKey(database.ctx, w.id, { unmasked: true });
+    const asPublic = await callerOf(publicApp(database.ctx), { secret: key.secret, organizationId: w.id })(
+      '/v1/invoices?sort=seq&pageSize=2',
+    );
+    expect(answer.body.data).toEqual(asPublic.body.data);
+    expect(answer.body.pagination).toEqual(asPublic.body.pagination);
+    expect(answer.text).toContain('"total":12345678901234567.89');
+    expect(answer.body).toMatchObject({ syncedAt: '2026-03-01T08:00:00Z', staleFields: [] });
+    expect(answer.body.fields.slice(0, 4)).toEqual([
+      { name: 'number', type: 'text', masked: false },
+      { name: 'status', type: 'text', masked: false },
+      { name: 'total', type: 'number', masked: false },
+      { name: 'totalText', type: 'text', masked: false },
+    ]);
+    expect((await read(owner, '?fields=paid,lines')).body.fields).toEqual([
+      { name: 'paid', type: 'boolean', masked: false },
+      { name: 'lines', type: 'lines', masked: false },
+    ]);
+  });
+
+  it.each([
+    ['?status=open', ['1']],
+    ['?status=open&status=closed', ['1', '3']],
+    ['?total_gt=13', ['2']],
+    ['?q=clo', ['3']],
+    ['?or=(status:eq:closed,seq:lt:2)', ['1', '3']],
+    ['?sort=seq&order=desc&pageSize=1&page=2', ['2']],
+  ])('takes the parameters of the version: %s', async (query, expected) => expect(idsOf(await read(owner, query))).toEqual(expected));
+
+  it.each([
+    ['?stauts=open', 'unknown_field', 'Did you mean "status"'],
+    ['?sort=sq', 'unknown_sort', 'Did you mean "seq"'],
+    ['?fields=totl', 'unknown_field', 'Did you mean "total"'],
+    ['?total_gt=much', 'invalid_value', ''],
+    ['?pageSize=100000', 'out_of_range', ''],
+    [`?${'status=a&'.repeat(1_000)}`, 'too_many_parameters', ''],
+  ])('400 with the nearest name: %s', async (query, code, message) => {
+    const answer = await read(owner, query);
+    expect([answer.status, codesOf(answer)[0]]).toEqual([400, code]);
+    expect(answer.body.error.details[0].message).toContain(message);
+  });
+
+  it.each(['status_not=Open%zz', 'number=%', 'status=%ED%A0%80', 'status=%C3%28', '%zz=open'])(
+    '400 for a malformed escape, exactly as the public interface: %s',
+    async (query) => {
+      const key = await makeKey(database.ctx, w.id, { unmasked: true });
+      const asPublic = await callerOf(publicApp(database.ctx), { secret: key.secret, organizationId: w.id })(`/v1/invoices?${query}`);
+      expect(codesOf(asPublic)).toEqual(['malformed_escape']);
+      for (const answer of [await read(owner, `?${query}`), await csv(owner, `?${query}`)]) {
+        const { code, message, details } = answer.body.error;
+        expect([answer.status, { code, message, details }]).toEqual([400, { ...asPublic.body.error, requestId: undefined }]);
+      }
+    },
+  );
+
+  it('masks what the version masks for callers without unmasked:read, and refuses filters and sorts by it', async () => {
+    const answer = await read(viewer, '?sort=seq');
+    expect(answer.body.data[0]).toMatchObject({ number: '****0017', customerName: expect.stringMatching(/^[0-9a-f]{64}$/), total: 12.5 });
+    expect(answer.body.fields.filter(({ masked }: { masked: boolean }) => masked)).toEqual([
+      { name: 'number', type: 'text', masked: true },
+      { name: 'customerName', type: 'text', masked: true },
+    ]);
+    const file = await csv(viewer);
+    expect(file.status).toBe(200);
+    for (const { text } of [answer, file]) expect(text).not.toMatch(/INV|Quagmire|Zephyr/);
+    for (const query of ['?number=INV-9', '?sort=number', '?customerName_contains=Z']) {
+      const refused = await read(viewer, query);
+      expect([refused.status, codesOf(refused)]).toEqual([403, ['field_masked']]);
+    }
+    expect(idsOf(await read(owner, '?number=INV-9'))).toEqual(['2']);
+  });
+
+  it('sends everything that the filters select as CSV, guarded against formulas', async () => {
+    const answer = await csv(owner, '?sort=seq&fields=number,status,total&seq_lt=3');
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/csv; charset=utf-8; header=present',
+      'content-disposition': 'attachment; filename=v1-invoices.csv',
+      'x-total-count': '2',
+      'x-data-synced-at': '2026-03-01T08:00:00Z',
+    });
+    expect(answer.text).toBe("id,number,status,total\r\n1,INV-20017,open,12.50\r\n2,INV-9,'=1+1,12345678901234567.89\r\n");
+    expect((await csv(owner, '?stauts=open')).status).toBe(400);
+  });
+
+  it('refuses the parameters of pages for CSV, as its description says', async () => {
+    for (const query of ['?page=2', '?pageSize=2']) {
+      const refused = await csv(owner, query);
+      expect([refused.status, codesOf(refused)]).toEqual([400, ['not_paged']]);
+    }
+    expect((await csv(owner, '?expand=customer')).status).toBe(400);
+    expect(versionRecordRoutes[0]?.download?.description).toContain('`page`, `pageSize` and `expand` are refused with 400');
+  });
+
+  it('answers HEAD for CSV as GET, without the records, and ends the export', async () => {
+    const query = '?sort=seq&seq_lt=3';
+    const full = await csv(owner, query);
+    // More often than exports may run at once: each must have given its permit back.
+    for (let round = 0; round < 20; round += 1) {
+      const head = await owner('head', `/api-schema/${ids.v1}/records/invoices${query}`, undefined, { accept: 'text/csv' });
+      expect(head.status).toBe(200);
+      for (const name of ['content-type', 'content-disposition', 'x-total-count', 'x-data-synced-at', 'cache-control'])
+        expect([name, head.headers[name]]).toEqual([name, full.headers[name]]);
+      expect(head.text ?? '').toBe('');
+    }
+    const refused = await owner('head', `/api-schema/${ids.v1}/records/invoices?page=2`, undefined, { accept: 'text/csv' });
+    expect(refused.status).toBe(400);
+  });
+
+  it('404 for an unknown resource or version and for one of another organization, 422 for a draft and a retired version', async () => {
+    expect((await read(owner, '', 'bills')).status).toBe(404);
+    expect((await read(owner, '', 'invoices', createId())).status).toBe(404);
+    const other = await world(database.ctx, app);
+    expect((await read(other.owner.api)).status).toBe(404);
+    const ofDraft = await read(owner, '', 'invoices', ids.draft);
+    expect([ofDraft.status, codesOf(ofDraft)]).toEqual([422, ['not_published']]);
+    const setStatus = (status: string) =>
+      inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('api_schemas').where({ version: 'v1' }).update({ status }));
+    await setStatus('deprecated');
+    expect((await read(owner)).status).toBe(200);
+    await setStatus('retired');
+    const ofRetired = await read(owner);
+    expect([ofRetired.status, codesOf(ofRetired)]).toEqual([422, ['version_retired']]);
+    await setStatus('published');
+  });
+
+  it('403 without record:read, and for a key that is restricted in what it reads', async () => {
+    const blind = await read((await w.join(['api-schema:read'])).api);
+    expect([blind.status, blind.body.error.message]).toEqual([403, 'Missing required permission: record:read']);
+    expect((await read((await w.join(['record:read'])).api)).status).toBe(200);
+  });
+});

@@ -1,0 +1,362 @@
+// The overview: each part from what the tables say, problems in words and numbers, only what the caller may see, only their organization.
+import type { Express } from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { createId } from '../../../src/core/id.ts';
+import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { listUsageDays, readUsage } from '../../../src/platform/overview/overview.store.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { apiOf, signedInApi } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { makeKey, makePerson, makeSession } from '../../setup/organization.ts';
+import { type World, world } from '../members/world.ts';
+
+let database: TestDatabase;
+let app: Express;
+let w: World;
+
+const inOrganization = <T>(work: (tx: Tx) => Promise<T>, { id } = w): Promise<T> =>
+  inTransaction({ db: database.ctx.db, organizationId: id }, work);
+const ago = (tx: Tx, minutes: number) => tx.raw("now() - ? * interval '1 minute'", [minutes]);
+const later = (tx: Tx, days: number) => tx.raw("now() + ? * interval '1 day' + interval '1 hour'", [days]);
+// Runs that earlier releases stored name the sync as `{id}`.
+const problem = { code: 'ERP_DOWN', message: 'The ERP does not respond', fix: 'See POST /sync-configs/{id}/trigger' };
+
+async function insertSync(tx: Tx, name: string, more: object = {}, organizationId = w.id): Promise<string> {
+  const id = createId();
+  const shape = { mode: 'incremental', deletions: 'reconcile', record_type: name.toLowerCase() };
+  await tx('sync_configs').insert({ id, organization_id: organizationId, name, ...shape, ...more });
+  return id;
+}
+
+type Run = { status: string; minutesAgo: number; error?: object; scheduled?: boolean; percent?: number };
+async function insertRun(tx: Tx, syncConfigId: string, { status, minutesAgo, error, scheduled = false, percent }: Run): Promise<string> {
+  const id = createId();
+  const hasEnded = ['succeeded', 'partial', 'failed', 'cancelled'].includes(status);
+  await tx('sync_runs').insert({
+    ...{ id, organization_id: w.id, sync_config_id: syncConfigId, record_type: 'x', mode: 'full', status },
+    ...{ trigger: scheduled ? 'schedule' : 'manual', scheduled_for: scheduled ? ago(tx, minutesAgo) : null },
+    ...{ queued_at: ago(tx, minutesAgo), started_at: ago(tx, minutesAgo), finished_at: hasEnded ? ago(tx, minutesAgo - 0.5) : null },
+    error: error === undefined ? null : JSON.stringify(error),
+    progress: percent === undefined ? null : JSON.stringify({ phase: 'reading', fetched: 1, expected: 2, pages: 1, percent }),
+  });
+  return id;
+}
+
+const proposalId = createId();
+const schedule = { schedule: '*/5 * * * *' };
+const ids: Record<string, string> = {};
+
+async function seedSyncs(tx: Tx): Promise<void> {
+  const make = async (name: string, more: object, ...runs: readonly Run[]): Promise<void> => {
+    ids[name] = await insertSync(tx, name, more);
+    for (const run of runs) ids[`${name} run`] = await insertRun(tx, ids[name], run);
+  };
+  await make(
+    'Customers',
+    {},
+    { status: 'succeeded', minutesAgo: 90 },
+    { status: 'failed', minutesAgo: 10, error: problem },
+    { status: 'cancelled', minutesAgo: 5 },
+  );
+  await make('Vendors', { paused_reason: JSON.stringify(problem) });
+  await make('Items', { paused_reason: JSON.stringify(problem) });
+  await make('Invoice', {}, { status: 'partial', minutesAgo: 3, error: { ...problem, code: 'HELD', message: 'Held' } });
+  await make('Orders', schedule, { status: 'succeeded', minutesAgo: 500 }, { status: 'waiting', minutesAgo: 300, scheduled: true });
+  await make('Bills', {});
+  await make('Contacts', {}, { status: 'succeeded', minutesAgo: 20 }, { status: 'running', minutesAgo: 1, percent: 40 });
+  await make('Accounts', schedule, { status: 'succeeded', minutesAgo: 20 });
+  await make('Subsidiaries', { enabled: false, ...schedule }, { status: 'failed', minutesAgo: 20, error: problem });
+}
+
+async function seedRest(tx: Tx): Promise<void> {
+  const own = { organization_id: w.id };
+  const authentication = { method: 'oauth2', clientId: 'c' };
+  await tx('erp_connections').insert({
+    ...{ ...own, kind: 'netsuite', account_id: '123_SB1', status: 'failed', last_error: 'Invalid login', last_tested_at: ago(tx, 60) },
+    settings: JSON.stringify({ accountId: '123_SB1', baseUrl: null, authentication }),
+  });
+  const certificate = { certificate_id: 'x', certificate_pem: 'x', private_key: 'x', active: true, not_after: later(tx, 5) };
+  await tx('erp_certificates').insert({ ...own, slot: 1, ...certificate });
+  await tx('domains').insert({ ...own, id: createId(), hostname: 'portal.example.com', status: 'failed', verification_value: 'x' });
+  const key = { ...own, prefix: 'psk_', created_by: w.owner.id };
+  const keyOf = (name: string, more: object) => ({ ...key, id: createId(), name, secret_hash: Buffer.from(name), ...more });
+  await tx('api_keys').insert(keyOf('Shop', { expires_at: later(tx, 3) }));
+  await tx('api_keys').insert(keyOf('Old', { created_at: ago(tx, 60 * 24 * 50) }));
+  await tx('api_keys').insert(keyOf('Gone', { revoked_at: ago(tx, 10) }));
+  await tx('api_key_usage').insert([
+    {
+      ...own,
+      api_key_id: w.owner.keyId,
+      day: tx.raw("(now() at time zone 'UTC')::date"),
+      version: 'v1',
+      resource: 'invoices',
+      succeeded: 5,
+      refused: 2,
+    },
+    {
+      ...own,
+      api_key_id: w.owner.keyId,
+      day: tx.raw("(now() at time zone 'UTC')::date - 6"),
+      version: 'v1',
+      resource: 'invoices',
+      not_modified: 7,
+      failed: 1,
+    },
+    {
+      ...own,
+      api_key_id: w.owner.keyId,
+      day: tx.raw("(now() at time zone 'UTC')::date - 7"),
+      version: 'v1',
+      resource: 'invoices',
+      succeeded: 100,
+    },
+  ]);
+}
+
+async function seedPayments(tx: Tx): Promise<void> {
+  const own = { organization_id: w.id };
+  const account = createId();
+  await tx('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
+  await tx('pay_configs').insert({ ...own, account_id: account, currency: 'GBP', enabled: true, invoices: '{}', write_back: 'true' });
+  const pay = async (more: object): Promise<string> => {
+    const id = createId();
+    await tx('pay_payments').insert({ ...own, id, account_id: account, customer_id: '1', currency: 'GBP', amount_minor: 100, ...more });
+    return id;
+  };
+  const paid = { status: 'SUCCEEDED', received_minor: 100, succeeded_at: ago(tx, 200) };
+  const write = (paymentId: string, more: object) =>
+    tx('pay_erp_documents').insert({ ...own, id: createId(), payment_id: paymentId, kind: 'payment', external_id: createId(), ...more });
+  await write(await pay(paid), { status: 'FAILED' });
+  ids['waiting payment'] = await pay(paid);
+  await write(ids['waiting payment'], { status: 'PENDING', created_at: ago(tx, 100) });
+  await write(await pay(paid), { status: 'PENDING' });
+  const open = await pay({});
+  const address = 'https://x.example';
+  const checkout = { ...own, id: createId(), payment_id: open, title: 'x', success_url: address, cancel_url: address };
+  await tx('pay_checkouts').insert({ ...checkout, expires_at: ago(tx, 100) });
+}
+
+beforeAll(async () => {
+  database = await testDatabase();
+  app = createApp(database.ctx);
+  w = await world(database.ctx, app);
+  await loadInvoices(database.ctx, w.id, [{ id: 1 }, { id: 2 }]);
+  ids['v1'] = await publishVersion(database.ctx, w.id, { status: 'deprecated', sunsetAt: '2026-01-01T00:00:00Z' });
+  await publishVersion(database.ctx, w.id, { version: 'v2', status: 'draft' });
+  const schema = tenantSchema(w.id);
+  const { data } = database.ctx.db;
+  const stale = { tranid: { since: '2026-01-01T00:00:00Z', syncedAt: null, reason: 'empty', message: 'x' } };
+  await data.query(`update ${schema}.record_state set stale_fields = $1`, [JSON.stringify(stale)]);
+  await data.query(
+    `insert into ${schema}.deletion_proposals (id, record_type, ids, evidence) values ($1, 'invoice', array['8', '9'], '{}')`,
+    [proposalId],
+  );
+  await data.query(
+    `insert into ${schema}.rejections (record_type, id, code, message, run_id) select 'invoice', i::text, 'X', 'x', $1 from generate_series(1, 1200) i`,
+    [createId()],
+  );
+  await inOrganization(async (tx) => {
+    await seedSyncs(tx);
+    await seedRest(tx);
+    await seedPayments(tx);
+  });
+});
+afterAll(() => database.close());
+
+const read = (api = w.owner.api) => api('get', '/overview');
+type Found = { severity: string; kind: string; title: string; action: string; target: object };
+
+describe('GET /overview', () => {
+  it('has the state of each part', async () => {
+    const { status, body, text } = await read();
+    expect(status, text).toBe(200);
+    expect(body.connection).toEqual({
+      ...{ configured: true, kind: 'netsuite', accountId: '123_SB1', status: 'failed', lastTestedAt: expect.any(String) },
+      ...{ lastError: 'Invalid login', certificate: { slot: 1, notAfter: expect.any(String), daysLeft: 5 } },
+    });
+    expect(body.keys).toEqual({
+      ...{ active: 3, expiringIn14Days: 1, unusedFor30Days: 1 },
+      ...{ requestsToday: 7, requests7Days: 15, refused7Days: 2, failed7Days: 1, days: expect.any(Array) },
+    });
+    expect(body.keys.days).toHaveLength(30);
+    expect(body.keys.days.at(-1)).toEqual({ day: new Date().toISOString().slice(0, 10), requests: 7, unanswered: 2 });
+    expect(body.payments).toEqual({ enabled: true, failedWriteBacks: 1, unappliedWriteBacks: 0, waitingWriteBacks: 1, unsettled: 1 });
+    expect(body.versions).toMatchObject([
+      { version: 'v2', status: 'draft', publication: null, callers7Days: 0, requests7Days: 0 },
+      { id: ids['v1'], version: 'v1', status: 'deprecated', sunsetAt: '2026-01-01T00:00:00Z', callers7Days: 1, requests7Days: 12 },
+    ]);
+    expect(body.setUp).toEqual({
+      ...{ connectionTested: false, firstSync: true, firstSucceededSync: true, publishedVersion: true, apiKeyUsed: true },
+    });
+  });
+
+  it('has the state of each sync, the worst first', async () => {
+    const { syncs } = (await read()).body;
+    expect(syncs).toMatchObject({
+      ...{ total: 9, openRuns: 2 },
+      counts: { failing: 3, held: 1, drift: 0, partial: 0, stale: 1, new: 1, running: 1, ok: 1, disabled: 1 },
+    });
+    const states = syncs.configs.map(({ label, state }: { label: string; state: string }) => [label, state]);
+    expect(states).toEqual([
+      ['Customers', 'failing'],
+      ['Items', 'failing'],
+      ['Vendors', 'failing'],
+      ['Invoice', 'held'],
+      ['Orders', 'stale'],
+      ['Bills', 'new'],
+      ['Contacts', 'running'],
+      ['Accounts', 'ok'],
+      ['Subsidiaries', 'disabled'],
+    ]);
+    const of = (label: string) => syncs.configs.find((config: { label: string }) => config.label === label);
+    expect(of('Customers')).toMatchObject({
+      lastRun: { status: 'cancelled' },
+      lastSucceededAt: expect.any(String),
+      nextRunAt: null,
+      behindSeconds: null,
+    });
+    expect(of('Customers').problem.fix).toBe(`See POST /sync-configs/${ids['Customers']}/trigger`);
+    expect(of('Invoice')).toMatchObject({
+      ...{
+        records: 2,
+        rejectedRecords: 1200,
+        staleFields: ['tranid'],
+        heldDeletions: { proposalId, count: 2 },
+        syncedAt: '2026-03-01T08:00:00Z',
+      },
+    });
+    expect(of('Contacts').lastRun).toMatchObject({ status: 'running', percent: 40, finishedAt: null });
+    expect(of('Orders').behindSeconds).toBeGreaterThanOrEqual(300 * 60);
+    expect(of('Accounts')).toMatchObject({ problem: null, nextRunAt: expect.stringMatching(/:\d[05]:00Z$/) });
+    expect(of('Subsidiaries')).toMatchObject({ problem: null, nextRunAt: null });
+  });
+
+  it('says what is wrong in numbers, what to do, and where, the worst first', async () => {
+    const { problems, problemCounts } = (await read()).body;
+    const shown = problems.map(({ severity, kind, title }: Found) => [severity, kind, title]);
+    expect(shown).toEqual([
+      ['error', 'connection_failed', 'The connection to the ERP does not work: Invalid login'],
+      ['error', 'certificate_expiring', 'The certificate of the ERP connection expires in 5 days'],
+      ['error', 'sync_paused', '2 syncs are paused: The ERP does not respond'],
+      ['error', 'sync_failing', 'Customers failed: The ERP does not respond'],
+      ['error', 'sync_stale', 'Orders is 5 hours behind its schedule'],
+      ['error', 'write_back_failed', '1 payment could not be written to the ERP'],
+      ['warning', 'deletions_held', 'Invoice: 2 deletions wait for approval'],
+      ['warning', 'fields_missing', 'Invoice: 1 field is missing in the ERP: tranid'],
+      ['warning', 'records_rejected', 'Invoice: 1,200 records could not be stored'],
+      ['warning', 'version_past_sunset', 'v1 is past its sunset and still has 1 caller: 12 requests in 7 days'],
+      ['warning', 'write_back_waiting', '1 payment has waited for the ERP for more than an hour'],
+      ['warning', 'payment_unsettled', '1 payment has no outcome yet'],
+      ['warning', 'domain_failing', 'The hostname portal.example.com could not be verified'],
+      ['warning', 'key_expiring', 'The API key Shop expires in 3 days'],
+      ['warning', 'keys_unused', '1 API key has not been used for 30 days'],
+    ]);
+    expect(problemCounts).toEqual({ errors: 6, warnings: 9 });
+    const targetOf = (kind: string) => problems.find((one: Found) => one.kind === kind).target;
+    expect(targetOf('sync_paused')).toEqual({ type: 'sync', id: null });
+    expect(targetOf('sync_failing')).toEqual({ type: 'run', id: expect.any(String), syncConfigId: ids['Customers'] });
+    expect(targetOf('sync_failing').id).not.toBe(ids['Customers run']); // that one was cancelled
+    expect(targetOf('sync_stale')).toEqual({ type: 'run', id: ids['Orders run'], syncConfigId: ids['Orders'] });
+    expect(targetOf('deletions_held')).toEqual({ type: 'deletion-proposal', id: proposalId, syncConfigId: ids['Invoice'] });
+    expect(targetOf('version_past_sunset')).toEqual({ type: 'version', id: ids['v1'] });
+    expect(targetOf('write_back_waiting')).toEqual({ type: 'payment', id: ids['waiting payment'] });
+    for (const { action } of problems) expect(action).toMatch(/^[A-Z].*\.$/);
+  });
+
+  it('lists a failure that the connection shares with syncs once, unless the caller may not see the connection', async () => {
+    const fail = (message: string) =>
+      inOrganization((tx) => tx('erp_connections').where('organization_id', w.id).update({ last_error: message }));
+    const kindsOf = (problems: readonly Found[]) =>
+      problems.map(({ kind }) => kind).filter((kind) => /^(connection_f|sync_[pf])/.test(kind));
+    await fail(problem.message);
+    const { problems, problemCounts } = (await read()).body;
+    expect(kindsOf(problems)).toEqual(['connection_failed']);
+    expect(problems[0].action).toBe('Test the connection: the result names a fix for each problem. 3 syncs wait for it.');
+    expect(problemCounts).toEqual({ errors: 4, warnings: 9 });
+    const { problems: ofSyncs } = (await read((await w.join(['sync:read'])).api)).body;
+    expect(kindsOf(ofSyncs)).toEqual(['sync_paused', 'sync_failing']);
+    await fail('Invalid login');
+  });
+
+  it('leaves out what the caller may not see, and its problems', async () => {
+    const none = { connection: null, syncs: null, versions: null, keys: null, payments: null };
+    const nothing = { connectionTested: null, firstSync: null, firstSucceededSync: null, publishedVersion: null, apiKeyUsed: null };
+    const blind = (await read((await w.join(['team:read'])).api)).body;
+    expect(blind).toMatchObject({ ...none, setUp: nothing, problems: [], problemCounts: { errors: 0, warnings: 0 } });
+    const { versions, keys, setUp, problems } = (await read((await w.join(['api-schema:read'])).api)).body;
+    expect(versions[1]).toMatchObject({ version: 'v1', callers7Days: null, requests7Days: null });
+    expect([keys, setUp, problems]).toEqual([null, { ...nothing, publishedVersion: true }, []]);
+    const payer = (await read((await w.join(['payment:read'])).api)).body;
+    expect(new Set(payer.problems.map(({ target }: { target: { type: string } }) => target.type))).toEqual(new Set(['payment']));
+  });
+
+  it('is empty for a new organization, and has nothing of another one', async () => {
+    const other = await world(database.ctx, app);
+    const { body } = await read(await other.session(other.owner.id));
+    expect(body).toMatchObject({
+      ...{ problems: [], connection: { configured: false, certificate: null }, syncs: { total: 0, configs: [] }, versions: [] },
+      ...{ keys: { active: 1, requests7Days: 0 }, payments: { enabled: false, failedWriteBacks: 0, unsettled: 0 } },
+      setUp: { connectionTested: false, firstSync: false, firstSucceededSync: false, publishedVersion: false },
+    });
+  });
+
+  it('reports problems of versions beyond the twenty that it lists', async () => {
+    const other = await world(database.ctx, app);
+    const own = { organization_id: other.id, created_by: other.owner.id };
+    const live = { bindings: '{}', openapi: '{}', published_at: new Date(), sunset_at: '2026-01-01T00:00:00Z' };
+    await inOrganization(async (tx) => {
+      await tx('api_schemas').insert({ ...own, ...live, id: createId(), version: 'v1', status: 'deprecated' });
+      const failed = JSON.stringify({ status: 'failed' });
+      await tx('api_schemas').insert({ ...own, id: createId(), version: 'v2', status: 'draft', publication: failed });
+      for (let number = 3; number < 25; number += 1) await tx('api_schemas').insert({ ...own, id: createId(), version: `v${number}` });
+      const day = tx.raw("(now() at time zone 'UTC')::date");
+      const use = { version: 'v1', resource: 'invoices', succeeded: 5, day };
+      await tx('api_key_usage').insert({ organization_id: other.id, api_key_id: other.owner.keyId, ...use });
+    }, other);
+    const { versions, problems } = (await read(other.owner.api)).body;
+    expect(versions.map(({ version }: { version: string }) => version)).toEqual(Array.from({ length: 20 }, (_, index) => `v${24 - index}`));
+    expect(problems.map(({ kind, title }: Found) => [kind, title])).toEqual([
+      ['publication_failed', 'v2 could not be published'],
+      ['version_past_sunset', 'v1 is past its sunset and still has 1 caller: 5 requests in 7 days'],
+    ]);
+  });
+
+  it('reads usage by organization and day through an index', async () => {
+    const other = await world(database.ctx, app);
+    await inOrganization(async (tx) => {
+      await tx.raw(
+        `insert into api_key_usage (organization_id, api_key_id, day, version, resource, succeeded)
+         select ?, ?, current_date - i / 50, 'v' || i % 5, 'r' || i % 50, 1 from generate_series(0, 14999) i`,
+        [other.id, other.owner.keyId],
+      );
+      await tx.raw('set local enable_seqscan = off');
+      // Explains what the overview runs.
+      const plans: string[] = [];
+      const raw = async (sql: string, values: string[]) => {
+        const { rows } = await tx.raw<{ rows: { 'QUERY PLAN': string }[] }>(`explain ${sql}`, values);
+        plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+        return { rows: [] };
+      };
+      const explaining = { raw } as unknown as Tx;
+      await listUsageDays(explaining, other.id);
+      await readUsage(explaining, other.id);
+      expect(plans).toHaveLength(2);
+      for (const plan of plans) expect(plan).toMatch(/api_key_usage_organization_id_day_idx[\s\S]*Index Cond: .*day > /);
+    }, other);
+  });
+
+  it('403 for a person without an organization, in an organization of others, and for a restricted key', async () => {
+    const { id } = await makePerson(database.ctx, 'alone@example.test');
+    const alone = signedInApi(app, database.ctx, (await makeSession(database.ctx, id)).cookie);
+    const refused = await read(alone);
+    expect([refused.status, refused.body.error?.code]).toEqual([403, 'FORBIDDEN']);
+    const other = await world(database.ctx, app);
+    const abroad = await (await w.session(w.owner.id))('get', '/overview', undefined, { 'x-organization-id': other.id });
+    expect([abroad.status, abroad.body.error?.details[0].code]).toEqual([403, 'not_a_member']);
+    const { secret } = await makeKey(database.ctx, w.id, { versions: ['v1'] });
+    expect((await read(apiOf(app, secret))).status).toBe(403);
+    expect((await w.owner.api('get', '/overview?days=3')).status).toBe(400);
+  });
+});
